@@ -1,0 +1,253 @@
+//! The interface of a queue manager: policy on one queue, without a packet, a clock or a generator of its own.
+
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::rate::Rate;
+use crate::rng::Rng;
+use crate::time::Instant;
+use alloc::boxed::Box;
+
+/// What the link below the queue is, as far as an algorithm may know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Nominal rate: of a fixed-rate link the rate, of a trace its mean.
+    pub rate: Rate,
+    /// Largest packet in bytes, as the queue accounts it.
+    pub mtu: u32,
+}
+
+/// A backlog: what waits, not what is being transmitted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Waiting packets.
+    pub packets: u32,
+    /// Waiting bytes.
+    pub bytes: u64,
+}
+
+/// What the host lends to an algorithm for one call.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    /// The host's clock, read once for this call.
+    pub now: Instant,
+    /// The queue's own random stream.
+    pub rng: &'a mut Rng,
+    /// Backlog of the whole qdisc when the call began; equal to the queue's own unless flows are queued apart.
+    pub total_backlog: Backlog,
+    /// The link that the queue feeds.
+    pub link: Link,
+}
+
+/// An algorithm's decision about an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Queue it.
+    Accept,
+    /// Queue it marked CE; a packet that is Not-ECT is dropped instead.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was full.
+    Limit = 0,
+    /// The queue manager's control law, on arrival.
+    Early = 1,
+    /// The queue manager's control law, on departure.
+    Late = 2,
+    /// A hard bound on sojourn time (Hard Limit CoDel).
+    HardLimit = 3,
+}
+
+impl DropReason {
+    /// Every reason, in the order of its number.
+    pub const ALL: [Self; 4] = [Self::Limit, Self::Early, Self::Late, Self::HardLimit];
+
+    /// The name in tables and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::Early => "early",
+            Self::Late => "late",
+            Self::HardLimit => "hard-limit",
+        }
+    }
+}
+
+/// Proof that [`Fifo::pop`] took the head out for transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Popped {
+    /// The packet's metadata, marks included.
+    pub meta: Meta,
+}
+
+/// The queue as its manager sees it. Index 0 is the head.
+pub trait Fifo {
+    /// Packets in this queue.
+    fn len(&self) -> usize;
+    /// Bytes in this queue.
+    fn bytes(&self) -> u64;
+    /// Backlog of the whole qdisc, up to date.
+    fn total_backlog(&self) -> Backlog;
+    /// Packet `i`; `None` past the end.
+    fn meta(&self, i: usize) -> Option<Meta>;
+    /// Marks packet `i` CE, or drops it when it is Not-ECT. Returns whether it is still queued.
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool;
+    /// Drops packet `i`.
+    fn drop(&mut self, i: usize, reason: DropReason);
+    /// Takes the head out for transmission; at most once per dequeue.
+    fn pop(&mut self) -> Option<Popped>;
+
+    /// Whether nothing is queued here.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
+pub trait Aqm {
+    /// Tells, once and before anything else, how much the queue may hold and what it feeds.
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        let _ = (limits, link);
+    }
+
+    /// Judges an arriving packet that fits into the limits; it is not yet in `queue`.
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        let _ = (cx, meta, queue);
+        Verdict::Accept
+    }
+
+    /// Chooses what to transmit: drops or marks at will, then pops. `queue` may be empty.
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        let _ = cx;
+        queue.pop()
+    }
+
+    /// When [`Aqm::update`] is due next; must lie after the update before it.
+    fn next_update(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Periodic work. `at` is the scheduled time and equals `cx.now`: the qdisc calls it for every due
+    /// instant, in order, before anything later happens to the queue, also when idle or late.
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        let _ = (at, cx);
+    }
+
+    /// The limits refused an arriving packet before the algorithm saw it.
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        let _ = (cx, meta);
+    }
+
+    /// The queue has just become empty by a dequeue.
+    fn emptied(&mut self, cx: &mut Cx) {
+        let _ = cx;
+    }
+
+    /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let _ = see;
+    }
+}
+
+/// The object-safe twin of [`Aqm`], for algorithms that come in as boxes. Every [`Aqm`] is one.
+pub trait DynAqm {
+    /// See [`Aqm::attach`].
+    fn dyn_attach(&mut self, limits: &Limits, link: Link);
+    /// See [`Aqm::enqueue`].
+    fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict;
+    /// See [`Aqm::dequeue`].
+    fn dyn_dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<Popped>;
+    /// See [`Aqm::next_update`].
+    fn dyn_next_update(&self) -> Option<Instant>;
+    /// See [`Aqm::update`].
+    fn dyn_update(&mut self, at: Instant, cx: &mut Cx);
+    /// See [`Aqm::overflowed`].
+    fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta);
+    /// See [`Aqm::emptied`].
+    fn dyn_emptied(&mut self, cx: &mut Cx);
+    /// See [`Aqm::observe`].
+    fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64));
+}
+
+impl<A: Aqm> DynAqm for A {
+    fn dyn_attach(&mut self, limits: &Limits, link: Link) {
+        self.attach(limits, link);
+    }
+    fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, mut queue: &mut dyn Fifo) -> Verdict {
+        self.enqueue(cx, meta, &mut queue)
+    }
+    fn dyn_dequeue(&mut self, cx: &mut Cx, mut queue: &mut dyn Fifo) -> Option<Popped> {
+        self.dequeue(cx, &mut queue)
+    }
+    fn dyn_next_update(&self) -> Option<Instant> {
+        self.next_update()
+    }
+    fn dyn_update(&mut self, at: Instant, cx: &mut Cx) {
+        self.update(at, cx);
+    }
+    fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        self.overflowed(cx, meta);
+    }
+    fn dyn_emptied(&mut self, cx: &mut Cx) {
+        self.emptied(cx);
+    }
+    fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.observe(see);
+    }
+}
+
+impl Aqm for Box<dyn DynAqm + Send> {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        (**self).dyn_attach(limits, link);
+    }
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        (**self).dyn_enqueue(cx, meta, queue)
+    }
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        (**self).dyn_dequeue(cx, queue)
+    }
+    fn next_update(&self) -> Option<Instant> {
+        (**self).dyn_next_update()
+    }
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        (**self).dyn_update(at, cx);
+    }
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        (**self).dyn_overflowed(cx, meta);
+    }
+    fn emptied(&mut self, cx: &mut Cx) {
+        (**self).dyn_emptied(cx);
+    }
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        (**self).dyn_observe(see);
+    }
+}
+
+impl Fifo for &mut dyn Fifo {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+    fn total_backlog(&self) -> Backlog {
+        (**self).total_backlog()
+    }
+    fn meta(&self, i: usize) -> Option<Meta> {
+        (**self).meta(i)
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        (**self).mark(i, reason)
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        (**self).drop(i, reason);
+    }
+    fn pop(&mut self) -> Option<Popped> {
+        (**self).pop()
+    }
+}

@@ -1,0 +1,273 @@
+//! What every queue discipline must keep to, whatever its algorithm; for the tests of this crate and of others.
+//!
+//! [`check`] runs a sequence of operations on a queue discipline, beside a list of what it should hold, and on a
+//! second, equal one. After every operation packets in = out + dropped + backlog, in the backlog and in the
+//! counters, and what came back is the host's own packet, in order, within the limits and marked lawfully.
+
+use crate::aqm::{DropReason, Link};
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Stats};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// One operation of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Lets time pass.
+    Wait(Duration),
+    /// Offers a packet.
+    Enqueue(Meta),
+    /// Asks for a packet.
+    Dequeue,
+    /// Runs the updates that are due.
+    Settle,
+}
+
+/// The order in which packets may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As they came.
+    Fifo,
+    /// As they came within each flow.
+    PerFlow,
+}
+
+/// A rule of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The backlog is what came in and has neither left nor been dropped.
+    Conservation,
+    /// The counters say what happened.
+    Counters,
+    /// Packets leave in order.
+    Order,
+    /// The backlog stays within the limits.
+    Limits,
+    /// Only ECN-capable packets are marked, and each mark is counted once.
+    Marks,
+    /// The ECN field changes in no other way; a mark stays.
+    EcnKept,
+    /// A packet leaves or is handed back once, with its own metadata.
+    HandedBack,
+    /// What `enqueue` answers is what became of the packet.
+    Answer,
+    /// A discipline is empty only without a backlog, and otherwise names a later instant.
+    WorkConserving,
+    /// The same operations give the same answers.
+    Determinism,
+}
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub rule: Rule,
+    /// The operation's place in the sequence; its length for the draining at the end.
+    pub step: usize,
+    /// What was found.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} broken at step {}: {}", self.rule, self.step, self.detail)
+    }
+}
+
+/// Runs `ops` from time zero on two disciplines that `make` makes, then drains them. The counters at the end, or
+/// the first broken rule. `limits` and `link` are those the disciplines were made with.
+pub fn check(
+    mut make: impl FnMut() -> Box<dyn Qdisc<u32>>,
+    limits: &Limits,
+    link: Link,
+    order: Order,
+    ops: &[Op],
+) -> Result<Stats, Violation> {
+    let mut subject = Subject::new(make(), *limits, link, order);
+    let mut twin = make();
+    let mut now = Instant::ZERO;
+    for (step, op) in ops.iter().enumerate() {
+        if let Op::Wait(span) = op {
+            now += *span;
+            continue;
+        }
+        let id = step as u32;
+        let answer = act(&mut *subject.qdisc, now, op, id);
+        let detailed = |(rule, detail)| Violation { rule, step, detail: format!("{detail} ({op:?} at {now:?})") };
+        if answer != act(&mut *twin, now, op, id) {
+            return Err(detailed((Rule::Determinism, "an equal discipline answered otherwise".into())));
+        }
+        subject.judge(now, op, id, &answer).map_err(detailed)?;
+    }
+    subject.drain(now).map_err(|(rule, detail)| Violation { rule, step: ops.len(), detail })
+}
+
+type Fault = (Rule, String);
+
+/// All that an operation gave back.
+#[derive(Clone, Debug, PartialEq)]
+struct Answer {
+    enqueued: Option<Enqueued>,
+    dequeued: Option<Dequeued<u32>>,
+    dropped: Vec<(Meta, u32, DropReason)>,
+    /// The state by name, as bits: NaN equals itself.
+    state: Vec<(&'static str, u64)>,
+}
+
+fn act(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> Answer {
+    let (mut enqueued, mut dequeued, mut dropped) = (None, None, Vec::new());
+    let mut sink = |meta, id, reason| dropped.push((meta, id, reason));
+    match op {
+        Op::Wait(_) => {}
+        Op::Enqueue(meta) => enqueued = Some(qdisc.enqueue(now, *meta, id, &mut sink)),
+        Op::Dequeue => dequeued = Some(qdisc.dequeue(now, &mut sink)),
+        Op::Settle => qdisc.settle(now),
+    }
+    let mut state = Vec::new();
+    qdisc.observe(&mut |name, value| state.push((name, value.to_bits())));
+    Answer { enqueued, dequeued, dropped, state }
+}
+
+/// The discipline under test and what it should hold.
+struct Subject {
+    qdisc: Box<dyn Qdisc<u32>>,
+    limits: Limits,
+    link: Link,
+    order: Order,
+    waiting: VecDeque<(u32, Meta)>,
+    expected: Stats,
+    /// Marks seen on packets that left.
+    marks_out: Count,
+}
+
+impl Subject {
+    fn new(qdisc: Box<dyn Qdisc<u32>>, limits: Limits, link: Link, order: Order) -> Self {
+        let (waiting, expected, marks_out) = Default::default();
+        Self { qdisc, limits, link, order, waiting, expected, marks_out }
+    }
+
+    fn judge(&mut self, now: Instant, op: &Op, id: u32, answer: &Answer) -> Result<(), Fault> {
+        if let Op::Enqueue(meta) = op {
+            self.expected.arrived.add(meta.len);
+            self.waiting.push_back((id, Meta { enqueued: now, ..*meta }));
+        }
+        for (meta, id, reason) in &answer.dropped {
+            self.expected.dropped[*reason as usize].add(meta.len);
+            self.leave(*id, meta)?;
+        }
+        if let (Some(enqueued), Op::Enqueue(meta)) = (answer.enqueued, op) {
+            self.judge_enqueued(enqueued, id, meta.ecn, answer)?;
+        }
+        if let Some(dequeued) = &answer.dequeued {
+            self.judge_dequeued(now, dequeued)?;
+        }
+        self.judge_backlog()?;
+        self.judge_counters()
+    }
+
+    fn judge_enqueued(&self, enqueued: Enqueued, id: u32, ecn: Ecn, answer: &Answer) -> Result<(), Fault> {
+        let waits = self.waiting.back().is_some_and(|&(last, _)| last == id);
+        match enqueued {
+            Enqueued::Dropped(reason) => {
+                let handed_back = answer.dropped.iter().any(|&(_, _, r)| r == reason);
+                ensure(handed_back, Rule::Answer, || format!("nothing was handed back as dropped for {reason:?}"))
+            }
+            Enqueued::Marked if !matches!(ecn, Ecn::Ect0 | Ecn::Ect1) => {
+                Err((Rule::Marks, format!("a packet that came as {ecn:?} is said to be newly marked")))
+            }
+            Enqueued::Queued | Enqueued::Marked => {
+                ensure(waits, Rule::Answer, || format!("packet {id} was dropped and is said to wait"))
+            }
+        }
+    }
+
+    fn judge_dequeued(&mut self, now: Instant, dequeued: &Dequeued<u32>) -> Result<(), Fault> {
+        let backlog = self.qdisc.backlog();
+        match dequeued {
+            Dequeued::Packet(meta, id) => {
+                let earlier = |&&(_, other): &&(u32, Meta)| self.order == Order::Fifo || other.flow == meta.flow;
+                let first = self.waiting.iter().find(earlier).map(|&(first, _)| first);
+                let waits = self.waiting.iter().any(|(waiting, _)| waiting == id);
+                if waits && first != Some(*id) {
+                    return Err((Rule::Order, format!("packet {id} left before packet {first:?}")));
+                }
+                self.expected.departed.add(meta.len);
+                self.leave(*id, meta)
+            }
+            Dequeued::Empty => ensure(backlog.packets == 0, Rule::WorkConserving, || format!("idle with {backlog:?}")),
+            Dequeued::NotBefore(at) => ensure(*at > now && backlog.packets > 0, Rule::WorkConserving, || {
+                format!("asks to wait until {at:?} with {backlog:?}")
+            }),
+        }
+    }
+
+    /// Packet `id` leaves the discipline as `meta`, sent or dropped.
+    fn leave(&mut self, id: u32, meta: &Meta) -> Result<(), Fault> {
+        let place = self.waiting.iter().position(|&(waiting, _)| waiting == id);
+        let place = place.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not waiting")))?;
+        let (_, original) = self.waiting.remove(place).expect("it was found there");
+        let same = Meta { ecn: original.ecn, ..*meta } == original;
+        ensure(same, Rule::HandedBack, || format!("packet {id} came as {original:?} and left as {meta:?}"))?;
+        match (original.ecn, meta.ecn) {
+            (before, after) if before == after => {}
+            (Ecn::Ect0 | Ecn::Ect1, Ecn::Ce) => self.marks_out.add(meta.len),
+            (Ecn::NotEct, Ecn::Ce) => return Err((Rule::Marks, format!("packet {id} is marked and not ECN-capable"))),
+            (before, after) => return Err((Rule::EcnKept, format!("packet {id} turned from {before:?} to {after:?}"))),
+        }
+        Ok(())
+    }
+
+    fn judge_backlog(&self) -> Result<(), Fault> {
+        let backlog = self.qdisc.backlog();
+        let packets = self.waiting.len() as u32;
+        let bytes: u64 = self.waiting.iter().map(|(_, meta)| meta.len as u64).sum();
+        let conserved = (backlog.packets, backlog.bytes) == (packets, bytes);
+        ensure(conserved, Rule::Conservation, || format!("{backlog:?} where {packets} packets, {bytes} bytes wait"))?;
+        let within = self.limits.packets.is_none_or(|most| packets <= most)
+            && self.limits.bytes.is_none_or(|most| bytes <= most)
+            && self.limits.time.is_none_or(|most| self.link.rate.time_for(bytes) <= most);
+        ensure(within, Rule::Limits, || format!("{backlog:?} with a limit of {}", self.limits))
+    }
+
+    fn judge_counters(&self) -> Result<(), Fault> {
+        let stats = self.qdisc.stats();
+        let expected = Stats { marked: stats.marked, ..self.expected };
+        ensure(*stats == expected, Rule::Counters, || format!("{stats:?} where it should be {expected:?}"))?;
+        // A waiting packet's mark is not seen before it leaves.
+        let possible = self.marks_out.packets..=self.marks_out.packets + self.waiting.len() as u64;
+        ensure(possible.contains(&stats.marked.packets), Rule::Marks, || {
+            format!("{} marks are counted where {possible:?} are possible", stats.marked.packets)
+        })
+    }
+
+    /// Takes out what is left: every packet must come out, and every mark be accounted for.
+    fn drain(mut self, mut now: Instant) -> Result<Stats, Fault> {
+        let patience = 1000 + 100 * self.waiting.len();
+        for _ in 0..patience {
+            let answer = act(&mut *self.qdisc, now, &Op::Dequeue, u32::MAX);
+            self.judge(now, &Op::Dequeue, u32::MAX, &answer)?;
+            match answer.dequeued {
+                Some(Dequeued::NotBefore(at)) => now = at,
+                Some(Dequeued::Packet(..)) => now += Duration::from_millis(1),
+                _ => {
+                    let stats = *self.qdisc.stats();
+                    return ensure(stats.marked == self.marks_out, Rule::Marks, || {
+                        format!("{:?} marks are counted where {:?} left", stats.marked, self.marks_out)
+                    })
+                    .map(|()| stats);
+                }
+            }
+        }
+        Err((Rule::WorkConserving, format!("does not drain: {:?}", self.qdisc.backlog())))
+    }
+}
+
+fn ensure(holds: bool, rule: Rule, detail: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err((rule, detail())) }
+}

@@ -1,0 +1,34 @@
+//! Queue disciplines without a clock, a socket or a simulator.
+//!
+//! A queue manager ([`Aqm`]) decides; a queue discipline ([`Qdisc`]) holds the host's packets and does what was
+//! decided; a host (a simulator, an emulator, a network stack) owns the clock and calls both. Nothing here
+//! reads a clock or draws from a global generator, so the same calls give the same verdicts everywhere.
+#![no_std]
+extern crate alloc;
+
+pub mod aqm;
+pub mod codel;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod droptail;
+pub mod limits;
+pub mod packet;
+pub mod params;
+pub mod pie;
+pub mod qdisc;
+pub mod rate;
+pub mod registry;
+mod ring;
+pub mod rng;
+pub mod single;
+pub mod time;
+pub mod units;
+
+pub use aqm::{Aqm, Backlog, Cx, DropReason, DynAqm, Fifo, Link, Popped, Verdict};
+pub use limits::Limits;
+pub use packet::{Ecn, Meta};
+pub use qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+pub use rate::{Rate, Serializer};
+pub use rng::Rng;
+pub use single::SingleQueue;
+pub use time::{Duration, Instant};

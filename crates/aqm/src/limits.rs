@@ -1,0 +1,118 @@
+//! How much a queue may hold.
+
+use crate::aqm::{Backlog, Link};
+use crate::time::Duration;
+use crate::units::{self, UnitError};
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+/// Bounds on the waiting packets; several may hold at once, none means unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Most waiting packets.
+    pub packets: Option<u32>,
+    /// Most waiting bytes.
+    pub bytes: Option<u64>,
+    /// Most waiting time at the link's nominal rate.
+    pub time: Option<Duration>,
+}
+
+impl Limits {
+    /// At most `n` packets.
+    pub const fn packets(n: u32) -> Self {
+        Self { packets: Some(n), bytes: None, time: None }
+    }
+
+    /// At most `n` bytes.
+    pub const fn bytes(n: u64) -> Self {
+        Self { packets: None, bytes: Some(n), time: None }
+    }
+
+    /// Reads one bound (`1000 packets`, `250 kB`, `50 ms`) or several, joined by `+` (`1000 packets + 1 MB`).
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        let mut limits = Self::default();
+        for part in text.split('+') {
+            limits.add(part)?;
+        }
+        Ok(limits)
+    }
+
+    /// Whether an arriving packet of `len` bytes fits behind `backlog`.
+    pub fn admit(&self, backlog: Backlog, len: u32, link: Link) -> bool {
+        let bytes = backlog.bytes + len as u64;
+        self.packets.is_none_or(|most| backlog.packets < most)
+            && self.bytes.is_none_or(|most| bytes <= most)
+            && self.time.is_none_or(|most| bytes <= link.rate.bytes_in(most))
+    }
+
+    fn add(&mut self, part: &str) -> Result<(), UnitError> {
+        let positive =
+            |n: u64| if n == 0 { Err(UnitError(format!("a limit of {:?} holds nothing", part.trim()))) } else { Ok(n) };
+        if let Ok(n) = units::packets(part) {
+            self.packets = Some(
+                u32::try_from(positive(n)?)
+                    .map_err(|_| UnitError(format!("{part:?} is more than 4294967295 packets")))?,
+            );
+        } else if let Ok(n) = units::bytes(part) {
+            self.bytes = Some(positive(n)?);
+        } else if let Ok(span) = units::duration(part) {
+            positive(span.as_nanos() as u64)?;
+            self.time = Some(span);
+        } else {
+            return Err(UnitError(format!(
+                "{:?} is not a limit; write e.g. \"1000 packets\", \"250 kB\" or \"50 ms\"",
+                part.trim()
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: [Option<String>; 3] = [
+            self.packets.map(|n| format!("{n} packets")),
+            self.bytes.map(|n| format!("{n} B")),
+            self.time.map(|span| format!("{span}")),
+        ];
+        let mut separator = "";
+        for part in parts.into_iter().flatten() {
+            write!(f, "{separator}{part}")?;
+            separator = " + ";
+        }
+        if separator.is_empty() { f.write_str("unlimited") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::Rate;
+    use alloc::string::ToString;
+
+    const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+
+    #[test]
+    fn each_bound_holds_alone_and_together() {
+        let backlog = |packets, bytes| Backlog { packets, bytes };
+        let both = Limits::parse("10 packets + 20 kB").unwrap();
+        assert!(both.admit(backlog(9, 5_000), 1500, LINK));
+        assert!(!both.admit(backlog(10, 5_000), 1500, LINK), "packets");
+        assert!(!both.admit(backlog(9, 19_000), 1500, LINK), "bytes");
+        // 12 ms at 10 Mbit/s are 15,000 bytes.
+        let time = Limits::parse("12 ms").unwrap();
+        assert!(time.admit(backlog(9, 13_500), 1500, LINK));
+        assert!(!time.admit(backlog(9, 13_501), 1500, LINK));
+        assert!(Limits::default().admit(backlog(u32::MAX, 1 << 40), 1500, LINK));
+    }
+
+    #[test]
+    fn limits_print_as_they_are_read() {
+        for text in ["1000 packets", "1000 packets + 250000 B", "50 ms"] {
+            assert_eq!(Limits::parse(text).unwrap().to_string(), text);
+        }
+        assert!(Limits::parse("0 packets").is_err());
+        assert!(Limits::parse("1000").is_err());
+    }
+}

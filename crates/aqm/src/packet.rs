@@ -1,0 +1,55 @@
+//! What a queue discipline may see of a packet.
+
+use crate::time::Instant;
+
+/// The ECN field of the IP header (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not understand marks: congestion must be told by a drop.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable; the L4S identifier (RFC 9331).
+    Ect1 = 1,
+    /// ECN-capable.
+    Ect0 = 2,
+    /// Congestion experienced: marked.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// Whether a mark is understood: everything but Not-ECT.
+    pub const fn is_ect(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
+/// A packet's metadata: all that an algorithm may see, kept beside the host's own handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// When the queue accepted it; stamped by the qdisc.
+    pub enqueued: Instant,
+    /// Size in bytes as this queue accounts it.
+    pub len: u32,
+    /// Identifier of the transport flow (its 5-tuple).
+    pub flow: u32,
+    /// Identifiers of the sending and the receiving host.
+    pub hosts: (u32, u32),
+    /// Differentiated services code point, 0..=63.
+    pub dscp: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+impl Meta {
+    /// A packet of `len` bytes of `flow`, not ECN-capable, between unnamed hosts.
+    pub const fn new(len: u32, flow: u32) -> Self {
+        Self { enqueued: Instant::ZERO, len, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct }
+    }
+
+    /// The same packet with another ECN field.
+    pub const fn with_ecn(mut self, ecn: Ecn) -> Self {
+        self.ecn = ecn;
+        self
+    }
+}

@@ -1,0 +1,323 @@
+//! Parameters by name: what a scenario file, a command line and a docs page share.
+
+use crate::time::Duration;
+use crate::units;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+/// A value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A span of time.
+    Time(Duration),
+    /// A size in bytes.
+    Bytes(u64),
+    /// A plain count.
+    Count(u64),
+    /// A ratio or a gain, without a unit or in Hz.
+    Number(f64),
+    /// On or off.
+    Flag(bool),
+    /// One of a few words.
+    Choice(&'static str),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Time(span) => write!(f, "{span}"),
+            Self::Bytes(n) => write!(f, "{n} B"),
+            Self::Count(n) => write!(f, "{n}"),
+            Self::Number(x) => write!(f, "{x}"),
+            Self::Flag(on) => write!(f, "{on}"),
+            Self::Choice(word) => f.write_str(word),
+        }
+    }
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// Name, as in the source and in tc.
+    pub name: &'static str,
+    /// Meaning, in one sentence.
+    pub doc: &'static str,
+    /// Smallest and largest value; for [`Value::Choice`] unused.
+    pub range: (Value, Value),
+    /// The words of a choice.
+    pub choices: &'static [&'static str],
+}
+
+impl Param {
+    /// Reads a value of this parameter and checks its range.
+    pub fn parse(&self, text: &str) -> Result<Value, String> {
+        let value = self.read(text.trim())?;
+        if self.contains(value) {
+            Ok(value)
+        } else {
+            Err(format!("{} = {value} is out of range; from {} to {}", self.name, self.range.0, self.range.1))
+        }
+    }
+
+    fn read(&self, text: &str) -> Result<Value, String> {
+        let name = self.name;
+        match self.range.0 {
+            Value::Time(_) => units::duration(text).map(Value::Time).map_err(|e| format!("{name}: {e}")),
+            Value::Bytes(_) => units::bytes(text).map(Value::Bytes).map_err(|e| format!("{name}: {e}")),
+            Value::Count(_) => {
+                text.parse().map(Value::Count).map_err(|_| format!("{name}: {text:?} is not a whole number"))
+            }
+            Value::Number(_) => {
+                text.parse().map(Value::Number).map_err(|_| format!("{name}: {text:?} is not a number"))
+            }
+            Value::Flag(_) => match text {
+                "true" | "on" | "yes" | "1" => Ok(Value::Flag(true)),
+                "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),
+                _ => Err(format!("{name}: {text:?} is neither true nor false")),
+            },
+            Value::Choice(_) => {
+                let word = self.choices.iter().find(|&&c| c == text);
+                word.map(|w| Value::Choice(w))
+                    .ok_or_else(|| format!("{name}: {text:?} is none of {}", self.choices.join(", ")))
+            }
+        }
+    }
+
+    fn contains(&self, value: Value) -> bool {
+        match (self.range.0, value, self.range.1) {
+            (Value::Time(least), Value::Time(x), Value::Time(most)) => least <= x && x <= most,
+            (Value::Bytes(least), Value::Bytes(x), Value::Bytes(most)) => least <= x && x <= most,
+            (Value::Count(least), Value::Count(x), Value::Count(most)) => least <= x && x <= most,
+            (Value::Number(least), Value::Number(x), Value::Number(most)) => least <= x && x <= most,
+            _ => true,
+        }
+    }
+}
+
+/// A type that can be a parameter's.
+pub trait Parameter: Copy {
+    /// As a value.
+    fn to_value(self) -> Value;
+    /// From a value that [`Param::parse`] made for this parameter.
+    fn from_value(value: Value) -> Self;
+}
+
+macro_rules! parameter {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl Parameter for $type {
+            fn to_value(self) -> Value {
+                Value::$variant(self)
+            }
+            fn from_value(value: Value) -> Self {
+                match value {
+                    Value::$variant(x) => x,
+                    other => unreachable!("a parameter keeps its kind, got {other:?}"),
+                }
+            }
+        }
+    )*};
+}
+
+parameter!(Duration => Time, f64 => Number, bool => Flag, u64 => Count);
+
+/// A size in bytes, as a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl Parameter for Bytes {
+    fn to_value(self) -> Value {
+        Value::Bytes(self.0)
+    }
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Bytes(n) => Self(n),
+            other => unreachable!("a parameter keeps its kind, got {other:?}"),
+        }
+    }
+}
+
+/// Declares a knob: an enum whose variants are words of a file.
+///
+/// ```text
+/// choice! {
+///     /// Where the count starts again.
+///     pub enum Reentry {
+///         /// At one.
+///         One = "one",
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! choice {
+    ($(#[$meta:meta])* pub enum $name:ident { $( $(#[$about:meta])* $variant:ident = $word:literal, )+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[$about])* $variant, )+ }
+
+        impl $name {
+            /// The words, in the order of the variants.
+            pub const WORDS: &'static [&'static str] = &[ $( $word, )+ ];
+        }
+
+        impl $crate::params::Parameter for $name {
+            fn to_value(self) -> $crate::params::Value {
+                $crate::params::Value::Choice(match self { $( Self::$variant => $word, )+ })
+            }
+            fn from_value(value: $crate::params::Value) -> Self {
+                match value {
+                    $( $crate::params::Value::Choice($word) => Self::$variant, )+
+                    other => unreachable!("a parameter keeps its words, got {other:?}"),
+                }
+            }
+        }
+    };
+}
+
+/// An algorithm's configuration: parameters by name, profiles by name.
+pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
+    /// The parameters, in the order of the docs page.
+    const PARAMS: &'static [Param];
+    /// The named variants: name and what it is. The first is the plain name's.
+    const PROFILES: &'static [(&'static str, &'static str)];
+
+    /// The configuration of a profile in [`Config::PROFILES`].
+    fn profile(name: &str) -> Option<Self>;
+    /// The value of a parameter in [`Config::PARAMS`].
+    fn value(&self, name: &str) -> Option<Value>;
+    /// Sets a parameter to a value that [`Param::parse`] made.
+    fn set_value(&mut self, name: &str, value: Value);
+    /// Refuses combinations that no single range can.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Sets a parameter from text; the error names the parameter, the value and the range.
+    fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let Some(param) = Self::PARAMS.iter().find(|p| p.name == name) else {
+            return Err(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name)));
+        };
+        self.set_value(name, param.parse(text)?);
+        Ok(())
+    }
+}
+
+/// Declares a configuration: the struct, its defaults, its parameter table, and access by name.
+///
+/// ```text
+/// config! {
+///     /// What it configures.
+///     pub struct Config {
+///         /// Meaning of the parameter.
+///         target: Duration = Duration::from_millis(5), in Duration::from_micros(1) ..= Duration::from_secs(10);
+///     }
+///     profiles { "rfc8289", "RFC 8289 (2018)" => |c| {}; }
+///     validate |c| { … }
+/// }
+/// ```
+#[macro_export]
+macro_rules! config {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( #[doc = $doc:literal] $(#[doc = $more:literal])* $field:ident : $type:ty = $default:expr, in $least:expr => $most:expr $(, choices $choices:expr)? ; )*
+        }
+        profiles { $( $profile:literal, $summary:literal => $adjust:expr; )+ }
+        validate $validate:expr
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( #[doc = $doc] $(#[doc = $more])* pub $field: $type, )*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default, )* }
+            }
+        }
+
+        impl $crate::params::Config for $name {
+            const PARAMS: &'static [$crate::params::Param] = &[
+                $( $crate::params::Param {
+                    name: stringify!($field),
+                    doc: concat!($doc, $("\n", $more,)*),
+                    range: ($least, $most),
+                    choices: $crate::config!(@choices $($choices)?),
+                }, )*
+            ];
+            const PROFILES: &'static [(&'static str, &'static str)] = &[ $( ($profile, $summary), )+ ];
+
+            fn profile(name: &str) -> Option<Self> {
+                let mut config = Self::default();
+                match name {
+                    $( $profile => { let adjust: fn(&mut Self) = $adjust; adjust(&mut config); } )+
+                    _ => return None,
+                }
+                Some(config)
+            }
+
+            fn value(&self, name: &str) -> Option<$crate::params::Value> {
+                match name {
+                    $( stringify!($field) => Some($crate::params::Parameter::to_value(self.$field)), )*
+                    _ => None,
+                }
+            }
+
+            fn set_value(&mut self, name: &str, value: $crate::params::Value) {
+                let _ = value; // without parameters nothing else reads it
+                match name {
+                    $( stringify!($field) => self.$field = $crate::params::Parameter::from_value(value), )*
+                    _ => unreachable!("{name} is a parameter"),
+                }
+            }
+
+            fn validate(&self) -> Result<(), alloc::string::String> {
+                let validate: fn(&Self) -> Result<(), alloc::string::String> = $validate;
+                validate(self)
+            }
+        }
+    };
+    (@choices) => { &[] };
+    (@choices $choices:expr) => { $choices };
+}
+
+/// The error for a name that does not exist: with the nearest one that does.
+pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let nearest = known.clone().map(|k| (distance(name, k), k)).min();
+    let list = || known.clone().collect::<alloc::vec::Vec<_>>().join(", ");
+    match nearest {
+        None => format!("unknown {what} {name:?}; there is none"),
+        Some((d, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {name:?}; did you mean {k:?}?"),
+        Some(_) => format!("unknown {what} {name:?}; one of {}", list()),
+    }
+}
+
+/// Levenshtein distance, for names of a few letters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: alloc::vec::Vec<char> = b.chars().collect();
+    let mut row: alloc::vec::Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names() {
+        let known = ["codel", "pie", "droptail"];
+        assert_eq!(unknown("AQM", "coddle", known.into_iter()), r#"unknown AQM "coddle"; did you mean "codel"?"#);
+        assert_eq!(unknown("AQM", "zzz", known.into_iter()), r#"unknown AQM "zzz"; one of codel, pie, droptail"#);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,107 @@
+//! What a link holds: a queue discipline that owns the host's packets.
+
+use crate::aqm::{Backlog, DropReason, Link};
+use crate::packet::Meta;
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// The answer of a queue discipline that was asked for the next packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dequeued<P> {
+    /// Transmit this one now.
+    Packet(Meta, P),
+    /// Nothing is queued.
+    Empty,
+    /// Something is queued that may not go before this instant (shapers, rings).
+    NotBefore(Instant),
+}
+
+/// Where a queue discipline hands back what it drops.
+pub trait Sink<P> {
+    /// `packet` was dropped for `reason`; `meta` is as it stood in the queue.
+    fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason);
+}
+
+impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {
+    fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason) {
+        self(meta, packet, reason);
+    }
+}
+
+/// Counters of a queue discipline since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets offered.
+    pub arrived: Count,
+    /// Packets handed out for transmission.
+    pub departed: Count,
+    /// Packets dropped, by [`DropReason`].
+    pub dropped: [Count; DropReason::ALL.len()],
+    /// Packets newly marked CE here.
+    pub marked: Count,
+}
+
+impl Stats {
+    /// Packets dropped for any reason.
+    pub fn dropped_total(&self) -> Count {
+        self.dropped
+            .iter()
+            .fold(Count::default(), |sum, &c| Count { packets: sum.packets + c.packets, bytes: sum.bytes + c.bytes })
+    }
+}
+
+/// Packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += len as u64;
+    }
+}
+
+/// What became of an arriving packet. A dropped one has gone to the sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enqueued {
+    /// It waits.
+    Queued,
+    /// It waits, newly marked CE.
+    Marked,
+    /// It, or for some disciplines another one in its place, was dropped.
+    Dropped(DropReason),
+}
+
+/// A queue discipline over the host's own packet handles `P`.
+///
+/// Calls come in the order of time. Periodic updates of the algorithm are the discipline's own
+/// business: before it does anything at `now`, it runs every update that was due before `now`, each at
+/// its scheduled time; the host needs no timer for them.
+pub trait Qdisc<P> {
+    /// Offers a packet at `now`; `meta.enqueued` is stamped here.
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued;
+    /// Asks for the next packet to transmit at `now`.
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P>;
+    /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
+    fn settle(&mut self, now: Instant);
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+    /// Counters.
+    fn stats(&self) -> &Stats;
+    /// The algorithm's state variables by name.
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
+}
+
+/// What every queue discipline is built from: who it feeds and where its randomness comes from.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The link below.
+    pub link: Link,
+    /// The queue's own random stream.
+    pub rng: Rng,
+}

@@ -1,0 +1,106 @@
+//! Rates in bit/s and exact transmission times.
+
+use crate::time::Duration;
+use core::fmt;
+
+/// A data rate in bit/s; never zero where a link uses it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// `bits` bits per second.
+    pub const fn from_bps(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// Bytes that this rate carries in `span`, rounded down; zero for a negative span.
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        let nanos = span.as_nanos().max(0) as u128;
+        (self.0 as u128 * nanos / 8_000_000_000) as u64
+    }
+
+    /// How long `bytes` take at this rate, rounded down to a nanosecond.
+    pub fn time_for(self, bytes: u64) -> Duration {
+        Duration::from_nanos((bytes as u128 * 8_000_000_000 / self.0 as u128) as i64)
+    }
+}
+
+impl fmt::Display for Rate {
+    /// The shortest exact spelling: `10 Mbit/s`, `1.5 Gbit/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, per_unit) = match self.0 {
+            n if n >= 1_000_000_000 => ("Gbit/s", 1_000_000_000),
+            n if n >= 1_000_000 => ("Mbit/s", 1_000_000),
+            n if n >= 1_000 => ("kbit/s", 1_000),
+            _ => ("bit/s", 1),
+        };
+        crate::units::write_decimal(f, self.0, per_unit)?;
+        write!(f, " {unit}")
+    }
+}
+
+impl fmt::Debug for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Turns packet sizes into transmission times whose long-run sum is exact.
+///
+/// One packet's time is rounded down to a nanosecond and the remainder carried into the next, so a
+/// million packets take as long as their bits at the rate, to the nanosecond.
+#[derive(Clone, Debug)]
+pub struct Serializer {
+    rate: Rate,
+    /// Bit-nanoseconds not yet accounted for; always below the rate.
+    remainder: u64,
+}
+
+impl Serializer {
+    /// A transmitter at `rate`, which must not be zero.
+    pub fn new(rate: Rate) -> Self {
+        assert!(rate.0 > 0, "a link has a rate");
+        Self { rate, remainder: 0 }
+    }
+
+    /// Transmission time of the next packet of `bytes` bytes on the wire.
+    pub fn time_for(&mut self, bytes: u32) -> Duration {
+        let work = bytes as u64 * 8_000_000_000 + self.remainder;
+        let nanos = work / self.rate.0;
+        self.remainder = work - nanos * self.rate.0;
+        Duration::from_nanos(nanos as i64)
+    }
+
+    /// The rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn long_run_transmission_time_is_exact() {
+        // 7 Mbit/s does not divide 12,000 bits: 1,714,285.71… ns each.
+        let mut serializer = Serializer::new(Rate::from_bps(7_000_000));
+        let total: i64 = (0..7).map(|_| serializer.time_for(1500).as_nanos()).sum();
+        assert_eq!(total, 12_000_000);
+    }
+
+    #[test]
+    fn rates_print_exactly() {
+        for (bps, text) in
+            [(10_000_000, "10 Mbit/s"), (1_500_000_000, "1.5 Gbit/s"), (64_000, "64 kbit/s"), (9, "9 bit/s")]
+        {
+            assert_eq!(Rate::from_bps(bps).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One queue under one algorithm.
+
+use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::ring::Ring;
+use crate::time::Instant;
+
+/// A first-in-first-out queue with limits, managed by `A`.
+#[derive(Debug)]
+pub struct SingleQueue<A, P> {
+    aqm: A,
+    limits: Limits,
+    host: Host,
+    ring: Ring<P>,
+    stats: Stats,
+}
+
+impl<A: Aqm, P> SingleQueue<A, P> {
+    /// An empty queue.
+    pub fn new(mut aqm: A, limits: Limits, host: Host) -> Self {
+        aqm.attach(&limits, host.link);
+        // Room for what fits, up to a size that costs little when the limit is generous.
+        let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        Self { aqm, limits, host, ring: Ring::with_capacity(capacity), stats: Stats::default() }
+    }
+
+    /// The algorithm.
+    pub fn aqm(&self) -> &A {
+        &self.aqm
+    }
+
+    /// Runs every update due before `now` (up to and including it for `inclusive`).
+    #[inline]
+    fn run_updates(&mut self, now: Instant, inclusive: bool) {
+        while let Some(at) = self.aqm.next_update() {
+            if at > now || (at == now && !inclusive) {
+                return;
+            }
+            let mut cx =
+                Cx { now: at, rng: &mut self.host.rng, total_backlog: backlog(&self.ring), link: self.host.link };
+            self.aqm.update(at, &mut cx);
+        }
+    }
+}
+
+impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.run_updates(now, false);
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        let total_backlog = backlog(&self.ring);
+        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog, link: self.host.link };
+        if !self.limits.admit(total_backlog, meta.len, self.host.link) {
+            self.aqm.overflowed(&mut cx, &meta);
+            return self.refuse(meta, packet, DropReason::Limit, sink);
+        }
+        let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
+        let verdict = self.aqm.enqueue(&mut cx, &meta, &mut view);
+        match verdict {
+            Verdict::Accept => {
+                self.ring.push(meta, packet);
+                Enqueued::Queued
+            }
+            Verdict::Mark if meta.ecn.is_ect() => {
+                let newly = mark(&mut meta, &mut self.stats);
+                self.ring.push(meta, packet);
+                if newly { Enqueued::Marked } else { Enqueued::Queued }
+            }
+            Verdict::Mark | Verdict::Drop => self.refuse(meta, packet, DropReason::Early, sink),
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.run_updates(now, false);
+        let was_empty = self.ring.is_empty();
+        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: backlog(&self.ring), link: self.host.link };
+        let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
+        let popped = self.aqm.dequeue(&mut cx, &mut view);
+        let out = view.out;
+        debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
+        if self.ring.is_empty() && !was_empty {
+            self.aqm.emptied(&mut cx);
+        }
+        match out {
+            Some((meta, packet)) => {
+                self.stats.departed.add(meta.len);
+                Dequeued::Packet(meta, packet)
+            }
+            None => Dequeued::Empty,
+        }
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.run_updates(now, true);
+    }
+
+    fn backlog(&self) -> Backlog {
+        backlog(&self.ring)
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.aqm.observe(see);
+    }
+}
+
+impl<A: Aqm, P> SingleQueue<A, P> {
+    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+        Enqueued::Dropped(reason)
+    }
+}
+
+/// The queue as lent to the algorithm for one call.
+struct View<'a, P> {
+    ring: &'a mut Ring<P>,
+    stats: &'a mut Stats,
+    sink: &'a mut dyn Sink<P>,
+    out: Option<(Meta, P)>,
+}
+
+impl<P> Fifo for View<'_, P> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.ring.len()
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.ring.bytes()
+    }
+    #[inline]
+    fn total_backlog(&self) -> Backlog {
+        backlog(self.ring)
+    }
+    #[inline]
+    fn meta(&self, i: usize) -> Option<Meta> {
+        self.ring.get(i).map(|queued| queued.meta)
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let Some(queued) = self.ring.get_mut(i) else { return false };
+        if queued.meta.ecn.is_ect() {
+            mark(&mut queued.meta, self.stats);
+            return true;
+        }
+        self.drop(i, reason);
+        false
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        if let Some(queued) = self.ring.remove(i) {
+            self.stats.dropped[reason as usize].add(queued.meta.len);
+            self.sink.dropped(queued.meta, queued.packet, reason);
+        }
+    }
+    #[inline]
+    fn pop(&mut self) -> Option<Popped> {
+        debug_assert!(self.out.is_none(), "one pop per dequeue");
+        let queued = self.ring.pop()?;
+        let popped = Popped { meta: queued.meta };
+        self.out = Some((queued.meta, queued.packet));
+        Some(popped)
+    }
+}
+
+/// Sets CE; a packet that carries it already is not counted again. Returns whether it is new.
+fn mark(meta: &mut Meta, stats: &mut Stats) -> bool {
+    let newly = meta.ecn != Ecn::Ce;
+    if newly {
+        meta.ecn = Ecn::Ce;
+        stats.marked.add(meta.len);
+    }
+    newly
+}
+
+#[inline]
+fn backlog<P>(ring: &Ring<P>) -> Backlog {
+    Backlog { packets: ring.len() as u32, bytes: ring.bytes() }
+}
+
+const MAX_PREALLOCATED: u32 = 1024;

@@ -1,0 +1,182 @@
+//! Quantities as people write them: `5 ms`, `10 Mbit/s`, `250 kB`, `1000 packets`, and tc's spellings.
+//!
+//! A number without a unit is refused: the one mistake that a file cannot show.
+
+use crate::rate::Rate;
+use crate::time::Duration;
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+/// Why a quantity was refused: what is wrong, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError(pub String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A span of time: `5 ms`, `1.5s`, `100us`. Not negative.
+pub fn duration(text: &str) -> Result<Duration, UnitError> {
+    let nanos = quantity(text, DURATION_UNITS, "a duration", "5 ms")?;
+    i64::try_from(nanos).map(Duration::from_nanos).map_err(|_| too_large(text, "a duration"))
+}
+
+/// A rate: `10 Mbit/s`, `10mbit`, `1.5 Gbps`, tc's `100kbps` is bytes per second there and refused here.
+pub fn rate(text: &str) -> Result<Rate, UnitError> {
+    let bps = quantity(text, RATE_UNITS, "a rate", "10 Mbit/s")?;
+    u64::try_from(bps).map(Rate::from_bps).map_err(|_| too_large(text, "a rate"))
+}
+
+/// A size in bytes: `1500 B`, `250 kB` (10³), `64 KiB` (2¹⁰).
+pub fn bytes(text: &str) -> Result<u64, UnitError> {
+    let bytes = quantity(text, BYTE_UNITS, "a size", "250 kB")?;
+    u64::try_from(bytes).map_err(|_| too_large(text, "a size"))
+}
+
+/// A number of packets: `1000 packets`, `1000p`.
+pub fn packets(text: &str) -> Result<u64, UnitError> {
+    let packets = quantity(text, PACKET_UNITS, "a number of packets", "1000 packets")?;
+    u64::try_from(packets).map_err(|_| too_large(text, "a number of packets"))
+}
+
+/// Writes `value / per_unit` as a decimal without trailing zeros; `per_unit` is a power of ten.
+pub fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, per_unit: u64) -> fmt::Result {
+    write!(f, "{}", value / per_unit)?;
+    let mut fraction = value % per_unit;
+    if fraction == 0 {
+        return Ok(());
+    }
+    let mut digits = per_unit.ilog10() as usize;
+    while fraction % 10 == 0 {
+        fraction /= 10;
+        digits -= 1;
+    }
+    write!(f, ".{fraction:0digits$}")
+}
+
+/// The names of a unit and its size in the base unit.
+type Unit = (&'static [&'static str], u64);
+
+const DURATION_UNITS: &[Unit] = &[
+    (&["ns", "nsec", "nsecs"], 1),
+    (&["us", "µs", "usec", "usecs"], 1_000),
+    (&["ms", "msec", "msecs"], 1_000_000),
+    (&["s", "sec", "secs"], 1_000_000_000),
+    (&["min"], 60_000_000_000),
+];
+
+const RATE_UNITS: &[Unit] = &[
+    (&["bit/s", "bit", "bps", "b/s"], 1),
+    (&["kbit/s", "kbit", "kb/s"], 1_000),
+    (&["mbit/s", "mbit", "mb/s", "mbps"], 1_000_000),
+    (&["gbit/s", "gbit", "gb/s", "gbps"], 1_000_000_000),
+];
+
+const BYTE_UNITS: &[Unit] = &[
+    (&["b", "byte", "bytes"], 1),
+    (&["kb"], 1_000),
+    (&["mb"], 1_000_000),
+    (&["gb"], 1_000_000_000),
+    (&["kib", "k"], 1 << 10),
+    (&["mib", "m"], 1 << 20),
+    (&["gib", "g"], 1 << 30),
+];
+
+const PACKET_UNITS: &[Unit] = &[(&["packets", "packet", "pkts", "pkt", "p"], 1)];
+
+/// `text` in the base unit of `units`, rounded to the nearest; `what` and `example` name the mend.
+fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u128, UnitError> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+').unwrap_or(text.len());
+    let (number, unit) = (text[..split].trim(), text[split..].trim());
+    if number.is_empty() {
+        return Err(UnitError(format!("{text:?} is not {what}; write e.g. {example:?}")));
+    }
+    if number.starts_with('-') {
+        return Err(UnitError(format!("{text:?} is negative; write e.g. {example:?}")));
+    }
+    if unit.is_empty() {
+        return Err(UnitError(format!("{text:?} has no unit; write e.g. {example:?}")));
+    }
+    let lower = unit.to_lowercase();
+    let size = units.iter().find(|(names, _)| names.contains(&lower.as_str())).map(|&(_, size)| size);
+    let size = size.ok_or_else(|| {
+        UnitError(format!("{unit:?} is not a unit of {what} (one of {}); write e.g. {example:?}", unit_names(units)))
+    })?;
+    scaled(number, size).ok_or_else(|| UnitError(format!("{number:?} is not a number; write e.g. {example:?}")))
+}
+
+/// `number × size`, exactly, rounded half up: decimal digits are never put through a float.
+fn scaled(number: &str, size: u64) -> Option<u128> {
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || whole.len() > 18 || fraction.len() > 12 {
+        return None;
+    }
+    let digits = |s: &str| if s.is_empty() { Some(0u128) } else { s.parse::<u64>().ok().map(u128::from) };
+    let power = 10u128.pow(fraction.len() as u32);
+    let value = digits(whole)? * power + digits(fraction)?;
+    Some((value * size as u128 + power / 2) / power)
+}
+
+fn unit_names(units: &[Unit]) -> String {
+    units.iter().map(|(names, _)| names[0]).collect::<alloc::vec::Vec<_>>().join(", ")
+}
+
+fn too_large(text: &str, what: &str) -> UnitError {
+    UnitError(format!("{text} is too large for {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings() {
+        for (text, nanos) in [
+            ("5 ms", 5_000_000),
+            ("5ms", 5_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0.1 us", 100),
+            ("1 min", 60_000_000_000),
+        ] {
+            assert_eq!(duration(text).unwrap().as_nanos(), nanos, "{text}");
+        }
+        for (text, bps) in
+            [("10 Mbit/s", 10_000_000), ("10mbit", 10_000_000), ("1.5 Gbps", 1_500_000_000), ("64kbit", 64_000)]
+        {
+            assert_eq!(rate(text).unwrap().as_bps(), bps, "{text}");
+        }
+        for (text, size) in [("250 kB", 250_000), ("1500B", 1500), ("64 KiB", 65_536), ("1 MB", 1_000_000)] {
+            assert_eq!(bytes(text).unwrap(), size, "{text}");
+        }
+        assert_eq!(packets("1000 packets").unwrap(), 1000);
+        assert_eq!(packets("1000p").unwrap(), 1000);
+    }
+
+    #[test]
+    fn refusals_name_the_mend() {
+        for (error, expected) in [
+            (rate("10").unwrap_err(), r#""10" has no unit; write e.g. "10 Mbit/s""#),
+            (duration("-5 ms").unwrap_err(), r#""-5 ms" is negative; write e.g. "5 ms""#),
+            (
+                duration("5 parsecs").unwrap_err(),
+                r#""parsecs" is not a unit of a duration (one of ns, us, ms, s, min); write e.g. "5 ms""#,
+            ),
+            (bytes("much").unwrap_err(), r#""much" is not a size; write e.g. "250 kB""#),
+            (duration("1.2.3 s").unwrap_err(), r#""1.2.3" is not a number; write e.g. "5 ms""#),
+        ] {
+            assert_eq!(error.0, expected);
+        }
+    }
+
+    #[test]
+    fn huge_numbers_do_not_overflow() {
+        assert!(duration("99999999999999999999 s").is_err());
+        assert!(duration("999999999999999999 min").is_err());
+        assert!(rate("999999999999999999 Gbit/s").is_err());
+    }
+}

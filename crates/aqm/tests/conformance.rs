@@ -1,0 +1,139 @@
+//! Every registered algorithm, with every profile, random parameters and random limits, keeps to the rules of the
+//! conformance suite; registering an algorithm puts it under test.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use sojourn_aqm::conformance::{Op, Order, check};
+use sojourn_aqm::params::{Param, Value};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
+use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
+use std::cell::Cell;
+
+const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+/// Sequences per profile.
+const CASES: u32 = 200;
+
+#[test]
+fn every_registered_algorithm_keeps_to_the_rules() {
+    for algorithm in ALGORITHMS {
+        let managed = Cell::new(0);
+        for (profile, _) in algorithm.profiles {
+            let case = (config(algorithm, profile), limits(), ops(), any::<u64>());
+            runner(profile)
+                .run(&case, |(config, limits, ops, seed)| {
+                    let Some(config) = config else { return Ok(()) };
+                    let host = Host { link: LINK, rng: Rng::from_state(seed) };
+                    let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
+                    let stats = check(make, &limits, LINK, Order::Fifo, &ops)
+                        .map_err(|broken| TestCaseError::fail(broken.to_string()))?;
+                    let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();
+                    managed.set(managed.get() + dropped + stats.marked.packets);
+                    Ok(())
+                })
+                .unwrap_or_else(|e| panic!("{}@{profile}: {e}", algorithm.name));
+        }
+        // A suite that never makes an algorithm act shows nothing of it.
+        assert!(managed.get() > 100 || algorithm.name == "droptail", "{} acted {managed:?} times", algorithm.name);
+    }
+}
+
+#[test]
+fn every_profile_is_valid_and_every_parameter_reads_what_it_prints() {
+    for algorithm in ALGORITHMS {
+        for (profile, summary) in algorithm.profiles {
+            let config = algorithm.configure(profile, &[]).expect("a profile is valid as it stands");
+            assert!(!summary.is_empty());
+            for param in algorithm.params {
+                let value = config.value(param.name).expect("a parameter has a value");
+                assert_eq!(param.parse(&value.to_string()), Ok(value), "{}@{profile} {}", algorithm.name, param.name);
+            }
+        }
+    }
+}
+
+/// A runner with its own sequences for each profile, the same in every run.
+fn runner(profile: &str) -> TestRunner {
+    let mut seed = [0; 32];
+    seed.iter_mut().zip(profile.bytes()).for_each(|(byte, letter)| *byte = letter);
+    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+}
+
+/// The profile with some parameters drawn from their ranges; none where they do not go together.
+fn config(algorithm: &'static Algorithm, profile: &'static str) -> impl Strategy<Value = Option<AnyConfig>> {
+    let draws = proptest::collection::vec(proptest::option::weighted(0.3, any::<u64>()), algorithm.params.len());
+    draws.prop_map(move |draws| {
+        let drawn = algorithm.params.iter().zip(draws);
+        let params: Vec<_> =
+            drawn.filter_map(|(param, draw)| Some((param.name.to_string(), drawn_text(param, draw?)))).collect();
+        algorithm.configure(profile, &params).ok()
+    })
+}
+
+/// A value in the parameter's range, as a user would write it. Times and sizes are drawn on a logarithmic scale.
+fn drawn_text(param: &Param, draw: u64) -> String {
+    let mut rng = Rng::from_state(draw);
+    let u = rng.uniform();
+    let scaled = |least: u64, most: u64| {
+        let least = least.max(1) as f64;
+        ((least * (most as f64 / least).powf(u)) as u64).clamp(least as u64, most)
+    };
+    let value = match param.range {
+        (Value::Time(least), Value::Time(most)) => {
+            Value::Time(Duration::from_nanos(scaled(least.as_nanos() as u64, most.as_nanos() as u64) as i64))
+        }
+        (Value::Bytes(least), Value::Bytes(most)) => Value::Bytes(scaled(least, most)),
+        (Value::Count(least), Value::Count(most)) => Value::Count(scaled(least, most)),
+        (Value::Number(least), Value::Number(most)) => Value::Number(least + u * (most - least)),
+        (Value::Flag(_), _) => Value::Flag(u < 0.5),
+        (Value::Choice(_), _) => Value::Choice(param.choices[rng.below(param.choices.len() as u64) as usize]),
+        (least, most) => panic!("{} ranges from {least:?} to {most:?}", param.name),
+    };
+    let text = value.to_string();
+    assert_eq!(param.parse(&text), Ok(value), "{}: a value of the range is read back", param.name);
+    text
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (
+        proptest::option::of(prop_oneof![1u32..20, 20u32..2000]),
+        proptest::option::weighted(0.3, 40u64..300_000),
+        proptest::option::weighted(0.3, (1i64..300_000).prop_map(Duration::from_micros)),
+    )
+        .prop_map(|(packets, bytes, time)| Limits { packets, bytes, time })
+}
+
+/// Operations in runs that build queues up, keep them standing, and let them drain.
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let wait = (0.0..1.0f64).prop_map(|u| Op::Wait(Duration::from_nanos(10f64.powf(3.0 + 6.5 * u) as i64)));
+    let burst = (packet(), 1usize..60).prop_map(|(meta, n)| vec![Op::Enqueue(meta); n]);
+    let serve = (1usize..60, 100i64..3_000).prop_map(|(n, gap_us)| {
+        let one = [Op::Wait(Duration::from_micros(gap_us)), Op::Dequeue];
+        one.into_iter().cycle().take(2 * n).collect()
+    });
+    let load = (packet(), packet(), 10usize..150, 300i64..2_000).prop_map(|(first, second, n, gap_us)| {
+        let round =
+            [Op::Enqueue(first), Op::Enqueue(second), Op::Wait(Duration::from_micros(gap_us)), Op::Dequeue, Op::Settle];
+        round.into_iter().cycle().take(5 * n).collect()
+    });
+    let run = prop_oneof![
+        3 => wait.prop_map(|op| vec![op]),
+        3 => packet().prop_map(|meta| vec![Op::Enqueue(meta)]),
+        2 => Just(vec![Op::Dequeue]),
+        1 => Just(vec![Op::Settle]),
+        2 => burst,
+        2 => serve,
+        3 => load,
+    ];
+    proptest::collection::vec(run, 1..25).prop_map(|runs| runs.concat())
+}
+
+fn packet() -> impl Strategy<Value = Meta> {
+    let len = prop_oneof![3 => Just(1500u32), 2 => 40u32..1500, 1 => Just(40u32), 1 => 1501u32..9000];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
+    (len, 0u32..4, ecn, 0u8..64).prop_map(|(len, flow, ecn, dscp)| Meta {
+        dscp,
+        hosts: (flow, flow + 1),
+        ..Meta::new(len, flow).with_ecn(ecn)
+    })
+}

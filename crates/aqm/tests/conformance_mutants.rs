@@ -1,0 +1,228 @@
+//! The conformance suite notices what it is there for: one broken queue discipline per rule.
+
+use sojourn_aqm::conformance::{Op, Order, Rule, Violation, check};
+use sojourn_aqm::qdisc::Count;
+use sojourn_aqm::{
+    Aqm, Backlog, Cx, Dequeued, DropReason, Duration, Ecn, Enqueued, Fifo, Host, Instant, Limits, Link, Meta, Popped,
+    Qdisc, Rate, Rng, SingleQueue, Sink, Stats,
+};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+const LINK: Link = Link { rate: Rate::from_bps(8_000_000), mtu: 1500 };
+const LIMIT: u32 = 4;
+
+/// What is wrong with a [`Queue`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    SwallowsAPacket,
+    DuplicatesAPacket,
+    MiscountsBytes,
+    MiscountsAReason,
+    LastInFirstOut,
+    SwapsHandles,
+    HoldsOneTooMany,
+    MarksNotEct,
+    CountsNoMarks,
+    ClearsMarks,
+    SwapsEctCodepoints,
+    HandsBackTwice,
+    HandsBackNothing,
+    ForgetsItsStamp,
+    DropsWhatItSaysWaits,
+    SaysMarkedOfCe,
+    IdlesWithABacklog,
+    WaitsInThePast,
+    IsNotRepeatable,
+    NeverDrains,
+}
+
+const FAULTS: &[(Fault, Rule)] = &[
+    (Fault::SwallowsAPacket, Rule::Conservation),
+    (Fault::DuplicatesAPacket, Rule::Conservation),
+    (Fault::MiscountsBytes, Rule::Counters),
+    (Fault::MiscountsAReason, Rule::Counters),
+    (Fault::LastInFirstOut, Rule::Order),
+    (Fault::SwapsHandles, Rule::Order),
+    (Fault::HoldsOneTooMany, Rule::Limits),
+    (Fault::MarksNotEct, Rule::Marks),
+    (Fault::CountsNoMarks, Rule::Marks),
+    (Fault::SaysMarkedOfCe, Rule::Marks),
+    (Fault::ClearsMarks, Rule::EcnKept),
+    (Fault::SwapsEctCodepoints, Rule::EcnKept),
+    (Fault::HandsBackTwice, Rule::HandedBack),
+    (Fault::ForgetsItsStamp, Rule::HandedBack),
+    (Fault::HandsBackNothing, Rule::Answer),
+    (Fault::DropsWhatItSaysWaits, Rule::Answer),
+    (Fault::IdlesWithABacklog, Rule::WorkConserving),
+    (Fault::WaitsInThePast, Rule::WorkConserving),
+    (Fault::NeverDrains, Rule::WorkConserving),
+    (Fault::IsNotRepeatable, Rule::Determinism),
+];
+
+#[test]
+fn every_rule_can_be_broken() {
+    assert!(run(Fault::None).is_ok());
+    for &(fault, rule) in FAULTS {
+        let broken = run(fault).expect_err(&format!("{fault:?} passes"));
+        assert_eq!(broken.rule, rule, "{fault:?}: {broken}");
+    }
+}
+
+/// An algorithm that keeps its packets.
+struct Miser;
+
+impl Aqm for Miser {
+    fn dequeue<Q: Fifo>(&mut self, _: &mut Cx, _: &mut Q) -> Option<Popped> {
+        None
+    }
+}
+
+#[test]
+fn an_algorithm_that_never_pops_is_caught() {
+    let host = || Host { link: LINK, rng: Rng::from_state(1) };
+    let make = || Box::new(SingleQueue::new(Miser, Limits::packets(LIMIT), host())) as Box<dyn Qdisc<u32>>;
+    let broken = check(make, &Limits::packets(LIMIT), LINK, Order::Fifo, &ops()).unwrap_err();
+    assert_eq!(broken.rule, Rule::WorkConserving, "{broken}");
+}
+
+#[test]
+fn order_is_judged_by_flow_where_flows_are_queued_apart() {
+    // Two flows: last in, first out over all is in order within each flow of one packet.
+    let two = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 2)), Op::Dequeue, Op::Dequeue];
+    let one = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 1)), Op::Dequeue, Op::Dequeue];
+    for (ops, order, passes) in
+        [(&two, Order::PerFlow, true), (&two, Order::Fifo, false), (&one, Order::PerFlow, false)]
+    {
+        let result = run_with(Fault::LastInFirstOut, order, ops);
+        assert_eq!(result.is_ok(), passes, "{order:?}: {result:?}");
+    }
+}
+
+fn run(fault: Fault) -> Result<Stats, Violation> {
+    run_with(fault, Order::Fifo, &ops())
+}
+
+fn run_with(fault: Fault, order: Order, ops: &[Op]) -> Result<Stats, Violation> {
+    let made = Rc::new(Cell::new(0));
+    let make = || {
+        made.set(made.get() + 1);
+        Box::new(Queue { fault, number: made.get(), ..Queue::default() }) as Box<dyn Qdisc<u32>>
+    };
+    check(make, &Limits::packets(LIMIT), LINK, order, ops)
+}
+
+/// Fills the queue beyond its limit with packets of every kind, empties it, and leaves some for the draining.
+fn ops() -> Vec<Op> {
+    let mut ops = vec![Op::Wait(Duration::from_millis(5)), Op::Settle, Op::Dequeue];
+    for round in 0..3 {
+        for (i, ecn) in [Ecn::Ect0, Ecn::NotEct, Ecn::Ect1, Ecn::Ce, Ecn::Ect0, Ecn::NotEct].into_iter().enumerate() {
+            ops.push(Op::Enqueue(Meta::new(100 + i as u32, round).with_ecn(ecn)));
+            ops.push(Op::Wait(Duration::from_millis(1)));
+        }
+        ops.extend([Op::Dequeue, Op::Wait(Duration::from_millis(1)), Op::Dequeue]);
+    }
+    ops
+}
+
+/// Tail drop that marks every ECN-capable packet on arrival, written without the crate's own queue.
+#[derive(Debug)]
+struct Queue {
+    fault: Fault,
+    /// Which of the disciplines made: the twin is the second.
+    number: u32,
+    line: VecDeque<(Meta, u32)>,
+    stats: Stats,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { fault: Fault::None, number: 1, line: VecDeque::new(), stats: Stats::default() }
+    }
+}
+
+impl Queue {
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+}
+
+fn add(count: &mut Count, len: u32) {
+    count.packets += 1;
+    count.bytes += len as u64;
+}
+
+impl Qdisc<u32> for Queue {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> Enqueued {
+        meta.enqueued = if self.is(Fault::ForgetsItsStamp) { Instant::ZERO } else { now };
+        let miscounted = u32::from(self.is(Fault::MiscountsBytes));
+        add(&mut self.stats.arrived, meta.len + miscounted);
+        if self.line.len() as u32 >= LIMIT + u32::from(self.is(Fault::HoldsOneTooMany)) {
+            let reason = if self.is(Fault::MiscountsAReason) { DropReason::Early } else { DropReason::Limit };
+            add(&mut self.stats.dropped[reason as usize], meta.len);
+            if !self.is(Fault::HandsBackNothing) {
+                sink.dropped(meta, packet, DropReason::Limit);
+            }
+            if self.is(Fault::HandsBackTwice) {
+                sink.dropped(meta, packet, DropReason::Limit);
+            }
+            return match self.fault {
+                Fault::DropsWhatItSaysWaits => Enqueued::Queued,
+                _ => Enqueued::Dropped(DropReason::Limit),
+            };
+        }
+        let marks = matches!(meta.ecn, Ecn::Ect0 | Ecn::Ect1) || self.is(Fault::MarksNotEct);
+        let said = if marks || self.is(Fault::SaysMarkedOfCe) && meta.ecn == Ecn::Ce {
+            Enqueued::Marked
+        } else {
+            Enqueued::Queued
+        };
+        if marks {
+            meta.ecn = Ecn::Ce;
+            if !self.is(Fault::CountsNoMarks) {
+                add(&mut self.stats.marked, meta.len);
+            }
+        }
+        match self.fault {
+            Fault::ClearsMarks if meta.ecn == Ecn::Ce && !marks => meta.ecn = Ecn::NotEct,
+            Fault::SwapsEctCodepoints if meta.ecn == Ecn::NotEct => meta.ecn = Ecn::Ect0,
+            Fault::SwallowsAPacket if meta.ecn == Ecn::NotEct => return said,
+            Fault::DuplicatesAPacket if meta.ecn == Ecn::NotEct => self.line.push_back((meta, packet)),
+            _ => {}
+        }
+        self.line.push_back((meta, packet));
+        said
+    }
+
+    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<u32>) -> Dequeued<u32> {
+        match self.fault {
+            Fault::IdlesWithABacklog if self.line.len() == 3 => return Dequeued::Empty,
+            Fault::WaitsInThePast if self.line.len() == 3 => return Dequeued::NotBefore(now),
+            Fault::NeverDrains if !self.line.is_empty() => return Dequeued::NotBefore(now + Duration::from_millis(1)),
+            Fault::IsNotRepeatable if self.number == 2 && self.line.len() == 3 => return Dequeued::Empty,
+            Fault::SwapsHandles if self.line.len() > 1 => {
+                let (head, second) = (self.line[0].1, self.line[1].1);
+                (self.line[0].1, self.line[1].1) = (second, head);
+            }
+            _ => {}
+        }
+        let out = if self.is(Fault::LastInFirstOut) { self.line.pop_back() } else { self.line.pop_front() };
+        let Some((meta, packet)) = out else { return Dequeued::Empty };
+        add(&mut self.stats.departed, meta.len);
+        Dequeued::Packet(meta, packet)
+    }
+
+    fn settle(&mut self, _: Instant) {}
+
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.line.len() as u32, bytes: self.line.iter().map(|(meta, _)| meta.len as u64).sum() }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn observe(&self, _: &mut dyn FnMut(&'static str, f64)) {}
+}

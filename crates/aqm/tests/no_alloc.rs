@@ -1,0 +1,47 @@
+//! Once a queue has been as long as it will be, neither enqueue nor dequeue allocates.
+
+use sojourn_aqm::registry::ALGORITHMS;
+use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Rate, Rng};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+
+#[test]
+fn nothing_is_allocated_per_packet() {
+    for algorithm in ALGORITHMS {
+        for (profile, _) in algorithm.profiles {
+            let config = algorithm.configure(profile, &[]).expect("a profile is valid");
+            for limits in [Limits::packets(300), Limits::bytes(3_000_000)] {
+                let mut queue = config.build::<u32>(limits, Host { link: LINK, rng: Rng::from_state(1) });
+                let mut now = Instant::ZERO;
+                let mut dropped = 0u64;
+                // Twice what the link carries, so that the queue fills, is managed and overflows.
+                let mut run = |packets: u32| {
+                    for id in 0..packets {
+                        let meta = Meta::new(1500, id % 8).with_ecn(if id % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct });
+                        queue.enqueue(now, meta, id, &mut |_, _, _| dropped += 1);
+                        if id % 2 == 0 {
+                            now += Duration::from_millis(1);
+                            queue.dequeue(now, &mut |_, _, _| dropped += 1);
+                        }
+                    }
+                };
+                run(10_000);
+                let region = Region::new(ALLOCATOR);
+                run(10_000);
+                let change = region.change();
+                assert_eq!(
+                    (change.allocations, change.reallocations),
+                    (0, 0),
+                    "{}@{profile}, {limits}",
+                    algorithm.name
+                );
+                assert!(dropped > 1_000, "{}@{profile} is overloaded", algorithm.name);
+            }
+        }
+    }
+}
