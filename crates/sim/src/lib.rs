@@ -1,0 +1,25 @@
+//! A deterministic packet simulator for queue managers.
+//!
+//! A [`scenario::Scenario`] and a seed determine a [`Simulation`]; it gives a summary, tables, and a fingerprint of every
+//! verdict and departure that is the same on every machine. Parallelism is across runs, never inside one.
+
+mod event;
+mod fingerprint;
+mod histogram;
+mod link;
+mod network;
+mod packet;
+mod probe;
+mod sampler;
+pub mod scenario;
+mod simulation;
+mod summary;
+pub mod table;
+pub mod tcp;
+pub mod trace;
+mod traffic;
+
+pub use histogram::Histogram;
+pub use simulation::{Output, Simulation};
+pub use summary::{FlowSummary, LinkSummary, Links, SojournSummary, Summary};
+pub use table::{Column, Table};

@@ -1,0 +1,76 @@
+//! A link: a queue discipline, a server that takes one packet at a time, and a pipe that delays.
+//!
+//! The queue is asked for a packet when transmission can start; that is when its sojourn time ends. The packet
+//! reaches the far end when its last bit does.
+
+mod fixed;
+mod opportunity;
+
+use crate::network::InFlight;
+use crate::packet::Handle;
+use crate::scenario::{LinkSpec, Service};
+use crate::summary::Tally;
+use fixed::FixedRate;
+pub(crate) use opportunity::Opportunities;
+use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Qdisc, Rng};
+
+/// One direction of the bottleneck.
+pub(crate) struct Link {
+    pub qdisc: Box<dyn Qdisc<Handle> + Send>,
+    pub server: Server,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Framing bytes on the wire, counted by the queue too.
+    pub overhead: u32,
+    /// Packets on their way to the queue over access links.
+    pub entry: InFlight,
+    /// Packets on their way to the far end.
+    pub pipe: InFlight,
+    pub tally: Tally,
+}
+
+/// How a link serves its queue. One file, and one line here.
+pub(crate) enum Server {
+    /// A constant rate.
+    Fixed(FixedRate),
+    /// Delivery opportunities from a trace.
+    Opportunities(Opportunities),
+}
+
+impl Link {
+    /// Link `index` of a run with `seed`, statistics from `warmup` to `end`.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, warmup: Instant, end: Instant) -> Self {
+        let mtu = spec.mtu + spec.overhead;
+        let info = LinkInfo { rate: spec.service.mean_rate(spec.mtu), mtu };
+        let host = Host { link: info, rng: Rng::stream(seed, "queue", index as u64) };
+        let server = match &spec.service {
+            Service::Rate(rate) => Server::Fixed(FixedRate::new(*rate)),
+            Service::Trace(trace) => {
+                Server::Opportunities(Opportunities::new(trace.trace.clone(), trace.once, spec.mtu))
+            }
+        };
+        Self {
+            qdisc: spec.aqm.config.build(spec.limits, host),
+            server,
+            delay: spec.delay,
+            overhead: spec.overhead,
+            entry: InFlight::new(),
+            pipe: InFlight::new(),
+            tally: Tally::new(warmup, end),
+        }
+    }
+
+    /// Bytes that the link could send in a span, whether or not there was something to send.
+    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> f64 {
+        match &self.server {
+            Server::Fixed(server) => server.capacity_bytes(from, to),
+            Server::Opportunities(server) => server.capacity_bytes(from, to),
+        }
+    }
+
+    /// On a trace, the bytes of opportunity in the statistics window.
+    pub fn opportunity_bytes(&self) -> Option<f64> {
+        let (from, to) = self.tally.window();
+        matches!(self.server, Server::Opportunities(_)).then(|| self.capacity_bytes(from, to))
+    }
+}

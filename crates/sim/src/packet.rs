@@ -1,0 +1,77 @@
+//! Packets in flight: small fixed records in a slab, transport headers in a parallel slab.
+
+use crate::tcp::Header;
+use sojourn_aqm::Ecn;
+
+/// Names a packet in flight.
+pub type Handle = u32;
+
+/// The part of a packet that every link touches.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Index of the flow it belongs to.
+    pub flow: u32,
+    /// IP bytes.
+    pub len: u32,
+    /// ECN field as sent.
+    pub ecn: Ecn,
+    /// Whether it travels from the flow's source to its sink (else: an acknowledgment on its way back).
+    pub to_sink: bool,
+}
+
+/// All packets in flight. A freed place is used again, so it grows to the largest number at a time and stays.
+#[derive(Debug, Default)]
+pub struct Packets {
+    hot: Vec<Packet>,
+    headers: Vec<Header>,
+    free: Vec<Handle>,
+}
+
+impl Packets {
+    /// Stores a packet.
+    #[inline]
+    pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
+        if let Some(handle) = self.free.pop() {
+            self.hot[handle as usize] = packet;
+            self.headers[handle as usize] = *header;
+            return handle;
+        }
+        self.hot.push(packet);
+        self.headers.push(*header);
+        (self.hot.len() - 1) as Handle
+    }
+
+    /// Forgets a packet.
+    #[inline]
+    pub fn remove(&mut self, handle: Handle) {
+        self.free.push(handle);
+    }
+
+    /// A packet's record.
+    #[inline]
+    pub fn packet(&self, handle: Handle) -> &Packet {
+        &self.hot[handle as usize]
+    }
+
+    /// A packet's record.
+    #[inline]
+    pub fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
+        &mut self.hot[handle as usize]
+    }
+
+    /// A packet's transport header.
+    #[inline]
+    pub fn header(&self, handle: Handle) -> &Header {
+        &self.headers[handle as usize]
+    }
+
+    /// Packets in flight.
+    pub fn len(&self) -> usize {
+        self.hot.len() - self.free.len()
+    }
+
+    /// Whether none is in flight.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

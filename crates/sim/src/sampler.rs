@@ -1,0 +1,157 @@
+//! Samplers: what is recorded at regular instants. They look and touch nothing.
+
+use crate::network::Network;
+use crate::probe::Probe;
+use crate::scenario::Probes;
+use crate::table::{Column, Table, recorder};
+use crate::traffic::{AnyFlow, Endpoints};
+use sojourn_aqm::{Duration, Instant};
+
+/// All samplers of a run, by the number of their slot.
+pub(crate) struct Samplers {
+    steps: [Option<Duration>; Self::COUNT],
+    queue: Queue,
+    flows: Flows,
+    utilisation: Utilisation,
+    state: State,
+    /// Payload of each flow at the last sample.
+    delivered: Vec<u64>,
+    /// Bytes of each link at the last sample.
+    bytes: [u64; 2],
+}
+
+recorder! {
+    Queue("queue") {
+        time_ns: u64 => U64,
+        link: u8 => U8,
+        packets: u32 => U32,
+        bytes: u64 => U64,
+    }
+}
+
+recorder! {
+    Flows("flows") {
+        time_ns: u64 => U64,
+        flow: u32 => U32,
+        cwnd: f64 => F64,
+        ssthresh: f64 => F64,
+        srtt_ms: f64 => F64,
+        in_flight: u32 => U32,
+        goodput_bps: f64 => F64,
+    }
+}
+
+recorder! {
+    Utilisation("utilisation") {
+        time_ns: u64 => U64,
+        link: u8 => U8,
+        bytes: u64 => U64,
+        utilisation: f64 => F64,
+    }
+}
+
+/// State variables: a column each, in the order of their first appearance.
+#[derive(Default)]
+struct State {
+    time_ns: Vec<u64>,
+    link: Vec<u8>,
+    columns: Vec<(&'static str, Vec<f64>)>,
+}
+
+impl Samplers {
+    /// Queue, flows, state, utilisation.
+    pub const COUNT: usize = 4;
+
+    pub fn new(probes: &Probes, flows: usize) -> Self {
+        Self {
+            steps: [probes.queue, probes.flows, probes.state, probes.utilisation],
+            queue: Queue::default(),
+            flows: Flows::default(),
+            utilisation: Utilisation::default(),
+            state: State::default(),
+            delivered: vec![0; flows],
+            bytes: [0; 2],
+        }
+    }
+
+    /// The first sample of sampler `i`: after one step.
+    pub fn first(&self, i: usize) -> Instant {
+        self.steps[i].map_or(Instant::NEVER, |step| Instant::ZERO + step)
+    }
+
+    /// Takes sample `i` and tells when the next is due.
+    pub fn sample<P: Probe>(&mut self, i: usize, now: Instant, network: &mut Network<P>, flows: &[AnyFlow]) -> Instant {
+        let step = self.steps[i].expect("only samplers with a step have events");
+        match i {
+            0 => self.sample_queues(now, network),
+            1 => self.sample_flows(now, step, flows),
+            2 => self.sample_state(now, network),
+            _ => self.sample_utilisation(now, step, network),
+        }
+        now + step
+    }
+
+    pub fn into_tables(self) -> Vec<Table> {
+        let tables =
+            [self.queue.into_table(), self.flows.into_table(), self.state.into_table(), self.utilisation.into_table()];
+        tables.into_iter().zip(self.steps).filter(|(_, step)| step.is_some()).map(|(table, _)| table).collect()
+    }
+
+    fn sample_queues<P: Probe>(&mut self, now: Instant, network: &Network<P>) {
+        for (l, link) in network.links.iter().enumerate() {
+            let backlog = link.qdisc.backlog();
+            self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
+        }
+    }
+
+    fn sample_flows(&mut self, now: Instant, step: Duration, flows: &[AnyFlow]) {
+        for (i, flow) in flows.iter().enumerate() {
+            let s = flow.status();
+            let goodput = (s.delivered - self.delivered[i]) as f64 * 8.0 / step.as_secs_f64();
+            self.delivered[i] = s.delivered;
+            self.flows.push(now.as_nanos(), i as u32, s.cwnd, s.ssthresh, s.srtt_ms, s.in_flight, goodput);
+        }
+    }
+
+    fn sample_state<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
+        for (l, link) in network.links.iter_mut().enumerate() {
+            link.qdisc.settle(now);
+            self.state.begin_row(now, l as u8);
+            link.qdisc.observe(&mut |name, value| self.state.set(name, value));
+        }
+    }
+
+    fn sample_utilisation<P: Probe>(&mut self, now: Instant, step: Duration, network: &Network<P>) {
+        for (l, link) in network.links.iter().enumerate() {
+            let bytes = link.tally.total_bytes - self.bytes[l];
+            self.bytes[l] = link.tally.total_bytes;
+            let capacity = link.capacity_bytes(now - step, now);
+            let utilisation = if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+            self.utilisation.push(now.as_nanos(), l as u8, bytes, utilisation);
+        }
+    }
+}
+
+impl State {
+    fn begin_row(&mut self, now: Instant, link: u8) {
+        self.time_ns.push(now.as_nanos());
+        self.link.push(link);
+        self.columns.iter_mut().for_each(|(_, column)| column.push(f64::NAN));
+    }
+
+    fn set(&mut self, name: &'static str, value: f64) {
+        let rows = self.time_ns.len();
+        let i = self.columns.iter().position(|(n, _)| *n == name).unwrap_or_else(|| {
+            self.columns.push((name, vec![f64::NAN; rows]));
+            self.columns.len() - 1
+        });
+        self.columns[i].1[rows - 1] = value;
+    }
+
+    fn into_table(self) -> Table {
+        let mut columns =
+            vec![("time_ns".to_string(), Column::U64(self.time_ns)), ("link".to_string(), Column::U8(self.link))];
+        columns.extend(self.columns.into_iter().map(|(name, values)| (name.to_string(), Column::F64(values))));
+        Table { name: "state", columns }
+    }
+}

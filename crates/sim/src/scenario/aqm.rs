@@ -1,0 +1,175 @@
+//! The queue manager of a link: tc's spelling or a table of parameters.
+
+use super::keys::mismatch;
+use serde_json::{Map, Value};
+use sojourn_aqm::params::{self, unknown};
+use sojourn_aqm::registry::{self, Algorithm, AnyConfig};
+
+/// A queue manager as chosen and as configured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AqmSpec {
+    /// The shortest spelling: `codel`, `codel@act target 10ms`; for labels.
+    pub text: String,
+    /// Name of the profile that the parameters start from.
+    pub profile: &'static str,
+    /// The configuration.
+    pub config: AnyConfig,
+}
+
+impl AqmSpec {
+    /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the mend.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let config = registry::parse(text)?;
+        let head = text.split_whitespace().next().unwrap_or_default();
+        Self::new(head.split_once('@').map_or("", |(_, profile)| profile), config)
+    }
+
+    /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
+    pub fn read(value: &Value) -> Result<Self, String> {
+        let table = match value {
+            Value::String(text) => return Self::parse(text),
+            Value::Object(table) => table,
+            other => return Err(mismatch(other, r#"a text such as "codel@act target 5ms", or a table"#)),
+        };
+        let word = |key: &str| match table.get(key) {
+            None => Ok(""),
+            Some(value) => value.as_str().ok_or_else(|| format!("{key}: {}", mismatch(value, "a text"))),
+        };
+        let (name, profile) = (word("name")?, word("profile")?);
+        if name.is_empty() {
+            return Err(r#"name is missing; write e.g. { name = "codel" }"#.to_string());
+        }
+        let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
+        let params: Vec<_> =
+            params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
+        Self::new(profile, Algorithm::find(name)?.configure(profile, &params)?)
+    }
+
+    /// The algorithm's entry in the registry.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        Algorithm::find(self.config.name()).expect("a configuration is of a registered algorithm")
+    }
+
+    /// Every parameter written out.
+    pub fn table(&self) -> Map<String, Value> {
+        let algorithm = self.algorithm();
+        self.table_of(algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?))))
+    }
+
+    /// The parameters that differ from the profile's.
+    pub(super) fn short_table(&self) -> Map<String, Value> {
+        self.table_of(self.changed().into_iter())
+    }
+
+    fn new(profile: &str, config: AnyConfig) -> Result<Self, String> {
+        let profiles = Algorithm::find(config.name())?.profiles;
+        let known = profiles.iter().map(|&(name, _)| name);
+        let profile = match profile {
+            "" => profiles[0].0,
+            name => known.clone().find(|&p| p == name).ok_or_else(|| unknown("profile", name, known))?,
+        };
+        let mut aqm = Self { text: String::new(), profile, config };
+        aqm.text = aqm.spelling();
+        Ok(aqm)
+    }
+
+    fn spelling(&self) -> String {
+        let mut text = self.config.name().to_string();
+        if self.profile != self.algorithm().profiles[0].0 {
+            text = format!("{text}@{}", self.profile);
+        }
+        for (name, value) in self.changed() {
+            text += &match value {
+                params::Value::Flag(true) => format!(" {name}"),
+                params::Value::Flag(false) => format!(" no{name}"),
+                other => format!(" {name} {}", other.to_string().replace(' ', "")),
+            };
+        }
+        text
+    }
+
+    fn changed(&self) -> Vec<(&'static str, params::Value)> {
+        let algorithm = self.algorithm();
+        let plain = algorithm.configure(self.profile, &[]).expect("a profile is a valid configuration");
+        let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
+        pairs.filter(|&(name, value)| plain.value(name) != Some(value)).collect()
+    }
+
+    fn table_of(&self, params: impl Iterator<Item = (&'static str, params::Value)>) -> Map<String, Value> {
+        let head = [("name", self.config.name().into()), ("profile", self.profile.into())];
+        let params = params.map(|(name, value)| (name, json(value)));
+        head.into_iter().chain(params).map(|(key, value)| (key.to_string(), value)).collect()
+    }
+}
+
+/// A parameter as in a scenario file.
+fn json(value: params::Value) -> Value {
+    match value {
+        params::Value::Count(n) => n.into(),
+        params::Value::Number(x) => serde_json::Number::from_f64(x).map_or_else(|| x.to_string().into(), Value::Number),
+        params::Value::Flag(on) => on.into(),
+        other => other.to_string().into(),
+    }
+}
+
+fn scalar(key: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(on) => Ok(on.to_string()),
+        other => Err(format!("{key}: {}", mismatch(other, "a single value"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn both_forms_give_the_shortest_spelling() {
+        for (value, text) in [
+            (json!("codel"), "codel"),
+            (json!(" codel   target 5ms "), "codel"),
+            (json!("codel target 7.5ms"), "codel target 7.5ms"),
+            (json!("codel target 7500us ecn"), "codel target 7.5ms ecn"),
+            (json!({"name": "codel", "target": "7.5 ms", "ecn": true}), "codel target 7.5ms ecn"),
+            (json!({"name": "codel", "profile": "act"}), "codel@act"),
+            (json!({"name": "droptail"}), "droptail"),
+        ] {
+            let aqm = AqmSpec::read(&value).unwrap();
+            assert_eq!(aqm.text, text);
+            assert_eq!(AqmSpec::parse(text).unwrap(), aqm, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_profile_survives_its_own_table_and_text() {
+        for algorithm in registry::ALGORITHMS {
+            for spelling in algorithm.spellings() {
+                let aqm = AqmSpec::parse(&spelling).unwrap();
+                assert_eq!(aqm.text, spelling);
+                assert_eq!(AqmSpec::read(&aqm.table().into()).unwrap(), aqm, "{spelling}");
+                assert_eq!(AqmSpec::read(&aqm.short_table().into()).unwrap(), aqm, "{spelling}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_mend() {
+        for (value, error) in [
+            (json!("coddle"), r#"unknown AQM "coddle"; did you mean "codel"?"#),
+            (json!(""), r#"an AQM needs a name, e.g. "codel""#),
+            (json!("codel@akt"), r#"unknown profile "akt"; did you mean "act"?"#),
+            (json!("codel target 5"), r#"target: "5" has no unit; write e.g. "5 ms""#),
+            (json!({"name": "codel", "target": 5}), r#"target: "5" has no unit; write e.g. "5 ms""#),
+            (json!({"name": "codel", "targt": "5 ms"}), r#"unknown parameter "targt"; did you mean "target"?"#),
+            (json!({"name": "codel", "target": ["5 ms"]}), "target: expected a single value, found a list"),
+            (json!({"target": "5 ms"}), r#"name is missing; write e.g. { name = "codel" }"#),
+            (json!({"name": 5}), "name: expected a text, found a number"),
+            (json!(5), r#"expected a text such as "codel@act target 5ms", or a table, found a number"#),
+        ] {
+            assert_eq!(AqmSpec::read(&value).unwrap_err(), error, "{value}");
+        }
+    }
+}

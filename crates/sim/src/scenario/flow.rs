@@ -1,0 +1,143 @@
+//! Groups of like flows: where they run, when, and over which access links.
+
+use super::keys::{DIRECTIONS, Key, Kind, Need, Table, as_table, check_known, write};
+use super::{Error, LinkSpec, Traffic, traffic};
+use serde_json::{Map, Value};
+use sojourn_aqm::{Duration, Rate};
+
+/// Which way a flow's data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Over `link`; acknowledgements over `reverse`.
+    Forward,
+    /// Over `reverse`; acknowledgements over `link`.
+    Reverse,
+}
+
+/// A group of `count` flows that differ only in their random starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// Number of flows; at least 1.
+    pub count: u32,
+    /// Earliest start.
+    pub start: Duration,
+    /// Each flow starts uniformly in [start, start + spread).
+    pub spread: Duration,
+    /// When the application stops sending; later than the last start.
+    pub stop: Option<Duration>,
+    /// Rate of each flow's own access link; `None` takes no time to send.
+    pub access_rate: Option<Rate>,
+    /// One-way delay of the access link, in each direction.
+    pub access_delay: Duration,
+    /// What is sent.
+    pub traffic: Traffic,
+}
+
+impl FlowSpec {
+    /// Reads the group at `place`, whose flows cross `link` and `reverse`.
+    pub(super) fn read(place: &str, value: &Value, link: &LinkSpec, reverse: &LinkSpec) -> Result<Self, Error> {
+        let values = as_table(place, value)?;
+        check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
+        let table = Table::new(place, values, KEYS);
+        let flow = Self {
+            direction: table.field("direction")?,
+            count: table.field("count")?,
+            start: table.field("start")?,
+            spread: table.field("spread")?,
+            stop: table.field("stop")?,
+            access_rate: table.field("access_rate")?,
+            access_delay: access_delay(&table, link.delay + reverse.delay)?,
+            traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
+        };
+        match flow.stop {
+            Some(stop) if stop <= flow.start || stop < flow.start + flow.spread => {
+                let last = flow.start + flow.spread;
+                Err(table.error("stop", format!("{stop} is not after the last start at {last}; write a later one")))
+            }
+            _ => Ok(flow),
+        }
+    }
+
+    pub(super) fn write(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        write(KEYS, "kind", &self.traffic.name().to_string(), &mut out);
+        write(KEYS, "direction", &self.direction, &mut out);
+        write(KEYS, "count", &self.count, &mut out);
+        write(KEYS, "start", &self.start, &mut out);
+        write(KEYS, "spread", &self.spread, &mut out);
+        write(KEYS, "stop", &self.stop, &mut out);
+        write(KEYS, "access_rate", &self.access_rate, &mut out);
+        write(KEYS, "access_delay", &self.access_delay, &mut out);
+        self.traffic.write(&mut out);
+        out
+    }
+}
+
+/// The access delay as given, or what `rtt` leaves to it after the `shared` delay of both links.
+fn access_delay(table: &Table, shared: Duration) -> Result<Duration, Error> {
+    let given: Option<Duration> = table.field("access_delay")?;
+    let Some(rtt) = table.field::<Option<Duration>>("rtt")? else { return Ok(given.unwrap_or(Duration::ZERO)) };
+    if given.is_some() {
+        return Err(table.error("rtt", "excludes access_delay; keep one"));
+    }
+    if rtt < shared {
+        let text = format!(r#"{rtt} is below link.delay + reverse.delay; write at least "{shared}""#);
+        return Err(table.error("rtt", text));
+    }
+    Ok((rtt - shared) / 2)
+}
+
+/// The keys of a group, whatever it sends.
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "kind",
+        kind: Kind::Word("kind of traffic", traffic::names),
+        need: Need::Required("tcp"),
+        doc: "What the flows send.",
+    },
+    Key {
+        name: "direction",
+        kind: Kind::Word("direction", || DIRECTIONS.iter().map(|&(word, _)| word).collect()),
+        need: Need::Default("forward"),
+        doc: "Which way the data goes: over link (forward) or over reverse.",
+    },
+    Key {
+        name: "count",
+        kind: Kind::Count(1, super::MOST_FLOWS),
+        need: Need::Default("1"),
+        doc: "Number of flows of this group.",
+    },
+    Key { name: "start", kind: Kind::Time, need: Need::Default("0 s"), doc: "Earliest start of a flow." },
+    Key {
+        name: "spread",
+        kind: Kind::Time,
+        need: Need::Default("0 s"),
+        doc: "Each flow starts uniformly in [start, start + spread).",
+    },
+    Key {
+        name: "stop",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "When the application stops sending; without it, at the end of the run.",
+    },
+    Key {
+        name: "access_rate",
+        kind: Kind::Rate,
+        need: Need::Optional,
+        doc: "Rate of each flow's own access link; without it, sending takes no time there.",
+    },
+    Key {
+        name: "access_delay",
+        kind: Kind::Time,
+        need: Need::Optional,
+        doc: "One-way delay of the access link in each direction; without it, and without rtt, 0 s.",
+    },
+    Key {
+        name: "rtt",
+        kind: Kind::Time,
+        need: Need::Optional,
+        doc: "Round-trip propagation delay, instead of access_delay: link.delay + reverse.delay + 2 access_delay.",
+    },
+];

@@ -1,0 +1,363 @@
+//! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
+
+use super::{AqmSpec, Direction, Error};
+use serde_json::{Map, Value};
+use sojourn_aqm::params::unknown;
+use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
+
+/// A key of a table.
+pub(super) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub need: Need,
+    /// Meaning, in one sentence.
+    pub doc: &'static str,
+}
+
+/// What happens when a key is absent.
+pub(super) enum Need {
+    /// Refused, with this as an example of what to write.
+    Required(&'static str),
+    /// As if this were written.
+    Default(&'static str),
+    /// Its absence means something.
+    Optional,
+}
+
+/// What a key holds.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Text,
+    /// One of the names of something.
+    Word(&'static str, fn() -> Vec<&'static str>),
+    Flag,
+    Time,
+    PositiveTime,
+    Rate,
+    /// Bytes, from and to.
+    Size(u64, u64),
+    /// A plain whole number, from and to.
+    Count(u64, u64),
+    Aqm,
+    Limits,
+    /// A table or a list of tables with keys of its own.
+    Section,
+}
+
+/// A value of a key.
+pub(super) enum Datum {
+    Text(String),
+    Flag(bool),
+    Time(Duration),
+    Rate(Rate),
+    /// Bytes or a count.
+    Whole(u64),
+    Aqm(AqmSpec),
+    Limits(Limits),
+}
+
+impl Kind {
+    /// Reads `value`; the error tells what is wrong with it and what to write.
+    pub fn read(self, value: &Value) -> Result<Datum, String> {
+        match self {
+            Self::Text => text(value, "a text").map(|text| Datum::Text(text.to_string())),
+            Self::Word(what, names) => {
+                let word = text(value, &format!("the name of a {what}"))?;
+                let known = names().contains(&word);
+                if known { Ok(Datum::Text(word.to_string())) } else { Err(unknown(what, word, names().into_iter())) }
+            }
+            Self::Flag => value.as_bool().map(Datum::Flag).ok_or_else(|| mismatch(value, "true or false")),
+            Self::Time => time(value, Duration::ZERO).map(Datum::Time),
+            Self::PositiveTime => time(value, Duration::from_nanos(1)).map(Datum::Time),
+            Self::Rate => rate(value).map(Datum::Rate),
+            Self::Size(least, most) => {
+                let size = units::bytes(text(value, r#"a text with a unit such as "1500 B""#)?).map_err(|e| e.0)?;
+                in_range(size, least, most, " B").map(Datum::Whole)
+            }
+            Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
+            Self::Aqm => AqmSpec::read(value).map(Datum::Aqm),
+            Self::Limits => limits(value).map(Datum::Limits),
+            Self::Section => unreachable!("sections are read by their own tables"),
+        }
+    }
+
+    /// Writes `datum` so that [`Kind::read`] gives it back.
+    pub fn write(self, datum: Datum) -> Value {
+        match (self, datum) {
+            (Self::Size(..), Datum::Whole(bytes)) => format!("{bytes} B").into(),
+            (_, Datum::Whole(count)) => count.into(),
+            (_, Datum::Text(text)) => text.into(),
+            (_, Datum::Flag(on)) => on.into(),
+            (_, Datum::Time(span)) => span.to_string().into(),
+            (_, Datum::Rate(rate)) => rate.to_string().into(),
+            (_, Datum::Aqm(aqm)) => aqm.table().into(),
+            (_, Datum::Limits(limits)) => limits.to_string().into(),
+        }
+    }
+}
+
+/// A table being read: its place in the file, its values, and what its keys are.
+pub(super) struct Table<'a> {
+    pub place: &'a str,
+    pub values: &'a Map<String, Value>,
+    pub keys: &'static [Key],
+}
+
+impl<'a> Table<'a> {
+    /// The table of `keys` among `values`, which [`check_known`] has seen.
+    pub fn new(place: &'a str, values: &'a Map<String, Value>, keys: &'static [Key]) -> Self {
+        Self { place, values, keys }
+    }
+
+    /// The value of key `name` of this table.
+    pub fn field<T: Field>(&self, name: &str) -> Result<T, Error> {
+        let key = find(self.keys, name);
+        let read = |value: &Value| key.kind.read(value).map_err(|text| self.error(name, text));
+        match (self.values.get(name), &key.need) {
+            (Some(value), _) => read(value).map(T::some),
+            (None, Need::Default(text)) => read(&literal(text)).map(T::some),
+            (None, need) => match (T::none(), need) {
+                (Some(absent), Need::Optional) => Ok(absent),
+                (_, Need::Required(example)) => {
+                    Err(self.error(name, format!("missing; write e.g. {name} = {}", literal(example))))
+                }
+                _ => unreachable!("{name} is optional but its field is not"),
+            },
+        }
+    }
+
+    /// An error at key `name` of this table.
+    pub fn error(&self, name: &str, text: impl Into<String>) -> Error {
+        Error::new(join(self.place, name), text)
+    }
+
+    /// Refuses keys that belong to another kind of `what` than the chosen one, whose keys these are.
+    pub fn refuse_foreign(
+        &self,
+        common: &[Key],
+        others: impl Iterator<Item = &'static Key>,
+        what: &str,
+    ) -> Result<(), Error> {
+        let own = |name: &str| common.iter().chain(self.keys).any(|key| key.name == name);
+        for key in others {
+            if self.values.contains_key(key.name) && !own(key.name) {
+                return Err(self.error(key.name, format!("not a key of {what}; remove it")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes key `name` of `keys` into `out`; nothing for an absent optional one.
+pub(super) fn write<T: Field>(keys: &'static [Key], name: &str, value: &T, out: &mut Map<String, Value>) {
+    if let Some(datum) = value.datum() {
+        out.insert(name.to_string(), find(keys, name).kind.write(datum));
+    }
+}
+
+/// A type that a key's value can have in a specification; `Option` for optional keys.
+pub(super) trait Field: Sized {
+    fn some(datum: Datum) -> Self;
+    fn none() -> Option<Self> {
+        None
+    }
+    fn datum(&self) -> Option<Datum>;
+}
+
+impl<T: Field> Field for Option<T> {
+    fn some(datum: Datum) -> Self {
+        Some(T::some(datum))
+    }
+    fn none() -> Option<Self> {
+        Some(None)
+    }
+    fn datum(&self) -> Option<Datum> {
+        self.as_ref().and_then(T::datum)
+    }
+}
+
+macro_rules! fields {
+    ($( $type:ty: $datum:ident($x:ident) => $from:expr, $self:ident => $to:expr; )*) => {$(
+        impl Field for $type {
+            fn some(datum: Datum) -> Self {
+                match datum {
+                    Datum::$datum($x) => $from,
+                    _ => unreachable!("a field has the type of its key"),
+                }
+            }
+            fn datum(&$self) -> Option<Datum> {
+                Some(Datum::$datum($to))
+            }
+        }
+    )*};
+}
+
+fields! {
+    String: Text(x) => x, self => self.clone();
+    bool: Flag(x) => x, self => *self;
+    Duration: Time(x) => x, self => *self;
+    Rate: Rate(x) => x, self => *self;
+    u32: Whole(x) => u32::try_from(x).expect("the key's range fits"), self => u64::from(*self);
+    u64: Whole(x) => x, self => *self;
+    AqmSpec: Aqm(x) => x, self => self.clone();
+    Limits: Limits(x) => x, self => *self;
+    Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
+    Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
+}
+
+/// The words of an ECN field that a source may send.
+pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
+
+/// The words of a direction.
+pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
+
+fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
+    words.iter().find(|(w, _)| *w == word).expect("the key admits known words only").1
+}
+
+fn word_of<T: PartialEq>(words: &[(&str, T)], value: &T) -> String {
+    words.iter().find(|(_, v)| v == value).expect("every value has a word").0.to_string()
+}
+
+/// Declares a specification whose fields are keys: the struct, the key table, reader and writer.
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $kind:expr, $need:expr; )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )*
+        }
+
+        impl $name {
+            pub(in crate::scenario) const KEYS: &'static [$crate::scenario::keys::Key] = &[$(
+                $crate::scenario::keys::Key {
+                    name: stringify!($field), kind: $kind, need: $need, doc: concat!($($doc),+),
+                },
+            )*];
+
+            pub(in crate::scenario) fn read(
+                table: &$crate::scenario::keys::Table,
+            ) -> Result<Self, $crate::scenario::Error> {
+                Ok(Self { $( $field: table.field(stringify!($field))?, )* })
+            }
+
+            pub(in crate::scenario) fn write(&self, out: &mut serde_json::Map<String, serde_json::Value>) {
+                $( $crate::scenario::keys::write(Self::KEYS, stringify!($field), &self.$field, out); )*
+            }
+        }
+    };
+}
+pub(super) use table;
+
+/// Refuses keys of `values` that none of `keys` is, with the nearest one that is.
+pub(super) fn check_known<'k>(
+    place: &str,
+    values: &Map<String, Value>,
+    keys: impl Iterator<Item = &'k Key> + Clone,
+) -> Result<(), Error> {
+    let known = keys.map(|key| key.name);
+    match values.keys().find(|&name| !known.clone().any(|k| k == name)) {
+        None => Ok(()),
+        // The place ends with the name already.
+        Some(name) => {
+            let text = unknown("key", name, known).replacen(&format!(" {name:?}"), "", 1);
+            Err(Error::new(join(place, name), text))
+        }
+    }
+}
+
+/// `value` as a table at `place`.
+pub(super) fn as_table<'a>(place: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Error> {
+    value.as_object().ok_or_else(|| Error::new(place, mismatch(value, "a table")))
+}
+
+/// A value as written after `--set`, or as a default: a JSON literal if it reads as one, else a text.
+pub(super) fn literal(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+/// The place of key `name` in the table at `place`.
+pub(super) fn join(place: &str, name: &str) -> String {
+    if place.is_empty() { name.to_string() } else { format!("{place}.{name}") }
+}
+
+/// "expected …, found …".
+pub(super) fn mismatch(value: &Value, expected: &str) -> String {
+    let found = match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a table",
+    };
+    format!("expected {expected}, found {found}")
+}
+
+fn find(keys: &'static [Key], name: &str) -> &'static Key {
+    keys.iter().find(|key| key.name == name).expect("a field is read by a declared key")
+}
+
+fn text<'a>(value: &'a Value, expected: &str) -> Result<&'a str, String> {
+    value.as_str().ok_or_else(|| mismatch(value, expected))
+}
+
+fn time(value: &Value, least: Duration) -> Result<Duration, String> {
+    let text = text(value, r#"a text with a unit such as "5 ms""#)?;
+    match units::duration(text).map_err(|e| e.0)? {
+        span if span < least => Err(format!(r#"{text:?} is not above zero; write e.g. "5 ms""#)),
+        span if span > LONGEST => Err(format!("{text:?} is out of range; at most {LONGEST}")),
+        span => Ok(span),
+    }
+}
+
+fn rate(value: &Value) -> Result<Rate, String> {
+    let text = text(value, r#"a text with a unit such as "10 Mbit/s""#)?;
+    match units::rate(text).map_err(|e| e.0)? {
+        rate if rate.as_bps() == 0 => Err(format!(r#"{text:?} is not above zero; write e.g. "10 Mbit/s""#)),
+        rate if rate > FASTEST => Err(format!("{text:?} is out of range; at most {FASTEST}")),
+        rate => Ok(rate),
+    }
+}
+
+fn count(value: &Value, least: u64, most: u64) -> Result<u64, String> {
+    match value {
+        Value::Number(number) => match number.as_u64() {
+            Some(count) => in_range(count, least, most, ""),
+            None if number.is_i64() => Err(format!("{number} is out of range; from {least} to {most}")),
+            None => Err(format!("{number} is not a whole number")),
+        },
+        other => Err(mismatch(other, "a whole number")),
+    }
+}
+
+fn in_range(n: u64, least: u64, most: u64, unit: &str) -> Result<u64, String> {
+    if (least..=most).contains(&n) {
+        Ok(n)
+    } else {
+        Err(format!("{n}{unit} is out of range; from {least}{unit} to {most}{unit}"))
+    }
+}
+
+fn limits(value: &Value) -> Result<Limits, String> {
+    let expected = r#"a text with a unit such as "1000 packets", or a list of such"#;
+    let parts = match value {
+        Value::Array(parts) => parts.iter().map(|part| text(part, expected)).collect::<Result<Vec<_>, _>>()?,
+        other => vec![text(other, expected)?],
+    };
+    if parts.is_empty() {
+        return Err(r#"the list is empty; write e.g. "1000 packets""#.to_string());
+    }
+    Limits::parse(&parts.join("+")).map_err(|e| e.0)
+}
+
+/// Longest span in a file; sums of several stay within the range of a [`Duration`].
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+
+/// Highest rate in a file; a packet's bit-nanoseconds stay within 64 bits.
+const FASTEST: Rate = Rate::from_bps(10_000_000_000_000);

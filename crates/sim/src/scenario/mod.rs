@@ -1,0 +1,224 @@
+//! Scenario files: what is simulated, in typed and checked form.
+//!
+//! A [`Scenario`] that exists can run. [`Scenario::parse`] is the only way from text to it; its errors name the
+//! place and the mend. [`Scenario::canonical`] is the way back, with every default written out.
+
+mod aqm;
+mod flow;
+mod keys;
+mod link;
+mod probes;
+mod schema;
+pub mod service;
+#[cfg(test)]
+mod tests;
+pub mod traffic;
+mod tree;
+
+pub use aqm::AqmSpec;
+pub use flow::{Direction, FlowSpec};
+pub use link::LinkSpec;
+pub use probes::Probes;
+pub use schema::schema;
+pub use service::{Service, TraceService};
+pub use traffic::{TcpSpec, Traffic, UdpSpec};
+
+use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
+use serde_json::{Map, Value};
+use sojourn_aqm::Duration;
+use std::fmt;
+use std::path::Path;
+
+/// Everything that determines a run, but for the program itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What the scenario is about, for titles; may be empty.
+    pub name: String,
+    /// Length of the run; above zero.
+    pub duration: Duration,
+    /// Start of the statistics; shorter than the duration.
+    pub warmup: Duration,
+    /// Default seed of every random stream.
+    pub seed: u64,
+    /// The bottleneck in the direction of the data.
+    pub link: LinkSpec,
+    /// The way back.
+    pub reverse: LinkSpec,
+    /// Groups of like flows; at least one, together at most [`MOST_FLOWS`].
+    pub flows: Vec<FlowSpec>,
+    /// What is recorded beyond the summary.
+    pub probes: Probes,
+}
+
+/// Why a scenario was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Where: a key such as `flows[0].rtt`, or a line and column; empty for the whole.
+    pub place: String,
+    /// What is wrong, and what to write.
+    pub message: String,
+}
+
+/// Most flows of a scenario.
+pub const MOST_FLOWS: u64 = 1_000_000;
+
+impl Scenario {
+    /// Reads TOML or JSON after the overrides `sets` (`("link.rate", "20 Mbit/s")`, `("flows.0.count", "8")`; an
+    /// empty value removes the key); relative paths of traces start from `base`.
+    pub fn parse(text: &str, sets: &[(String, String)], base: &Path) -> Result<Self, Error> {
+        let mut tree = tree::parse(text)?;
+        for (path, value) in sets {
+            tree::set(&mut tree, path, value)?;
+        }
+        Self::read(as_table("", &tree)?, base)
+    }
+
+    /// The scenario as JSON with every default written out: equal scenarios give equal texts, and
+    /// [`Scenario::parse`] gives an equal scenario back.
+    pub fn canonical(&self) -> String {
+        let mut out = Map::new();
+        write(KEYS, "name", &self.name, &mut out);
+        write(KEYS, "duration", &self.duration, &mut out);
+        write(KEYS, "warmup", &self.warmup, &mut out);
+        write(KEYS, "seed", &self.seed, &mut out);
+        out.insert("link".into(), self.link.write().into());
+        out.insert("reverse".into(), self.reverse.write().into());
+        out.insert("flows".into(), self.flows.iter().map(FlowSpec::write).map(Value::Object).collect());
+        let mut probes = Map::new();
+        self.probes.write(&mut probes);
+        out.insert("probes".into(), probes.into());
+        Value::Object(out).to_string()
+    }
+
+    /// Number of flows of all groups.
+    pub fn flow_count(&self) -> u64 {
+        self.flows.iter().map(|flow| u64::from(flow.count)).sum()
+    }
+
+    fn read(values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
+        if values.contains_key("sweep") {
+            return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
+        }
+        check_known("", values, KEYS.iter())?;
+        let table = Table::new("", values, KEYS);
+        let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
+        if warmup >= duration {
+            let text = format!("{warmup} is not below duration ({duration}); write a shorter one");
+            return Err(table.error("warmup", text));
+        }
+        let (name, seed) = (table.field("name")?, table.field("seed")?);
+        let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
+        let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base)?;
+        let reverse = link.read_way_back("reverse", values.get("reverse"), base)?;
+        let flows = read_flows(values.get("flows"), &link, &reverse)?;
+        let probes = read_probes(values.get("probes"))?;
+        let scenario = Self { name, duration, warmup, seed, link, reverse, flows, probes };
+        scenario.check_size()?;
+        Ok(scenario)
+    }
+
+    /// Refuses what would exhaust the memory by a slip of a unit.
+    fn check_size(&self) -> Result<(), Error> {
+        let flows = self.flow_count();
+        if flows > MOST_FLOWS {
+            return Err(Error::new("flows", format!("{flows} flows in all; at most {MOST_FLOWS}")));
+        }
+        let probes = &self.probes;
+        let steps = [
+            ("queue", probes.queue, 2),
+            ("flows", probes.flows, flows),
+            ("state", probes.state, 2),
+            ("utilisation", probes.utilisation, 2),
+        ];
+        for (name, step, rows) in steps {
+            let Some(step) = step else { continue };
+            let samples = (self.duration.as_nanos() / step.as_nanos()) as u64;
+            if samples.saturating_mul(rows) > MOST_SAMPLES {
+                let text = format!("a step of {step} gives more than {MOST_SAMPLES} rows; write a longer one");
+                return Err(Error::new(format!("probes.{name}"), text));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Error {
+    pub(crate) fn new(place: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { place: place.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn read_flows(value: Option<&Value>, link: &LinkSpec, reverse: &LinkSpec) -> Result<Vec<FlowSpec>, Error> {
+    let groups = match value {
+        None => &[],
+        Some(Value::Array(groups)) => groups.as_slice(),
+        Some(other) => return Err(Error::new("flows", mismatch(other, "a list of tables, [[flows]]"))),
+    };
+    if groups.is_empty() {
+        return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
+    }
+    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, link, reverse)).collect()
+}
+
+fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
+    let Some(value) = value else { return Ok(Probes::default()) };
+    let values = as_table("probes", value)?;
+    check_known("probes", values, Probes::KEYS.iter())?;
+    Probes::read(&Table::new("probes", values, Probes::KEYS))
+}
+
+/// The keys of the whole file.
+const KEYS: &[Key] = &[
+    Key { name: "name", kind: Kind::Text, need: Need::Default(""), doc: "What the scenario is about, for titles." },
+    Key {
+        name: "duration",
+        kind: Kind::PositiveTime,
+        need: Need::Required("100 s"),
+        doc: "Length of the run in simulated time.",
+    },
+    Key {
+        name: "warmup",
+        kind: Kind::Time,
+        need: Need::Default("0 s"),
+        doc: "Start of the statistics; what happens before is left out.",
+    },
+    Key {
+        name: "seed",
+        kind: Kind::Count(0, u64::MAX),
+        need: Need::Default("1"),
+        doc: "Default seed of every random stream.",
+    },
+    Key {
+        name: "link",
+        kind: Kind::Section,
+        need: Need::Required("table"),
+        doc: "The bottleneck in the direction of the data.",
+    },
+    Key {
+        name: "reverse",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "The way back; what it leaves out is as in link, but for the queue: tail drop, 1000 packets.",
+    },
+    Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
+    Key {
+        name: "probes",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "What is recorded beyond the summary; all off without their keys.",
+    },
+];
+
+/// Most rows that a sampling probe may write.
+const MOST_SAMPLES: u64 = 20_000_000;

@@ -1,0 +1,21 @@
+//! What a run records beyond its summary.
+
+use super::keys::{Kind, Need, table};
+use sojourn_aqm::Duration;
+
+table! {
+    /// The recorders of a run; without their keys, they are off.
+    #[derive(Default)]
+    pub struct Probes {
+        /// Records every packet's sojourn, and every drop and mark.
+        packets: bool = Kind::Flag, Need::Default("false");
+        /// Sampling step of the queue length.
+        queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
+        /// Sampling step of each flow's window, RTT and goodput.
+        flows: Option<Duration> = Kind::PositiveTime, Need::Optional;
+        /// Sampling step of the queue manager's state variables.
+        state: Option<Duration> = Kind::PositiveTime, Need::Optional;
+        /// Step over which the bytes of each link are summed.
+        utilisation: Option<Duration> = Kind::PositiveTime, Need::Optional;
+    }
+}

@@ -1,0 +1,163 @@
+//! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
+
+use super::keys::{Key, Kind, Need, literal};
+use super::{KEYS, Probes, flow, link, service, traffic};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::params::{self, Param};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm};
+
+/// The schema (JSON Schema, draft 2020-12). It refuses unknown keys and quantities without a unit; ranges and
+/// what depends on several keys is checked by [`Scenario::parse`](super::Scenario::parse) alone.
+pub fn schema() -> String {
+    let mut schema = object(KEYS.iter());
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = "Sojourn scenario".into();
+    schema["properties"]["link"] = described(link_schema(true), "link");
+    schema["properties"]["reverse"] = described(link_schema(false), "reverse");
+    schema["properties"]["probes"] = described(object(Probes::KEYS.iter()), "probes");
+    let kinds: Vec<_> = traffic::KINDS.iter().map(flow_schema).collect();
+    let flows = json!({ "type": "array", "minItems": 1, "items": { "type": "object", "oneOf": kinds } });
+    schema["properties"]["flows"] = described(flows, "flows");
+    schema["$defs"] = json!({
+        "duration": quantity(TIMES),
+        "rate": quantity(RATES),
+        "size": quantity(SIZES),
+        "limit": { "type": "string", "pattern": limit_pattern() },
+        "aqm": aqm_schema(),
+    });
+    format!("{schema:#}\n")
+}
+
+/// A table of `keys` and no others.
+fn object<'k>(keys: impl Iterator<Item = &'k Key> + Clone) -> Value {
+    let properties: Map<_, _> = keys.clone().map(|key| (key.name.to_string(), property(key))).collect();
+    let required: Vec<_> = keys.filter(|key| matches!(key.need, Need::Required(_))).map(|key| key.name).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn property(key: &Key) -> Value {
+    let mut schema = kind_schema(key.kind);
+    schema["description"] = key.doc.trim().into();
+    if let Need::Default(text) = key.need {
+        schema["default"] = literal(text);
+    }
+    schema
+}
+
+fn kind_schema(kind: Kind) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Word(_, names) => json!({ "enum": names() }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Time | Kind::PositiveTime => json!({ "$ref": "#/$defs/duration" }),
+        Kind::Rate => json!({ "$ref": "#/$defs/rate" }),
+        Kind::Size(..) => json!({ "$ref": "#/$defs/size" }),
+        Kind::Count(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Aqm => json!({ "$ref": "#/$defs/aqm" }),
+        Kind::Limits => json!({ "anyOf": [
+            { "$ref": "#/$defs/limit" },
+            { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/limit" } },
+        ] }),
+        Kind::Section => json!({}),
+    }
+}
+
+/// A link; the bottleneck must say how it serves, the way back may.
+fn link_schema(serves: bool) -> Value {
+    let mut schema = object(link::KEYS.iter().chain(service::KINDS.iter().copied().flatten()));
+    let mut kinds: Vec<_> = service::KINDS.iter().map(|keys| json!({ "required": [keys[0].name] })).collect();
+    if !serves {
+        kinds.push(json!({ "not": { "anyOf": kinds } }));
+    }
+    schema["oneOf"] = kinds.into();
+    let dependent = service::KINDS.iter().flat_map(|keys| keys[1..].iter().map(|key| (key.name, keys[0].name)));
+    let dependent: Map<_, _> = dependent.map(|(key, first)| (key.to_string(), json!([first]))).collect();
+    schema["dependentRequired"] = dependent.into();
+    schema
+}
+
+fn flow_schema(kind: &traffic::TrafficKind) -> Value {
+    let mut schema = object(flow::KEYS.iter().chain(kind.keys));
+    schema["description"] = kind.summary.into();
+    schema["properties"]["kind"] = json!({ "const": kind.name });
+    schema["not"] = json!({ "required": ["access_delay", "rtt"] });
+    schema
+}
+
+fn aqm_schema() -> Value {
+    let names: Vec<_> = ALGORITHMS.iter().map(|a| a.name).collect();
+    let text = json!({ "type": "string", "pattern": format!(r"^\s*({})(@\S+)?(\s|$)", names.join("|")) });
+    let tables = ALGORITHMS.iter().map(algorithm_schema);
+    json!({ "oneOf": std::iter::once(text).chain(tables).collect::<Vec<_>>() })
+}
+
+fn algorithm_schema(algorithm: &Algorithm) -> Value {
+    let mut properties: Map<_, _> =
+        algorithm.params.iter().map(|param| (param.name.to_string(), param_schema(param))).collect();
+    properties.insert("name".into(), json!({ "const": algorithm.name }));
+    let profiles: Vec<_> = algorithm.profiles.iter().map(|&(name, _)| name).collect();
+    properties.insert("profile".into(), json!({ "enum": profiles, "default": profiles[0] }));
+    json!({
+        "type": "object",
+        "description": algorithm.summary,
+        "properties": properties,
+        "required": ["name"],
+        "additionalProperties": false,
+    })
+}
+
+fn param_schema(param: &Param) -> Value {
+    let mut schema = match param.range.0 {
+        params::Value::Time(_) => json!({ "$ref": "#/$defs/duration" }),
+        params::Value::Bytes(_) => json!({ "$ref": "#/$defs/size" }),
+        params::Value::Count(_) => json!({ "type": ["integer", "string"] }),
+        params::Value::Number(_) => json!({ "type": ["number", "string"] }),
+        params::Value::Flag(_) => json!({ "type": ["boolean", "string"] }),
+        params::Value::Choice(_) => json!({ "enum": param.choices }),
+    };
+    schema["description"] = param.doc.trim().into();
+    schema
+}
+
+fn described(mut schema: Value, name: &str) -> Value {
+    let key = KEYS.iter().find(|key| key.name == name).expect("a section is a key");
+    schema["description"] = key.doc.into();
+    schema
+}
+
+/// A text of a number and one of `units`, in any case as the reader takes them.
+fn quantity(units: &[&str]) -> Value {
+    json!({ "type": "string", "pattern": format!("^{}$", amount(units)) })
+}
+
+fn amount(units: &[&str]) -> String {
+    let units: Vec<_> = units.iter().map(|unit| any_case(unit)).collect();
+    format!(r"\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*({})\s*", units.join("|"))
+}
+
+fn limit_pattern() -> String {
+    let units: Vec<_> = ["packets", "packet", "pkts", "pkt", "p"].iter().chain(SIZES).chain(TIMES).copied().collect();
+    format!(r"^{0}(\+{0})*$", amount(&units))
+}
+
+/// A pattern for `unit` in upper, lower or mixed case; JSON Schema's patterns know no flag for it.
+fn any_case(unit: &str) -> String {
+    let both = |c: char| {
+        if c.is_ascii_alphabetic() {
+            format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase())
+        } else {
+            c.to_string()
+        }
+    };
+    unit.chars().map(both).collect()
+}
+
+const SIZES: &[&str] = &["B", "byte", "bytes", "kB", "MB", "GB", "KiB", "K", "MiB", "M", "GiB", "G"];
+
+const TIMES: &[&str] =
+    &["ns", "nsec", "nsecs", "us", "µs", "usec", "usecs", "ms", "msec", "msecs", "s", "sec", "secs", "min"];
+
+const RATES: &[&str] = &[
+    "bit/s", "bit", "bps", "b/s", "kbit/s", "kbit", "kb/s", "Mbit/s", "Mbit", "Mb/s", "Mbps", "Gbit/s", "Gbit", "Gb/s",
+    "Gbps",
+];

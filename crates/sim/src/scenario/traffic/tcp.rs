@@ -1,0 +1,33 @@
+//! TCP with an application that always has data.
+
+use crate::scenario::keys::{Kind, Need, table};
+use crate::tcp::{cc, stack};
+
+table! {
+    /// A TCP sender and its receiver.
+    pub struct TcpSpec {
+        /// Congestion control, by its registered name.
+        cc: String = Kind::Word("congestion control", || names(cc::NAMES)), Need::Default("reno");
+        /// TCP stack, by its registered name.
+        stack: String = Kind::Word("TCP stack", || names(stack::NAMES)), Need::Default("linux-2.6.29");
+        /// Selective acknowledgements.
+        sack: bool = Kind::Flag, Need::Default("true");
+        /// Delayed acknowledgements at the receiver.
+        delayed_ack: bool = Kind::Flag, Need::Default("true");
+        /// Payload bytes of a full segment; at least 1.
+        mss: u32 = Kind::Size(1, MOST_MSS), Need::Default("1448 B");
+        /// Initial window in segments; without it, the stack's own.
+        initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
+        /// Receive window in bytes; without it, unlimited.
+        receive_window: Option<u64> = Kind::Size(1, 1 << 40), Need::Optional;
+        /// Negotiates ECN, so that marks stand for drops.
+        ecn: bool = Kind::Flag, Need::Default("false");
+    }
+}
+
+fn names(registry: &[(&'static str, &'static str)]) -> Vec<&'static str> {
+    registry.iter().map(|&(name, _)| name).collect()
+}
+
+/// Largest segment: IP, TCP and timestamps are 52 of 65,535 bytes.
+const MOST_MSS: u64 = 65_535 - 52;

@@ -1,0 +1,91 @@
+//! From text to a tree of values: TOML or JSON, then overrides.
+
+use super::keys::{join, literal};
+use super::{AqmSpec, Error};
+use serde_json::Value;
+
+/// Reads TOML, or JSON if the text begins with a brace.
+pub(super) fn parse(text: &str) -> Result<Value, Error> {
+    // No TOML document can begin with a brace.
+    if text.trim_start().starts_with('{') {
+        return serde_json::from_str(text).map_err(|e| json_error(&e));
+    }
+    text.parse::<toml::Table>().map(|table| from_toml(toml::Value::Table(table))).map_err(|e| toml_error(text, &e))
+}
+
+/// Sets the value at `path` (`link.rate`, `flows.0.count` or `flows[0].count`); an empty text removes it.
+pub(super) fn set(tree: &mut Value, path: &str, text: &str) -> Result<(), Error> {
+    let names: Vec<String> = path.replace('[', ".").replace(']', "").split('.').map(|n| n.trim().to_string()).collect();
+    if names.iter().any(String::is_empty) || names.len() > DEEPEST {
+        return Err(Error::new(path, r#"is no key; write e.g. "link.rate" or "flows.0.count""#));
+    }
+    let (last, parents) = names.split_last().expect("a split has at least one part");
+    let mut at = tree;
+    let mut place = String::new();
+    for name in parents {
+        at = step_into(at, name, &place)?;
+        place = join(&place, name);
+        if let (Value::String(spelling), "aqm") = (&*at, name.as_str()) {
+            let aqm = AqmSpec::parse(spelling).map_err(|e| Error::new(&place, e))?;
+            *at = Value::Object(aqm.short_table());
+        }
+    }
+    match at {
+        Value::Object(table) if text.is_empty() => drop(table.remove(last)),
+        Value::Array(list) if text.is_empty() => drop(list.remove(index(list.len(), last, &place)?)),
+        _ => *step_into(at, last, &place)? = literal(text),
+    }
+    Ok(())
+}
+
+/// The value `name` of `at`, which is at `place`; a key that a table lacks is made, as a table.
+fn step_into<'a>(at: &'a mut Value, name: &str, place: &str) -> Result<&'a mut Value, Error> {
+    match at {
+        Value::Object(table) => Ok(table.entry(name).or_insert_with(|| Value::Object(Default::default()))),
+        Value::Array(list) => {
+            let i = index(list.len(), name, place)?;
+            Ok(&mut list[i])
+        }
+        _ => Err(Error::new(join(place, name), format!("{place} is a single value and has no keys"))),
+    }
+}
+
+fn index(len: usize, name: &str, place: &str) -> Result<usize, Error> {
+    match name.parse() {
+        Ok(i) if i < len => Ok(i),
+        Ok(_) => Err(Error::new(join(place, name), format!("{place} has only {len}, counted from 0"))),
+        Err(_) => Err(Error::new(join(place, name), format!("{place} is a list; write e.g. {place}.0"))),
+    }
+}
+
+/// Dates and numbers that JSON lacks become texts, which every key then refuses by its own rule.
+fn from_toml(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(n) => n.into(),
+        toml::Value::Float(x) => serde_json::Number::from_f64(x).map_or_else(|| x.to_string().into(), Value::Number),
+        toml::Value::Boolean(on) => on.into(),
+        toml::Value::Datetime(date) => date.to_string().into(),
+        toml::Value::Array(list) => list.into_iter().map(from_toml).collect(),
+        toml::Value::Table(table) => Value::Object(table.into_iter().map(|(k, v)| (k, from_toml(v))).collect()),
+    }
+}
+
+fn toml_error(text: &str, error: &toml::de::Error) -> Error {
+    let message = error.message().replace('\n', ", ");
+    let Some(span) = error.span() else { return Error::new("", message) };
+    let before = &text.as_bytes()[..span.start.min(text.len())];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |i| i + 1);
+    let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+    Error::new(format!("line {line}, column {column}"), message)
+}
+
+fn json_error(error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    Error::new(format!("line {}, column {}", error.line(), error.column()), message)
+}
+
+/// Most names in the path of an override; files need four.
+const DEEPEST: usize = 16;

@@ -1,0 +1,300 @@
+//! What every run reports, at no cost in memory per packet.
+
+use crate::histogram::Histogram;
+use serde::Serialize;
+use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+use std::collections::BTreeMap;
+
+/// Running counts of one link inside its statistics window.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    from: Instant,
+    to: Instant,
+    sojourn: Histogram,
+    arrived: u64,
+    departed: u64,
+    dropped: [u64; DropReason::ALL.len()],
+    marked: u64,
+    /// Time that the transmitter was busy, or bytes that opportunities carried; in the window.
+    busy: Duration,
+    carried: u64,
+    bytes: u64,
+    /// Bytes whose transmission began since the start of the run, for rates over time.
+    pub total_bytes: u64,
+    /// Packet-nanoseconds waited.
+    area: u128,
+    backlog: u32,
+    backlog_since: Instant,
+}
+
+impl Tally {
+    pub fn new(from: Instant, to: Instant) -> Self {
+        Self {
+            from,
+            to,
+            sojourn: Histogram::default(),
+            arrived: 0,
+            departed: 0,
+            dropped: [0; DropReason::ALL.len()],
+            marked: 0,
+            busy: Duration::ZERO,
+            carried: 0,
+            bytes: 0,
+            total_bytes: 0,
+            area: 0,
+            backlog: 0,
+            backlog_since: from,
+        }
+    }
+
+    /// The statistics window.
+    pub fn window(&self) -> (Instant, Instant) {
+        (self.from, self.to)
+    }
+
+    #[inline]
+    fn counts(&self, now: Instant) -> bool {
+        now >= self.from
+    }
+
+    /// A packet arrived at the queue; `queued` unless it was dropped at once.
+    #[inline]
+    pub fn arrival(&mut self, now: Instant, queued: bool) {
+        self.arrived += self.counts(now) as u64;
+        if queued {
+            self.accumulate(now);
+            self.backlog += 1;
+        }
+    }
+
+    /// Transmission of a packet began.
+    #[inline]
+    pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
+        self.accumulate(now);
+        self.backlog -= 1;
+        self.total_bytes += meta.len as u64;
+        if self.counts(now) {
+            self.marked += newly_marked as u64;
+            self.departed += 1;
+            self.bytes += meta.len as u64;
+            self.sojourn.record(now - meta.enqueued);
+        }
+    }
+
+    /// A packet was dropped.
+    pub fn drop(&mut self, now: Instant, reason: DropReason, was_queued: bool) {
+        self.dropped[reason as usize] += self.counts(now) as u64;
+        if was_queued {
+            self.accumulate(now);
+            self.backlog -= 1;
+        }
+    }
+
+    /// Packets that wait.
+    #[inline]
+    pub fn waiting(&self) -> u32 {
+        self.backlog
+    }
+
+    #[inline]
+    pub fn transmission(&mut self, start: Instant, end: Instant) {
+        let (start, end) = (start.max(self.from), end.min(self.to));
+        if end > start {
+            self.busy += end - start;
+        }
+    }
+
+    #[inline]
+    pub fn opportunity(&mut self, now: Instant, bytes: u32) {
+        // An opportunity belongs to the window (from, to], like the capacity.
+        if now > self.from {
+            self.carried += bytes as u64;
+        }
+    }
+
+    /// Adds the time that the present backlog has waited.
+    #[inline]
+    fn accumulate(&mut self, now: Instant) {
+        if now > self.backlog_since {
+            self.area += (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
+            self.backlog_since = now;
+        }
+    }
+
+    /// The report; `capacity` in bytes for a link of opportunities.
+    pub fn report(mut self, opportunities: Option<f64>) -> (LinkSummary, Histogram) {
+        self.accumulate(self.to);
+        let window = (self.to - self.from).as_nanos() as f64;
+        let utilisation = match opportunities {
+            None => self.busy.as_nanos() as f64 / window,
+            Some(capacity) if capacity > 0.0 => self.carried as f64 / capacity,
+            Some(_) => 0.0,
+        };
+        let dropped: u64 = self.dropped.iter().sum();
+        let share = |n: u64| if self.arrived > 0 { n as f64 / self.arrived as f64 } else { 0.0 };
+        let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), self.dropped[r as usize])).collect();
+        let summary = LinkSummary {
+            utilisation,
+            packets: self.departed,
+            bytes: self.bytes,
+            arrived: self.arrived,
+            dropped,
+            dropped_by: by_reason,
+            marked: self.marked,
+            drop_rate: share(dropped),
+            mark_rate: share(self.marked),
+            mean_backlog_packets: self.area as f64 / window,
+            sojourn_ms: SojournSummary::of(&self.sojourn),
+        };
+        (summary, self.sojourn)
+    }
+}
+
+/// A run in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Length of the run.
+    pub duration_s: f64,
+    /// Start of the statistics.
+    pub warmup_s: f64,
+    /// Events processed.
+    pub events: u64,
+    /// Hash of every verdict and departure of every queue.
+    pub fingerprint: String,
+    /// Payload delivered in order by all forward flows, per second.
+    pub goodput_bps: f64,
+    /// Jain's fairness index of the forward flows' goodputs.
+    pub jain: f64,
+    /// The two directions of the bottleneck.
+    pub links: Links,
+    /// Every flow.
+    pub flows: Vec<FlowSummary>,
+}
+
+/// The two directions of the bottleneck.
+#[derive(Clone, Debug, Serialize)]
+pub struct Links {
+    /// The direction of the data.
+    pub forward: LinkSummary,
+    /// The way back.
+    pub reverse: LinkSummary,
+}
+
+/// A link in numbers, inside the statistics window.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkSummary {
+    /// Busy time of the transmitter by time; on a trace bytes carried by bytes of opportunity.
+    pub utilisation: f64,
+    /// Packets whose transmission began.
+    pub packets: u64,
+    /// Their bytes, framing included.
+    pub bytes: u64,
+    /// Packets that arrived at the queue.
+    pub arrived: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets dropped, by reason.
+    pub dropped_by: BTreeMap<&'static str, u64>,
+    /// Packets newly marked CE.
+    pub marked: u64,
+    /// Drops by arrivals.
+    pub drop_rate: f64,
+    /// Marks by arrivals.
+    pub mark_rate: f64,
+    /// Time average of waiting packets.
+    pub mean_backlog_packets: f64,
+    /// Sojourn time of the packets sent.
+    pub sojourn_ms: SojournSummary,
+}
+
+/// Sojourn times in milliseconds; `None` when no packet was sent. Mean and maximum are exact, quantiles to 0.1 %.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct SojournSummary {
+    pub mean: Option<f64>,
+    pub p10: Option<f64>,
+    pub p25: Option<f64>,
+    pub p50: Option<f64>,
+    pub p75: Option<f64>,
+    pub p90: Option<f64>,
+    pub p95: Option<f64>,
+    pub p99: Option<f64>,
+    pub max: Option<f64>,
+}
+
+impl SojournSummary {
+    fn of(sojourn: &Histogram) -> Self {
+        let ms = |nanos: f64| nanos / 1e6;
+        let quantile = |q| sojourn.quantile(q).map(ms);
+        Self {
+            mean: sojourn.mean().map(ms),
+            p10: quantile(0.10),
+            p25: quantile(0.25),
+            p50: quantile(0.50),
+            p75: quantile(0.75),
+            p90: quantile(0.90),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            max: sojourn.max().map(|nanos| ms(nanos as f64)),
+        }
+    }
+}
+
+/// A flow in numbers, inside the statistics window where a rate is meant, over the whole run else.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowSummary {
+    /// Index over all groups.
+    pub id: u32,
+    /// Kind of traffic.
+    pub kind: &'static str,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Payload delivered in order, per second of the window.
+    pub goodput_bps: f64,
+    /// Payload bytes delivered in order in the window.
+    pub bytes: u64,
+    /// Data packets sent, over the whole run.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+}
+
+/// Jain's fairness index; 1 for no flows or no bytes.
+pub(crate) fn jain(goodputs: &[f64]) -> f64 {
+    let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
+    if squares > 0.0 { sum * sum / (goodputs.len() as f64 * squares) } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_of_equals_and_of_one_hog() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
+        assert_eq!(jain(&[]), 1.0);
+    }
+
+    #[test]
+    fn busy_time_is_cut_at_the_window() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tally = Tally::new(at(10), at(20));
+        tally.transmission(at(8), at(12));
+        tally.transmission(at(18), at(24));
+        assert_eq!(tally.report(None).0.utilisation, 0.4);
+    }
+
+    #[test]
+    fn mean_backlog_is_a_time_average_of_the_window() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tally = Tally::new(at(10), at(20));
+        (0..5).for_each(|_| tally.arrival(at(0), true));
+        (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
+        tally.departure(at(16), &Meta::new(1500, 0), false);
+        // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
+        assert!((tally.report(None).0.mean_backlog_packets - 1.4).abs() < 1e-12);
+    }
+}

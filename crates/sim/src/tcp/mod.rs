@@ -1,0 +1,180 @@
+//! TCP with real segments: sequence space in bytes, a retransmission queue, SACK, acknowledgments that are packets.
+//!
+//! Endpoints do no I/O and own no clock: the host passes `now` and a [`Wire`] that takes what they send.
+
+pub mod cc;
+mod frto;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+pub mod stack;
+
+pub use receiver::{Receiver, ReceiverConfig};
+pub use sender::{Sender, SenderConfig, State};
+
+use sojourn_aqm::{Duration, Ecn, Instant};
+
+/// Takes the segments that an endpoint sends.
+pub trait Wire {
+    /// Sends a packet of `len` IP bytes now; `ecn` is its codepoint.
+    fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn);
+}
+
+impl<F: FnMut(&Header, Ecn)> Wire for F {
+    fn transmit(&mut self, header: &Header, _: u32, ecn: Ecn) {
+        self(header, ecn);
+    }
+}
+
+/// A segment's header. Sequence numbers are absolute: they start at 0 with the SYN and do not wrap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// First sequence number.
+    pub seq: u64,
+    /// Acknowledgment: the next byte expected.
+    pub ack: u64,
+    /// Payload bytes.
+    pub len: u16,
+    /// SYN, FIN, ACK, ECE, CWR.
+    pub flags: Flags,
+    /// Timestamp option: the sender's clock in ticks.
+    pub ts_val: u32,
+    /// Timestamp option: the clock value echoed.
+    pub ts_ecr: u32,
+    /// Selective acknowledgments.
+    pub sack: Sack,
+}
+
+impl Header {
+    /// The sequence number after this segment: SYN and FIN take one each.
+    pub fn end_seq(&self) -> u64 {
+        self.seq + self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64
+    }
+
+    /// IP bytes of the segment: IPv4 and TCP headers, options padded to four bytes, payload.
+    pub fn ip_len(&self) -> u32 {
+        let options = match () {
+            // MSS, SACK permitted, timestamps, window scale.
+            () if self.flags.contains(Flags::SYN) => 20,
+            () if self.sack.blocks().is_empty() => 12,
+            () => 12 + 4 + 8 * self.sack.blocks().len() as u32,
+        };
+        IP_HEADER + TCP_HEADER + options + self.len as u32
+    }
+}
+
+/// Header flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Opens a connection.
+    pub const SYN: Self = Self(1);
+    /// Ends the sender's data.
+    pub const FIN: Self = Self(2);
+    /// The acknowledgment field counts.
+    pub const ACK: Self = Self(4);
+    /// ECN echo.
+    pub const ECE: Self = Self(8);
+    /// Congestion window reduced.
+    pub const CWR: Self = Self(16);
+
+    /// Both sets of flags.
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// `other` if `condition`, added.
+    pub const fn with_if(self, other: Self, condition: bool) -> Self {
+        if condition { self.with(other) } else { self }
+    }
+
+    /// Whether all of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sack {
+    blocks: [Block; Self::MOST],
+    count: u8,
+}
+
+/// A range of sequence numbers: first, and one past the last.
+pub type Block = (u64, u64);
+
+impl Sack {
+    /// Blocks that fit beside a timestamp option.
+    pub const MOST: usize = 3;
+
+    /// Adds a block behind the others; one that does not fit is left out.
+    pub fn push(&mut self, block: Block) {
+        if (self.count as usize) < Self::MOST {
+            self.blocks[self.count as usize] = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks[..self.count as usize]
+    }
+}
+
+/// A host's coarse clock: jiffies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    tick: Duration,
+}
+
+impl Clock {
+    /// A clock that counts spans of `tick`.
+    pub const fn new(tick: Duration) -> Self {
+        Self { tick }
+    }
+
+    /// Ticks at `now`.
+    #[inline]
+    pub fn ticks(self, now: Instant) -> u32 {
+        (now.as_nanos() / self.tick.as_nanos() as u64) as u32
+    }
+
+    /// The instant of a tick.
+    #[inline]
+    pub fn instant(self, ticks: u32) -> Instant {
+        Instant::from_nanos(ticks as u64 * self.tick.as_nanos() as u64)
+    }
+
+    /// Ticks in a span, at least one.
+    pub fn span(self, span: Duration) -> u32 {
+        ((span.as_nanos() / self.tick.as_nanos()) as u32).max(1)
+    }
+}
+
+const IP_HEADER: u32 = 20;
+const TCP_HEADER: u32 = 20;
+
+/// Sequence number of the first data byte: the SYN takes 0.
+const FIRST_BYTE: u64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_on_the_wire() {
+        let ack = Header { flags: Flags::ACK, ..Header::default() };
+        assert_eq!(ack.ip_len(), 52);
+        for (blocks, len) in [(1, 64), (2, 72), (3, 80)] {
+            let mut sack = Sack::default();
+            (0..blocks).for_each(|i| sack.push((i, i + 1)));
+            assert_eq!(Header { sack, ..ack }.ip_len(), len);
+        }
+        assert_eq!(Header { len: 1448, ..ack }.ip_len(), 1500);
+        assert_eq!(Header { flags: Flags::SYN, ..Header::default() }.ip_len(), 60);
+    }
+}

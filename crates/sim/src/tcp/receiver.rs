@@ -1,0 +1,387 @@
+//! The receiving endpoint: reassembly, SACK and D-SACK, delayed and quick acknowledgments.
+//!
+//! Source: Linux `tcp_data_queue`, `tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`.
+//! The application reads at once, so the window advertised never closes.
+
+use super::stack::Stack;
+use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Wire};
+use sojourn_aqm::{Ecn, Instant};
+
+/// What a receiver is made of.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// The stack's mechanisms.
+    pub stack: &'static Stack,
+    /// Payload of a full segment in bytes.
+    pub mss: u32,
+    /// Whether SACK is negotiated.
+    pub sack: bool,
+    /// Acknowledges every second segment or after a delay; else every segment.
+    pub delayed_ack: bool,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    stack: &'static Stack,
+    clock: Clock,
+    mss: u32,
+    sack: bool,
+    delayed_ack: bool,
+    ecn: bool,
+    open: bool,
+    rcv_nxt: u64,
+    /// `rcv_nxt` in the last acknowledgment sent.
+    rcv_wup: u64,
+    /// What arrived beyond `rcv_nxt`, in order of sequence, disjoint.
+    out_of_order: Vec<Block>,
+    /// SACK blocks, most recent first.
+    sacks: Vec<Block>,
+    duplicate: Option<Block>,
+    ts_recent: u32,
+    /// Delay of delayed acknowledgments, adapted to the arrivals; zero before the first data.
+    ato: u32,
+    last_data: u32,
+    quick: u32,
+    /// Tick at which a delayed acknowledgment is due.
+    delayed: Option<u32>,
+    /// CE arrived and the sender has not said CWR.
+    echo: bool,
+    delivered: u64,
+}
+
+impl Receiver {
+    /// A receiver that listens.
+    pub fn new(config: ReceiverConfig) -> Self {
+        Self {
+            stack: config.stack,
+            clock: config.stack.clock(),
+            mss: config.mss,
+            sack: config.sack,
+            delayed_ack: config.delayed_ack,
+            ecn: config.ecn,
+            open: false,
+            rcv_nxt: 0,
+            rcv_wup: 0,
+            out_of_order: Vec::new(),
+            sacks: Vec::new(),
+            duplicate: None,
+            ts_recent: 0,
+            ato: 0,
+            last_data: 0,
+            quick: 0,
+            delayed: None,
+            echo: false,
+            delivered: 0,
+        }
+    }
+
+    /// Takes a segment from the sender.
+    pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        if header.flags.contains(Flags::SYN) {
+            self.on_syn(now, header, wire);
+        } else if self.open && header.end_seq() > header.seq {
+            self.on_data(now, header, ecn, wire);
+        }
+    }
+
+    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+        if self.delayed.is_some_and(|tick| tick <= self.clock.ticks(now)) {
+            // The acknowledgment was late: expect the data to keep coming slowly.
+            self.ato = (self.ato * 2).min(self.delay_max());
+            self.send_ack(now, wire);
+        }
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub fn deadline(&self) -> Instant {
+        self.delayed.map_or(Instant::NEVER, |tick| self.clock.instant(tick))
+    }
+
+    /// Bytes handed to the application, in order.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    fn on_syn(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        self.open = true;
+        self.ts_recent = header.ts_val;
+        if self.rcv_nxt == 0 {
+            (self.rcv_nxt, self.rcv_wup) = (FIRST_BYTE, FIRST_BYTE);
+        }
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn);
+        let header = Header { seq: 0, flags, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+    }
+
+    fn on_data(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
+        if header.seq <= self.rcv_wup {
+            self.ts_recent = self.ts_recent.max(header.ts_val);
+        }
+        if self.ecn {
+            // RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again.
+            self.echo = (self.echo && !header.flags.contains(Flags::CWR)) || ecn == Ecn::Ce;
+        }
+        let (seq, end) = (header.seq, header.end_seq());
+        if end <= self.rcv_nxt {
+            // RFC 2883: report the duplicate, at once.
+            self.duplicate = Some((seq, end));
+            self.enter_quick_mode();
+            self.send_ack(now, wire);
+            return;
+        }
+        if seq > self.rcv_nxt {
+            // The sender is about to recover: acknowledge everything for a while.
+            self.enter_quick_mode();
+            self.queue_out_of_order((seq, end));
+            self.send_ack(now, wire);
+            return;
+        }
+        if seq < self.rcv_nxt {
+            self.duplicate = Some((seq, self.rcv_nxt));
+        }
+        let had_hole = !self.out_of_order.is_empty();
+        self.advance(end);
+        self.adapt(now);
+        self.acknowledge(now, had_hole, wire);
+    }
+
+    /// Acknowledges now or later.
+    fn acknowledge(&mut self, now: Instant, had_hole: bool, wire: &mut impl Wire) {
+        let unacknowledged = self.rcv_nxt - self.rcv_wup;
+        let at_once = !self.delayed_ack || unacknowledged > self.mss as u64 || self.quick > 0 || had_hole;
+        if at_once {
+            self.send_ack(now, wire);
+        } else {
+            self.delay_ack(now, wire);
+        }
+    }
+
+    /// Adapts the delay of acknowledgments to the gaps between data.
+    fn adapt(&mut self, now: Instant) {
+        let now = self.clock.ticks(now);
+        let ato_min = self.clock.span(self.stack.ato_min);
+        if self.ato == 0 {
+            self.quick = self.quick.max(self.stack.quickacks);
+            self.ato = ato_min;
+        } else {
+            let gap = now - self.last_data;
+            if gap <= ato_min / 2 {
+                self.ato = self.ato / 2 + ato_min / 2;
+            } else if gap < self.ato {
+                self.ato = (self.ato / 2 + gap).min(self.delay_max());
+            } else if gap > self.clock.span(self.stack.rto_min) {
+                // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
+                self.quick = self.quick.max(self.stack.quickacks);
+            }
+        }
+        self.last_data = now;
+    }
+
+    fn delay_ack(&mut self, now: Instant, wire: &mut impl Wire) {
+        let now_ticks = self.clock.ticks(now);
+        let ato = self.ato.min(self.delay_max());
+        let mut due = now_ticks + ato;
+        if let Some(pending) = self.delayed {
+            // About to expire: it can go now.
+            if pending <= now_ticks + ato / 4 {
+                self.send_ack(now, wire);
+                return;
+            }
+            due = due.min(pending);
+        }
+        self.delayed = Some(due);
+    }
+
+    fn send_ack(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.delayed = None;
+        self.quick = self.quick.saturating_sub(1);
+        self.rcv_wup = self.rcv_nxt;
+        let mut sack = Sack::default();
+        if self.sack {
+            self.duplicate.take().into_iter().chain(self.sacks.iter().copied()).for_each(|block| sack.push(block));
+        }
+        self.duplicate = None;
+        let flags = Flags::ACK.with_if(Flags::ECE, self.echo);
+        let header = Header { seq: FIRST_BYTE, flags, sack, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+    }
+
+    fn blank(&self, now: Instant) -> Header {
+        let (ts_val, ts_ecr) = (self.clock.ticks(now), self.ts_recent);
+        Header { ack: self.rcv_nxt, ts_val, ts_ecr, ..Header::default() }
+    }
+
+    fn enter_quick_mode(&mut self) {
+        self.quick = self.quick.max(self.stack.quickacks);
+        self.ato = self.clock.span(self.stack.ato_min);
+    }
+
+    fn advance(&mut self, to: u64) {
+        let before = self.rcv_nxt;
+        self.rcv_nxt = to;
+        let filled = self.out_of_order.iter().take_while(|&&(from, _)| from <= to).count();
+        for (_, end) in self.out_of_order.drain(..filled) {
+            self.rcv_nxt = self.rcv_nxt.max(end);
+        }
+        if !self.sacks.is_empty() {
+            let rcv_nxt = self.rcv_nxt;
+            self.sacks.retain(|&(from, _)| from > rcv_nxt);
+        }
+        self.delivered += self.rcv_nxt - before;
+    }
+
+    fn queue_out_of_order(&mut self, block: Block) {
+        let i = self.out_of_order.partition_point(|b| b.1 < block.0);
+        if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
+            self.duplicate = Some(block);
+        }
+        let merged = merge_at(&mut self.out_of_order, i, block);
+        // The block that holds the newest segment comes first; what it swallowed goes.
+        self.sacks.retain(|b| b.1 < merged.0 || merged.1 < b.0);
+        self.sacks.insert(0, merged);
+        self.sacks.truncate(MOST_SACKS);
+    }
+
+    fn delay_max(&self) -> u32 {
+        self.clock.span(self.stack.rto_min)
+    }
+}
+
+/// Adds `block` to sorted disjoint blocks; `i` is the first that ends at or after its start. Returns the block it became.
+fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
+    let overlapping = blocks[i..].iter().take_while(|b| b.0 <= block.1).count();
+    for b in &blocks[i..i + overlapping] {
+        block = (block.0.min(b.0), block.1.max(b.1));
+    }
+    if overlapping == 0 {
+        blocks.insert(i, block);
+    } else {
+        blocks[i] = block;
+        blocks.drain(i + 1..i + overlapping);
+    }
+    block
+}
+
+/// Linux keeps four blocks, of which those that fit are sent.
+const MOST_SACKS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::Duration;
+
+    const MSS: u64 = 1448;
+
+    struct Rig {
+        receiver: Receiver,
+        sent: Vec<(u64, Vec<Block>)>,
+        now: Instant,
+    }
+
+    impl Rig {
+        fn new(delayed_ack: bool) -> Self {
+            let stack = Stack::find("linux-2.6.29").unwrap();
+            let config = ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack, ecn: false };
+            let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new(), now: Instant::ZERO };
+            rig.segment(Header { flags: Flags::SYN, ..Header::default() });
+            rig.sent.clear();
+            rig
+        }
+
+        fn segment(&mut self, header: Header) {
+            let sent = &mut self.sent;
+            let mut wire = |h: &Header, _: Ecn| sent.push((h.ack, h.sack.blocks().to_vec()));
+            self.receiver.on_segment(self.now, &header, Ecn::NotEct, &mut wire);
+        }
+
+        /// Full segment `n` (from 0) arrives; returns what it made the receiver send.
+        fn data(&mut self, n: u64) -> Vec<(u64, Vec<Block>)> {
+            self.segment(Header { seq: 1 + n * MSS, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
+            std::mem::take(&mut self.sent)
+        }
+
+        fn wait_for_timer(&mut self) -> Duration {
+            let waited = self.receiver.deadline() - self.now;
+            self.now = self.receiver.deadline();
+            let sent = &mut self.sent;
+            let mut wire = |h: &Header, _: Ecn| sent.push((h.ack, h.sack.blocks().to_vec()));
+            self.receiver.on_timer(self.now, &mut wire);
+            waited
+        }
+    }
+
+    fn at(n: u64) -> u64 {
+        1 + n * MSS
+    }
+
+    #[test]
+    fn quick_acknowledgments_then_every_second_segment() {
+        let mut rig = Rig::new(true);
+        for n in 0..16 {
+            assert_eq!(rig.data(n), [(at(n + 1), vec![])], "quick acknowledgment {n}");
+        }
+        assert_eq!(rig.data(16), []);
+        assert_eq!(rig.data(17), [(at(18), vec![])]);
+    }
+
+    #[test]
+    fn a_lone_segment_is_acknowledged_after_the_delay() {
+        let mut rig = Rig::new(true);
+        (0..16).for_each(|n| drop(rig.data(n)));
+        assert_eq!(rig.data(16), []);
+        assert_eq!(rig.wait_for_timer(), Duration::from_millis(40));
+        assert_eq!(rig.sent, [(at(17), vec![])]);
+    }
+
+    #[test]
+    fn without_delay_every_segment_is_acknowledged() {
+        let mut rig = Rig::new(false);
+        for n in 0..40 {
+            assert_eq!(rig.data(n).len(), 1);
+        }
+    }
+
+    #[test]
+    fn holes_are_told_at_once_most_recent_first() {
+        let mut rig = Rig::new(true);
+        rig.data(0);
+        assert_eq!(rig.data(2), [(at(1), vec![(at(2), at(3))])]);
+        assert_eq!(rig.data(4), [(at(1), vec![(at(4), at(5)), (at(2), at(3))])]);
+        assert_eq!(rig.data(3), [(at(1), vec![(at(2), at(5))])]);
+        assert_eq!(rig.data(1), [(at(5), vec![])], "the hole is filled");
+    }
+
+    #[test]
+    fn at_most_three_blocks_beside_timestamps() {
+        let mut rig = Rig::new(true);
+        rig.data(0);
+        for n in [2, 4, 6] {
+            rig.data(n);
+        }
+        let blocks = vec![(at(8), at(9)), (at(6), at(7)), (at(4), at(5))];
+        assert_eq!(rig.data(8), [(at(1), blocks)]);
+    }
+
+    #[test]
+    fn duplicates_are_reported_first() {
+        let mut rig = Rig::new(true);
+        rig.data(0);
+        rig.data(2);
+        assert_eq!(rig.data(0), [(at(1), vec![(at(0), at(1)), (at(2), at(3))])], "below the acknowledgment");
+        assert_eq!(rig.data(2), [(at(1), vec![(at(2), at(3)), (at(2), at(3))])], "inside a block");
+    }
+
+    #[test]
+    fn delivered_bytes_are_in_order() {
+        let mut rig = Rig::new(true);
+        rig.data(1);
+        assert_eq!(rig.receiver.delivered(), 0);
+        rig.data(0);
+        assert_eq!(rig.receiver.delivered(), 2 * MSS);
+    }
+}

@@ -1,0 +1,127 @@
+//! Round-trip time and retransmission time-out, Linux's way.
+//!
+//! Source: Linux `tcp_rtt_estimator`, in its own fixed-point arithmetic: `srtt` holds eight times the smoothed
+//! RTT and `mdev` four times the mean deviation, in ticks. The variance term is never below the minimum
+//! RTO, so RTO ≥ srtt + 200 ms.
+
+/// The estimator. All values in clock ticks.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    srtt_x8: u32,
+    mdev_x4: u32,
+    mdev_max: u32,
+    rttvar: u32,
+    /// The next sample beyond this sequence number starts a new round.
+    rtt_seq: u64,
+    rto: u32,
+    rto_min: u32,
+    rto_max: u32,
+}
+
+impl RttEstimator {
+    /// No sample yet: the time-out is `initial`.
+    pub fn new(initial: u32, min: u32, max: u32) -> Self {
+        Self { srtt_x8: 0, mdev_x4: 0, mdev_max: 0, rttvar: 0, rtt_seq: 0, rto: initial, rto_min: min, rto_max: max }
+    }
+
+    /// Takes a sample of `rtt` ticks and ends any back-off; `una` and `nxt` tell when a round has passed.
+    pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
+        let rtt = rtt.max(1);
+        if self.srtt_x8 == 0 {
+            self.srtt_x8 = rtt << 3;
+            self.mdev_x4 = rtt << 1;
+            self.rttvar = self.mdev_x4.max(self.rto_min);
+            self.mdev_max = self.rttvar;
+            self.rtt_seq = nxt;
+        } else {
+            self.smooth(rtt, una, nxt);
+        }
+        self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
+    }
+
+    /// Doubles the time-out after it has expired.
+    pub fn back_off(&mut self) {
+        self.rto = self.rto.saturating_mul(2).min(self.rto_max);
+    }
+
+    /// The time-out in ticks, back-off included.
+    pub fn rto(&self) -> u32 {
+        self.rto
+    }
+
+    /// The smoothed RTT in ticks, with its fraction; zero before the first sample.
+    pub fn srtt(&self) -> f64 {
+        self.srtt_x8 as f64 / 8.0
+    }
+
+    fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
+        let mut error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
+        self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
+        if error < 0 {
+            // A sudden fall of the RTT must not raise the deviation: its gain is an eighth.
+            error = -error - (self.mdev_x4 >> 2) as i32;
+            if error > 0 {
+                error >>= 3;
+            }
+        } else {
+            error -= (self.mdev_x4 >> 2) as i32;
+        }
+        self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error);
+        if self.mdev_x4 > self.mdev_max {
+            self.mdev_max = self.mdev_x4;
+            self.rttvar = self.rttvar.max(self.mdev_max);
+        }
+        if una > self.rtt_seq {
+            if self.mdev_max < self.rttvar {
+                self.rttvar -= (self.rttvar - self.mdev_max) >> 2;
+            }
+            self.rtt_seq = nxt;
+            self.mdev_max = self.rto_min;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` samples of `rtt` ms, a window of one segment per round.
+    fn feed(estimator: &mut RttEstimator, rtt: u32, n: u64, seq: &mut u64) {
+        for _ in 0..n {
+            *seq += 1;
+            estimator.sample(rtt, *seq, *seq + 1);
+        }
+    }
+
+    #[test]
+    fn constant_100_ms_gives_300_ms_for_ever() {
+        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        feed(&mut estimator, 100, 1, &mut seq);
+        assert_eq!(estimator.rto(), 300);
+        feed(&mut estimator, 100, 200, &mut seq);
+        assert_eq!(estimator.rto(), 300);
+    }
+
+    #[test]
+    fn a_fall_to_50_ms_tends_to_250_ms() {
+        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        feed(&mut estimator, 100, 50, &mut seq);
+        feed(&mut estimator, 50, 1, &mut seq);
+        assert!(estimator.rto() < 300, "the fall did not raise the deviation");
+        feed(&mut estimator, 50, 200, &mut seq);
+        assert_eq!(estimator.rto(), 250);
+    }
+
+    #[test]
+    fn back_off_doubles_to_the_maximum_and_a_sample_ends_it() {
+        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        estimator.back_off();
+        assert_eq!(estimator.rto(), 6000);
+        for _ in 0..10 {
+            estimator.back_off();
+        }
+        assert_eq!(estimator.rto(), 120_000);
+        feed(&mut estimator, 10, 1, &mut seq);
+        assert_eq!(estimator.rto(), 210);
+    }
+}

@@ -1,0 +1,405 @@
+//! The retransmission queue with its SACK scoreboard.
+//!
+//! Source: Linux `net/ipv4/tcp_input.c` (`tcp_sacktag_write_queue`, `tcp_clean_rtx_queue`, `tcp_mark_head_lost`,
+//! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
+//! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
+
+use super::Block;
+use std::collections::VecDeque;
+
+/// A segment that was sent and is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub seq: u64,
+    /// `snd_nxt` when it was last retransmitted: data beyond it was sent later.
+    pub retrans_nxt: u64,
+    pub len: u16,
+    pub fin: bool,
+    pub tags: Tags,
+    /// Tick of its last transmission.
+    pub sent: u32,
+}
+
+impl Segment {
+    pub fn end(&self) -> u64 {
+        self.seq + self.len as u64 + self.fin as u64
+    }
+}
+
+/// What is known about a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tags(u8);
+
+impl Tags {
+    /// Selectively acknowledged.
+    pub const SACKED: Self = Self(1);
+    /// Retransmitted, and the retransmission is believed in flight.
+    pub const RETRANS: Self = Self(2);
+    /// Believed lost.
+    pub const LOST: Self = Self(4);
+    /// Retransmitted at any time.
+    pub const EVER_RETRANS: Self = Self(8);
+
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+    pub const fn any(self, of: Self) -> bool {
+        self.0 & of.0 != 0
+    }
+    pub fn set(&mut self, tags: Self) {
+        self.0 |= tags.0;
+    }
+    pub fn clear(&mut self, tags: Self) {
+        self.0 &= !tags.0;
+    }
+}
+
+/// What a cumulative acknowledgment removed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Acked {
+    pub packets: u32,
+    /// A retransmitted segment was among them.
+    pub retransmitted: bool,
+    /// … and it was not the first of them.
+    pub retransmitted_behind_head: bool,
+    /// Position of the first segment that was neither retransmitted nor SACKed before: late, not lost.
+    pub reordered_at: Option<u32>,
+}
+
+/// What a SACK option told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sacked {
+    /// Something was newly SACKed.
+    pub new: bool,
+    /// Only segments that were never retransmitted, from before the time-out (F-RTO).
+    pub only_original: bool,
+    /// The first block reported a duplicate.
+    pub duplicate: bool,
+    /// Lowest position at which a hole was filled by an original: reordering.
+    pub reordered_at: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scoreboard {
+    segments: VecDeque<Segment>,
+    pub sacked_out: u32,
+    pub lost_out: u32,
+    pub retrans_out: u32,
+    /// Packets from the oldest up to the highest SACKed one.
+    pub fackets_out: u32,
+    /// End of the highest SACKed segment.
+    pub highest_sack: u64,
+    /// Where the search for something to retransmit goes on.
+    pub retransmit_hint: Option<u64>,
+    /// End of the highest segment marked lost.
+    pub retransmit_high: u64,
+    /// Every segment that starts below is marked already.
+    lost_hint: u64,
+    /// Lowest `retrans_nxt` of the retransmissions in flight.
+    lost_retrans_low: u64,
+    /// Blocks of the last acknowledgment: what they cover is tagged.
+    seen: [Block; 3],
+}
+
+impl Scoreboard {
+    pub fn push(&mut self, segment: Segment) {
+        self.segments.push_back(segment);
+    }
+
+    pub fn packets_out(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    pub fn in_flight(&self) -> u32 {
+        // Without SACK the count of duplicate acknowledgments may run ahead of what is out.
+        (self.packets_out() + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
+    }
+
+    pub fn get(&self, i: usize) -> Option<&Segment> {
+        self.segments.get(i)
+    }
+
+    pub fn head(&self) -> Option<&Segment> {
+        self.segments.front()
+    }
+
+    pub fn any_lost_bookkeeping(&self) -> bool {
+        self.sacked_out + self.lost_out + self.retrans_out > 0
+    }
+
+    /// Position of the first segment that starts at or after `seq`.
+    pub fn position(&self, seq: u64) -> usize {
+        let Some(head) = self.segments.front() else { return 0 };
+        if seq <= head.seq {
+            return 0;
+        }
+        // Full segments lie at equal distances; only a mixture needs the search.
+        let guess = ((seq - head.seq) / head.len.max(1) as u64) as usize;
+        if self.segments.get(guess).is_some_and(|s| s.seq == seq) {
+            return guess;
+        }
+        self.segments.partition_point(|s| s.seq < seq)
+    }
+
+    /// Removes what `una` acknowledges.
+    pub fn acknowledge(&mut self, una: u64, is_sack: bool) -> Acked {
+        let mut acked = Acked::default();
+        while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
+            let tags = segment.tags;
+            if tags.any(Tags::EVER_RETRANS) {
+                self.retrans_out -= tags.any(Tags::RETRANS) as u32;
+                acked.retransmitted = true;
+                acked.retransmitted_behind_head |= acked.packets > 0;
+            } else if !tags.any(Tags::SACKED) {
+                acked.reordered_at.get_or_insert(acked.packets);
+            }
+            if is_sack {
+                self.sacked_out -= tags.any(Tags::SACKED) as u32;
+            }
+            self.lost_out -= tags.any(Tags::LOST) as u32;
+            acked.packets += 1;
+            self.segments.pop_front();
+        }
+        self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
+        if self.retransmit_hint.is_some_and(|seq| seq < una) {
+            self.retransmit_hint = None;
+        }
+        acked
+    }
+
+    /// Tags what the blocks report. `una` as before this acknowledgment was processed, `ack` its own.
+    pub fn tag(&mut self, blocks: &[Block], ack: u64, frto_highmark: u64) -> Sacked {
+        let mut told = Sacked { only_original: false, ..Sacked::default() };
+        let duplicate = is_duplicate(blocks, ack);
+        told.duplicate = duplicate;
+        let mut seen = [(0, 0); 3];
+        for (i, &block) in blocks.iter().enumerate() {
+            if i == 0 && duplicate {
+                self.clear_redundant(block);
+                continue;
+            }
+            seen[i] = block;
+            // A block grows at an end: only what the last acknowledgment did not show is walked.
+            match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
+                Some(&(from, to)) => {
+                    self.tag_range((block.0, from), frto_highmark, &mut told);
+                    self.tag_range((to, block.1), frto_highmark, &mut told);
+                }
+                None => self.tag_range(block, frto_highmark, &mut told),
+            }
+        }
+        self.seen = seen;
+        told
+    }
+
+    /// FACK's rule for retransmissions: data sent after one was SACKed, so it was lost again.
+    pub fn mark_lost_retransmissions(&mut self, snd_nxt: u64) {
+        if self.retrans_out == 0 || self.highest_sack <= self.lost_retrans_low {
+            return;
+        }
+        let (mut low, mut seen, out) = (snd_nxt, 0, self.retrans_out);
+        for i in 0..self.segments.len() {
+            if seen == out {
+                break;
+            }
+            if !self.segments[i].tags.any(Tags::RETRANS) {
+                continue;
+            }
+            seen += 1;
+            if self.highest_sack > self.segments[i].retrans_nxt {
+                self.segments[i].tags.clear(Tags::RETRANS);
+                self.retrans_out -= 1;
+                self.verify_hint(i);
+                if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
+                    self.segments[i].tags.set(Tags::LOST);
+                    self.lost_out += 1;
+                }
+            } else {
+                low = low.min(self.segments[i].retrans_nxt);
+            }
+        }
+        if self.retrans_out > 0 {
+            self.lost_retrans_low = low;
+        }
+    }
+
+    /// Marks the first `packets` segments lost, as far as they lie below `high_seq`; with `count_sacked`
+    /// only SACKed ones are counted (RFC 3517's rule).
+    pub fn mark_head_lost(&mut self, packets: u32, high_seq: u64, count_sacked: bool) {
+        let start = if count_sacked { 0 } else { self.position(self.lost_hint) };
+        let mut counted = if count_sacked { 0 } else { start as u32 };
+        for i in start..self.segments.len() {
+            let segment = self.segments[i];
+            if segment.end() > high_seq {
+                break;
+            }
+            counted += (!count_sacked || segment.tags.any(Tags::SACKED)) as u32;
+            if counted > packets {
+                break;
+            }
+            self.mark_lost(i);
+            self.lost_hint = segment.end();
+        }
+    }
+
+    pub fn mark_lost(&mut self, i: usize) {
+        if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
+            self.verify_hint(i);
+            self.segments[i].tags.set(Tags::LOST);
+            self.lost_out += 1;
+        }
+    }
+
+    /// A time-out: everything that is not SACKed is lost, retransmissions included. Returns whether one
+    /// of the segments had been retransmitted.
+    pub fn mark_all_lost(&mut self) -> bool {
+        let mut retransmitted = false;
+        (self.retrans_out, self.lost_out) = (0, 0);
+        for segment in &mut self.segments {
+            retransmitted |= segment.tags.any(Tags::EVER_RETRANS);
+            segment.tags.clear(Tags::LOST.or(Tags::RETRANS));
+            if !segment.tags.any(Tags::SACKED) {
+                segment.tags.set(Tags::LOST);
+                self.lost_out += 1;
+                self.retransmit_high = segment.end();
+            }
+        }
+        self.forget_hints();
+        retransmitted
+    }
+
+    /// A time-out that F-RTO believes in: like [`Self::mark_all_lost`], but a retransmission of the head stays
+    /// in flight when `head_in_flight`. Returns whether another segment had been retransmitted.
+    pub fn mark_all_lost_after_frto(&mut self, head_in_flight: bool) -> bool {
+        let mut retransmitted = false;
+        (self.retrans_out, self.lost_out) = (0, 0);
+        for (i, segment) in self.segments.iter_mut().enumerate() {
+            segment.tags.clear(Tags::LOST);
+            if i == 0 && head_in_flight {
+                self.retrans_out += segment.tags.any(Tags::RETRANS) as u32;
+            } else {
+                retransmitted |= segment.tags.any(Tags::EVER_RETRANS);
+                segment.tags.clear(Tags::RETRANS);
+            }
+            if !segment.tags.any(Tags::SACKED) {
+                segment.tags.set(Tags::LOST);
+                self.lost_out += 1;
+                self.retransmit_high = segment.end();
+            }
+        }
+        self.forget_hints();
+        retransmitted
+    }
+
+    /// The losses were imagined: nothing is lost.
+    pub fn unmark_lost(&mut self) {
+        self.segments.iter_mut().for_each(|s| s.tags.clear(Tags::LOST));
+        self.lost_out = 0;
+        self.forget_hints();
+    }
+
+    /// The retransmission of the head is taken back.
+    pub fn forget_head_retransmission(&mut self) {
+        if let Some(head) = self.segments.front_mut().filter(|s| s.tags.any(Tags::RETRANS)) {
+            head.tags.clear(Tags::RETRANS);
+            self.retrans_out -= 1;
+        }
+    }
+
+    /// Notes that segment `i` is sent again now.
+    pub fn retransmitted(&mut self, i: usize, now: u32, snd_nxt: u64) -> Segment {
+        let segment = &mut self.segments[i];
+        if !segment.tags.any(Tags::RETRANS) {
+            self.retrans_out += 1;
+        }
+        if self.retrans_out == 1 {
+            self.lost_retrans_low = snd_nxt;
+        }
+        segment.tags.set(Tags::RETRANS.or(Tags::EVER_RETRANS));
+        segment.retrans_nxt = snd_nxt;
+        segment.sent = now;
+        *segment
+    }
+
+    pub fn forget_hints(&mut self) {
+        self.retransmit_hint = None;
+        self.lost_hint = 0;
+    }
+
+    fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked) {
+        if from >= to {
+            return;
+        }
+        for i in self.position(from)..self.segments.len() {
+            if self.segments[i].end() > to {
+                break;
+            }
+            self.tag_one(i, frto_highmark, told);
+        }
+    }
+
+    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked) {
+        let segment = &mut self.segments[i];
+        let tags = segment.tags;
+        if tags.any(Tags::SACKED) {
+            return;
+        }
+        if tags.any(Tags::RETRANS) {
+            // Not marked lost: the retransmission is believed to be still in flight.
+            if tags.any(Tags::LOST) {
+                segment.tags.clear(Tags::LOST.or(Tags::RETRANS));
+                self.lost_out -= 1;
+                self.retrans_out -= 1;
+            }
+        } else {
+            if !tags.any(Tags::EVER_RETRANS) {
+                if segment.seq < self.highest_sack {
+                    told.reordered_at = Some(told.reordered_at.map_or(i as u32, |at| at.min(i as u32)));
+                }
+                told.only_original |= segment.end() <= frto_highmark;
+            }
+            if tags.any(Tags::LOST) {
+                segment.tags.clear(Tags::LOST);
+                self.lost_out -= 1;
+            }
+        }
+        segment.tags.set(Tags::SACKED);
+        self.highest_sack = self.highest_sack.max(segment.end());
+        self.sacked_out += 1;
+        self.fackets_out = self.fackets_out.max(i as u32 + 1);
+        told.new = true;
+    }
+
+    /// A D-SACK for data still in the queue: its retransmission was not needed and is not in flight.
+    fn clear_redundant(&mut self, (from, to): Block) {
+        for i in self.position(from)..self.segments.len() {
+            let segment = &mut self.segments[i];
+            if segment.end() > to {
+                break;
+            }
+            if segment.tags.any(Tags::RETRANS) && segment.tags.any(Tags::SACKED) {
+                segment.tags.clear(Tags::RETRANS);
+                self.retrans_out -= 1;
+            }
+        }
+    }
+
+    fn verify_hint(&mut self, i: usize) {
+        let segment = self.segments[i];
+        if self.retransmit_hint.is_none_or(|seq| segment.seq < seq) {
+            self.retransmit_hint = Some(segment.seq);
+        }
+        if self.lost_out == 0 || segment.end() > self.retransmit_high {
+            self.retransmit_high = segment.end();
+        }
+    }
+}
+
+/// RFC 2883 §4: the first block lies below the acknowledgment, or inside the second block.
+pub(super) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
+    match blocks {
+        [first, ..] if first.0 < ack => true,
+        [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
+        _ => false,
+    }
+}

@@ -1,0 +1,498 @@
+//! The sending endpoint.
+//!
+//! Source: Linux `tcp_output.c` and `tcp_input.c`. This file holds the connection's life: handshake, new data,
+//! acknowledgments, timers; loss recovery lies in `recovery.rs` and `frto.rs`.
+
+use super::cc::{AnyCc, CongestionControl, Window};
+use super::frto::Frto;
+use super::rtt::RttEstimator;
+use super::scoreboard::{Acked, Sacked, Scoreboard, Segment, Tags, is_duplicate};
+use super::stack::Stack;
+use super::{Clock, FIRST_BYTE, Flags, Header, Wire};
+use sojourn_aqm::{Ecn, Instant};
+
+/// What a sender is made of.
+#[derive(Clone, Debug)]
+pub struct SenderConfig {
+    /// The stack's mechanisms.
+    pub stack: &'static Stack,
+    /// The congestion control.
+    pub cc: AnyCc,
+    /// Payload of a full segment in bytes.
+    pub mss: u32,
+    /// Whether SACK is negotiated.
+    pub sack: bool,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Initial window in segments; the stack's when absent.
+    pub initial_window: Option<u32>,
+    /// The receiver's window in bytes; unlimited when absent.
+    pub receive_window: Option<u64>,
+}
+
+/// Where congestion avoidance stands (Linux `TCP_CA_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Nothing suspicious.
+    Open,
+    /// Duplicates or SACKs were seen.
+    Disorder,
+    /// The window is being reduced because of a congestion mark.
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// A time-out expired.
+    Loss,
+}
+
+/// Counters of a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStats {
+    /// Data segments sent, retransmissions included.
+    pub sent: u64,
+    /// Data segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+}
+
+/// The sending half of a connection.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    pub(super) stack: &'static Stack,
+    pub(super) clock: Clock,
+    pub(super) cc: AnyCc,
+    pub(super) window: Window,
+    pub(super) board: Scoreboard,
+    pub(super) rtt: RttEstimator,
+    pub(super) state: State,
+    phase: Phase,
+    pub(super) sack: bool,
+    /// FACK is used until reordering is seen.
+    pub(super) fack: bool,
+    ecn: bool,
+    /// A reduction is to be announced by CWR on the next new segment.
+    pub(super) cwr_pending: bool,
+    receive_window: u64,
+    pub(super) snd_una: u64,
+    pub(super) snd_nxt: u64,
+    /// End of what the application wants to send.
+    app_limit: u64,
+    closing: bool,
+    fin_sent: bool,
+    /// `snd_nxt` when the present state was entered.
+    pub(super) high_seq: u64,
+    pub(super) reordering: u32,
+    pub(super) prior_ssthresh: u32,
+    /// Where `snd_una` stood when the window was reduced; while set, the reduction may be undone.
+    pub(super) undo_marker: Option<u64>,
+    pub(super) undo_retrans: i64,
+    /// Tick of the first retransmission of the episode.
+    pub(super) retrans_stamp: Option<u32>,
+    /// Retransmission time-outs in a row.
+    pub(super) retransmits: u32,
+    pub(super) frto: Frto,
+    /// Tick at which the retransmission timer expires.
+    deadline: Option<u32>,
+    syn_sent: u32,
+    ts_recent: u32,
+    stats: SenderStats,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    SynSent,
+    Established,
+}
+
+/// What one acknowledgment told, after the queue was cleaned.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ack {
+    /// `snd_una` moved.
+    pub advanced: bool,
+    pub acked: Acked,
+    pub sacked: Sacked,
+    pub ece: bool,
+    /// It carries data or changes the window: not a duplicate even if nothing moved.
+    pub ts_ecr: u32,
+}
+
+impl Ack {
+    pub fn data_acked(&self) -> bool {
+        self.acked.packets > 0
+    }
+    /// Something moved forward.
+    pub fn forward_progress(&self) -> bool {
+        self.data_acked() || self.sacked.new
+    }
+    pub fn any_progress(&self) -> bool {
+        self.forward_progress() || self.advanced
+    }
+    /// A duplicate acknowledgment: nothing moved.
+    pub fn is_duplicate(&self) -> bool {
+        !self.advanced && !self.data_acked()
+    }
+}
+
+impl Sender {
+    /// A closed connection.
+    pub fn new(config: SenderConfig) -> Self {
+        let stack = config.stack;
+        let clock = stack.clock();
+        let rtt =
+            RttEstimator::new(clock.span(stack.rto_initial), clock.span(stack.rto_min), clock.span(stack.rto_max));
+        let cwnd = config.initial_window.unwrap_or(stack.initial_window);
+        let window = Window { cwnd, ssthresh: Window::INFINITE_SSTHRESH, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss };
+        Self {
+            stack,
+            clock,
+            cc: config.cc,
+            window,
+            board: Scoreboard::default(),
+            rtt,
+            state: State::Open,
+            phase: Phase::Closed,
+            sack: config.sack,
+            fack: config.sack && stack.fack,
+            ecn: config.ecn,
+            cwr_pending: false,
+            receive_window: config.receive_window.unwrap_or(u64::MAX / 2),
+            snd_una: 0,
+            snd_nxt: 0,
+            app_limit: FIRST_BYTE,
+            closing: false,
+            fin_sent: false,
+            high_seq: 0,
+            reordering: stack.reordering,
+            prior_ssthresh: 0,
+            undo_marker: None,
+            undo_retrans: 0,
+            retrans_stamp: None,
+            retransmits: 0,
+            frto: Frto::default(),
+            deadline: None,
+            syn_sent: 0,
+            ts_recent: 0,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
+    pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
+        self.app_limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
+        self.closing = bytes.is_some();
+        self.phase = Phase::SynSent;
+        self.snd_nxt = FIRST_BYTE;
+        self.send_syn(now, wire);
+    }
+
+    /// The application stops: nothing is sent anew but a FIN.
+    pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.app_limit = self.app_limit.min(self.snd_nxt.max(FIRST_BYTE));
+        self.closing = true;
+        if self.phase == Phase::Established {
+            self.send_new(now, wire);
+        }
+    }
+
+    /// Takes a segment from the receiver.
+    pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        match self.phase {
+            Phase::Closed => {}
+            Phase::SynSent => self.on_syn_ack(now, header, wire),
+            // The handshake's last acknowledgment was lost: the receiver asks again.
+            Phase::Established if header.flags.contains(Flags::SYN) => self.send_pure_ack(now, wire),
+            Phase::Established => self.on_ack(now, header, wire),
+        }
+    }
+
+    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+        let due = self.deadline.is_some_and(|tick| tick <= self.clock.ticks(now));
+        match self.phase {
+            _ if !due => {}
+            Phase::Closed => self.deadline = None,
+            Phase::SynSent => {
+                self.stats.timeouts += 1;
+                self.rtt.back_off();
+                self.send_syn(now, wire);
+            }
+            Phase::Established => self.on_retransmission_timeout(now, wire),
+        }
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub fn deadline(&self) -> Instant {
+        self.deadline.map_or(Instant::NEVER, |tick| self.clock.instant(tick))
+    }
+
+    /// Congestion window and slow-start threshold, in segments.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// Smoothed RTT in seconds; zero before the first sample.
+    pub fn srtt_s(&self) -> f64 {
+        self.rtt.srtt() * self.stack.tick.as_secs_f64()
+    }
+
+    /// Segments in the network, by the sender's belief.
+    pub fn in_flight(&self) -> u32 {
+        self.board.in_flight()
+    }
+
+    /// Where congestion avoidance stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &SenderStats {
+        &self.stats
+    }
+
+    /// Sends what the window allows.
+    pub(super) fn send_new(&mut self, now: Instant, wire: &mut impl Wire) {
+        let right_edge = self.snd_una + self.receive_window;
+        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
+            self.send_next(now, wire);
+        }
+    }
+
+    /// Whether something new could be sent at once.
+    pub(super) fn may_send_now(&self) -> bool {
+        self.board.in_flight() < self.window.cwnd && self.may_send_next(self.snd_una + self.receive_window)
+    }
+
+    /// Sends segment `i` of the queue again.
+    pub(super) fn retransmit(&mut self, i: usize, now: Instant, wire: &mut impl Wire) {
+        let segment = self.board.retransmitted(i, self.clock.ticks(now), self.snd_nxt);
+        self.retrans_stamp.get_or_insert(segment.sent);
+        self.undo_retrans += 1;
+        self.stats.sent += 1;
+        self.stats.retransmissions += 1;
+        // RFC 3168 §6.1.5: retransmissions are not ECN-capable.
+        self.transmit(segment, Flags::ACK, Ecn::NotEct, now, wire);
+    }
+
+    /// Starts the retransmission timer anew.
+    pub(super) fn rearm(&mut self, now: Instant) {
+        self.deadline = Some(self.clock.ticks(now) + self.rtt.rto());
+    }
+
+    /// Whether the oldest segment has been out for longer than the time-out.
+    pub(super) fn head_timed_out(&self, now: Instant) -> bool {
+        self.board.head().is_some_and(|head| self.timed_out(head, now))
+    }
+
+    pub(super) fn timed_out(&self, segment: &Segment, now: Instant) -> bool {
+        self.clock.ticks(now).saturating_sub(segment.sent) > self.rtt.rto()
+    }
+
+    /// Duplicate acknowledgments instead of SACKs tell of losses.
+    pub(super) fn is_reno(&self) -> bool {
+        !self.sack
+    }
+
+    fn on_syn_ack(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        if !header.flags.contains(Flags::SYN.with(Flags::ACK)) || header.ack != FIRST_BYTE {
+            return;
+        }
+        self.phase = Phase::Established;
+        self.snd_una = FIRST_BYTE;
+        self.ts_recent = header.ts_val;
+        self.retrans_stamp = None;
+        self.rtt.sample(self.clock.ticks(now).saturating_sub(header.ts_ecr), self.snd_una, self.snd_nxt);
+        self.deadline = None;
+        self.send_pure_ack(now, wire);
+        self.send_new(now, wire);
+    }
+
+    fn on_ack(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        if header.ack > self.snd_nxt {
+            return;
+        }
+        self.ts_recent = self.ts_recent.max(header.ts_val);
+        if header.ack < self.snd_una {
+            // An old acknowledgment can still bring SACKs.
+            if self.sack && !header.sack.blocks().is_empty() {
+                self.tag(header);
+            }
+            return;
+        }
+        let prior_in_flight = self.board.in_flight();
+        let prior_fackets = self.board.fackets_out;
+        let mut ack = Ack { advanced: header.ack > self.snd_una, ts_ecr: header.ts_ecr, ..Ack::default() };
+        self.count_bytes(header.ack - self.snd_una);
+        let prior_una = self.snd_una;
+        self.snd_una = header.ack;
+        if self.sack && !header.sack.blocks().is_empty() {
+            self.count_duplicate(header, prior_una);
+            ack.sacked = self.tag(header);
+        }
+        ack.ece = self.ecn && header.flags.contains(Flags::ECE);
+        if self.board.packets_out() == 0 {
+            self.send_new(now, wire);
+            return;
+        }
+        ack.acked = self.clean(now, header, prior_fackets);
+        let frto_held = self.frto.is_active() && self.process_frto(&ack);
+        let may_grow = ack.data_acked() && !frto_held;
+        let suspicious = ack.is_duplicate() || ack.sacked.new || ack.ece || self.state != State::Open;
+        if may_grow && (!suspicious || self.may_raise(&ack)) && self.is_cwnd_limited(prior_in_flight) {
+            self.cc.increase(&mut self.window, self.stack.abc);
+        }
+        if suspicious {
+            self.fast_retransmit_alert(now, &ack, wire);
+        }
+        self.send_new(now, wire);
+    }
+
+    /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
+    fn clean(&mut self, now: Instant, header: &Header, prior_fackets: u32) -> Acked {
+        let acked = self.board.acknowledge(self.snd_una, self.sack);
+        if acked.packets == 0 {
+            return acked;
+        }
+        let sample = self.clock.ticks(now).saturating_sub(header.ts_ecr);
+        self.rtt.sample(sample, self.snd_una, self.snd_nxt);
+        if self.board.packets_out() == 0 {
+            self.deadline = None;
+        } else {
+            self.rearm(now);
+        }
+        if self.is_reno() {
+            self.remove_reno_sacks(acked.packets);
+        } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
+            self.update_reordering(prior_fackets - at);
+        }
+        acked
+    }
+
+    /// The SACK option, and FACK's consequences for retransmissions.
+    fn tag(&mut self, header: &Header) -> Sacked {
+        let told = self.board.tag(header.sack.blocks(), header.ack, self.frto.highmark());
+        if self.fack && self.state == State::Recovery {
+            self.board.mark_lost_retransmissions(self.snd_nxt);
+        }
+        if let Some(at) = told.reordered_at {
+            let undoable = self.state != State::Loss || self.undo_marker.is_some();
+            let after_frto = self.frto.highmark() == 0 || self.snd_una > self.frto.highmark();
+            if undoable && after_frto {
+                self.update_reordering(self.board.fackets_out.saturating_sub(at));
+            }
+        }
+        told
+    }
+
+    /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
+    fn count_duplicate(&mut self, header: &Header, prior_una: u64) {
+        let blocks = header.sack.blocks();
+        let Some(marker) = self.undo_marker.filter(|_| is_duplicate(blocks, header.ack)) else { return };
+        let (_, end) = blocks[0];
+        if self.undo_retrans > 0 && end <= prior_una && end > marker {
+            self.undo_retrans -= 1;
+        }
+    }
+
+    fn count_bytes(&mut self, bytes: u64) {
+        if self.stack.abc {
+            match self.state {
+                State::Open | State::Disorder => self.window.bytes_acked += bytes,
+                // One segment is assumed to have left the network.
+                State::Loss => self.window.bytes_acked += bytes.min(self.window.mss as u64),
+                State::Cwr | State::Recovery => {}
+            }
+        }
+    }
+
+    fn may_raise(&self, ack: &Ack) -> bool {
+        (!ack.ece || self.window.cwnd < self.window.ssthresh) && !matches!(self.state, State::Recovery | State::Cwr)
+    }
+
+    /// Old congestion window validation: no growth unless the window was (almost) used.
+    fn is_cwnd_limited(&self, in_flight: u32) -> bool {
+        in_flight >= self.window.cwnd || self.window.cwnd - in_flight <= self.reordering
+    }
+
+    fn update_reordering(&mut self, metric: u32) {
+        if metric > self.reordering {
+            self.reordering = metric.min(MAX_REORDERING);
+            self.fack = false;
+        }
+    }
+
+    fn may_send_next(&self, right_edge: u64) -> bool {
+        if self.snd_nxt < self.app_limit {
+            let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64);
+            self.snd_nxt + len <= right_edge
+        } else {
+            self.closing && !self.fin_sent
+        }
+    }
+
+    fn send_next(&mut self, now: Instant, wire: &mut impl Wire) {
+        let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64) as u16;
+        let fin = self.closing && self.snd_nxt + len as u64 >= self.app_limit;
+        let sent = self.clock.ticks(now);
+        let segment = Segment { seq: self.snd_nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent };
+        self.fin_sent |= fin;
+        self.snd_nxt = segment.end();
+        if self.board.packets_out() == 0 {
+            self.rearm(now);
+        }
+        self.board.push(segment);
+        self.stats.sent += 1;
+        let flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending);
+        self.cwr_pending = false;
+        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        self.transmit(segment, flags, ecn, now, wire);
+    }
+
+    fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Instant, wire: &mut impl Wire) {
+        let flags = flags.with_if(Flags::FIN, segment.fin);
+        let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len(), ecn);
+    }
+
+    fn send_syn(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.syn_sent += 1;
+        self.rearm(now);
+        // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
+        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), self.ecn);
+        let header = Header { seq: 0, ack: 0, flags, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+    }
+
+    fn send_pure_ack(&mut self, now: Instant, wire: &mut impl Wire) {
+        let header = Header { seq: self.snd_nxt, flags: Flags::ACK, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+    }
+
+    fn blank(&self, now: Instant) -> Header {
+        // The receiver sends no data: all that is acknowledged is its SYN.
+        let (ts_val, ts_ecr) = (self.clock.ticks(now), self.ts_recent);
+        Header { ack: FIRST_BYTE, ts_val, ts_ecr, ..Header::default() }
+    }
+
+    fn on_retransmission_timeout(&mut self, now: Instant, wire: &mut impl Wire) {
+        if self.board.packets_out() == 0 {
+            self.deadline = None;
+            return;
+        }
+        self.stats.timeouts += 1;
+        if self.stack.frto && self.sack {
+            self.enter_frto();
+        } else {
+            self.enter_loss();
+        }
+        self.retransmit(0, now, wire);
+        self.retransmits += 1;
+        self.rtt.back_off();
+        self.rearm(now);
+    }
+}
+
+/// Linux `TCP_MAX_REORDERING`.
+const MAX_REORDERING: u32 = 127;

@@ -1,0 +1,19 @@
+//! Linux 2.6.29, the stack that the Network Simulation Cradle 0.5.3 carries.
+
+use super::Stack;
+use sojourn_aqm::Duration;
+
+/// Linux 2.6.29.
+pub const STACK: Stack = Stack {
+    initial_window: 3,
+    rto_initial: Duration::from_secs(3),
+    rto_min: Duration::from_millis(200),
+    rto_max: Duration::from_secs(120),
+    tick: Duration::from_millis(1),
+    fack: true,
+    frto: true,
+    abc: false,
+    reordering: 3,
+    quickacks: 16,
+    ato_min: Duration::from_millis(40),
+};

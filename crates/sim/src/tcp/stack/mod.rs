@@ -1,0 +1,58 @@
+//! TCP stacks: which mechanisms a sender and a receiver have, apart from the congestion control.
+
+mod linux_2_6_29;
+
+use super::Clock;
+use sojourn_aqm::Duration;
+
+/// What a stack does. One file, and one line in the registry below.
+#[derive(Clone, Copy, Debug)]
+pub struct Stack {
+    /// Initial window in segments of up to 1460 bytes.
+    pub initial_window: u32,
+    /// Retransmission time-out before the first sample.
+    pub rto_initial: Duration,
+    /// Least variance term of the time-out: RTO ≥ srtt + this.
+    pub rto_min: Duration,
+    /// Largest time-out.
+    pub rto_max: Duration,
+    /// Resolution of timers and timestamps.
+    pub tick: Duration,
+    /// Forward acknowledgment: everything more than `reordering` packets below the highest SACK is lost.
+    pub fack: bool,
+    /// SACK-enhanced F-RTO (RFC 5682) on a time-out.
+    pub frto: bool,
+    /// Appropriate byte counting with L = 1 (RFC 3465).
+    pub abc: bool,
+    /// Initial reordering tolerance in packets; also the largest burst after a pause.
+    pub reordering: u32,
+    /// Largest number of quick acknowledgments at the start of a connection.
+    pub quickacks: u32,
+    /// Least delay of a delayed acknowledgment, and unit of its adaptation.
+    pub ato_min: Duration,
+}
+
+impl Stack {
+    /// The stack's clock.
+    pub const fn clock(&self) -> Clock {
+        Clock::new(self.tick)
+    }
+
+    /// The stack called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        STACKS.iter().find(|(n, _)| *n == name).map(|(_, stack)| *stack)
+    }
+}
+
+macro_rules! stacks {
+    ($( $name:literal => $module:ident, $summary:literal; )+) => {
+        /// Name and summary of every stack.
+        pub const NAMES: &[(&str, &str)] = &[ $( ($name, $summary), )+ ];
+
+        const STACKS: &[(&str, &Stack)] = &[ $( ($name, &$module::STACK), )+ ];
+    };
+}
+
+stacks! {
+    "linux-2.6.29" => linux_2_6_29, "Linux 2.6.29 (2009): IW 3, SACK + FACK + D-SACK, rate halving, F-RTO, RTO from 3 s";
+}
