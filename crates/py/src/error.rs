@@ -1,0 +1,43 @@
+//! What goes wrong at this border, and as which exception.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::fmt::Display;
+
+create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the mend.");
+
+/// Any refusal of input.
+pub fn input(error: impl Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// A whole number that is not negative; others are refused as input by whoever asks for it by name.
+pub struct Unsigned(Result<u64, String>);
+
+impl Unsigned {
+    /// `n`, as a default.
+    pub const fn of(n: u64) -> Self {
+        Self(Ok(n))
+    }
+
+    /// The number as a `T`; `name` is the argument's.
+    pub fn get<T: TryFrom<u64>>(self, name: &str) -> PyResult<T> {
+        let most = u128::MAX >> (128 - 8 * size_of::<T>());
+        let refuse = |number: String| input(format!("{name}: {number} is out of range; from 0 to {most}"));
+        let number = self.0.map_err(refuse)?;
+        T::try_from(number).map_err(|_| refuse(number.to_string()))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Unsigned {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match value.extract() {
+            Ok(number) => Ok(Self(Ok(number))),
+            Err(error) if PyErr::is_instance_of::<PyTypeError>(&error, value.py()) => Err(error),
+            Err(_) => Ok(Self(Err(value.to_string()))),
+        }
+    }
+}

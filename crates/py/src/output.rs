@@ -1,0 +1,49 @@
+//! Results of a run as Python sees them.
+
+use crate::error::input;
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_sim::{Column, Table};
+
+/// What a run produced.
+#[pyclass(frozen, module = "sojourn._core")]
+pub struct Output {
+    /// Summary as JSON.
+    #[pyo3(get)]
+    summary: String,
+    tables: Py<PyDict>,
+}
+
+impl Output {
+    /// Hands the columns over to numpy without copying them.
+    pub fn new(py: Python<'_>, output: sojourn_sim::Output) -> PyResult<Self> {
+        let summary = serde_json::to_string(&output.summary).map_err(input)?;
+        let tables = PyDict::new(py);
+        for table in output.tables {
+            tables.set_item(table.name, columns(py, table)?)?;
+        }
+        Ok(Self { summary, tables: tables.unbind() })
+    }
+}
+
+#[pymethods]
+impl Output {
+    /// Tables by name, each a dictionary of columns; the arrays are the same at every call.
+    fn tables<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        self.tables.bind(py).clone()
+    }
+}
+
+fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    let columns = PyDict::new(py);
+    for (name, column) in table.columns {
+        match column {
+            Column::U8(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::U32(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::U64(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::F64(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+        }
+    }
+    Ok(columns)
+}

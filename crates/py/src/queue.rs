@@ -1,0 +1,125 @@
+//! A single queue, driven step by step from Python.
+
+use crate::error::{Unsigned, input};
+use pyo3::prelude::*;
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
+use sojourn_sim::scenario::AqmSpec;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+type Tag = Option<Py<PyAny>>;
+
+/// A queue under a queue manager; the caller owns the clock.
+///
+/// `aqm` in tc's spelling, `limit` like "1000 packets", `rate` of the link below like "10 Mbit/s", `mtu` in bytes.
+/// Times are integer nanoseconds and never go back. `ecn` is the field of the IP header: 0 Not-ECT, 1 ECT(1),
+/// 2 ECT(0), 3 CE.
+#[pyclass(module = "sojourn._core")]
+pub struct Queue {
+    /// Never locked: the mutex only makes the box shareable, and every access is exclusive already.
+    qdisc: Mutex<Box<dyn Qdisc<Tag> + Send>>,
+    dropped: Vec<(Tag, &'static str)>,
+    now: Instant,
+}
+
+#[pymethods]
+impl Queue {
+    #[new]
+    #[pyo3(
+        signature = (aqm, limit = "1000 packets", rate = "10 Mbit/s", mtu = Unsigned::of(1500), seed = Unsigned::of(1)),
+        text_signature = "(aqm, limit='1000 packets', rate='10 Mbit/s', mtu=1500, seed=1)"
+    )]
+    fn new(aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
+        let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
+        let aqm = AqmSpec::parse(aqm).map_err(at("aqm"))?;
+        let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
+        let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;
+        if link_rate.as_bps() == 0 {
+            return Err(at("rate")(format!(r#"{rate:?} is not above zero; write e.g. "10 Mbit/s""#)));
+        }
+        let link = Link { rate: link_rate, mtu: mtu.get("mtu")? };
+        let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
+        let qdisc = Mutex::new(aqm.config.build(limits, host));
+        Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO })
+    }
+
+    /// Offers a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
+    ///
+    /// `flow` is the number of its flow, and `tag` comes back when it leaves.
+    #[pyo3(
+        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None),
+        text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None)"
+    )]
+    fn push(&mut self, now_ns: Unsigned, size: Unsigned, flow: Unsigned, ecn: Unsigned, tag: Tag) -> PyResult<String> {
+        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(ecn.get::<usize>("ecn")?).copied();
+        let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
+        let size = size.get("size")?;
+        if size == 0 {
+            return Err(input("size: 0 B is no packet; give at least 1"));
+        }
+        let meta = Meta::new(size, flow.get("flow")?).with_ecn(ecn);
+        let now = self.advance(now_ns)?;
+        let (qdisc, dropped) = self.parts();
+        let fate = qdisc.enqueue(now, meta, tag, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
+        Ok(match fate {
+            Enqueued::Queued => "queued".to_string(),
+            Enqueued::Marked => "marked".to_string(),
+            Enqueued::Dropped(reason) => format!("dropped:{}", reason.name()),
+        })
+    }
+
+    /// Takes the next packet at `now_ns`: its tag, its sojourn in nanoseconds, and whether it carries a mark; None
+    /// when there is none. The manager may drop packets on the way.
+    fn pop(&mut self, now_ns: Unsigned) -> PyResult<Option<(Tag, i64, bool)>> {
+        let now = self.advance(now_ns)?;
+        let (qdisc, dropped) = self.parts();
+        let next = qdisc.dequeue(now, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
+        Ok(match next {
+            Dequeued::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
+            Dequeued::Empty | Dequeued::NotBefore(_) => None,
+        })
+    }
+
+    /// Tags and reasons of the packets dropped since the last call.
+    fn dropped(&mut self) -> Vec<(Tag, &'static str)> {
+        std::mem::take(&mut self.dropped)
+    }
+
+    /// Packets and bytes that wait.
+    fn backlog(&mut self) -> (u32, u64) {
+        let backlog = self.parts().0.backlog();
+        (backlog.packets, backlog.bytes)
+    }
+
+    /// State variables of the queue manager by name; times in seconds.
+    fn state(&mut self) -> BTreeMap<&'static str, f64> {
+        let mut state = BTreeMap::new();
+        self.parts().0.observe(&mut |name, value| {
+            state.insert(name, value);
+        });
+        state
+    }
+}
+
+impl Queue {
+    fn advance(&mut self, now_ns: Unsigned) -> PyResult<Instant> {
+        let (now_ns, last) = (now_ns.get::<u64>("now_ns")?, self.now.as_nanos());
+        if now_ns < last {
+            return Err(input(format!("now_ns: {now_ns} lies before {last}, the time of an earlier call")));
+        }
+        if now_ns - last > LONGEST_GAP {
+            return Err(input(format!("now_ns: {now_ns} is over a day after {last}; let the clock start at 0")));
+        }
+        self.now = Instant::from_nanos(now_ns);
+        Ok(self.now)
+    }
+
+    fn parts(&mut self) -> (&mut dyn Qdisc<Tag>, &mut Vec<(Tag, &'static str)>) {
+        let qdisc = self.qdisc.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (&mut **qdisc, &mut self.dropped)
+    }
+}
+
+/// A day: the manager makes up for every periodic update since the last call, and a clock that counts from 1970
+/// would keep it busy for minutes.
+const LONGEST_GAP: u64 = 86_400_000_000_000;

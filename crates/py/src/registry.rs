@@ -1,0 +1,83 @@
+//! The registries as JSON.
+
+use serde_json::{Map, Value, json};
+use sojourn_aqm::params::{self, Param};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
+use sojourn_sim::scenario::{AqmSpec, traffic};
+use sojourn_sim::tcp;
+
+/// Everything that has a name in scenario files.
+pub fn registry() -> Value {
+    json!({
+        "aqms": ALGORITHMS.iter().map(algorithm).collect::<Vec<_>>(),
+        "stacks": named(tcp::stack::NAMES.iter().copied()),
+        "ccs": named(tcp::cc::NAMES.iter().copied()),
+        "traffic": named(traffic::kinds()),
+    })
+}
+
+/// A configured queue manager.
+pub fn aqm(aqm: &AqmSpec) -> Value {
+    json!({
+        "name": aqm.config.name(),
+        "profile": aqm.profile,
+        "text": aqm.text,
+        "params": values(aqm.algorithm(), &aqm.config),
+    })
+}
+
+fn algorithm(algorithm: &Algorithm) -> Value {
+    let plain = profile(algorithm, algorithm.profiles[0].0);
+    let profiles = algorithm.profiles.iter().zip(algorithm.spellings());
+    let profiles = profiles.map(|(&(name, summary), spelling)| {
+        let values = values(algorithm, &profile(algorithm, name));
+        json!({ "name": name, "summary": summary, "spelling": spelling, "values": values })
+    });
+    json!({
+        "name": algorithm.name,
+        "summary": algorithm.summary,
+        "source": algorithm.source,
+        "state_bytes": algorithm.state_bytes,
+        "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),
+        "profiles": profiles.collect::<Vec<_>>(),
+    })
+}
+
+fn param(param: &Param, plain: &AnyConfig) -> Value {
+    let is_choice = matches!(param.range.0, params::Value::Choice(_));
+    let bound = |value: params::Value| if is_choice { Value::Null } else { value.to_string().into() };
+    json!({
+        "name": param.name,
+        "doc": param.doc.split_whitespace().collect::<Vec<_>>().join(" "),
+        "kind": kind(param.range.0),
+        "default": plain.value(param.name).map(|value| value.to_string()),
+        "min": bound(param.range.0),
+        "max": bound(param.range.1),
+        "choices": param.choices,
+    })
+}
+
+/// Texts of every parameter by name.
+fn values(algorithm: &Algorithm, config: &AnyConfig) -> Map<String, Value> {
+    let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, config.value(p.name)?)));
+    pairs.map(|(name, value)| (name.to_string(), value.to_string().into())).collect()
+}
+
+fn profile(algorithm: &Algorithm, name: &str) -> AnyConfig {
+    algorithm.configure(name, &[]).expect("a profile is a valid configuration")
+}
+
+fn kind(value: params::Value) -> &'static str {
+    match value {
+        params::Value::Time(_) => "time",
+        params::Value::Bytes(_) => "bytes",
+        params::Value::Count(_) => "count",
+        params::Value::Number(_) => "number",
+        params::Value::Flag(_) => "flag",
+        params::Value::Choice(_) => "choice",
+    }
+}
+
+fn named<'a>(names: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {
+    names.map(|(name, summary)| json!({ "name": name, "summary": summary })).collect()
+}
