@@ -1,0 +1,128 @@
+//! The set-ups that are measured.
+
+use crate::alloc;
+use sojourn_sim::Simulation;
+use sojourn_sim::scenario::Scenario;
+use std::path::Path;
+
+/// A set-up: a dumbbell with CoDel at the bottleneck and saturated TCP sources.
+pub struct Case {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it is.
+    pub set_up: &'static str,
+    rate: &'static str,
+    flows: u32,
+    seconds: f64,
+}
+
+/// The measured set-ups.
+pub const CASES: &[Case] = &[
+    Case { name: "a", set_up: "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", rate: "10 Mbit/s", flows: 16, seconds: 2000.0 },
+    Case { name: "c", set_up: "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", rate: "1 Gbit/s", flows: 128, seconds: 20.0 },
+    Case { name: "d", set_up: "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", rate: "1 Gbit/s", flows: 1000, seconds: 10.0 },
+    Case { name: "e", set_up: "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", rate: "10 Mbit/s", flows: 1, seconds: 2000.0 },
+];
+
+/// What a run of a case cost, from its first event to its last.
+pub struct Measured {
+    /// Packets sent over the bottleneck.
+    pub packets: u64,
+    /// Events processed.
+    pub events: u64,
+    /// CPU time of the process.
+    pub cpu_s: f64,
+    /// Allocations after the first tenth of the run.
+    pub allocations: u64,
+    /// Largest resident size of the process.
+    pub peak_bytes: u64,
+}
+
+impl Case {
+    /// The case called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        CASES.iter().find(|case| case.name == name)
+    }
+
+    /// Runs the whole case.
+    pub fn measure(&self) -> Measured {
+        let mut simulation = Simulation::new(&self.scenario(1.0), 1);
+        let start = cpu_s();
+        let warm = self.seconds / 10.0;
+        while simulation.now().as_secs_f64() < warm && !simulation.advance(CHUNK) {}
+        let allocated = alloc::allocations();
+        while !simulation.advance(CHUNK) {}
+        let (cpu_s, allocations) = (cpu_s() - start, alloc::allocations() - allocated);
+        let summary = simulation.finish().summary;
+        let (packets, events) = (summary.links.forward.packets, summary.events);
+        Measured { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
+    }
+
+    /// Runs a share of the case and returns the packets sent.
+    pub fn packets(&self, share: f64) -> u64 {
+        Simulation::new(&self.scenario(share), 1).finish().summary.links.forward.packets
+    }
+
+    fn scenario(&self, share: f64) -> Scenario {
+        let text = format!(
+            r#"
+            duration = "{} s"
+            [link]
+            rate = "{}"
+            delay = "5 ms"
+            aqm = "codel"
+            [[flows]]
+            kind = "tcp"
+            count = {}
+            spread = "100 ms"
+            access_rate = "10 Gbit/s"
+            "#,
+            self.seconds * share,
+            self.rate,
+            self.flows,
+        );
+        Scenario::parse(&text, &[], Path::new(".")).expect("the benchmark's scenario is right")
+    }
+}
+
+impl Measured {
+    /// As one line.
+    pub fn encode(&self) -> String {
+        format!("{} {} {} {} {}", self.packets, self.events, self.cpu_s, self.allocations, self.peak_bytes)
+    }
+
+    /// From [`Self::encode`]'s line.
+    pub fn decode(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [packets, events, cpu_s, allocations, peak_bytes] = words[..] else { return None };
+        Some(Self {
+            packets: packets.parse().ok()?,
+            events: events.parse().ok()?,
+            cpu_s: cpu_s.parse().ok()?,
+            allocations: allocations.parse().ok()?,
+            peak_bytes: peak_bytes.parse().ok()?,
+        })
+    }
+}
+
+fn usage() -> libc::rusage {
+    // SAFETY: getrusage fills the structure it is given; all-zero is a valid value of it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    }
+}
+
+fn cpu_s() -> f64 {
+    let usage = usage();
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+fn peak_bytes() -> u64 {
+    usage().ru_maxrss as u64 * 1024
+}
+
+/// Events between two looks at the clock.
+const CHUNK: u64 = 10_000;
