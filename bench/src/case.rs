@@ -75,7 +75,6 @@ impl Case {
             kind = "tcp"
             count = {}
             spread = "100 ms"
-            access_rate = "10 Gbit/s"
             "#,
             self.seconds * share,
             self.rate,

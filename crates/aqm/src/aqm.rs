@@ -110,6 +110,10 @@ pub trait Fifo {
 
 /// A queue manager. Deciding is its business; stamping, dropping, marking and counting is the qdisc's.
 pub trait Aqm {
+    /// Whether a packet that finds the queue empty and the link idle passes without leaving a trace in the
+    /// algorithm: no verdict on it, no change of state. A host may then spare the detour through the queue.
+    const LETS_PASS: bool = false;
+
     /// Tells, once and before anything else, how much the queue may hold and what it feeds.
     fn attach(&mut self, limits: &Limits, link: Link) {
         let _ = (limits, link);

@@ -87,6 +87,12 @@ pub trait Qdisc<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued;
     /// Asks for the next packet to transmit at `now`.
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P>;
+    /// Takes a packet straight through an empty queue to an idle link: what [`Self::enqueue`] and, at once,
+    /// [`Self::dequeue`] would do. `None` when nothing was done and these two are to be called.
+    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+        let _ = (now, meta);
+        None
+    }
     /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
     fn settle(&mut self, now: Instant);
     /// What waits.

@@ -92,6 +92,16 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
         }
     }
 
+    fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
+        if !A::LETS_PASS || !self.ring.is_empty() || !self.limits.admit(Backlog::default(), meta.len, self.host.link) {
+            return None;
+        }
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        self.stats.departed.add(meta.len);
+        Some(meta)
+    }
+
     fn settle(&mut self, now: Instant) {
         self.run_updates(now, true);
     }

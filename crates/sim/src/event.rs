@@ -12,11 +12,12 @@ use sojourn_aqm::Instant;
 pub type Slot = u32;
 
 /// Slots outside the tree; the components of all flows together use these.
-pub const HOT: usize = 8;
+pub const HOT: usize = 6;
 
 /// The pending events of a simulation.
 #[derive(Clone, Debug)]
 pub struct EventSet {
+    /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
     hot: [u64; HOT],
     /// A complete binary tree in an array: node 1 is the root, the leaves follow the inner nodes.
     tree: Vec<Pending>,
@@ -40,14 +41,14 @@ impl EventSet {
         for node in (1..leaves).rev() {
             tree[node] = tree[2 * node];
         }
-        Self { hot: [NEVER; HOT], tree, leaves }
+        Self { hot: core::array::from_fn(|slot| packed(NEVER, slot)), tree, leaves }
     }
 
     /// Sets the time of a slot's next event; [`Instant::NEVER`] for none.
     #[inline]
     pub fn set(&mut self, slot: Slot, at: Instant) {
         match self.hot.get_mut(slot as usize) {
-            Some(hot) => *hot = at.as_nanos(),
+            Some(hot) => *hot = packed(at.as_nanos(), slot as usize),
             None => self.set_in_tree(slot, at.as_nanos()),
         }
     }
@@ -55,24 +56,21 @@ impl EventSet {
     /// The earliest event; its time is [`Instant::NEVER`] when nothing is pending.
     #[inline]
     pub fn first(&self) -> (Instant, Slot) {
-        let (mut at, mut slot) = (self.hot[0], 0);
-        for (i, &hot) in self.hot.iter().enumerate().skip(1) {
-            if hot < at {
-                (at, slot) = (hot, i as Slot);
-            }
-        }
+        let hot = self.hot.iter().fold(u64::MAX, |least, &word| least.min(word));
         let root = self.tree[1];
-        if root.at < at {
-            (at, slot) = (root.at, root.slot);
+        if root.at < hot >> HOT_BITS {
+            return (Instant::from_nanos(root.at), root.slot);
         }
-        (Instant::from_nanos(at), slot)
+        (unpacked(hot), hot as Slot & ((1 << HOT_BITS) - 1))
     }
 
     /// When a slot's event is pending.
     #[inline]
     pub fn at(&self, slot: Slot) -> Instant {
-        let slot = slot as usize;
-        Instant::from_nanos(self.hot.get(slot).copied().unwrap_or_else(|| self.tree[self.leaves + slot - HOT].at))
+        match self.hot.get(slot as usize) {
+            Some(&word) => unpacked(word),
+            None => Instant::from_nanos(self.tree[self.leaves + slot as usize - HOT].at),
+        }
     }
 
     fn set_in_tree(&mut self, slot: Slot, at: u64) {
@@ -93,6 +91,21 @@ impl EventSet {
         }
     }
 }
+
+fn packed(at: u64, slot: usize) -> u64 {
+    at.min(NEVER_PACKED) << HOT_BITS | slot as u64
+}
+
+fn unpacked(word: u64) -> Instant {
+    let at = word >> HOT_BITS;
+    if at == NEVER_PACKED { Instant::NEVER } else { Instant::from_nanos(at) }
+}
+
+/// Bits that a hot slot's number needs.
+const HOT_BITS: u32 = 3;
+
+/// 73 years: beyond every simulation.
+const NEVER_PACKED: u64 = u64::MAX >> HOT_BITS;
 
 const NEVER: u64 = u64::MAX;
 

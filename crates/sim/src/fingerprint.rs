@@ -13,6 +13,8 @@ pub enum Fate {
     Departed,
     /// Its transmission started; it was newly marked in this queue.
     DepartedMarked,
+    /// It went straight through: accepted, and its transmission started at once.
+    Passed,
     /// Dropped.
     Dropped(DropReason),
 }
@@ -36,10 +38,11 @@ impl Fingerprint {
             Fate::Marked => 1,
             Fate::Departed => 2,
             Fate::DepartedMarked => 3,
-            Fate::Dropped(reason) => 4 + reason as u64,
+            Fate::Passed => 4,
+            Fate::Dropped(reason) => 5 + reason as u64,
         };
-        self.mix(now.as_nanos());
-        self.mix((flow as u64) << 32 | (len as u64) << 12 | (link as u64) << 4 | fate);
+        let what = (flow as u64) << 32 | (len as u64) << 12 | (link as u64) << 4 | fate;
+        self.0 = (self.0.rotate_left(23) ^ now.as_nanos()).wrapping_mul(FACTOR) ^ what;
     }
 
     /// The hash of everything recorded.
@@ -48,11 +51,6 @@ impl Fingerprint {
         hash ^= hash >> 32;
         hash = hash.wrapping_mul(FACTOR);
         hash ^ (hash >> 29)
-    }
-
-    #[inline]
-    fn mix(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(FACTOR);
     }
 }
 

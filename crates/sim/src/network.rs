@@ -149,12 +149,12 @@ pub(crate) type InFlight = VecDeque<(Instant, Handle)>;
 
 /// Whether a packet that arrives at `at` can travel in the common pipe: behind all others there, and with
 /// none of its flow still in the flow's `own`.
-#[inline]
+#[inline(always)]
 fn takes(pipe: &InFlight, own: &InFlight, at: Instant) -> bool {
     own.is_empty() && pipe.back().is_none_or(|&(last, _)| last <= at)
 }
 
-#[inline]
+#[inline(always)]
 fn push(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant, handle: Handle) {
     if pipe.is_empty() {
         events.set(slot, at);
@@ -162,7 +162,7 @@ fn push(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant, han
     pipe.push_back((at, handle));
 }
 
-#[inline]
+#[inline(always)]
 fn pop(events: &mut EventSet, slot: Slot, pipe: &mut InFlight) -> Handle {
     let (_, handle) = pipe.pop_front().expect("the event of a pipe has a packet");
     events.set(slot, pipe.front().map_or(Instant::NEVER, |&(at, _)| at));
@@ -191,11 +191,12 @@ impl<P: Probe> Network<P> {
     /// A source sends towards its sink.
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, flow: u32, header: &Header, len: u32, ecn: Ecn) {
-        let handle = self.packets.insert(Packet { flow, len, ecn, to_sink: true }, header);
+        let packet = Packet { flow, len, ecn, to_sink: true };
+        let handle = self.packets.insert(packet, header);
         let route = &mut self.routes[flow as usize];
         if route.up.is_transparent() {
             let link = route.data_link;
-            self.arrive(now, link, handle);
+            self.arrive(now, link, handle, packet);
             return;
         }
         let (at, own, link) = (route.up.arrival(now, len), &mut route.up.in_flight, route.data_link);
@@ -209,16 +210,17 @@ impl<P: Probe> Network<P> {
     /// A sink sends back to its source; it sits at the bottleneck.
     #[inline]
     pub fn send_from_sink(&mut self, now: Instant, flow: u32, header: &Header, len: u32, ecn: Ecn) {
-        let handle = self.packets.insert(Packet { flow, len, ecn, to_sink: false }, header);
+        let packet = Packet { flow, len, ecn, to_sink: false };
+        let handle = self.packets.insert(packet, header);
         let link = 1 - self.routes[flow as usize].data_link;
-        self.arrive(now, link, handle);
+        self.arrive(now, link, handle, packet);
     }
 
     /// A packet reaches the bottleneck, in the order of the others.
     #[inline]
     pub fn on_entry(&mut self, now: Instant, link: usize) {
         let handle = pop(&mut self.events, self.layout.slot(Component::Entry(link)), &mut self.links[link].entry);
-        self.arrive(now, link, handle);
+        self.arrive(now, link, handle, *self.packets.packet(handle));
     }
 
     /// A packet reaches the bottleneck over its access link.
@@ -226,7 +228,7 @@ impl<P: Probe> Network<P> {
         let route = &mut self.routes[flow as usize];
         let link = route.data_link;
         let handle = pop(&mut self.events, self.layout.slot(Component::Up(flow)), &mut route.up.in_flight);
-        self.arrive(now, link, handle);
+        self.arrive(now, link, handle, *self.packets.packet(handle));
     }
 
     /// A packet reaches its source over the access link.
@@ -251,12 +253,21 @@ impl<P: Probe> Network<P> {
 
     /// A packet arrives at a link's queue.
     #[inline]
-    fn arrive(&mut self, now: Instant, l: usize, handle: Handle) {
-        self.poll_if_owed(now, l);
-        let packet = *self.packets.packet(handle);
-        let (link, mut drops) = self.split(now, l, handle);
+    fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
+        let link = &mut self.links[l];
         let meta = Meta { ecn: packet.ecn, ..Meta::new(packet.len + link.overhead, packet.flow) };
-        let fate = match link.qdisc.enqueue(now, meta, handle, &mut drops) {
+        if let Server::Fixed(server) = &link.server
+            && server.busy_until <= now
+            && !server.pending
+        {
+            if let Some(meta) = link.qdisc.pass(now, meta) {
+                self.pass(now, l, meta, handle, packet);
+                return;
+            }
+            self.poll_if_owed(now, l);
+        }
+        let (qdisc, mut drops) = self.split(now, l, handle);
+        let fate = match qdisc.enqueue(now, meta, handle, &mut drops) {
             Enqueued::Queued => Some(Fate::Queued),
             Enqueued::Marked => Some(Fate::Marked),
             // The sink has recorded it.
@@ -267,6 +278,20 @@ impl<P: Probe> Network<P> {
             self.fingerprint.record(now, l, packet.flow, meta.len, fate);
         }
         self.wake(now, l);
+    }
+
+    /// A packet goes straight through an empty queue to an idle transmitter.
+    #[inline]
+    fn pass(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) {
+        let link = &mut self.links[l];
+        let Server::Fixed(server) = &mut link.server else { unreachable!("only a fixed rate lets pass") };
+        let end = now + server.start(now, meta.len);
+        server.owes_poll = false;
+        link.tally.passage(now, &meta);
+        link.tally.transmission(now, end);
+        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Passed);
+        self.probe.sent(now, l, &meta, false);
+        self.leave(end, l, handle, packet);
     }
 
     /// Something waits: sees to it that it is served.
@@ -292,6 +317,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// The transmitter is free: starts the next transmission.
+    #[inline(always)]
     fn serve_fixed(&mut self, now: Instant, l: usize) {
         let next = self.dequeue(now, l);
         let link = &mut self.links[l];
@@ -319,7 +345,7 @@ impl<P: Probe> Network<P> {
             server.pending = waiting;
         }
         link.tally.transmission(now, end);
-        self.leave(end, l, handle);
+        self.leave(end, l, handle, *self.packets.packet(handle));
     }
 
     /// An opportunity is due: sends what fits.
@@ -340,7 +366,7 @@ impl<P: Probe> Network<P> {
             };
             let left = self.opportunities(l).serve(left);
             if left == 0 {
-                self.leave(now, l, handle);
+                self.leave(now, l, handle, *self.packets.packet(handle));
             } else {
                 in_transit = Some((handle, left));
             }
@@ -367,21 +393,21 @@ impl<P: Probe> Network<P> {
     #[inline]
     fn poll_if_owed(&mut self, now: Instant, l: usize) {
         let Server::Fixed(server) = &mut self.links[l].server else { return };
-        if !server.owes_poll || server.busy_until > now {
+        debug_assert!(server.busy_until <= now);
+        if !std::mem::take(&mut server.owes_poll) {
             return;
         }
-        server.owes_poll = false;
         let idle_since = server.busy_until;
-        let (link, mut drops) = self.split(idle_since, l, NONE);
-        let polled = link.qdisc.dequeue(idle_since, &mut drops);
+        let (qdisc, mut drops) = self.split(idle_since, l, NONE);
+        let polled = qdisc.dequeue(idle_since, &mut drops);
         debug_assert_eq!(polled, Dequeued::Empty, "the queue was empty when the transmitter fell idle");
     }
 
     /// Asks the queue for the next packet and books its departure.
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, now: Instant, l: usize) -> Dequeued<Handle> {
-        let (link, mut drops) = self.split(now, l, NONE);
-        let dequeued = link.qdisc.dequeue(now, &mut drops);
+        let (qdisc, mut drops) = self.split(now, l, NONE);
+        let dequeued = qdisc.dequeue(now, &mut drops);
         if let Dequeued::Packet(meta, handle) = &dequeued {
             let packet = self.packets.packet_mut(*handle);
             let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
@@ -395,10 +421,9 @@ impl<P: Probe> Network<P> {
     }
 
     /// The last bit of a packet leaves the transmitter at `end`.
-    #[inline]
-    fn leave(&mut self, end: Instant, l: usize, handle: Handle) {
+    #[inline(always)]
+    fn leave(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
         let link = &mut self.links[l];
-        let packet = self.packets.packet(handle);
         let mut at = end + link.delay;
         if !packet.to_sink {
             let down = &mut self.routes[packet.flow as usize].down;
@@ -415,19 +440,13 @@ impl<P: Probe> Network<P> {
     }
 
     /// A link's queue, and where it hands back what it drops.
-    #[inline]
-    fn split(&mut self, now: Instant, l: usize, arriving: Handle) -> (QueueOf<'_>, Drops<'_, P>) {
+    #[inline(always)]
+    fn split(&mut self, now: Instant, l: usize, arriving: Handle) -> (&mut (dyn Qdisc<Handle> + Send), Drops<'_, P>) {
         let link = &mut self.links[l];
-        let queue = QueueOf { qdisc: &mut *link.qdisc, overhead: link.overhead };
         let tally = &mut link.tally;
         let (packets, fingerprint, probe) = (&mut self.packets, &mut self.fingerprint, &mut self.probe);
-        (queue, Drops { now, arriving, link: l, packets, tally, fingerprint, probe })
+        (&mut *link.qdisc, Drops { now, arriving, link: l, packets, tally, fingerprint, probe })
     }
-}
-
-struct QueueOf<'a> {
-    qdisc: &'a mut (dyn Qdisc<Handle> + Send),
-    overhead: u32,
 }
 
 /// No packet.

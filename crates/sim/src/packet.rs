@@ -64,14 +64,4 @@ impl Packets {
     pub fn header(&self, handle: Handle) -> &Header {
         &self.headers[handle as usize]
     }
-
-    /// Packets in flight.
-    pub fn len(&self) -> usize {
-        self.hot.len() - self.free.len()
-    }
-
-    /// Whether none is in flight.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }

@@ -67,8 +67,20 @@ impl Tally {
         }
     }
 
-    /// Transmission of a packet began.
+    /// A packet arrived at an idle link: it did not wait.
     #[inline]
+    pub fn passage(&mut self, now: Instant, meta: &Meta) {
+        self.total_bytes += meta.len as u64;
+        if self.counts(now) {
+            self.arrived += 1;
+            self.departed += 1;
+            self.bytes += meta.len as u64;
+            self.sojourn.record(Duration::ZERO);
+        }
+    }
+
+    /// Transmission of a packet began.
+    #[inline(always)]
     pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
         self.accumulate(now);
         self.backlog -= 1;

@@ -61,6 +61,7 @@ impl Codel {
     }
 
     /// Looks at the head: may it be dropped?
+    #[inline]
     fn dodequeue<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &Q) -> Look {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = 0;

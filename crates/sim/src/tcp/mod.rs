@@ -125,6 +125,9 @@ impl Sack {
     }
 }
 
+/// A time on a host's coarse clock.
+pub type Ticks = u32;
+
 /// A host's coarse clock: jiffies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -139,13 +142,13 @@ impl Clock {
 
     /// Ticks at `now`.
     #[inline]
-    pub fn ticks(self, now: Instant) -> u32 {
+    pub fn ticks(self, now: Instant) -> Ticks {
         (now.as_nanos() / self.tick.as_nanos() as u64) as u32
     }
 
     /// The instant of a tick.
     #[inline]
-    pub fn instant(self, ticks: u32) -> Instant {
+    pub fn instant(self, ticks: Ticks) -> Instant {
         Instant::from_nanos(ticks as u64 * self.tick.as_nanos() as u64)
     }
 

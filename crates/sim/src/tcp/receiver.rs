@@ -4,7 +4,7 @@
 //! The application reads at once, so the window advertised never closes.
 
 use super::stack::Stack;
-use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Wire};
+use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Ticks, Wire};
 use sojourn_aqm::{Ecn, Instant};
 
 /// What a receiver is made of.
@@ -25,8 +25,12 @@ pub struct ReceiverConfig {
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    stack: &'static Stack,
     clock: Clock,
+    /// Most quick acknowledgments at a time.
+    quickacks: u32,
+    /// Least delay of an acknowledgment, and largest, in ticks.
+    ato_min: u32,
+    ato_max: u32,
     mss: u32,
     sack: bool,
     delayed_ack: bool,
@@ -55,9 +59,12 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that listens.
     pub fn new(config: ReceiverConfig) -> Self {
+        let clock = config.stack.clock();
         Self {
-            stack: config.stack,
-            clock: config.stack.clock(),
+            clock,
+            quickacks: config.stack.quickacks,
+            ato_min: clock.span(config.stack.ato_min),
+            ato_max: clock.span(config.stack.rto_min),
             mss: config.mss,
             sack: config.sack,
             delayed_ack: config.delayed_ack,
@@ -65,8 +72,8 @@ impl Receiver {
             open: false,
             rcv_nxt: 0,
             rcv_wup: 0,
-            out_of_order: Vec::new(),
-            sacks: Vec::new(),
+            out_of_order: Vec::with_capacity(ROOM_FOR_HOLES),
+            sacks: Vec::with_capacity(MOST_SACKS + 1),
             duplicate: None,
             ts_recent: 0,
             ato: 0,
@@ -80,6 +87,7 @@ impl Receiver {
 
     /// Takes a segment from the sender.
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, wire);
         } else if self.open && header.end_seq() > header.seq {
@@ -89,9 +97,10 @@ impl Receiver {
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-        if self.delayed.is_some_and(|tick| tick <= self.clock.ticks(now)) {
+        let now = self.clock.ticks(now);
+        if self.delayed.is_some_and(|tick| tick <= now) {
             // The acknowledgment was late: expect the data to keep coming slowly.
-            self.ato = (self.ato * 2).min(self.delay_max());
+            self.ato = (self.ato * 2).min(self.ato_max);
             self.send_ack(now, wire);
         }
     }
@@ -106,7 +115,7 @@ impl Receiver {
         self.delivered
     }
 
-    fn on_syn(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+    fn on_syn(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
         self.open = true;
         self.ts_recent = header.ts_val;
         if self.rcv_nxt == 0 {
@@ -117,7 +126,7 @@ impl Receiver {
         wire.transmit(&header, header.ip_len(), Ecn::NotEct);
     }
 
-    fn on_data(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+    fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
         if header.seq <= self.rcv_wup {
             self.ts_recent = self.ts_recent.max(header.ts_val);
@@ -151,7 +160,7 @@ impl Receiver {
     }
 
     /// Acknowledges now or later.
-    fn acknowledge(&mut self, now: Instant, had_hole: bool, wire: &mut impl Wire) {
+    fn acknowledge(&mut self, now: Ticks, had_hole: bool, wire: &mut impl Wire) {
         let unacknowledged = self.rcv_nxt - self.rcv_wup;
         let at_once = !self.delayed_ack || unacknowledged > self.mss as u64 || self.quick > 0 || had_hole;
         if at_once {
@@ -162,33 +171,30 @@ impl Receiver {
     }
 
     /// Adapts the delay of acknowledgments to the gaps between data.
-    fn adapt(&mut self, now: Instant) {
-        let now = self.clock.ticks(now);
-        let ato_min = self.clock.span(self.stack.ato_min);
+    fn adapt(&mut self, now: Ticks) {
         if self.ato == 0 {
-            self.quick = self.quick.max(self.stack.quickacks);
-            self.ato = ato_min;
+            self.quick = self.quick.max(self.quickacks);
+            self.ato = self.ato_min;
         } else {
             let gap = now - self.last_data;
-            if gap <= ato_min / 2 {
-                self.ato = self.ato / 2 + ato_min / 2;
+            if gap <= self.ato_min / 2 {
+                self.ato = self.ato / 2 + self.ato_min / 2;
             } else if gap < self.ato {
-                self.ato = (self.ato / 2 + gap).min(self.delay_max());
-            } else if gap > self.clock.span(self.stack.rto_min) {
+                self.ato = (self.ato / 2 + gap).min(self.ato_max);
+            } else if gap > self.ato_max {
                 // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
-                self.quick = self.quick.max(self.stack.quickacks);
+                self.quick = self.quick.max(self.quickacks);
             }
         }
         self.last_data = now;
     }
 
-    fn delay_ack(&mut self, now: Instant, wire: &mut impl Wire) {
-        let now_ticks = self.clock.ticks(now);
-        let ato = self.ato.min(self.delay_max());
-        let mut due = now_ticks + ato;
+    fn delay_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
+        let ato = self.ato.min(self.ato_max);
+        let mut due = now + ato;
         if let Some(pending) = self.delayed {
             // About to expire: it can go now.
-            if pending <= now_ticks + ato / 4 {
+            if pending <= now + ato / 4 {
                 self.send_ack(now, wire);
                 return;
             }
@@ -197,7 +203,7 @@ impl Receiver {
         self.delayed = Some(due);
     }
 
-    fn send_ack(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         self.delayed = None;
         self.quick = self.quick.saturating_sub(1);
         self.rcv_wup = self.rcv_nxt;
@@ -211,14 +217,13 @@ impl Receiver {
         wire.transmit(&header, header.ip_len(), Ecn::NotEct);
     }
 
-    fn blank(&self, now: Instant) -> Header {
-        let (ts_val, ts_ecr) = (self.clock.ticks(now), self.ts_recent);
-        Header { ack: self.rcv_nxt, ts_val, ts_ecr, ..Header::default() }
+    fn blank(&self, now: Ticks) -> Header {
+        Header { ack: self.rcv_nxt, ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
     }
 
     fn enter_quick_mode(&mut self) {
-        self.quick = self.quick.max(self.stack.quickacks);
-        self.ato = self.clock.span(self.stack.ato_min);
+        self.quick = self.quick.max(self.quickacks);
+        self.ato = self.ato_min;
     }
 
     fn advance(&mut self, to: u64) {
@@ -246,10 +251,6 @@ impl Receiver {
         self.sacks.insert(0, merged);
         self.sacks.truncate(MOST_SACKS);
     }
-
-    fn delay_max(&self) -> u32 {
-        self.clock.span(self.stack.rto_min)
-    }
 }
 
 /// Adds `block` to sorted disjoint blocks; `i` is the first that ends at or after its start. Returns the block it became.
@@ -266,6 +267,9 @@ fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
     }
     block
 }
+
+/// Holes that a usual loss makes: more cost an allocation.
+const ROOM_FOR_HOLES: usize = 16;
 
 /// Linux keeps four blocks, of which those that fit are sent.
 const MOST_SACKS: usize = 4;

@@ -2,15 +2,14 @@
 //!
 //! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order.
 
-use super::Wire;
 use super::cc::CongestionControl;
 use super::scoreboard::Tags;
 use super::sender::{Ack, Sender, State};
-use sojourn_aqm::Instant;
+use super::{Ticks, Wire};
 
 impl Sender {
     /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(super) fn fast_retransmit_alert(&mut self, now: Instant, ack: &Ack, wire: &mut impl Wire) {
+    pub(super) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
         let is_dupack = ack.is_duplicate();
         let mut do_lost = is_dupack || (ack.sacked.new && self.fackets_out() > self.reordering);
         // A congestion mark: the reduction is required and cannot be undone.
@@ -156,7 +155,7 @@ impl Sender {
     }
 
     /// An acknowledgment in the loss state. Returns whether it was dealt with.
-    fn on_ack_in_loss(&mut self, now: Instant, ack: &Ack, wire: &mut impl Wire) -> bool {
+    fn on_ack_in_loss(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) -> bool {
         if ack.data_acked() {
             self.retransmits = 0;
         }
@@ -172,7 +171,7 @@ impl Sender {
     }
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
-    fn finish_or_enter(&mut self, now: Instant, ack: &Ack, is_dupack: bool) -> bool {
+    fn finish_or_enter(&mut self, now: Ticks, ack: &Ack, is_dupack: bool) -> bool {
         if self.is_reno() {
             if ack.advanced {
                 self.board.sacked_out = 0;
@@ -192,7 +191,7 @@ impl Sender {
         false
     }
 
-    fn time_to_recover(&self, now: Instant) -> bool {
+    fn time_to_recover(&self, now: Ticks) -> bool {
         if self.frto.is_active() {
             return false;
         }
@@ -270,7 +269,7 @@ impl Sender {
         failed
     }
 
-    fn update_scoreboard(&mut self, now: Instant, fast_retransmit: bool) {
+    fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
         if self.is_reno() {
             self.board.mark_head_lost(1, self.high_seq, false);
         } else if self.fack {
@@ -303,7 +302,7 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
     }
 
-    fn retransmit_lost(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn retransmit_lost(&mut self, now: Ticks, wire: &mut impl Wire) {
         if self.board.packets_out() == 0 {
             return;
         }

@@ -79,7 +79,7 @@ pub(super) struct Sacked {
     pub reordered_at: Option<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
     pub sacked_out: u32,
@@ -99,6 +99,24 @@ pub(super) struct Scoreboard {
     lost_retrans_low: u64,
     /// Blocks of the last acknowledgment: what they cover is tagged.
     seen: [Block; 3],
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Self {
+            segments: VecDeque::with_capacity(USUAL_WINDOW),
+            sacked_out: 0,
+            lost_out: 0,
+            retrans_out: 0,
+            fackets_out: 0,
+            highest_sack: 0,
+            retransmit_hint: None,
+            retransmit_high: 0,
+            lost_hint: 0,
+            lost_retrans_low: 0,
+            seen: [(0, 0); 3],
+        }
+    }
 }
 
 impl Scoreboard {
@@ -403,3 +421,6 @@ pub(super) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
         _ => false,
     }
 }
+
+/// Segments for which there is room from the start.
+const USUAL_WINDOW: usize = 32;

@@ -8,7 +8,7 @@ use super::frto::Frto;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Acked, Sacked, Scoreboard, Segment, Tags, is_duplicate};
 use super::stack::Stack;
-use super::{Clock, FIRST_BYTE, Flags, Header, Wire};
+use super::{Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
 use sojourn_aqm::{Ecn, Instant};
 
 /// What a sender is made of.
@@ -180,6 +180,7 @@ impl Sender {
 
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
         self.app_limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
         self.closing = bytes.is_some();
         self.phase = Phase::SynSent;
@@ -189,6 +190,7 @@ impl Sender {
 
     /// The application stops: nothing is sent anew but a FIN.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
         self.app_limit = self.app_limit.min(self.snd_nxt.max(FIRST_BYTE));
         self.closing = true;
         if self.phase == Phase::Established {
@@ -198,6 +200,7 @@ impl Sender {
 
     /// Takes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        let now = self.clock.ticks(now);
         match self.phase {
             Phase::Closed => {}
             Phase::SynSent => self.on_syn_ack(now, header, wire),
@@ -209,7 +212,8 @@ impl Sender {
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-        let due = self.deadline.is_some_and(|tick| tick <= self.clock.ticks(now));
+        let now = self.clock.ticks(now);
+        let due = self.deadline.is_some_and(|tick| tick <= now);
         match self.phase {
             _ if !due => {}
             Phase::Closed => self.deadline = None,
@@ -253,7 +257,7 @@ impl Sender {
     }
 
     /// Sends what the window allows.
-    pub(super) fn send_new(&mut self, now: Instant, wire: &mut impl Wire) {
+    pub(super) fn send_new(&mut self, now: Ticks, wire: &mut impl Wire) {
         let right_edge = self.snd_una + self.receive_window;
         while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
             self.send_next(now, wire);
@@ -266,8 +270,8 @@ impl Sender {
     }
 
     /// Sends segment `i` of the queue again.
-    pub(super) fn retransmit(&mut self, i: usize, now: Instant, wire: &mut impl Wire) {
-        let segment = self.board.retransmitted(i, self.clock.ticks(now), self.snd_nxt);
+    pub(super) fn retransmit(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
+        let segment = self.board.retransmitted(i, now, self.snd_nxt);
         self.retrans_stamp.get_or_insert(segment.sent);
         self.undo_retrans += 1;
         self.stats.sent += 1;
@@ -277,17 +281,17 @@ impl Sender {
     }
 
     /// Starts the retransmission timer anew.
-    pub(super) fn rearm(&mut self, now: Instant) {
-        self.deadline = Some(self.clock.ticks(now) + self.rtt.rto());
+    pub(super) fn rearm(&mut self, now: Ticks) {
+        self.deadline = Some(now + self.rtt.rto());
     }
 
     /// Whether the oldest segment has been out for longer than the time-out.
-    pub(super) fn head_timed_out(&self, now: Instant) -> bool {
+    pub(super) fn head_timed_out(&self, now: Ticks) -> bool {
         self.board.head().is_some_and(|head| self.timed_out(head, now))
     }
 
-    pub(super) fn timed_out(&self, segment: &Segment, now: Instant) -> bool {
-        self.clock.ticks(now).saturating_sub(segment.sent) > self.rtt.rto()
+    pub(super) fn timed_out(&self, segment: &Segment, now: Ticks) -> bool {
+        now.saturating_sub(segment.sent) > self.rtt.rto()
     }
 
     /// Duplicate acknowledgments instead of SACKs tell of losses.
@@ -295,7 +299,7 @@ impl Sender {
         !self.sack
     }
 
-    fn on_syn_ack(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+    fn on_syn_ack(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
         if !header.flags.contains(Flags::SYN.with(Flags::ACK)) || header.ack != FIRST_BYTE {
             return;
         }
@@ -303,13 +307,13 @@ impl Sender {
         self.snd_una = FIRST_BYTE;
         self.ts_recent = header.ts_val;
         self.retrans_stamp = None;
-        self.rtt.sample(self.clock.ticks(now).saturating_sub(header.ts_ecr), self.snd_una, self.snd_nxt);
+        self.rtt.sample(now.saturating_sub(header.ts_ecr), self.snd_una, self.snd_nxt);
         self.deadline = None;
         self.send_pure_ack(now, wire);
         self.send_new(now, wire);
     }
 
-    fn on_ack(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+    fn on_ack(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
         if header.ack > self.snd_nxt {
             return;
         }
@@ -350,12 +354,12 @@ impl Sender {
     }
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
-    fn clean(&mut self, now: Instant, header: &Header, prior_fackets: u32) -> Acked {
+    fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
         let acked = self.board.acknowledge(self.snd_una, self.sack);
         if acked.packets == 0 {
             return acked;
         }
-        let sample = self.clock.ticks(now).saturating_sub(header.ts_ecr);
+        let sample = now.saturating_sub(header.ts_ecr);
         self.rtt.sample(sample, self.snd_una, self.snd_nxt);
         if self.board.packets_out() == 0 {
             self.deadline = None;
@@ -432,11 +436,10 @@ impl Sender {
         }
     }
 
-    fn send_next(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn send_next(&mut self, now: Ticks, wire: &mut impl Wire) {
         let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64) as u16;
         let fin = self.closing && self.snd_nxt + len as u64 >= self.app_limit;
-        let sent = self.clock.ticks(now);
-        let segment = Segment { seq: self.snd_nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent };
+        let segment = Segment { seq: self.snd_nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: now };
         self.fin_sent |= fin;
         self.snd_nxt = segment.end();
         if self.board.packets_out() == 0 {
@@ -450,13 +453,13 @@ impl Sender {
         self.transmit(segment, flags, ecn, now, wire);
     }
 
-    fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Instant, wire: &mut impl Wire) {
+    fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Ticks, wire: &mut impl Wire) {
         let flags = flags.with_if(Flags::FIN, segment.fin);
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
         wire.transmit(&header, header.ip_len(), ecn);
     }
 
-    fn send_syn(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn send_syn(&mut self, now: Ticks, wire: &mut impl Wire) {
         self.syn_sent += 1;
         self.rearm(now);
         // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
@@ -465,18 +468,17 @@ impl Sender {
         wire.transmit(&header, header.ip_len(), Ecn::NotEct);
     }
 
-    fn send_pure_ack(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn send_pure_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         let header = Header { seq: self.snd_nxt, flags: Flags::ACK, ..self.blank(now) };
         wire.transmit(&header, header.ip_len(), Ecn::NotEct);
     }
 
-    fn blank(&self, now: Instant) -> Header {
+    fn blank(&self, now: Ticks) -> Header {
         // The receiver sends no data: all that is acknowledged is its SYN.
-        let (ts_val, ts_ecr) = (self.clock.ticks(now), self.ts_recent);
-        Header { ack: FIRST_BYTE, ts_val, ts_ecr, ..Header::default() }
+        Header { ack: FIRST_BYTE, ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
     }
 
-    fn on_retransmission_timeout(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn on_retransmission_timeout(&mut self, now: Ticks, wire: &mut impl Wire) {
         if self.board.packets_out() == 0 {
             self.deadline = None;
             return;

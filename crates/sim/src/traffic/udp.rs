@@ -32,7 +32,7 @@ impl UdpFlow {
         let mean = spec.rate.time_for(spec.size as u64);
         let mut flow = Self::new(spec, Gaps::Poisson(mean, rng), start, stop);
         // The first packet, too, comes after a gap: the process is already running when it is looked at.
-        flow.next = flow.next + flow.gap();
+        flow.next += flow.gap();
         flow
     }
 
@@ -54,7 +54,7 @@ impl Endpoints for UdpFlow {
             let header = Header { seq: self.sent, ..Header::default() };
             wire.transmit(&header, self.size, self.ecn);
             self.sent += 1;
-            self.next = self.next + self.gap();
+            self.next += self.gap();
         }
     }
 
