@@ -32,7 +32,8 @@ impl UdpFlow {
         let mean = spec.rate.time_for(spec.size as u64);
         let mut flow = Self::new(spec, Gaps::Poisson(mean, rng), start, stop);
         // The first packet, too, comes after a gap: the process is already running when it is looked at.
-        flow.next += flow.gap();
+        let gap = flow.gap();
+        flow.next += gap;
         flow
     }
 
@@ -54,7 +55,8 @@ impl Endpoints for UdpFlow {
             let header = Header { seq: self.sent, ..Header::default() };
             wire.transmit(&header, self.size, self.ecn);
             self.sent += 1;
-            self.next += self.gap();
+            let gap = self.gap();
+            self.next += gap;
         }
     }
 
