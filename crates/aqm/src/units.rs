@@ -50,7 +50,7 @@ pub fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, per_unit: u64) -> f
         return Ok(());
     }
     let mut digits = per_unit.ilog10() as usize;
-    while fraction % 10 == 0 {
+    while fraction.is_multiple_of(10) {
         fraction /= 10;
         digits -= 1;
     }

@@ -3,6 +3,7 @@
 //! Source: Linux `tcp_data_queue`, `tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`.
 //! The application reads at once, so the window advertised never closes.
 
+use super::rtt::RttEstimator;
 use super::stack::Stack;
 use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Ticks, Wire};
 use sojourn_aqm::{Ecn, Instant};
@@ -26,11 +27,13 @@ pub struct ReceiverConfig {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     clock: Clock,
-    /// Most quick acknowledgments at a time.
+    /// Quick acknowledgments at the start, and after loss or a pause.
+    quickacks_at_start: u32,
     quickacks: u32,
-    /// Least delay of an acknowledgment, and largest, in ticks.
+    /// Least delay of an acknowledgment, in ticks.
     ato_min: u32,
-    ato_max: u32,
+    /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
+    rtt: RttEstimator,
     mss: u32,
     sack: bool,
     delayed_ack: bool,
@@ -62,9 +65,10 @@ impl Receiver {
         let clock = config.stack.clock();
         Self {
             clock,
+            quickacks_at_start: config.stack.quickacks_at_start,
             quickacks: config.stack.quickacks,
             ato_min: clock.span(config.stack.ato_min),
-            ato_max: clock.span(config.stack.rto_min),
+            rtt: config.stack.rtt_estimator(),
             mss: config.mss,
             sack: config.sack,
             delayed_ack: config.delayed_ack,
@@ -90,8 +94,11 @@ impl Receiver {
         let now = self.clock.ticks(now);
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, wire);
-        } else if self.open && header.end_seq() > header.seq {
-            self.on_data(now, header, ecn, wire);
+        } else if self.open {
+            self.measure_handshake(now, header);
+            if header.end_seq() > header.seq {
+                self.on_data(now, header, ecn, wire);
+            }
         }
     }
 
@@ -100,7 +107,7 @@ impl Receiver {
         let now = self.clock.ticks(now);
         if self.delayed.is_some_and(|tick| tick <= now) {
             // The acknowledgment was late: expect the data to keep coming slowly.
-            self.ato = (self.ato * 2).min(self.ato_max);
+            self.ato = (self.ato * 2).min(self.rtt.rto());
             self.send_ack(now, wire);
         }
     }
@@ -124,6 +131,13 @@ impl Receiver {
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn);
         let header = Header { seq: 0, flags, ..self.blank(now) };
         wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+    }
+
+    /// The first segment after the SYN echoes the time of the SYN-ACK.
+    fn measure_handshake(&mut self, now: Ticks, header: &Header) {
+        if self.rtt.srtt() == 0.0 {
+            self.rtt.sample(now.saturating_sub(header.ts_ecr), FIRST_BYTE, FIRST_BYTE);
+        }
     }
 
     fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
@@ -173,15 +187,15 @@ impl Receiver {
     /// Adapts the delay of acknowledgments to the gaps between data.
     fn adapt(&mut self, now: Ticks) {
         if self.ato == 0 {
-            self.quick = self.quick.max(self.quickacks);
+            self.quick = self.quick.max(self.quickacks_at_start);
             self.ato = self.ato_min;
         } else {
             let gap = now - self.last_data;
             if gap <= self.ato_min / 2 {
                 self.ato = self.ato / 2 + self.ato_min / 2;
             } else if gap < self.ato {
-                self.ato = (self.ato / 2 + gap).min(self.ato_max);
-            } else if gap > self.ato_max {
+                self.ato = (self.ato / 2 + gap).min(self.rtt.rto());
+            } else if gap > self.rtt.rto() {
                 // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
                 self.quick = self.quick.max(self.quickacks);
             }
@@ -190,7 +204,8 @@ impl Receiver {
     }
 
     fn delay_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let ato = self.ato.min(self.ato_max);
+        // A known RTT bounds the delay, but not below its least.
+        let ato = self.ato.min(self.ato_min.max(self.rtt.srtt() as Ticks));
         let mut due = now + ato;
         if let Some(pending) = self.delayed {
             // About to expire: it can go now.
@@ -205,7 +220,13 @@ impl Receiver {
 
     fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         self.delayed = None;
-        self.quick = self.quick.saturating_sub(1);
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                // Leaving quick mode: the delay is not what it was before.
+                self.ato = self.ato_min;
+            }
+        }
         self.rcv_wup = self.rcv_nxt;
         let mut sack = Sack::default();
         if self.sack {
@@ -326,20 +347,32 @@ mod tests {
     #[test]
     fn quick_acknowledgments_then_every_second_segment() {
         let mut rig = Rig::new(true);
-        for n in 0..16 {
+        for n in 0..2 {
             assert_eq!(rig.data(n), [(at(n + 1), vec![])], "quick acknowledgment {n}");
         }
-        assert_eq!(rig.data(16), []);
-        assert_eq!(rig.data(17), [(at(18), vec![])]);
+        assert_eq!(rig.data(2), []);
+        assert_eq!(rig.data(3), [(at(4), vec![])]);
+    }
+
+    #[test]
+    fn sixteen_quick_acknowledgments_after_a_hole() {
+        let mut rig = Rig::new(true);
+        (0..4).for_each(|n| drop(rig.data(n)));
+        rig.data(5);
+        rig.data(4);
+        for n in 6..20 {
+            assert_eq!(rig.data(n), [(at(n + 1), vec![])], "two are used up by the hole, this is {n}");
+        }
+        assert_eq!(rig.data(20), []);
     }
 
     #[test]
     fn a_lone_segment_is_acknowledged_after_the_delay() {
         let mut rig = Rig::new(true);
-        (0..16).for_each(|n| drop(rig.data(n)));
-        assert_eq!(rig.data(16), []);
+        (0..2).for_each(|n| drop(rig.data(n)));
+        assert_eq!(rig.data(2), []);
         assert_eq!(rig.wait_for_timer(), Duration::from_millis(40));
-        assert_eq!(rig.sent, [(at(17), vec![])]);
+        assert_eq!(rig.sent, [(at(3), vec![])]);
     }
 
     #[test]

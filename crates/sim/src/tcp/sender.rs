@@ -140,8 +140,6 @@ impl Sender {
     pub fn new(config: SenderConfig) -> Self {
         let stack = config.stack;
         let clock = stack.clock();
-        let rtt =
-            RttEstimator::new(clock.span(stack.rto_initial), clock.span(stack.rto_min), clock.span(stack.rto_max));
         let cwnd = config.initial_window.unwrap_or(stack.initial_window);
         let window = Window { cwnd, ssthresh: Window::INFINITE_SSTHRESH, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss };
         Self {
@@ -150,7 +148,7 @@ impl Sender {
             cc: config.cc,
             window,
             board: Scoreboard::default(),
-            rtt,
+            rtt: stack.rtt_estimator(),
             state: State::Open,
             phase: Phase::Closed,
             sack: config.sack,

@@ -14,6 +14,8 @@ pub const STACK: Stack = Stack {
     frto: true,
     abc: false,
     reordering: 3,
+    // tcp_select_initial_window: four segments, so 5792 / (2 * 1448).
+    quickacks_at_start: 2,
     quickacks: 16,
     ato_min: Duration::from_millis(40),
 };

@@ -3,6 +3,7 @@
 mod linux_2_6_29;
 
 use super::Clock;
+use super::rtt::RttEstimator;
 use sojourn_aqm::Duration;
 
 /// What a stack does. One file, and one line in the registry below.
@@ -26,7 +27,9 @@ pub struct Stack {
     pub abc: bool,
     /// Initial reordering tolerance in packets; also the largest burst after a pause.
     pub reordering: u32,
-    /// Largest number of quick acknowledgments at the start of a connection.
+    /// Quick acknowledgments at the start of a connection: the first window advertised by two segments.
+    pub quickacks_at_start: u32,
+    /// Quick acknowledgments after out-of-order data, a duplicate or a pause.
     pub quickacks: u32,
     /// Least delay of a delayed acknowledgment, and unit of its adaptation.
     pub ato_min: Duration,
@@ -36,6 +39,12 @@ impl Stack {
     /// The stack's clock.
     pub const fn clock(&self) -> Clock {
         Clock::new(self.tick)
+    }
+
+    /// The stack's estimator of RTT and time-out, before the first sample.
+    pub(super) fn rtt_estimator(&self) -> RttEstimator {
+        let clock = self.clock();
+        RttEstimator::new(clock.span(self.rto_initial), clock.span(self.rto_min), clock.span(self.rto_max))
     }
 
     /// The stack called `name`.
