@@ -319,6 +319,8 @@ fn draft00(c: &mut Config) {
     c.target = Duration::from_millis(16);
     c.tupdate = Duration::from_millis(16);
     c.max_burst = Duration::from_millis(100);
+    // Schwarzkopf et al. 2016, II.C: in their runs PIE is never switched off, although the queue runs empty.
+    c.activation = Activation::Once;
     // Differs from later texts: the rule is not in the draft's.
     c.high_delay = Duration::ZERO;
 }

@@ -187,14 +187,15 @@ fn updates_come_at_the_multiples_of_t_update_while_active() {
 
 #[test]
 fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
-    let mut queue = queue(&config("draft00"), Limits::packets(3));
+    let on_off = Config { activation: Activation::OnOff, ..config("draft00") };
+    let mut queue = queue(&on_off, Limits::packets(3));
     (0..3).for_each(|_| assert_eq!(push(&mut queue, ms(1), Ecn::NotEct), Enqueued::Queued));
     assert!(queue.aqm().active);
     (0..3).for_each(|_| assert!(pop(&mut queue, ms(1))));
     assert!(!queue.aqm().active, "p and both delays are zero");
     assert_eq!(queue.aqm().next_update(), None);
 
-    let last_of_congestion = Pie { next_update: ms(16), qdelay_old: 0.0, ..congested(config("draft00"), 0.001) };
+    let last_of_congestion = Pie { next_update: ms(16), qdelay_old: 0.0, ..congested(on_off, 0.001) };
     let mut queue = queue_under(last_of_congestion, Limits::packets(3));
     push(&mut queue, ms(1), Ecn::NotEct);
     assert!(pop(&mut queue, ms(1)));
@@ -202,9 +203,8 @@ fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
     queue.settle(ms(1_000));
     assert!(!queue.aqm().active);
 
-    let mut once =
-        super::tests::queue(&Config { activation: Activation::Once, ..config("draft00") }, Limits::packets(3));
-    (0..3).for_each(|_| drop(push(&mut once, ms(1), Ecn::NotEct)));
+    let mut once = super::tests::queue(&config("draft00"), Limits::packets(3));
+    (0..3).for_each(|_| assert_eq!(push(&mut once, ms(1), Ecn::NotEct), Enqueued::Queued));
     (0..3).for_each(|_| assert!(pop(&mut once, ms(1))));
     assert!(once.aqm().active, "once on, it stays on");
 }

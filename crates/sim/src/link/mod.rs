@@ -6,13 +6,14 @@
 mod fixed;
 mod opportunity;
 
-use crate::network::InFlight;
-use crate::packet::Handle;
+use crate::network::{InFlight, Network};
+use crate::packet::{Handle, Packet};
+use crate::probe::Probe;
 use crate::scenario::{LinkSpec, Service};
 use crate::summary::Tally;
 use fixed::FixedRate;
-pub(crate) use opportunity::Opportunities;
-use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Qdisc, Rng};
+use opportunity::Opportunities;
+use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng};
 
 /// One direction of the bottleneck.
 pub(crate) struct Link {
@@ -72,5 +73,35 @@ impl Link {
     pub fn opportunity_bytes(&self) -> Option<f64> {
         let (from, to) = self.tally.window();
         matches!(self.server, Server::Opportunities(_)).then(|| self.capacity_bytes(from, to))
+    }
+}
+
+/// What a kind of server does in the network.
+impl<P: Probe> Network<P> {
+    /// A link's transmitter is free, or an opportunity is due.
+    #[inline]
+    pub fn on_server(&mut self, now: Instant, l: usize) {
+        match self.links[l].server {
+            Server::Fixed(_) => self.serve_fixed(now, l),
+            Server::Opportunities(_) => self.serve_opportunity(now, l),
+        }
+    }
+
+    /// Something waits: sees to it that it is served.
+    #[inline]
+    pub fn wake(&mut self, now: Instant, l: usize) {
+        match self.links[l].server {
+            Server::Fixed(_) => self.wake_fixed(now, l),
+            Server::Opportunities(_) => self.wake_opportunities(now, l),
+        }
+    }
+
+    /// Takes an arriving packet straight through the queue if its link is idle and its discipline agrees.
+    #[inline]
+    pub fn passes(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) -> bool {
+        match self.links[l].server {
+            Server::Fixed(_) => self.passes_fixed(now, l, meta, handle, packet),
+            Server::Opportunities(_) => false,
+        }
     }
 }

@@ -5,9 +5,12 @@
 //! opportunity that carries its last byte; what an opportunity does not carry is lost. After its last line
 //! the trace starts again, shifted by the last timestamp.
 
+use super::Server;
+use crate::network::{Component, Network};
 use crate::packet::Handle;
+use crate::probe::Probe;
 use crate::trace::Trace;
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Dequeued, Instant};
 use std::sync::Arc;
 
 /// A trace at work.
@@ -78,6 +81,61 @@ impl Opportunities {
         }
         let ms = lap * self.trace.period_ms() as u64 + times[i] as u64;
         Instant::from_nanos(ms * NANOS_PER_MS)
+    }
+}
+
+impl<P: Probe> Network<P> {
+    /// An opportunity is due: sends what fits.
+    pub fn serve_opportunity(&mut self, now: Instant, l: usize) {
+        let mut in_transit = {
+            let server = self.opportunities(l);
+            server.begin();
+            server.in_transit.take()
+        };
+        let budget = self.opportunities(l).budget;
+        while self.opportunities(l).budget > 0 {
+            let (handle, left) = match in_transit.take() {
+                Some(part) => part,
+                None => match self.dequeue(now, l) {
+                    Dequeued::Packet(meta, handle) => (handle, meta.len),
+                    Dequeued::Empty | Dequeued::NotBefore(_) => break,
+                },
+            };
+            let left = self.opportunities(l).serve(left);
+            if left == 0 {
+                self.leave(now, l, handle, *self.packets.packet(handle));
+            } else {
+                in_transit = Some((handle, left));
+            }
+        }
+        let used = budget - self.opportunities(l).budget;
+        let link = &mut self.links[l];
+        link.tally.opportunity(now, used);
+        let waiting = in_transit.is_some() || link.tally.waiting() > 0;
+        let server = self.opportunities(l);
+        server.in_transit = in_transit;
+        server.awake = waiting;
+        let at = if waiting { server.next_at() } else { Instant::NEVER };
+        self.events.set(self.layout.slot(Component::Server(l)), at);
+    }
+
+    /// Something waits: the next opportunity is for it.
+    pub fn wake_opportunities(&mut self, now: Instant, l: usize) {
+        let server = self.opportunities(l);
+        if server.awake {
+            return;
+        }
+        server.awake = true;
+        server.skip_past(now);
+        let at = server.next_at();
+        self.events.set(self.layout.slot(Component::Server(l)), at);
+    }
+
+    fn opportunities(&mut self, l: usize) -> &mut Opportunities {
+        match &mut self.links[l].server {
+            Server::Opportunities(server) => server,
+            Server::Fixed(_) => unreachable!("a link keeps its kind"),
+        }
     }
 }
 

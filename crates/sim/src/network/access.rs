@@ -1,0 +1,72 @@
+//! Ways that take time but hold nobody up: access links, and packets under way.
+
+use crate::event::{EventSet, Slot};
+use crate::packet::Handle;
+use sojourn_aqm::{Duration, Instant, Rate, Serializer};
+use std::collections::VecDeque;
+
+/// How a flow's packets travel.
+pub struct Route {
+    /// The link that carries its data; acknowledgments take the other one.
+    pub data_link: usize,
+    pub up: Access,
+    pub down: Access,
+}
+
+/// One direction of an access link: an unbounded queue before a transmitter that nobody else uses, so that
+/// the arrival at its end is known when a packet enters.
+pub struct Access {
+    serializer: Option<Serializer>,
+    delay: Duration,
+    free_at: Instant,
+    /// What overtook, or was overtaken, on the way to the common pipe.
+    pub in_flight: InFlight,
+}
+
+impl Access {
+    pub fn new(rate: Option<Rate>, delay: Duration) -> Self {
+        let serializer = rate.map(Serializer::new);
+        Self { serializer, delay, free_at: Instant::ZERO, in_flight: InFlight::new() }
+    }
+
+    /// Whether packets pass without taking time.
+    #[inline]
+    pub fn is_transparent(&self) -> bool {
+        self.serializer.is_none() && self.delay == Duration::ZERO
+    }
+
+    #[inline]
+    pub fn arrival(&mut self, now: Instant, bytes: u32) -> Instant {
+        let start = now.max(self.free_at);
+        self.free_at = match &mut self.serializer {
+            Some(serializer) => start + serializer.time_for(bytes),
+            None => start,
+        };
+        self.free_at + self.delay
+    }
+}
+
+/// Packets under way, with the times of their arrival, in order.
+pub type InFlight = VecDeque<(Instant, Handle)>;
+
+/// Whether a packet that arrives at `at` can travel in the common pipe: behind all others there, and with
+/// none of its flow still in the flow's `own`.
+#[inline(always)]
+pub fn takes(pipe: &InFlight, own: &InFlight, at: Instant) -> bool {
+    own.is_empty() && pipe.back().is_none_or(|&(last, _)| last <= at)
+}
+
+#[inline(always)]
+pub fn push(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant, handle: Handle) {
+    if pipe.is_empty() {
+        events.set(slot, at);
+    }
+    pipe.push_back((at, handle));
+}
+
+#[inline(always)]
+pub fn pop(events: &mut EventSet, slot: Slot, pipe: &mut InFlight) -> Handle {
+    let (_, handle) = pipe.pop_front().expect("the event of a pipe has a packet");
+    events.set(slot, pipe.front().map_or(Instant::NEVER, |&(at, _)| at));
+    handle
+}

@@ -1,0 +1,213 @@
+//! Segments in, segments out: the endpoints against scripts, with a clock that the script moves.
+//!
+//! Everything counts in full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
+
+mod connection;
+mod ecn;
+mod pair;
+mod receiver;
+mod recovery;
+mod timeout;
+mod undo;
+
+use super::cc::AnyCc;
+use super::stack::Stack;
+use super::*;
+
+const MSS: u64 = 1448;
+/// Every acknowledgment echoes a timestamp of this age, if the script says nothing else.
+const RTT_MS: u64 = 100;
+/// When the handshake of [`Rig::new`] ends.
+const START_MS: u64 = 1_000;
+
+/// Sequence number of segment `n`.
+fn seq(n: u64) -> u64 {
+    FIRST_BYTE + n * MSS
+}
+
+/// The segment that starts at a sequence number.
+fn segment(seq: u64) -> u64 {
+    assert_eq!((seq - FIRST_BYTE) % MSS, 0, "{seq} is the start of no segment");
+    (seq - FIRST_BYTE) / MSS
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn stack() -> &'static Stack {
+    Stack::find("linux-2.6.29").expect("the stack is registered")
+}
+
+/// What an endpoint sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at_ms: u64,
+    header: Header,
+    len: u32,
+    ecn: Ecn,
+}
+
+/// Records what is sent.
+struct Recorder<'a>(u64, &'a mut Vec<Sent>);
+
+impl Wire for Recorder<'_> {
+    fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        self.1.push(Sent { at_ms: self.0, header: *header, len, ecn });
+    }
+}
+
+/// What a sender of a script is made of.
+#[derive(Clone, Copy)]
+struct Setup {
+    cc: &'static str,
+    sack: bool,
+    ecn: bool,
+    window: Option<u32>,
+    receive_window: Option<u64>,
+    bytes: Option<u64>,
+}
+
+/// Reno with SACK and an initial window.
+fn window(segments: u32) -> Setup {
+    Setup { cc: "reno", sack: true, ecn: false, window: Some(segments), receive_window: None, bytes: None }
+}
+
+/// An acknowledgment as a script writes it.
+#[derive(Clone, Debug)]
+struct AckOf {
+    upto: u64,
+    blocks: Vec<(u64, u64)>,
+    echo_ms: Option<u64>,
+    ece: bool,
+}
+
+fn upto(segments: u64) -> AckOf {
+    AckOf { upto: segments, blocks: Vec::new(), echo_ms: None, ece: false }
+}
+
+impl AckOf {
+    fn sack(self, blocks: &[(u64, u64)]) -> Self {
+        Self { blocks: blocks.to_vec(), ..self }
+    }
+
+    fn echo(self, ms: u64) -> Self {
+        Self { echo_ms: Some(ms), ..self }
+    }
+
+    fn ece(self) -> Self {
+        Self { ece: true, ..self }
+    }
+}
+
+/// A sender under a script.
+struct Rig {
+    sender: Sender,
+    now_ms: u64,
+    sent: Vec<Sent>,
+}
+
+impl Rig {
+    /// A connection before its SYN.
+    fn closed(setup: Setup) -> Self {
+        let sender = Sender::new(SenderConfig {
+            stack: stack(),
+            cc: AnyCc::new(setup.cc).expect("the congestion control is registered"),
+            mss: MSS as u32,
+            sack: setup.sack,
+            ecn: setup.ecn,
+            initial_window: setup.window,
+            receive_window: setup.receive_window,
+        });
+        Self { sender, now_ms: 0, sent: Vec::new() }
+    }
+
+    /// A connection that was just established, with a round-trip time of [`RTT_MS`], and its first flight sent.
+    fn new(setup: Setup) -> Self {
+        let mut rig = Self::closed(setup);
+        rig.now_ms = START_MS - RTT_MS;
+        rig.open(setup.bytes);
+        rig.now_ms = START_MS;
+        rig.syn_ack();
+        rig.sent.clear();
+        rig.now_ms += RTT_MS;
+        rig
+    }
+
+    fn open(&mut self, bytes: Option<u64>) {
+        self.sender.open(ms(self.now_ms), bytes, &mut Recorder(self.now_ms, &mut self.sent));
+    }
+
+    fn close(&mut self) -> Vec<u64> {
+        self.sender.close(ms(self.now_ms), &mut Recorder(self.now_ms, &mut self.sent));
+        self.take()
+    }
+
+    fn syn_ack(&mut self) {
+        let (flags, ts) = (Flags::SYN.with(Flags::ACK), (self.now_ms - RTT_MS.min(self.now_ms)) as u32);
+        self.segment(Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr: ts, ..Header::default() });
+    }
+
+    /// Takes an acknowledgment; returns the segments sent in answer.
+    fn on(&mut self, ack: AckOf) -> Vec<u64> {
+        let mut sack = Sack::default();
+        ack.blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
+        let ts_ecr = ack.echo_ms.unwrap_or(self.now_ms - RTT_MS) as u32;
+        let flags = Flags::ACK.with_if(Flags::ECE, ack.ece);
+        self.segment(Header { seq: FIRST_BYTE, ack: seq(ack.upto), flags, ts_val: 1, ts_ecr, sack, ..Header::default() });
+        self.take()
+    }
+
+    /// An acknowledgment without anything special.
+    fn ack(&mut self, segments: u64) -> Vec<u64> {
+        self.on(upto(segments))
+    }
+
+    /// A duplicate acknowledgment with SACK blocks.
+    fn sack(&mut self, segments: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
+        self.on(upto(segments).sack(blocks))
+    }
+
+    /// Waits for the timer; returns how long that took in milliseconds, and the segments sent then.
+    fn timer(&mut self) -> (u64, Vec<u64>) {
+        let deadline_ms = self.sender.deadline().as_nanos() / 1_000_000;
+        let waited = deadline_ms - self.now_ms;
+        self.now_ms = deadline_ms;
+        self.sender.on_timer(ms(self.now_ms), &mut Recorder(self.now_ms, &mut self.sent));
+        (waited, self.take())
+    }
+
+    fn segment(&mut self, header: Header) {
+        self.sender.on_segment(ms(self.now_ms), &header, &mut Recorder(self.now_ms, &mut self.sent));
+    }
+
+    /// Numbers of the segments sent since the last call.
+    fn take(&mut self) -> Vec<u64> {
+        self.sent.drain(..).map(|sent| segment(sent.header.seq)).collect()
+    }
+
+    fn cwnd(&self) -> u32 {
+        self.sender.window().cwnd
+    }
+
+    fn ssthresh(&self) -> u32 {
+        self.sender.window().ssthresh
+    }
+
+    fn state(&self) -> State {
+        self.sender.state()
+    }
+}
+
+#[test]
+fn sizes_on_the_wire() {
+    let ack = Header { flags: Flags::ACK, ..Header::default() };
+    assert_eq!(ack.ip_len(), 52);
+    for (blocks, len) in [(1, 64), (2, 72), (3, 80)] {
+        let mut sack = Sack::default();
+        (0..blocks).for_each(|i| sack.push((i, i + 1)));
+        assert_eq!(Header { sack, ..ack }.ip_len(), len);
+    }
+    assert_eq!(Header { len: 1448, ..ack }.ip_len(), 1500);
+    assert_eq!(Header { flags: Flags::SYN, ..Header::default() }.ip_len(), 60);
+}

@@ -1,0 +1,124 @@
+//! Reductions that turn out to have been needless are undone; reordering is remembered.
+
+use super::*;
+
+/// Ten segments, of which 1 to 3 are SACKed: at 1100 ms segment 0 is sent again.
+fn in_recovery() -> Rig {
+    let mut rig = Rig::new(window(10));
+    (2..=4).for_each(|upto| drop(rig.sack(0, &[(1, upto)])));
+    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh(), rig.now_ms), (State::Recovery, 9, 5, 1_100));
+    rig
+}
+
+#[test]
+fn an_acknowledgment_of_the_original_undoes_the_reduction() {
+    // Its timestamp is older than the retransmission (Eifel).
+    let mut rig = in_recovery();
+    rig.now_ms += 10;
+    rig.on(upto(12).echo(1_000));
+    assert_eq!((rig.cwnd(), rig.ssthresh()), (3, Window::INFINITE_SSTHRESH), "as before, but for moderation");
+    assert_eq!(rig.state(), State::Open);
+}
+
+#[test]
+fn an_acknowledgment_of_the_retransmission_undoes_nothing() {
+    let mut rig = in_recovery();
+    rig.now_ms += RTT_MS;
+    rig.on(upto(12).echo(1_100));
+    assert_eq!(rig.ssthresh(), 5);
+}
+
+#[test]
+fn a_partial_acknowledgment_of_the_original_restores_the_window_and_waits() {
+    let mut rig = in_recovery();
+    rig.now_ms += 10;
+    // 4 to 11 are out: 8 in flight, room for 2 more.
+    assert_eq!(rig.on(upto(4).echo(1_000)), [12, 13]);
+    assert_eq!((rig.cwnd(), rig.ssthresh(), rig.state()), (10, 5, State::Recovery));
+    for n in 5..=12 {
+        rig.on(upto(n).echo(1_000));
+    }
+    assert_eq!((rig.ssthresh(), rig.state()), (Window::INFINITE_SSTHRESH, State::Open));
+}
+
+#[test]
+fn duplicates_of_all_retransmissions_undo_the_reduction() {
+    // The acknowledgments' timestamps tell nothing here; the D-SACK does.
+    let mut rig = in_recovery();
+    rig.now_ms += RTT_MS;
+    rig.on(upto(4).echo(1_100));
+    assert_eq!((rig.ssthresh(), rig.state()), (5, State::Recovery));
+    rig.on(upto(4).sack(&[(0, 1)]).echo(1_100));
+    assert_eq!(rig.sender.undo_retrans, 0);
+    rig.on(upto(12).echo(1_100));
+    assert_eq!((rig.ssthresh(), rig.state()), (Window::INFINITE_SSTHRESH, State::Open));
+}
+
+#[test]
+fn a_duplicate_undoes_even_after_the_end_of_recovery() {
+    let mut rig = in_recovery();
+    rig.now_ms += RTT_MS;
+    rig.on(upto(12).echo(1_100));
+    assert_eq!((rig.ssthresh(), rig.state()), (5, State::Disorder));
+    rig.on(upto(12).sack(&[(0, 1)]).echo(1_100));
+    assert_eq!((rig.ssthresh(), rig.state()), (Window::INFINITE_SSTHRESH, State::Open));
+    assert_eq!(rig.cwnd(), 6, "3 in flight + 3");
+}
+
+#[test]
+fn a_duplicate_of_something_else_undoes_nothing() {
+    // Two retransmissions, one D-SACK.
+    let mut rig = Rig::new(window(10));
+    assert_eq!(rig.sack(0, &[(5, 6)]), [0]);
+    assert_eq!(rig.sack(0, &[(5, 7)]), [1]);
+    rig.now_ms += RTT_MS;
+    rig.on(upto(2).sack(&[(0, 1), (5, 7)]).echo(1_100));
+    assert_eq!(rig.sender.undo_retrans, 1);
+    rig.on(upto(10).echo(1_100));
+    assert_eq!(rig.ssthresh(), 5);
+}
+
+#[test]
+fn a_late_acknowledgment_after_a_time_out_restores_the_window() {
+    // Without SACK there is no F-RTO: everything is declared lost, until an old timestamp says otherwise.
+    let mut rig = Rig::new(Setup { sack: false, ..window(10) });
+    assert_eq!(rig.timer().1, [0]);
+    assert_eq!((rig.cwnd(), rig.state()), (1, State::Loss));
+    rig.now_ms += 10;
+    let sent = rig.on(upto(1).echo(START_MS));
+    assert!(sent.iter().all(|&n| n >= 10), "{sent:?}");
+    assert_eq!((rig.cwnd(), rig.ssthresh()), (10, Window::INFINITE_SSTHRESH));
+    assert_eq!(rig.sender.stats().retransmissions, 1);
+}
+
+#[test]
+fn a_late_original_raises_the_tolerance_and_ends_fack() {
+    // 6 is the highest SACKed when the original of 2 fills a hole: it was 5 late.
+    let mut rig = Rig::new(window(10));
+    assert_eq!(rig.sack(0, &[(6, 7)]), [0]);
+    assert_eq!((rig.sender.reordering, rig.sender.fack), (3, true));
+    rig.sack(0, &[(2, 3), (6, 7)]);
+    assert_eq!((rig.sender.reordering, rig.sender.fack), (5, false));
+    // From now on six duplicates are needed.
+    rig.now_ms += RTT_MS;
+    rig.ack(segment(rig.sender.snd_nxt));
+    let first = segment(rig.sender.snd_una);
+    rig.sender.window.cwnd = 20;
+    rig.now_ms += RTT_MS;
+    rig.ack(first + 1);
+    let una = first + 1;
+    for (duplicate, retransmits) in [(1, false), (2, false), (3, false), (4, false), (5, true)] {
+        let sent = rig.sack(una, &[(una + 1, una + 1 + duplicate)]);
+        assert_eq!(sent.contains(&una), retransmits, "duplicate {duplicate}: {sent:?}");
+    }
+}
+
+#[test]
+fn an_acknowledged_late_original_is_reordering_too() {
+    // 0 arrives after 1 to 4, but before the sender believed it lost: with a tolerance of 3 that cannot be with FACK.
+    let mut rig = Rig::new(window(10));
+    rig.sender.fack = false;
+    assert_eq!(rig.sack(0, &[(4, 5)]), [10]);
+    rig.on(upto(1).sack(&[(4, 5)]));
+    assert_eq!(rig.sender.reordering, 5);
+}
