@@ -1,0 +1,58 @@
+"""Sojourn: queue managers you can trust, simulated and checked against published results.
+
+Everything is loaded on first use, so that ``import sojourn`` and ``sojourn --help`` cost next to nothing. The queue
+managers are not listed here: ``sojourn.Codel``, ``sojourn.Pie``, … come from the registry of the compiled core.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sojourn._core import InputError
+    from sojourn.aqms import Aqm
+    from sojourn.comparison import Comparison, compare
+    from sojourn.queues import Queue
+    from sojourn.result import Result
+    from sojourn.scenario import Scenario
+    from sojourn.store import load
+    from sojourn.study import Study
+
+__all__ = ["Aqm", "Comparison", "InputError", "Queue", "Result", "Scenario", "Study", "compare", "load"]
+
+_HOMES = {
+    "Aqm": "sojourn.aqms",
+    "Comparison": "sojourn.comparison",
+    "InputError": "sojourn._core",
+    "Queue": "sojourn.queues",
+    "Result": "sojourn.result",
+    "Scenario": "sojourn.scenario",
+    "Study": "sojourn.study",
+    "compare": "sojourn.comparison",
+    "load": "sojourn.store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use; a capitalised one may be a queue manager of the registry."""
+    from importlib import import_module
+
+    if name == "__version__":
+        from sojourn._core import version
+
+        return version()
+    if home := _HOMES.get(name):
+        return getattr(import_module(home), name)
+    if name[:1].isupper():
+        from sojourn.aqms import aqm_class
+
+        if found := aqm_class(name):
+            return found
+    raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names and the registry's queue managers."""
+    from sojourn.aqms import class_names
+
+    return sorted([*__all__, "__version__", *class_names()])

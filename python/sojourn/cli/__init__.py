@@ -1,0 +1,99 @@
+"""The command line. Only click is loaded to show help; a command's module comes when the command runs.
+
+A new command is a file in this folder and a line in `COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "run": ("sojourn.cli.run", "Run one scenario file."),
+    "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
+    "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
+    "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
+    "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
+    "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters."),
+    "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used, and whose errors become exit codes in one place."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import the module of a command."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run and leave with the exit code."""
+        with leaving():
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+            sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Leave the program at the end of the block, with the exit code that belongs to what happened in it.
+
+    Nothing that `errors.explain` knows shows a traceback.
+    """
+    code: object = 0
+    try:
+        try:
+            yield
+        except SystemExit as stop:
+            code = stop.code
+        if sys.stdout is not None:  # it is None where the caller closed it
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BaseException as error:
+        from sojourn.errors import explain
+
+        known = explain(KeyboardInterrupt() if isinstance(error, click.Abort) else error)
+        if known is None:
+            raise
+        code = known[0]
+        with suppress(OSError):
+            click.echo(f"Error: {known[1]}", err=True)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    """Print the version of the core."""
+    if wanted:
+        from sojourn._core import version
+
+        click.echo(f"sojourn {version()}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version, help="Show the version."
+)
+def cli() -> None:
+    """Simulate queue managers on networks, and check them against published results.
+
+    Start with:  sojourn compare --aqm droptail,codel,pie
+    """

@@ -1,0 +1,105 @@
+"""`sojourn compare`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import options
+
+if TYPE_CHECKING:
+    from sojourn.comparison import Comparison
+
+
+@click.command("compare")
+@click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Queue managers, e.g. droptail,codel,codel@act.")
+@click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
+@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Trace that the link follows instead.")
+@click.option("--rtt", metavar="TIME", default="40 ms", show_default=True, help="Round-trip time without queues.")
+@click.option("--flows", type=click.IntRange(), metavar="N", default=4, show_default=True, help="TCP flows.")
+@click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
+@click.option("--warmup", metavar="TIME", help="Time left out of the statistics [a tenth, at most 10 s].")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Repetitions.")
+@click.option("--cc", metavar="NAME", help="Congestion control [the scenario default].")
+@click.option("--stack", metavar="NAME", help="TCP stack [the scenario default].")
+@click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
+@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Where the figure goes [into DIR].")
+@options.jobs
+@options.out
+@options.as_json
+def command(
+    aqms: str,
+    rate: str | None,
+    trace: Path | None,
+    rtt: str,
+    flows: int,
+    duration: str,
+    warmup: str | None,
+    seeds: int,
+    cc: str | None,
+    stack: str | None,
+    limit: str,
+    plot: Path | None,
+    jobs: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Send the same TCP traffic through several queue managers; print a table and draw a figure.
+
+    The way back is the trace's sibling .up, else it has the same rate, with tail drop at 1000 packets. Several seeds
+    give means ± the half width of their 95 % confidence interval.
+    """
+    from sojourn.aqms import split_list
+    from sojourn.cli import output
+    from sojourn.cli.progress import progress
+    from sojourn.comparison import compare
+    from sojourn.plots.canvas import figure_format
+
+    if plot:
+        figure_format(plot)
+    with progress() as report:
+        found = compare(
+            split_list(aqms),
+            rate=rate,
+            trace=trace,
+            rtt=rtt,
+            flows=flows,
+            duration=duration,
+            warmup=warmup,
+            seeds=seeds,
+            cc=cc,
+            stack=stack,
+            limit=limit,
+            jobs=jobs,
+            out=out,
+            command=options.command_line(),
+            progress=report,
+        )
+    figure = found.plot(plot or out / f"compare-{figure_name(found)}.png")
+    if as_json:
+        runs = [output.result_json(result) for result in found.results]
+        output.print_json({"setup": found.setup, "table": found.table.to_dicts(), "runs": runs, "figure": str(figure)})
+        return
+    print_comparison(found)
+    click.echo(f"Figure: {figure}")
+    click.echo(f"Results: {out}")
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print the table, and below it what all runs share."""
+    from sojourn.cli import output
+
+    seeds = found.table["seeds"][0]
+    title = "one seed" if seeds == 1 else f"means over {seeds} seeds ± half width of the 95 % confidence interval"
+    output.summary_table(found.table, ["aqm"], title=title)
+    for sentence in output.describe(found.setup):
+        click.echo(f"  {sentence}")
+
+
+def figure_name(found: Comparison) -> str:
+    """Name of a figure that stands for exactly these runs."""
+    from sojourn.metrics import joint_fingerprint
+
+    return joint_fingerprint([result.fingerprint for result in found.results])[:8]

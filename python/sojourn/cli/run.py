@@ -1,0 +1,46 @@
+"""`sojourn run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options
+
+
+@click.command("run")
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".')
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
+@click.option("--engine", type=click.Choice(["simulate"]), default="simulate", help="What runs the scenario.")
+@options.out
+@options.as_json
+def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str, out: Path, as_json: bool) -> None:
+    """Run SCENARIO, a TOML file, once; print its summary and store its results.
+
+    `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
+    """
+    from sojourn.cli import output
+    from sojourn.cli.progress import progress
+    from sojourn.runner import Run, run_all
+    from sojourn.scenario import Scenario
+
+    parsed = Scenario.load(scenario, dict(_split(text) for text in sets))
+    with progress() as report:
+        runs = [Run(parsed, parsed.seed if seed is None else seed)]
+        [result] = run_all(runs, out, command=options.command_line(), progress=report)
+    if as_json:
+        output.print_json(output.result_json(result) | {"engine": engine, "scenario": parsed.document})
+        return
+    output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
+    goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]
+    click.echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    click.echo(f"Results: {result.folder}")
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f'"{text}" has no "="; write e.g. link.rate="20 Mbit/s"', param_hint="--set")
+    return key.strip(), value.strip()

@@ -1,0 +1,141 @@
+"""The main job: the same traffic through several queue managers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.errors import InputError
+from sojourn.metrics import aggregate
+from sojourn.result import Result
+from sojourn.runner import Progress, Run, run_all
+from sojourn.scenario import Scenario, spelled_aqm
+from sojourn.units import bits_per_second, seconds
+
+if TYPE_CHECKING:
+    from sojourn.aqms import Aqm
+
+RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
+MAX_WARMUP_S = 10.0
+MAX_PACKETS = 5_000_000
+"""Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of several queue managers on the same traffic."""
+
+    aqms: list[str]
+    results: list[Result]
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per queue manager and seed."""
+        return pl.concat([result.summary for result in self.results], how="diagonal_relaxed")
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per queue manager: means over the seeds and half widths of their 95 % confidence intervals."""
+        per_aqm = len(self.results) // len(self.aqms)
+        names = [aqm for aqm in self.aqms for _ in range(per_aqm)]
+        return aggregate(self.runs.with_columns(aqm=pl.Series(names)), ["aqm"])
+
+    @cached_property
+    def setup(self) -> dict[str, Any]:
+        """What all runs share, every default written out."""
+        scenario = dict(self.results[0].scenario.document)
+        scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}
+        return {key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "flows")}
+
+    def plot(self, path: Path | str) -> Path:
+        """Draw sojourn times over time and their distribution; the suffix of `path` says PNG, SVG or PDF."""
+        from sojourn.plots.canvas import save
+        from sojourn.plots.comparison import comparison
+
+        return save(comparison(self.aqms, self.results), path)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.aqms)}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
+
+
+def compare(
+    aqms: Sequence[Aqm | str],
+    *,
+    rate: str | None = None,
+    trace: Path | str | None = None,
+    rtt: str = RTT,
+    flows: int = FLOWS,
+    duration: str = DURATION,
+    warmup: str | None = None,
+    seeds: int | Sequence[int] = 1,
+    cc: str | None = None,
+    stack: str | None = None,
+    limit: str = LIMIT,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    packets: bool = True,
+    command: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Comparison:
+    """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
+
+    The link has a `rate` (10 Mbit/s if neither is given) or follows a `trace`; the way back is the trace's sibling
+    .up or has the same rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s)
+    is left out of the statistics. `packets` records every packet of the first seed, for figures. With `out`, results
+    are stored there and finished ones read instead of computed.
+    """
+    names = [spelled_aqm(str(aqm)) for aqm in aqms]
+    if not names:
+        raise InputError('no AQM given; write e.g. "codel,pie"')
+    tcp = {"kind": "tcp", "count": flows, "rtt": rtt, "spread": "1 s", "cc": cc, "stack": stack}
+    link = {"aqm": names[0], "limit": limit, **_service(rate, trace)}
+    document = {"duration": duration, "warmup": warmup, "link": link, "flows": [_given(tcp)]}
+    base = Scenario.build({"name": "compare", **_given(document)})
+    base = _with_default_warmup(base) if warmup is None else base
+    drawn = seed_list(seeds)[0] if packets and _is_small(base) else None
+    runs = [
+        Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
+        for name in names
+        for seed in seed_list(seeds)
+    ]
+    root = Path(out) if out is not None else None
+    return Comparison(names, run_all(runs, root, jobs=jobs, command=command, progress=progress))
+
+
+def seed_list(seeds: int | Sequence[int]) -> list[int]:
+    """Seeds 1 to `seeds`, or the given ones."""
+    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise InputError("seeds: none given; write e.g. 20 (seeds 1 to 20) or [1, 2, 3]")
+    return chosen
+
+
+def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:
+    if rate is not None and trace is not None:
+        raise InputError("link: has both a rate and a trace; give one of them")
+    return {"trace": str(Path(trace).resolve())} if trace is not None else {"rate": rate or RATE}
+
+
+def _with_default_warmup(scenario: Scenario) -> Scenario:
+    tenth_s = seconds(scenario.document["duration"]) / 10
+    return scenario.replace({"warmup": f"{min(MAX_WARMUP_S, tenth_s) * 1000:.0f} ms"})
+
+
+def _is_small(scenario: Scenario) -> bool:
+    """Whether a run has few enough packets to keep each of them."""
+    document = scenario.document
+    link = document["link"]
+    rate = bits_per_second(link["rate"]) if link.get("rate") else 100e6  # no published trace is faster on average
+    return rate * seconds(document["duration"]) / 8 / 1500 <= MAX_PACKETS
+
+
+def _given(options: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if value is not None}

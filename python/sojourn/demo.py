@@ -1,0 +1,53 @@
+"""The main job on a trace that is made here: ``python -m sojourn.demo -o out``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+AQMS = ("droptail", "codel", "codel@act", "pie@draft00")
+SECONDS = 60
+SEED = 1
+
+
+@click.command()
+@click.option("-o", "--output", "out", type=click.Path(path_type=Path), default=Path("out"), show_default=True)
+def demo(out: Path) -> None:
+    """Make an LTE-like trace, send four TCP flows over it through four queue managers, show what happens."""
+    from sojourn.cli.compare import print_comparison
+    from sojourn.cli.progress import progress
+    from sojourn.comparison import compare
+    from sojourn.traces import PRESETS, synth_lte, write_trace
+
+    for direction in ("down", "up"):
+        write_trace(synth_lte(PRESETS[f"verizon-lte.{direction}"], SECONDS, SEED), out / f"lte.{direction}")
+    command = ["python", "-m", "sojourn.demo", "-o", str(out)]
+    with progress() as report:
+        found = compare(
+            AQMS,
+            trace=out / "lte.down",
+            rtt="40 ms",
+            flows=4,
+            duration=f"{SECONDS} s",
+            out=out / "results",
+            command=command,
+            progress=report,
+        )
+    figure = found.plot(out / "demo.png")
+    print_comparison(found)
+    click.echo(f"Figure: {figure.resolve()}")
+
+
+def main() -> None:
+    """Run the demo with the command line's error messages and exit codes."""
+    from sojourn.__main__ import stop_at_ctrl_c
+    from sojourn.cli import leaving
+
+    stop_at_ctrl_c()
+    with leaving():
+        demo.main(prog_name="python -m sojourn.demo", standalone_mode=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The one map from exceptions to exit codes and to sentences that name the place and the mend."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import NoReturn
+
+from sojourn._core import InputError
+
+__all__ = ["INPUT", "INTERRUPTED", "MACHINE", "InputError", "damaged", "explain", "read_text", "unknown"]
+
+INPUT = 2
+"""Exit code of bad input or usage."""
+MACHINE = 3
+"""Exit code when the environment lacks something: space, a permission, memory."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+
+def explain(error: BaseException) -> tuple[int, str] | None:
+    """Exit code and one line for `error`; None for what can only be a defect of the program."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "interrupted; finished runs are kept"
+    if isinstance(error, InputError):
+        return INPUT, str(error)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return MACHINE, f"{place}{error.strerror or error}; {_MENDS.get(error.errno or 0, _ANY_MEND)}"
+    if isinstance(error, MemoryError):
+        return MACHINE, "out of memory; run fewer jobs at once (--jobs 1) or without probes.packets"
+    return None
+
+
+def read_text(path: Path | str) -> str:
+    """Text of an input file; a file that cannot be read is bad input."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a TOML file") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable file") from None
+
+
+def damaged(folder: Path | str, what: str) -> NoReturn:
+    """Refuse a result folder that is not as it was written."""
+    raise InputError(f"{folder}: damaged result, {what}; delete the folder and run again")
+
+
+def unknown(kind: str, name: str, known: list[str]) -> InputError:
+    """Build the error about a name that is not among `known`, with the nearest that is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f'did you mean "{near[0]}"?' if near else f"there is {', '.join(known)}"
+    return InputError(f'{kind} "{name}" is unknown; {hint}')
+
+
+_ANY_MEND = "choose another place with -o"
+_MENDS = {
+    errno.ENOSPC: "free some space or choose another place with -o",
+    errno.EDQUOT: "free some space or choose another place with -o",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f) or choose another place with -o",
+    errno.EACCES: "choose a place with -o that you may write to",
+    errno.EPERM: "choose a place with -o that you may write to",
+    errno.EROFS: "choose a place with -o that you may write to",
+    errno.EMFILE: "raise the limit on open files (ulimit -n) or lower --jobs",
+}

@@ -1,0 +1,111 @@
+"""Writing files so that nothing half-written is ever seen, whatever fails or whoever presses Ctrl-C."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import IO
+
+
+def write_file(path: Path | str, write: Callable[[IO[bytes]], object]) -> Path:
+    """Let `write` fill a file that appears at `path` as a whole or not at all.
+
+    The bytes are made in memory first: whatever library makes them, a full disk is then an `OSError` of ours.
+    """
+    buffer = BytesIO()
+    write(buffer)
+    try:
+        _write(Path(path).resolve(), buffer)
+    except OSError as error:
+        error.filename = str(path)  # the user's name for it, and a full disk names none
+        raise
+    return Path(path)
+
+
+def _write(target: Path, buffer: BytesIO) -> None:
+    if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe cannot be replaced
+        target.write_bytes(buffer.getbuffer())
+        return
+    made = _make_parents(target.parent)
+    with _unfinished(target, made) as part:
+        part.write_bytes(buffer.getbuffer())
+        with _commit:
+            part.replace(target)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise."""
+    made = _make_parents(path.parent)
+    with _unfinished(path, made) as part:
+        part.mkdir(exist_ok=True)
+        yield part
+        with _commit:
+            try:
+                part.rename(path)
+            except OSError:
+                if not path.is_dir():
+                    raise
+                _remove(part)  # somebody else finished the same run first
+
+
+def abandon() -> None:
+    """Remove what is half-written in any thread; for a process that ends right after."""
+    _commit.acquire(timeout=0.05)  # kept: nobody may finish what is being removed, nor begin anything
+    parts: set[Path] = set()
+    for attempt in range(20):
+        parts.update(_parts.copy())
+        for part in parts:
+            _remove(part)
+        if attempt >= 5 and not any(part.exists() for part in parts):
+            return
+        time.sleep(0.002)  # a system call of another thread may still be under way
+
+
+@contextmanager
+def _unfinished(path: Path, made: list[Path]) -> Iterator[Path]:
+    """Name of a hidden sibling in which `path` is made; it and the folders `made` for it go if the block fails."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _commit:
+        _parts.add(part)  # noted before it exists
+    try:
+        yield part
+    except BaseException:
+        _remove(part)
+        for folder in made:
+            _remove_if_empty(folder)
+        raise
+    finally:
+        _parts.discard(part)
+
+
+def _remove(part: Path) -> None:
+    if part.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+        return
+    with suppress(OSError):  # another thread may be making or removing it
+        part.unlink()
+
+
+def _make_parents(folder: Path) -> list[Path]:
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "Not a folder", str(folder))
+    missing = [f for f in (folder, *folder.parents) if not f.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
+
+
+_commit = threading.RLock()
+_parts: set[Path] = set()

@@ -1,0 +1,106 @@
+"""Making, styling and saving figures; no global state, so that figures can be drawn in any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from sojourn.errors import InputError
+from sojourn.files import write_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = ("png", "svg", "pdf")
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Apply the stylesheet within the block."""
+    with as_file(files("sojourn.plots") / "sojourn.mplstyle") as path, mpl.rc_context(fname=str(path)):
+        yield
+
+
+def new_figure(width: float = 7.0, height: float = 4.0) -> Figure:
+    """Make an empty figure of so many inches."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def curves(count: int) -> list[dict[str, Any]]:
+    """Colour and line style of each of `count` curves; where colours begin again, the styles are others."""
+    cycle = list(mpl.rcParams["axes.prop_cycle"])
+    found = []
+    for index in range(count):
+        lap, place = divmod(index, len(cycle))
+        style_of = cycle[(place + lap) % len(cycle)]["linestyle"]
+        found.append({"color": cycle[place]["color"], "linestyle": style_of})
+    return found
+
+
+def figure_format(path: Path | str) -> str:
+    """Format that the suffix of `path` names; PNG for what has none, such as a device."""
+    suffix = Path(path).suffix.lower().removeprefix(".")
+    if suffix and suffix not in FORMATS:
+        raise InputError(f'{path}: ".{suffix}" is no figure format; end the name in .png, .svg or .pdf')
+    return suffix or "png"
+
+
+def save(figure: Figure, path: Path | str) -> Path:
+    """Write a figure in the format of its suffix: the whole file or none."""
+    kind = figure_format(path)
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}[kind]
+    with style():
+        return write_file(path, lambda file: figure.savefig(file, format=kind, metadata=metadata))
+
+
+def sojourn_axis(axes: Axes, spans: Sequence[Span], *, which: str = "x", headroom: float = 0.03) -> None:
+    """Fit the axis of sojourn time to the runs: logarithmic if what is usual in one is tiny in another.
+
+    `headroom` is the share of the axis that stays free above the largest value.
+    """
+    low = max(LOWEST_MS, min(span.low for span in spans))
+    high = max(span.high for span in spans)
+    usual = max(LOWEST_MS, min(span.median for span in spans))
+    axis, set_scale, set_limits = (
+        (axes.xaxis, axes.set_xscale, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_yscale, axes.set_ylim)
+    )
+    if high / usual <= LINEAR_RATIO:
+        set_limits(0, max(high, LOWEST_MS) / (1 - headroom))
+        return
+    set_scale("log")
+    set_limits(low, low * (high / low) ** (1 / (1 - headroom)))
+    axis.set_major_formatter(lambda value, _: f"≤{value:g}" if value <= LOWEST_MS else f"{value:g}")
+
+
+def plain_legend(axes: Axes, labels: Sequence[str]) -> None:
+    """Legend beside the axes, where it hides no curve; none for a single curve."""
+    if 1 < len(labels) <= 4:
+        columns = 2 if max(len(label) for label in labels) < 16 else 1
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, borderaxespad=0.2)
+    elif len(labels) > 4:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class Span:
+    """Sojourn times of a run in ms: nearly the smallest, the median, the largest shown."""
+
+    low: float
+    median: float
+    high: float
+
+
+LOWEST_MS = 0.1
+"""Where a logarithmic axis of sojourn time begins at the latest: it has no room for zero."""
+LINEAR_RATIO = 40
+"""Largest ratio of the largest value to the least median on a linear axis."""

@@ -1,0 +1,117 @@
+"""A scenario: what is simulated, parsed and checked by the core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.errors import InputError, read_text
+
+if TYPE_CHECKING:
+    from sojourn.result import Result
+
+
+class Scenario:
+    """A scenario that can run.
+
+    It is immutable; `document` is its canonical form, in which every default is written out.
+    """
+
+    def __init__(self, canonical: str) -> None:
+        """Wrap canonical JSON, as the core makes it; users call `load` or `parse`."""
+        self.canonical = canonical
+
+    @classmethod
+    def load(cls, path: Path | str, sets: Mapping[str, object] | None = None) -> Scenario:
+        """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``."""
+        path = Path(path)
+        text = read_text(path)
+        try:
+            return cls.parse(text, sets, base=path.parent)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def parse(cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".") -> Scenario:
+        """Parse TOML or JSON text; paths of traces are relative to `base`."""
+        pairs = [(key, _spelled(value)) for key, value in (sets or {}).items()]
+        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve())))
+
+    @classmethod
+    def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
+        """Make a scenario from a dictionary with the keys of the TOML file."""
+        return cls.parse(json.dumps(document), base=base)
+
+    def replace(self, sets: Mapping[str, object]) -> Scenario:
+        """Return this scenario with some keys changed."""
+        return Scenario.parse(self.canonical, sets)
+
+    def run(self, seed: int | None = None, *, progress: Callable[[float], None] | None = None) -> Result:
+        """Simulate once; `seed` defaults to the scenario's."""
+        from sojourn.result import Result
+
+        seed = self.seed if seed is None else seed
+        return Result.of(self, seed, _core.simulate(self.canonical, seed, progress))
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The canonical form as a dictionary."""
+        found = json.loads(self.canonical)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def name(self) -> str:
+        """What the scenario calls itself."""
+        return str(self.document.get("name", ""))
+
+    @property
+    def seed(self) -> int:
+        """Seed of a run that names none."""
+        return int(self.document["seed"])
+
+    @property
+    def aqm(self) -> str:
+        """The bottleneck's queue manager in tc's spelling."""
+        return spelled_aqm(self.document["link"]["aqm"])
+
+    def traces(self) -> list[Path]:
+        """Trace files the scenario reads."""
+        links = (self.document["link"], self.document["reverse"])
+        return [Path(link["trace"]) for link in links if link.get("trace")]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and other.document == self.document
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.document, sort_keys=True))
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name!r}: {self.aqm}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
+
+
+@cache
+def _shortest(aqm: str) -> str:
+    return str(json.loads(_core.parse_aqm(aqm))["text"])
+
+
+def spelled_aqm(aqm: object) -> str:
+    """Shortest spelling of an AQM that is given as text or as a table."""
+    return _shortest(aqm if isinstance(aqm, str) else json.dumps(aqm))
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "text"):
+        return str(value.text)
+    return json.dumps(value)

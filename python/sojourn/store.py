@@ -1,0 +1,168 @@
+"""Results on disk: one folder per run, named after all that decides its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.errors import InputError, damaged
+from sojourn.files import new_folder, write_file
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+
+FORMAT = 1
+"""Version of the folder's layout and of the meaning of its columns."""
+ENGINE = "simulate"
+MANIFEST = "manifest.json"
+
+
+def run_hash(scenario: Scenario, seed: int, engine: str = ENGINE) -> str:
+    """Name of the run: a hash of canonical scenario, contents of traces, seed, engine and format version."""
+    return _hash(scenario.document, {str(p): trace_digest(p) for p in scenario.traces()}, seed, engine)
+
+
+def save(result: Result, root: Path, command: list[str]) -> Result:
+    """Write a result to ``root/<hash>`` and return it as read from there."""
+    folder = root / run_hash(result.scenario, result.seed)
+    with new_folder(folder) as part:
+        tables = {name: _write_table(part, name, result.table(name)) for name in result.table_names}
+        manifest = {
+            "format": FORMAT,
+            "hash": folder.name,
+            "engine": ENGINE,
+            "sojourn": _core.version(),
+            "command": command,
+            "seed": result.seed,
+            "fingerprint": result.fingerprint,
+            "scenario": result.scenario.document,
+            "traces": {str(path): trace_digest(path) for path in result.scenario.traces()},
+            "summary": result.totals,
+            "tables": tables,
+        }
+        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+        write_file(part / MANIFEST, lambda file: file.write(text.encode()))
+    return load(folder)
+
+
+def load(folder: Path | str) -> Result:
+    """Read a result folder; what is not as it was written is refused."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
+    canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
+    result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
+    result.folder = folder
+    return result
+
+
+def find(scenario: Scenario, seed: int, root: Path) -> Result | None:
+    """Return the finished run of this scenario and seed under `root`, if there is one."""
+    folder = root / run_hash(scenario, seed)
+    return load(folder) if folder.exists() else None
+
+
+def load_all(paths: list[Path]) -> list[Result]:
+    """Results in the given folders; a folder that holds result folders stands for all of them."""
+    found = []
+    for path in paths:
+        inside = [] if (path / MANIFEST).exists() else path.glob(f"[!.]*/{MANIFEST}")
+        found += sorted((load(manifest.parent) for manifest in inside), key=_order) or [load(path)]
+    return found
+
+
+def _order(result: Result) -> tuple[str, int, int]:
+    flows = sum(int(flow["count"]) for flow in result.scenario.document["flows"])
+    return result.scenario.aqm, flows, result.seed
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return a folder's manifest, checked against itself and against the files beside it."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except OSError:
+        damaged(folder, f"{MANIFEST} is missing")
+    except ValueError:
+        damaged(folder, f"{MANIFEST} is not valid JSON")
+    if not isinstance(manifest, dict) or not manifest.keys() >= _KEYS:
+        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(_KEYS - set(manifest)))}")
+    if manifest["format"] != FORMAT:
+        mend = f"this sojourn reads {FORMAT}; run it again"
+        raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {mend}")
+    _check_manifest(folder, manifest)
+    return manifest
+
+
+def trace_digest(path: Path) -> str:
+    """SHA-256 of a trace file, read again only when the file has changed."""
+    try:
+        about = path.stat()
+        return _digest_once(path, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable trace") from None
+
+
+@cache
+def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
+    return _digest(path)
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    try:
+        name = _hash(manifest["scenario"], manifest["traces"], manifest["seed"], manifest["engine"])
+        same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
+        sizes = {name: about["bytes"] for name, about in manifest["tables"].items()}
+    except (KeyError, TypeError, AttributeError):
+        damaged(folder, f"{MANIFEST} is not a manifest")
+    if name != manifest["hash"]:
+        damaged(folder, f"scenario or seed in {MANIFEST} were changed")
+    if not same:
+        damaged(folder, "its fingerprint does not fit its summary")
+    for table, size in sizes.items():
+        file = folder / f"{table}.parquet"
+        if not file.is_file():
+            damaged(folder, f"{file.name} is missing")
+        if file.stat().st_size != size:
+            damaged(folder, f"{file.name} has {file.stat().st_size} of {size} bytes")
+
+
+def _hash(document: dict[str, Any], digests: dict[str, str], seed: int, engine: str) -> str:
+    subject = {"scenario": _by_content(document, digests), "seed": seed, "engine": engine, "format": FORMAT}
+    text = json.dumps(subject, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _by_content(document: dict[str, Any], digests: dict[str, str]) -> dict[str, Any]:
+    """Return the scenario with each trace named by its contents, so that a moved file is the same run."""
+    links = {}
+    for key in ("link", "reverse"):
+        link = document[key]
+        links[key] = {**link, "trace": digests[link["trace"]]} if link.get("trace") else link
+    return {**document, **links}
+
+
+def _write_table(folder: Path, name: str, frame: pl.DataFrame) -> dict[str, Any]:
+    path = folder / f"{name}.parquet"
+    write_file(path, lambda file: frame.write_parquet(file))
+    return {"rows": frame.height, "bytes": path.stat().st_size, "sha256": _digest(path)}
+
+
+def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
+    path = folder / f"{name}.parquet"
+    if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
+        damaged(folder, f"{path.name} is not as it was written")
+    return pl.read_parquet(path)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+_KEYS = {"format", "hash", "engine", "sojourn", "seed", "fingerprint", "scenario", "traces", "summary", "tables"}

@@ -1,0 +1,159 @@
+"""Studies: a scenario whose `[sweep]` table lists values to run, each with several seeds."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sojourn.comparison import seed_list
+from sojourn.errors import InputError, read_text
+from sojourn.result import Result
+from sojourn.runner import Progress, Run, run_all
+from sojourn.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of swept values."""
+
+    values: dict[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """All runs of a study, point by point and seed by seed."""
+
+    study: Study
+    results: list[Result]
+
+    @property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: swept values by their dotted path, seed and summary."""
+        count = len(self.study.seeds)
+        rows = []
+        for index, result in enumerate(self.results):
+            values = self.study.points[index // count].values
+            summary = result.summary.drop("aqm").row(0, named=True)
+            rows.append({key: _cell(value) for key, value in values.items()} | summary)
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that can run: every point has been parsed."""
+
+    name: str
+    points: list[Point]
+    seeds: list[int]
+
+    @classmethod
+    def load(cls, path: Path | str, *, seeds: int | Sequence[int] | None = None) -> Study:
+        """Read a study file; `seeds` replaces the file's."""
+        path = Path(path)
+        try:
+            document = tomllib.loads(read_text(path))
+            if "seeds" in document:
+                raise InputError("seeds: belongs into the table [sweep]; move it there")
+            sweep = document.pop("sweep", {})
+            if not isinstance(sweep, dict):
+                raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
+            file_seeds = sweep.pop("seeds", None)
+            points = [_point(document, values, path.parent) for values in _cross(sweep)]
+            chosen = seeds if seeds is not None else file_seeds
+            fallback = [points[0].scenario.seed]
+            return cls(path.stem, points, fallback if chosen is None else _checked_seeds(chosen))
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{path}: {error}; mend the TOML there") from None
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @property
+    def swept(self) -> list[str]:
+        """Dotted paths that are swept."""
+        return list(self.points[0].values)
+
+    def run(
+        self,
+        root: Path | None = None,
+        *,
+        jobs: int | None = None,
+        command: Sequence[str] = (),
+        progress: Progress | None = None,
+    ) -> StudyResult:
+        """Do every run that `root` does not hold yet; the result does not depend on `jobs`."""
+        runs = [Run(point.scenario, seed) for point in self.points for seed in self.seeds]
+        return StudyResult(self, run_all(runs, root, jobs=jobs, command=command, progress=progress))
+
+
+def _point(document: dict[str, Any], values: dict[str, Any], base: Path) -> Point:
+    changed = copy.deepcopy(document)
+    for path, value in values.items():
+        _set(changed, path, value)
+    return Point(values, Scenario.parse(json.dumps(changed, default=str), base=base))
+
+
+def _cross(sweep: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    lists = {path: _values(path, found) for path, found in _flatten(sweep)}
+    for combination in product(*lists.values()):
+        yield dict(zip(lists, combination, strict=True))
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Pairs of dotted path and value; `link.aqm` means the same with and without quotes."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _values(path: str, found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise InputError(f"sweep.{path}: not a list; write e.g. [{json.dumps(found)}]")
+    if not found:
+        raise InputError(f"sweep.{path}: an empty list; give at least one value")
+    return found
+
+
+def _set(document: Any, path: str, value: Any) -> None:
+    """Set a dotted path; what the path means is for the core to judge."""
+    *parents, last = path.split(".")
+    here = document
+    for step in parents:
+        here = _element(here, step, path) if isinstance(here, list) else here.setdefault(step, {})
+        if not isinstance(here, dict | list):
+            break
+    if not isinstance(here, dict):
+        raise InputError(f"sweep.{path}: there is no such key; name one of the scenario, e.g. link.aqm")
+    here[last] = value
+
+
+def _element(items: list[Any], step: str, path: str) -> Any:
+    if not step.isdigit() or int(step) >= len(items):
+        raise InputError(f'sweep.{path}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
+    return items[int(step)]
+
+
+def _checked_seeds(seeds: Any) -> list[int]:
+    whole = isinstance(seeds, int) or (isinstance(seeds, list) and all(isinstance(seed, int) for seed in seeds))
+    if not whole or (isinstance(seeds, int) and seeds < 1):
+        raise InputError(f"sweep.seeds: {seeds} is neither a number of seeds nor a list of them; write e.g. 20")
+    return seed_list(seeds)
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -1,0 +1,92 @@
+"""What the tests share: the repository, a command line in this process and one in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+REPO = Path(__file__).resolve().parents[2]
+
+Cli = Callable[..., Result]
+Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    return REPO
+
+
+@pytest.fixture
+def shared() -> Path:
+    """Folder of material that is not ours to ship."""
+    folder = REPO.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("../shared is absent")
+    return folder
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run the command line in this process, in an empty folder."""
+    from sojourn.cli import cli as group
+
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*args: object) -> Result:
+        return CliRunner().invoke(group, [str(arg) for arg in args])
+
+    return invoke
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Process:
+    """Run the command line in a process of its own, in an empty folder."""
+
+    def call(*args: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "sojourn", *(str(arg) for arg in args)]
+        options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 60} | options
+        return subprocess.run(command, check=False, **options)
+
+    return call
+
+
+@pytest.fixture
+def scenario_file(tmp_path: Path) -> Path:
+    """A short scenario."""
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    return path
+
+
+def printed_json(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def entries(folder: Path) -> set[str]:
+    """Names in a folder, hidden ones included."""
+    return {entry.name for entry in folder.iterdir()}
+
+
+SHORT = """
+name = "short"
+duration = "3 s"
+warmup = "1 s"
+
+[link]
+rate = "10 Mbit/s"
+aqm = "codel"
+
+[[flows]]
+kind = "tcp"
+count = 2
+rtt = "20 ms"
+spread = "500 ms"
+"""

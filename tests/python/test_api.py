@@ -1,0 +1,147 @@
+"""The Python API: scenarios, queue managers from the registry, single queues, comparisons."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+import sojourn.queues
+from conftest import SHORT
+
+
+def test_scenario_load_and_run(scenario_file: Path) -> None:
+    scenario = sj.Scenario.load(scenario_file, {"link.aqm": sj.Codel(target="7 ms"), "flows.0.count": 3})
+    assert scenario.name == "short"
+    assert scenario.aqm == "codel target 7ms"
+    assert scenario.document["flows"][0]["count"] == 3
+    result = scenario.run(seed=2)
+    assert result.seed == 2
+    assert result.summary.height == 1
+    assert 0.5 < result.summary["utilisation"][0] <= 1
+    assert result.summary["fingerprint"][0] == result.fingerprint
+    assert result.links["link"].to_list() == ["forward", "reverse"]
+    assert result.flow_totals.height == 3
+    assert "<table" in result._repr_html_()
+
+
+def test_canonical_form_is_stable(scenario_file: Path) -> None:
+    scenario = sj.Scenario.load(scenario_file)
+    assert sj.Scenario.parse(scenario.canonical) == scenario
+    assert scenario.replace({}) == scenario
+    assert scenario.replace({"link.rate": "10000 kbit/s"}) == scenario
+    assert scenario.replace({"link.rate": "9 Mbit/s"}) != scenario
+
+
+def test_frames_carry_their_units() -> None:
+    probes = {"packets": True, "queue": "10 ms", "flows": "100 ms", "state": "10 ms", "utilisation": "1 s"}
+    result = sj.Scenario.parse(SHORT, {f"probes.{key}": value for key, value in probes.items()}).run()
+    assert result.packets.columns[:2] == ["time_s", "link"]
+    assert {"sojourn_ms", "fate", "bytes", "flow"} <= set(result.packets.columns)
+    assert {"time_s", "packets", "bytes"} <= set(result.queue.columns)
+    assert {"time_s", "cwnd", "ssthresh", "srtt_ms", "goodput_bps"} <= set(result.flows.columns)
+    assert {"count", "drop_next"} <= set(result.state.columns)
+    steps = result.utilisation.filter(pl.col("link") == "forward")
+    assert steps["time_s"].to_list() == [1.0, 2.0, 3.0]
+    assert steps["utilisation"].is_between(0, 1).all()
+    assert result.packets["time_s"].is_sorted()
+    assert result.packets["time_s"].max() <= 3.0
+
+
+def test_missing_table_says_how_to_get_it() -> None:
+    with pytest.raises(sj.InputError, match=r"probes\.state"):
+        _ = sj.Scenario.parse(SHORT).run().state
+
+
+def test_classes_come_from_the_registry() -> None:
+    assert sj.Codel().text == "codel"
+    assert sj.Codel(profile="act", target="7 ms", ecn=True).text == "codel@act target 7ms ecn"
+    assert sj.Codel(ecn=False).text == "codel"
+    assert sj.DropTail().text == "droptail"
+    assert sj.Pie("draft00").text == "pie@draft00"
+    assert sj.Codel(target="5 ms") == sj.Codel()
+    assert "Acceptable standing queue delay" in str(sj.Codel.__doc__)
+    assert {"Codel", "Pie", "compare"} <= set(dir(sj))
+
+
+def test_unknown_parameter_names_the_nearest() -> None:
+    with pytest.raises(sj.InputError, match='did you mean "target"'):
+        sj.Codel(taget="5 ms")
+    with pytest.raises(sj.InputError, match="out of range"):
+        sj.Codel(target="100 s")
+
+
+def test_unknown_attribute() -> None:
+    with pytest.raises(AttributeError, match="Kodel"):
+        _ = sj.Kodel
+    with pytest.raises(AttributeError):
+        _ = sj.codel
+
+
+def test_queue_by_hand() -> None:
+    queue = sj.Queue(sj.DropTail(), limit="2 packets")
+    assert [queue.push(0, 1500, tag=tag) for tag in "abc"] == ["queued", "queued", "dropped:limit"]
+    assert queue.dropped() == [("c", "limit")]
+    assert queue.dropped() == []
+    assert queue.backlog() == (2, 3000)
+    assert len(queue) == 2
+    popped = queue.pop(2_000_000)
+    assert popped is not None
+    assert (popped.tag, popped.sojourn_ms, popped.marked) == ("a", 2.0, False)
+    assert queue.pop(3_000_000).tag == "b"
+    assert queue.pop(4_000_000) is None
+
+
+def test_codel_by_hand_drops_after_one_interval() -> None:
+    """Constant sojourn of 10 ms: the first drop comes 100 ms after the target was first exceeded (RFC 8289 §4.4)."""
+    queue = sj.Queue(sj.Codel())
+    ms = 1_000_000
+    drops_ms = []
+    for now_ms in range(200):
+        queue.push(now_ms * ms, tag=now_ms)
+        if now_ms >= 10:
+            queue.pop(now_ms * ms)
+            drops_ms += [now_ms for _ in queue.dropped()]
+    assert drops_ms[0] == 110
+    assert "count" in queue.state()
+
+
+def test_docstring_of_the_queue_is_true() -> None:
+    failed, tried = doctest.testmod(sojourn.queues)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_compare(tmp_path: Path) -> None:
+    found = sj.compare([sj.Codel(), "droptail"], rate="5 Mbit/s", rtt="20 ms", flows=2, duration="5 s", seeds=2)
+    assert found.table["aqm"].to_list() == ["codel", "droptail"]
+    assert found.runs.height == 4
+    assert found.setup["flows"][0]["count"] == 2
+    by_aqm = dict(zip(found.table["aqm"], found.table["sojourn_mean_ms"], strict=True))
+    assert by_aqm["codel"] < by_aqm["droptail"]
+    assert found.plot(tmp_path / "x.png").stat().st_size > 10_000
+    assert "<table" in found._repr_html_()
+
+
+def test_compare_with_one_seed_has_no_interval() -> None:
+    found = sj.compare(["codel"], duration="2 s")
+    assert found.table["sojourn_mean_ms_ci95"].to_list() == [None]
+
+
+def test_compare_leaves_out_a_tenth_by_default() -> None:
+    assert sj.compare(["codel"], duration="2 s").setup["warmup"] == "200 ms"
+    assert sj.compare(["codel"], duration="2 s", warmup="0 s").setup["warmup"] == "0 s"
+
+
+def test_traffic_is_paired_between_aqms() -> None:
+    """The same seed starts the flows at the same instants, whatever the AQM."""
+    found = sj.compare(["codel", "droptail"], duration="2 s", flows=4)
+    arrived_ns = pl.col("time_ns") - pl.col("sojourn_ns")
+    firsts = [
+        result.table("packets").filter(pl.col("link") == 0).group_by("flow").agg(arrived_ns.min()).sort("flow")
+        for result in found.results
+    ]
+    assert firsts[0].equals(firsts[1])

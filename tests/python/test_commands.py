@@ -1,0 +1,165 @@
+"""Every command does its work, and prints JSON and nothing else when asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import SHORT, Cli, Process, entries, printed_json
+
+
+def test_run_prints_a_table_and_stores_the_result(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
+    result = cli("run", scenario_file, "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert "utilisation" in result.output
+    assert "forward" in result.output
+    [folder] = (tmp_path / "out").iterdir()
+    assert entries(folder) == {"manifest.json", "sojourn_histogram.parquet"}
+    assert f"Results: {Path('out') / folder.name}" in result.output
+
+
+def test_run_as_json(cli: Cli, scenario_file: Path) -> None:
+    found = printed_json(cli("run", scenario_file, "--json", "--seed", "7", "--set", "link.rate=5 Mbit/s"))
+    assert found["seed"] == 7
+    assert found["scenario"]["link"]["rate"] == "5 Mbit/s"
+    assert found["summary"]["fingerprint"] == found["fingerprint"]
+    assert Path(found["folder"], "manifest.json").exists()
+
+
+def test_set_without_a_value_is_refused(cli: Cli, scenario_file: Path) -> None:
+    result = cli("run", scenario_file, "--set", "link.rate")
+    assert result.exit_code == 2
+    assert 'has no "="' in result.output
+
+
+def test_compare_prints_table_assumptions_and_figure(cli: Cli, tmp_path: Path) -> None:
+    result = cli("compare", "--aqm", "droptail,codel,codel@act,pie@draft00", "--duration", "5 s")
+    assert result.exit_code == 0, result.output
+    for text in ("droptail", "codel@act", "pie@draft00", "sojourn", "p99", "Jain", "fingerprint"):
+        assert text in result.output
+    assert "link: 10 Mbit/s, delay 0 s, limit 1000 packets" in result.output
+    assert "reverse: 10 Mbit/s, delay 0 s, droptail, limit 1000 packets" in result.output
+    assert "5 s, the first 500 ms not counted" in result.output
+    [figure] = (tmp_path / "results").glob("compare-*.png")
+    assert f"Figure: results/{figure.name}" in result.output
+
+
+def test_compare_as_json_with_seeds(cli: Cli) -> None:
+    args = ["compare", "--aqm", "codel,pie", "--duration", "3 s", "--seeds", "3", "--plot", "a.svg", "--json"]
+    found = printed_json(cli(*args))
+    assert [row["aqm"] for row in found["table"]] == ["codel", "pie"]
+    assert all(row["seeds"] == 3 and row["sojourn_mean_ms_ci95"] > 0 for row in found["table"])
+    assert [(run["aqm"], run["seed"]) for run in found["runs"]] == [(a, s) for a in ("codel", "pie") for s in (1, 2, 3)]
+    assert found["setup"]["reverse"]["aqm"]["name"] == "droptail"
+    assert found["figure"] == "a.svg"
+    assert Path("a.svg").read_text().startswith("<?xml")
+
+
+def test_compare_follows_a_trace_and_its_sibling(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "x.down").write_text("2\n4\n")
+    (tmp_path / "x.up").write_text("1\n")
+    args = ["--rtt", "40ms", "--flows", "4", "--duration", "3s", "--trace", "x.down", "--json"]
+    found = printed_json(cli("compare", "--aqm", "droptail,codel", *args))
+    assert found["setup"]["link"]["trace"] == str(tmp_path / "x.down")
+    assert found["setup"]["reverse"]["trace"] == str(tmp_path / "x.up")
+    assert all(0 < row["utilisation"] <= 1 for row in found["table"])
+
+
+def test_main_job_on_a_recorded_trace(process: Process, shared: Path) -> None:
+    trace = shared / "traces" / "Verizon-LTE-short.down"
+    args = ["--trace", trace, "--rtt", "40ms", "--flows", "4", "--duration", "120s"]
+    done = process("compare", "--aqm", "droptail,codel,codel@act,pie@draft00", *args)
+    assert done.returncode == 0, done.stderr
+    assert "Verizon-LTE-short.up" in done.stdout
+    assert "Figure: results/compare-" in done.stdout
+
+
+def test_manifest_says_where_a_result_comes_from(process: Process, scenario_file: Path, tmp_path: Path) -> None:
+    done = process("run", scenario_file, "--seed", "3")
+    assert done.returncode == 0, done.stderr
+    [manifest] = tmp_path.glob("results/*/manifest.json")
+    found = json.loads(manifest.read_text())
+    assert found["command"] == ["sojourn", "run", str(scenario_file), "--seed", "3"]
+    assert found["seed"] == 3
+    assert found["engine"] == "simulate"
+    assert found["scenario"]["flows"][0]["count"] == 2
+    assert found["hash"] == manifest.parent.name
+    assert found["sojourn"].count(".") == 2
+
+
+def test_plot_every_kind_in_every_format(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
+    from sojourn.plots import KINDS
+
+    starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    for aqm in ("codel", "droptail"):
+        assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", "--set", "probes.packets=true").exit_code == 0
+    for kind in KINDS:
+        for suffix, start in starts.items():
+            result = cli("plot", kind, "results", "-o", f"{kind}.{suffix}")
+            assert result.exit_code == 0, result.output
+            assert (tmp_path / f"{kind}.{suffix}").read_bytes().startswith(start)
+    found = printed_json(cli("plot", "cdf", *(tmp_path / "results").iterdir(), "--json"))
+    assert found["figure"] == "cdf.png"
+    assert len(found["results"]) == 2
+
+
+def test_plot_without_packets_says_how_to_get_them(cli: Cli, scenario_file: Path) -> None:
+    assert cli("run", scenario_file).exit_code == 0
+    result = cli("plot", "timeseries", "results")
+    assert result.exit_code == 2
+    assert "--set probes.packets=true" in result.output
+
+
+def test_plot_of_an_unknown_kind_names_the_nearest(cli: Cli) -> None:
+    result = cli("plot", "timeserie", "results")
+    assert result.exit_code == 2
+    assert 'did you mean "timeseries"?' in result.output
+
+
+@pytest.mark.parametrize("name", ["codel", "codel@act", "droptail", "pie@draft00 target 10ms"])
+def test_aqm_show(cli: Cli, name: str) -> None:
+    result = cli("aqm", "show", name)
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(name.split("@")[0])
+    found = printed_json(cli("aqm", "show", name, "--json"))
+    assert found["chosen"]["name"] == found["name"]
+    assert found["source"]
+
+
+def test_aqm_list(cli: Cli) -> None:
+    result = cli("aqm", "list")
+    assert result.exit_code == 0
+    assert "codel@act" in result.output
+    names = [entry["name"] for entry in printed_json(cli("aqm", "list", "--json"))]
+    assert {"droptail", "codel", "pie"} <= set(names)
+
+
+def test_sweep_writes_one_row_per_run(cli: Cli, tmp_path: Path) -> None:
+    study = '[sweep]\n"link.aqm" = ["codel", "pie"]\n"flows.0.count" = [1, 4]\nseeds = 2\n'
+    (tmp_path / "study.toml").write_text(SHORT + study)
+    found = printed_json(cli("sweep", "study.toml", "--json"))
+    assert [(row["link.aqm"], row["flows.0.count"]) for row in found["table"]] == [
+        ("codel", 1),
+        ("codel", 4),
+        ("pie", 1),
+        ("pie", 4),
+    ]
+    runs = pl.read_parquet(found["runs"])
+    assert runs.height == 8 == len(set(found["folders"]))
+    assert runs["seed"].to_list() == [1, 2] * 4
+    assert "codel" in cli("sweep", "study.toml").output
+
+
+def test_scenario_schema_is_json(cli: Cli) -> None:
+    assert "properties" in printed_json(cli("scenario", "schema"))
+
+
+def test_progress_goes_to_stderr_only(process: Process, scenario_file: Path) -> None:
+    done = process("run", scenario_file, "--set", "duration=4000 s", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["duration_s"] == 4000
+    lines = done.stderr.splitlines()
+    assert all(line.startswith("0 of 1 runs, ") and " left" in line for line in lines), lines

@@ -1,0 +1,146 @@
+"""Result folders: complete or absent, reused, and refused when damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import SHORT, Cli, printed_json
+from sojourn import runner, store
+
+
+@pytest.fixture
+def folder(cli: Cli, scenario_file: Path) -> Path:
+    found = printed_json(cli("run", scenario_file, "--json", "--set", "probes.packets=true"))
+    return Path(found["folder"]).resolve()
+
+
+def _edit_manifest(folder: Path, **changes: Any) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+DAMAGES = {
+    "manifest missing": (lambda f: (f / "manifest.json").unlink(), "manifest.json is missing"),
+    "manifest cut off": (
+        lambda f: (f / "manifest.json").write_text((f / "manifest.json").read_text()[:100]),
+        "not valid JSON",
+    ),
+    "manifest no object": (lambda f: (f / "manifest.json").write_text("[]"), "manifest.json lacks"),
+    "manifest without keys": (lambda f: (f / "manifest.json").write_text("{}"), "manifest.json lacks"),
+    "summary of another type": (lambda f: _edit_manifest(f, summary=3), "not a manifest"),
+    "fingerprint changed": (lambda f: _edit_manifest(f, fingerprint="0" * 16), "fingerprint"),
+    "seed changed": (lambda f: _edit_manifest(f, seed=99), "scenario or seed"),
+    "table missing": (lambda f: (f / "packets.parquet").unlink(), "packets.parquet is missing"),
+    "table cut off": (
+        lambda f: (f / "packets.parquet").write_bytes((f / "packets.parquet").read_bytes()[:-9]),
+        "packets.parquet has",
+    ),
+    "table altered": (
+        lambda f: (f / "sojourn_histogram.parquet").write_bytes(
+            bytes(byte ^ 1 for byte in (f / "sojourn_histogram.parquet").read_bytes())
+        ),
+        "not as it was written",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_damaged_folder_is_refused(cli: Cli, folder: Path, case: str) -> None:
+    damage, expected = DAMAGES[case]
+    damage(folder)
+    result = cli("plot", "cdf", folder, "-o", "x.png")
+    assert result.exit_code == 2, result.output
+    assert str(folder) in result.stderr
+    assert expected in result.stderr
+    assert "delete the folder and run again" in result.stderr
+    assert not Path("x.png").exists()
+
+
+def test_damaged_folder_is_not_taken_for_a_finished_run(cli: Cli, folder: Path, scenario_file: Path) -> None:
+    (folder / "packets.parquet").unlink()
+    result = cli("run", scenario_file, "--set", "probes.packets=true")
+    assert result.exit_code == 2
+    assert "delete the folder" in result.stderr
+
+
+def test_result_of_another_format_is_refused(cli: Cli, folder: Path) -> None:
+    _edit_manifest(folder, format=99)
+    result = cli("plot", "cdf", folder)
+    assert result.exit_code == 2
+    assert "format 99" in result.stderr
+
+
+def test_finished_run_is_not_computed_again(
+    cli: Cli, folder: Path, scenario_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("computed again")
+
+    before = {file: file.stat().st_mtime_ns for file in folder.iterdir()}
+    monkeypatch.setattr(sj.Scenario, "run", refuse)
+    found = printed_json(cli("run", scenario_file, "--json", "--set", "probes.packets=true"))
+    assert Path(found["folder"]).resolve() == folder
+    assert {file: file.stat().st_mtime_ns for file in folder.iterdir()} == before
+
+
+def test_stored_result_equals_the_computed_one(tmp_path: Path) -> None:
+    computed = sj.Scenario.parse(SHORT, {"probes.packets": True}).run()
+    stored = store.save(computed, tmp_path, [])
+    assert stored.totals == computed.totals
+    assert stored.scenario == computed.scenario
+    for name in computed.table_names:
+        assert stored.table(name).equals(computed.table(name)), name
+
+
+def test_hash_covers_what_decides_the_numbers(tmp_path: Path) -> None:
+    base = sj.Scenario.parse(SHORT)
+    hashes = {
+        store.run_hash(base, 1),
+        store.run_hash(base, 2),
+        store.run_hash(base, 1, "emulate"),
+        store.run_hash(base.replace({"link.rate": "11 Mbit/s"}), 1),
+    }
+    assert len(hashes) == 4
+    assert store.run_hash(sj.Scenario.parse(SHORT.replace('"10 Mbit/s"', '"10000 kbit/s"')), 1) in hashes
+
+
+def test_hash_covers_the_contents_of_a_trace_and_not_its_place(tmp_path: Path) -> None:
+    def hash_of(path: Path, text: str) -> str:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return store.run_hash(sj.Scenario.parse(SHORT.replace('rate = "10 Mbit/s"', f'trace = "{path}"')), 1)
+
+    first = hash_of(tmp_path / "a" / "x.trace", "1\n")
+    assert hash_of(tmp_path / "b" / "y.trace", "1\n") == first
+    assert hash_of(tmp_path / "a" / "x.trace", "1\n2\n") != first
+
+
+def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(OSError, match="No space"):
+        store.save(sj.Scenario.parse(SHORT).run(), tmp_path / "deep" / "out", [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_run_keeps_the_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sj.Scenario.run
+
+    def fail_on_two(self: sj.Scenario, seed: int, **options: Any) -> sj.Result:
+        if seed == 2:
+            raise OSError(28, "No space left on device")
+        return real(self, seed, **options)
+
+    monkeypatch.setattr(sj.Scenario, "run", fail_on_two)
+    scenario = sj.Scenario.parse(SHORT)
+    with pytest.raises(OSError, match="No space"):
+        runner.run_all([runner.Run(scenario, 1), runner.Run(scenario, 2)], tmp_path, jobs=1)
+    assert [folder.name for folder in tmp_path.iterdir()] == [store.run_hash(scenario, 1)]

@@ -1,0 +1,71 @@
+"""The command line starts at once: help loads click and nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+HEAVY = ["numpy", "polars", "matplotlib", "scipy", "rich", "sojourn._core"]
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = f"""
+import sys
+from sojourn.cli import cli
+try:
+    cli.main(["--help"], prog_name="sojourn")
+except SystemExit as stop:
+    assert stop.code == 0
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "compare" in done.stdout
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = f"import sys, sojourn; print([name for name in {HEAVY} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_takes_little_cpu_time() -> None:
+    def cpu_s() -> float:
+        before = _children_s()
+        subprocess.run([sys.executable, "-m", "sojourn", "--help"], capture_output=True, check=True)
+        return _children_s() - before
+
+    assert min(cpu_s() for _ in range(5)) < 0.15
+
+
+def test_help_of_every_command_names_it() -> None:
+    from click.testing import CliRunner
+
+    from sojourn.cli import COMMANDS, cli
+
+    for name in COMMANDS:
+        result = CliRunner().invoke(cli, [name, "--help"])
+        assert result.exit_code == 0, result.output
+        assert f"Usage: cli {name}" in result.output
+
+
+def test_help_of_run_mentions_the_schema() -> None:
+    from click.testing import CliRunner
+
+    from sojourn.cli import cli
+
+    assert "sojourn scenario schema" in CliRunner().invoke(cli, ["run", "--help"]).output
+
+
+def test_version_is_the_core_s() -> None:
+    import sojourn
+
+    done = subprocess.run([sys.executable, "-m", "sojourn", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"sojourn {sojourn.__version__}\n"
+
+
+def _children_s() -> float:
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
