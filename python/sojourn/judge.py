@@ -1,0 +1,127 @@
+"""The judge of `papers/claims.json`: published numbers and relations against measured ones.
+
+A value or range passes *tight* or *loose* if the mean over the replications lies in the band of that name. A relation
+*holds* if it is true for the means of all replications and in at least 80 % of single ones.
+
+In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
+models, `emulate` for real programs behind an emulated link.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import polars as pl
+
+from sojourn.stats import mean_ci
+
+Claim = dict[str, Any]
+"""A claim as in `claims.json`."""
+Verdict = dict[str, Any]
+"""A judged claim: `id`, `verdict`, `expected`, `measured`, `ci95` and what else explains it."""
+Relation = Callable[[pl.DataFrame], bool]
+"""Whether a relation is true of a table of cells."""
+
+NEEDED_SHARE = 0.8
+"""Share of single replications in which a relation must be true."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a figure's runs say: samples per claim, and cells per replication for the relations."""
+
+    samples: Mapping[str, Sequence[float]]
+    """One value per replication, by id of the claim."""
+    cells: pl.DataFrame
+    """One row per combination of `keys` and `seed`."""
+    keys: Sequence[str]
+    relations: Mapping[str, Relation]
+    """Functions by id of the claim."""
+    pooled: Mapping[str, float] = field(default_factory=dict)
+    """Values over the packets of all replications together, by id of the claim; told, not judged."""
+
+
+@cache
+def all_claims() -> tuple[Claim, ...]:
+    """Every claim, in the order of the file."""
+    return tuple(json.loads((files("sojourn.papers") / "claims.json").read_text(encoding="utf-8")))
+
+
+def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
+    """Claims of a paper, or of one figure of it."""
+    return [c for c in all_claims() if c["paper"] == paper and figure in (None, c["figure"])]
+
+
+def judge(claims: Iterable[Claim], measured: Measured | None) -> list[Verdict]:
+    """One verdict per claim; `not-run` where nothing was measured."""
+    verdicts = []
+    for claim in claims:
+        if measured and claim["id"] in measured.relations:
+            verdicts.append(_judge_relation(claim, measured))
+        elif measured and measured.samples.get(claim["id"]):
+            verdicts.append(_judge_value(claim, measured))
+        else:
+            verdicts.append(_verdict(claim, "not-run", None, None, 0))
+    return verdicts
+
+
+def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many claims got which verdict."""
+    counts = Counter(verdict["verdict"] for verdict in verdicts)
+    return {name: counts[name] for name in ("tight", "loose", "holds", "failed", "not-run")}
+
+
+def function_name(claim_id: str) -> str:
+    """Name of a relation's function: S0-T1-rel1 is judged by S0_T1_rel1."""
+    return claim_id.replace("-", "_")
+
+
+def relations_by_claim(functions: Iterable[Callable[[pl.DataFrame], bool]]) -> dict[str, Relation]:
+    """Map claims to the functions named after them."""
+    by_name = {getattr(function, "__name__", ""): function for function in functions}
+    ids = {function_name(claim["id"]): claim["id"] for claim in all_claims() if claim["kind"] == "relation"}
+    return {ids[name]: function for name, function in by_name.items()}
+
+
+def _judge_value(claim: Claim, measured: Measured) -> Verdict:
+    samples = measured.samples[claim["id"]]
+    mean, half = mean_ci(samples)
+    inside = {band: claim[f"{band}_lo"] <= mean <= claim[f"{band}_hi"] for band in ("tight", "loose")}
+    verdict = "tight" if inside["tight"] else "loose" if inside["loose"] else "failed"
+    extra = {"pooled": measured.pooled[claim["id"]]} if claim["id"] in measured.pooled else {}
+    return _verdict(claim, verdict, mean, half, len(samples)) | extra
+
+
+def _judge_relation(claim: Claim, measured: Measured) -> Verdict:
+    relation, keys = measured.relations[claim["id"]], list(measured.keys)
+    means = measured.cells.group_by(keys, maintain_order=True).mean().drop("seed")
+    singles = [relation(one.drop("seed")) for _, one in measured.cells.group_by("seed", maintain_order=True)]
+    share = sum(singles) / len(singles)
+    true_of_means = relation(means)
+    verdict = "holds" if true_of_means and share >= NEEDED_SHARE else "failed"
+    return _verdict(claim, verdict, true_of_means, None, len(singles)) | {"share": share}
+
+
+def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: float | None, n: int) -> Verdict:
+    relation = claim["kind"] == "relation"
+    bands = {} if relation else {b: [claim[f"{b}_lo"], claim[f"{b}_hi"]] for b in ("tight", "loose")}
+    return {
+        "id": claim["id"],
+        "paper": claim["paper"],
+        "figure": claim["figure"],
+        "kind": claim["kind"],
+        "metric": claim["metric"],
+        "unit": claim["unit"],
+        "verdict": verdict,
+        "expected": True if relation else claim["expected"],
+        "measured": measured,
+        "ci95": ci95,
+        "n": n,
+        **bands,
+    }

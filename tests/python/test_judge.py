@@ -1,0 +1,159 @@
+"""The judge: bands, relations, and claims.json as it was given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sojourn.judge import Measured, all_claims, claims_of, function_name, judge, relations_by_claim, tally
+from sojourn.papers import PAPERS, paper
+from sojourn.papers.schwarzkopf2016 import table1
+
+PAPER_OF = {
+    "S0": "schwarzkopf2016",
+    "S1": "gao2015",
+    "S2": "ns2-codel-variants",
+    "S3": "khademi2013",
+    "S4": "cs244-2015",
+}
+CLAIM = {
+    "id": "S0-T1-CoDel-1-mean",
+    "paper": "p",
+    "figure": "f",
+    "kind": "value",
+    "metric": "m",
+    "unit": "ms",
+    "expected": 10.0,
+    "tight_lo": 9.0,
+    "tight_hi": 11.0,
+    "loose_lo": 5.0,
+    "loose_hi": 15.0,
+}
+
+
+def test_every_claim_has_paper_figure_and_engine() -> None:
+    claims = all_claims()
+    assert len(claims) == 239 == len({claim["id"] for claim in claims})
+    for claim in claims:
+        assert claim["paper"] == PAPER_OF[claim["id"].split("-")[0]]
+        assert claim["figure"]
+        assert claim["engine"] in ("simulate", "emulate")
+    assert len(claims_of("schwarzkopf2016", "table1")) == 54
+
+
+def test_claims_are_those_of_the_specification(shared: Path) -> None:
+    given = json.loads((shared / "specs" / "claims.json").read_text())
+    added = ("paper", "figure", "engine")
+    assert [{key: value for key, value in claim.items() if key not in added} for claim in all_claims()] == given
+
+
+@pytest.mark.parametrize(
+    ("samples", "verdict"),
+    [
+        ([10.0, 10.5], "tight"),
+        ([9.0], "tight"),
+        ([11.0], "tight"),
+        ([8.9], "loose"),
+        ([15.0], "loose"),
+        ([15.1], "failed"),
+        ([4.9], "failed"),
+        ([], "not-run"),
+    ],
+)
+def test_values_are_judged_by_their_mean(samples: list[float], verdict: str) -> None:
+    measured = Measured({CLAIM["id"]: samples}, pl.DataFrame(), [], {})
+    [judged] = judge([CLAIM], measured)
+    assert judged["verdict"] == verdict
+    assert judged["expected"] == 10.0
+    assert judged["n"] == len(samples)
+    assert (judged["ci95"] is None) == (len(samples) < 2)
+    assert (judged["measured"] is None) == (not samples)
+
+
+def test_nothing_measured_is_not_run() -> None:
+    assert tally(judge(all_claims(), None))["not-run"] == 239
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([1, 1, 1, 1, 1], "holds"),
+        ([1, 1, 1, 1, -1], "holds"),  # 80 %
+        ([5, 5, 5, -1, -1], "failed"),  # true of the means, but only of 60 %
+        ([1, 1, 1, 1, -9], "failed"),  # true of 80 %, but not of the means
+    ],
+)
+def test_relations_need_the_means_and_most_replications(values: list[int], verdict: str) -> None:
+    claim = CLAIM | {"kind": "relation"}
+    cells = pl.DataFrame({"key": ["x"] * 5, "seed": [1, 2, 3, 4, 5], "value": values})
+    measured = Measured({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
+    [judged] = judge([claim], measured)
+    assert judged["verdict"] == verdict
+    assert judged["expected"] is True
+    assert isinstance(judged["measured"], bool)
+
+
+def _published() -> pl.DataFrame:
+    """Table I as printed."""
+    expected = {claim["id"]: claim["expected"] for claim in claims_of("schwarzkopf2016", "table1")}
+    rows = [
+        {
+            "aqm": aqm,
+            "rtt_ms": rtt_ms,
+            "flows": flows,
+            "mean_ms": expected[table1.claim_id(aqm, rtt_ms, flows, "mean")],
+            "q99_ms": expected[table1.claim_id(aqm, rtt_ms, flows, "q99")],
+        }
+        for aqm in table1.AQMS.values()
+        for rtt_ms in table1.RTTS_MS.values()
+        for flows in table1.FLOWS
+    ]
+    return pl.DataFrame(rows)
+
+
+@pytest.mark.parametrize("claim_id", table1.RELATIONS)
+def test_relation_is_true_of_the_published_table(claim_id: str) -> None:
+    assert table1.RELATIONS[claim_id](_published())
+
+
+@pytest.mark.parametrize("claim_id", table1.RELATIONS)
+def test_relation_is_false_of_shuffled_results(claim_id: str) -> None:
+    published = _published()
+    for seed in range(20):
+        shuffled = published.with_columns(
+            pl.col("mean_ms").shuffle(seed=seed), pl.col("q99_ms").shuffle(seed=seed + 1000)
+        )
+        assert not table1.RELATIONS[claim_id](shuffled), seed
+
+
+def test_relations_and_claims_match_one_to_one() -> None:
+    for paper_id in PAPERS:
+        found = paper(paper_id)
+        for figure_id in found.figures:
+            module = found.figure(figure_id)
+            relations = {c["id"] for c in claims_of(paper_id, figure_id) if c["kind"] == "relation"}
+            assert set(module.RELATIONS) == relations
+            assert {f.__name__ for f in module.RELATIONS.values()} == {function_name(one) for one in relations}
+
+
+def test_a_function_without_a_claim_is_refused() -> None:
+    def S0_T1_rel99(cells: pl.DataFrame) -> bool:  # noqa: N802
+        return cells.is_empty()
+
+    with pytest.raises(KeyError, match="S0_T1_rel99"):
+        relations_by_claim([S0_T1_rel99])
+
+
+def test_published_values_are_tight() -> None:
+    table = _published()
+    samples = {
+        table1.claim_id(row["aqm"], row["rtt_ms"], row["flows"], statistic): [row[column]]
+        for row in table.iter_rows(named=True)
+        for statistic, column in table1.STATISTICS.items()
+    }
+    measured = Measured(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
+    counts = tally(judge(claims_of("schwarzkopf2016", "table1"), measured))
+    assert counts == {"tight": 48, "loose": 0, "holds": 6, "failed": 0, "not-run": 0}

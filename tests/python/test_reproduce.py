@@ -1,0 +1,86 @@
+"""`sojourn reproduce`: one set-up, published against measured, verdicts as data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result as Invoked
+
+from conftest import Cli, printed_json
+from sojourn.papers.schwarzkopf2016 import table1
+from sojourn.study import Study
+
+VERDICTS = {"tight", "loose", "failed", "holds", "not-run"}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results that the tests share: the second test finds the runs of the first."""
+    return tmp_path_factory.mktemp("reproduce")
+
+
+def _table1(cli: Cli, out: Path, *args: str) -> Invoked:
+    return cli("reproduce", "schwarzkopf2016", "--figure", "table1", "--seeds", "2", "-o", out, *args)
+
+
+def test_claims_as_json(cli: Cli, out: Path) -> None:
+    result = _table1(cli, out, "--claims", "--json")
+    assert result.exit_code in (0, 1)
+    claims = json.loads(result.stdout)
+    assert len(claims) == 54
+    assert all({"id", "verdict", "expected", "measured", "ci95"} <= claim.keys() for claim in claims)
+    assert all(claim["verdict"] in VERDICTS - {"not-run"} for claim in claims)
+    values = [claim for claim in claims if claim["kind"] == "value"]
+    assert all(claim["measured"] > 0 and claim["ci95"] >= 0 and claim["n"] == 2 for claim in values)
+    assert all("pooled" in claim for claim in values if claim["id"].endswith("q99"))
+    assert (result.exit_code == 1) == any(claim["verdict"] == "failed" for claim in claims)
+
+
+def test_table_and_figure(cli: Cli, out: Path) -> None:
+    result = _table1(cli, out)
+    assert "published" in result.output
+    assert "S0-T1-R100-PIE-64-q99" in result.output
+    assert "S0-T1-rel6" in result.output
+    folder = out / "schwarzkopf2016"
+    assert {file.name for file in folder.iterdir()} == {
+        "table1.png",
+        "table1.svg",
+        "table1.claims.json",
+        "table1.parquet",
+    }
+    whole = json.loads(_table1(cli, out, "--json").stdout)
+    assert sum(whole["tally"].values()) == 54
+    assert len(whole["figures"][0]["fingerprints"]) == 48
+
+
+def test_all_claims_of_a_paper_include_those_not_run(cli: Cli, out: Path) -> None:
+    result = cli("reproduce", "schwarzkopf2016", "--seeds", "2", "-o", out, "--claims", "--json")
+    claims = json.loads(result.stdout)
+    assert len(claims) == len({claim["id"] for claim in claims}) == 139
+    assert sum(claim["verdict"] == "not-run" for claim in claims) == 139 - 54
+
+
+def test_papers_are_listed(cli: Cli) -> None:
+    assert "schwarzkopf2016" in cli("reproduce").output
+    assert printed_json(cli("reproduce", "--json"))[0]["figures"] == ["table1"]
+
+
+def test_one_set_up_for_all_cells() -> None:
+    """The points differ in nothing but what the table's rows and columns name."""
+    study = Study.load(Path(table1.__file__).with_name(table1.STUDY))
+    assert len(study.points) == 24
+    assert study.seeds == list(range(1, 21))
+    rest = set()
+    for point in study.points:
+        document = json.loads(point.scenario.canonical)
+        assert document["link"].pop("delay") == document["reverse"].pop("delay") == point.values["link.delay"]
+        assert document["flows"][0].pop("count") == point.values["flows.0.count"]
+        document["link"].pop("aqm")
+        rest.add(json.dumps(document, sort_keys=True))
+    [shared] = rest
+    document = json.loads(shared)
+    assert document["link"]["rate"] == document["reverse"]["rate"] == "10 Mbit/s"
+    assert document["link"]["overhead"] == "7 B"
+    assert document["flows"][0]["stack"] == "linux-2.6.29"
