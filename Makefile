@@ -1,0 +1,134 @@
+# Every task of the project. `make` or `make help` lists them; CONTRIBUTING.md says when to use which.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+CARGO ?= cargo
+OUT ?= out
+CASES ?= 20000
+BENCH ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOGS := target/logs
+CRATE_FILES := $(shell find crates -type f -not -path '*/tests/*' -not -path '*/proptest-regressions/*' 2>/dev/null)
+
+# One interpreter for every build of the extension module: PyO3 recompiles when the interpreter it finds changes.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+.PHONY: help
+help: ## list the targets
+	@echo "Sojourn: make TARGET"
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-8s %s\n' "$$target" "$$text"; done
+
+.PHONY: demo
+demo: $(VENV)/.built ## set everything up, run the main job and draw its figure (OUT=out)
+	@$(BIN)/python -m sojourn.demo -o "$(OUT)"
+
+.PHONY: test
+test: test-rust test-python ## run every test: cargo test with doc tests, pytest
+
+.PHONY: check
+check: lint test results skipped ## all that a change has to pass: lint, then the tests; ends with what was skipped
+
+.PHONY: lint
+lint: format clippy docs ruff types ## formatting, clippy, docs, ruff and types, warnings denied; no tests
+
+.PHONY: bench
+bench: ## packets per CPU second, instructions per packet, memory (BENCH="a c" for some cases)
+	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
+
+.PHONY: soak
+soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property)
+	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
+
+.PHONY: docs
+docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+.PHONY: lock
+lock: ## renew requirements.lock from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.10 --extra dev --no-python-downloads \
+	  --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+
+.PHONY: clean
+clean: ## remove the environment, all builds and the demo's output
+	rm -rf $(VENV) target out .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+
+# The parts of `test` and `lint`.
+
+.PHONY: test-rust
+test-rust: $(VENV)/.made | $(LOGS)
+	@echo "cargo test: a first build takes some minutes"
+	@$(CARGO) test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee $(LOGS)/rust.log \
+	  | sed -u -E '/^successes:$$/,/^(failures:|test result:)/{/^(failures:|test result:)/!d}'
+
+.PHONY: test-python
+test-python: $(VENV)/.built | $(LOGS)
+	@$(BIN)/python -m pytest tests/python tests/docs -rfEs 2>&1 | tee $(LOGS)/python.log
+
+.PHONY: format
+format:
+	$(CARGO) fmt --all --check
+
+.PHONY: clippy
+clippy: $(VENV)/.made
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: ruff
+ruff: $(VENV)/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+.PHONY: types
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+# What the last test run said: totals, and each skipped test with its reason.
+
+.PHONY: results
+results: | $(LOGS)
+	@touch $(LOGS)/rust.log $(LOGS)/python.log
+	@awk '/^test result:/ { passed += $$4; failed += $$6; ignored += $$8; runs++ } \
+	  END { printf "cargo test: %d passed; %d failed; %d ignored; %d test binaries\n", passed, failed, ignored, runs }' $(LOGS)/rust.log
+	@echo "pytest: $$(tail -n 1 $(LOGS)/python.log)"
+
+.PHONY: skipped
+skipped: | $(LOGS)
+	@touch $(LOGS)/rust.log $(LOGS)/python.log
+	@echo "skipped:"
+	@{ sed -nE -e 's/^ *skipped: /  cargo test: /p' -e 's/^test (.*) \.\.\. ignored,? ?(.*)/  cargo test: \1 ignored \2/p' $(LOGS)/rust.log; \
+	   sed -nE 's/^SKIPPED /  pytest: /p' $(LOGS)/python.log; } | sort | uniq | { grep . || echo "  nothing"; }
+
+# Set-up. Each step leaves a stamp, so that it runs again only when what it depends on has changed.
+
+$(LOGS):
+	@mkdir -p $@
+
+$(VENV)/.made:
+	@need() { command -v "$$1" >/dev/null || { echo "make: $$1 is missing: $$2" >&2; exit 3; }; }; \
+	need $(CARGO) "install Rust 1.85 or newer with cargo (https://rustup.rs, or Debian's cargo)"; \
+	need cc "install a C compiler as the linker (Debian: gcc)"; \
+	need $(PYTHON) "install Python 3.10 or newer (Debian: python3 python3-venv)"
+	@printf '1.85\n%s\n' "$$($(CARGO) --version | cut -d ' ' -f 2)" | sort -CV \
+	  || { echo "make: $$($(CARGO) --version) is too old; Rust 1.85 or newer is needed (https://rustup.rs)" >&2; exit 3; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "make: $(PYTHON) is $$($(PYTHON) -V 2>&1); Python 3.10 or newer is needed (make PYTHON=python3.11 …)" >&2; exit 3; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "make: $(PYTHON) has no venv module: install it (Debian: python3-venv)" >&2; exit 3; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: requirements.lock $(VENV)/.made
+	@echo "installing the Python packages of requirements.lock into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.installed pyproject.toml Cargo.toml Cargo.lock $(CRATE_FILES)
+	@echo "building sojourn (release); a first build takes some minutes"
+	@env -u CONDA_PREFIX PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --locked
+	@touch $@

@@ -1,0 +1,117 @@
+"""The commands and programs shown in the documents run, and print what is shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+# These set the project up or run its tests, which contain this one; test_make.py looks after `make`.
+NOT_RUN = ("make", "git ", "cd ", "uv ", "cargo ")
+# Three seeds may miss a claim, which is exit code 1; the verdicts have tests of their own.
+MAY_FAIL_A_CLAIM = "sojourn reproduce "
+TIMEOUT_S = 120
+
+
+@dataclass
+class Step:
+    """A command or a program, and the lines of its output that the document shows."""
+
+    program: list[str]
+    text: str
+    shown: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Section:
+    """The steps under one heading; they follow each other in one folder."""
+
+    name: str
+    steps: list[Step] = field(default_factory=list)
+
+
+def sections(document: Path) -> Iterator[Section]:
+    section, language, block = Section(document.name), "", []
+    for line in document.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            if language == "console":
+                section.steps += console_steps(block)
+            elif language == "python":
+                section.steps.append(Step([sys.executable, "-c"], "\n".join(block)))
+            language, block = ("" if language else line[3:].strip() or "text"), []
+        elif language:
+            block.append(line)
+        elif line.startswith("#"):
+            yield section
+            section = Section(f"{document.name}: {line.lstrip('# ')}")
+    yield section
+
+
+def console_steps(block: list[str]) -> list[Step]:
+    steps: list[Step] = []
+    for line in block:
+        if line.startswith("$ "):
+            steps.append(Step(["bash", "-euo", "pipefail", "-c"], line[2:]))
+        elif line.startswith("> ") and not steps[-1].shown:
+            steps[-1].text += "\n" + line[2:]
+        else:
+            steps[-1].shown.append(line)
+    return [step for step in steps if not step.text.startswith(NOT_RUN)]
+
+
+def words(line: str) -> str:
+    return " ".join(line.split())
+
+
+SECTIONS = [section for document in DOCUMENTS for section in sections(document) if section.steps]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a folder in which the documents' relative paths lead where a user's do; output stays in it."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    (folder / ".venv").symlink_to(sys.prefix)
+    if SHARED.is_dir():
+        (tmp_path / "shared").symlink_to(SHARED)
+    return folder
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: re.sub(r"\W+", "-", section.name))
+def test_commands_run(section: Section, checkout: Path) -> None:
+    if not SHARED.is_dir() and any("../shared" in step.text for step in section.steps):
+        pytest.skip("needs the traces in ../shared, which is absent")
+    tools = Path(sys.executable).parent
+    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120", "MPLBACKEND": "Agg"}
+    for step in section.steps:
+        ran = subprocess.run(
+            [*step.program, step.text],
+            cwd=checkout,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+        codes = {0, 1} if step.text.startswith(MAY_FAIL_A_CLAIM) else {0}
+        assert ran.returncode in codes, f"{step.text}\n{ran.stdout}\n{ran.stderr}"
+        assert "Traceback" not in ran.stderr, ran.stderr
+        printed = {words(line) for line in (ran.stdout + ran.stderr).splitlines()}
+        for line in step.shown:
+            assert words(line) in printed | {"", "…"}, f"{step.text}\nprinted no line {line!r}:\n{ran.stdout}"
+
+
+def test_the_readme_is_among_them() -> None:
+    commands = [step.text for section in SECTIONS if section.name.startswith("README.md") for step in section.steps]
+    for command in ("sojourn compare", "sojourn run", "sojourn plot", "sojourn reproduce", "import sojourn"):
+        assert any(command in text for text in commands), command

@@ -1,0 +1,121 @@
+"""docs/scenario.md and docs/results.md name every key, default, table and column, and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn import InputError, Result, Scenario, Study, _core
+
+DOCS = Path(__file__).parents[2] / "docs"
+SECTIONS = {"run": "The run", "link": "`[link]` and `[reverse]`", "flows": "`[[flows]]`", "probes": "`[probes]`"}
+
+
+def part(document: str, heading: str) -> str:
+    """Return the text under a heading, up to the next of the same level."""
+    text = (DOCS / document).read_text(encoding="utf-8")
+    level = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
+    assert level, f"{document} has no heading {heading!r}"
+    return re.split(rf"^{level[1]} ", text[level.end() :], flags=re.MULTILINE)[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of all tables, without heads and rules."""
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"]
+    return [row for row in cells if row[0].startswith("`")]
+
+
+def names(text: str) -> set[str]:
+    return {name for row in rows(text) for name in re.findall(r"`([^`]+)`", row[0])}
+
+
+def schema_tables() -> dict[str, list[dict[str, Any]]]:
+    """Return the properties of each section's tables; flows have one per kind."""
+    top = json.loads(_core.scenario_schema())["properties"]
+    return {
+        "run": [top],
+        "link": [top["link"]["properties"], top["reverse"]["properties"]],
+        "flows": [kind["properties"] for kind in top["flows"]["items"]["oneOf"]],
+        "probes": [top["probes"]["properties"]],
+    }
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_scenario_keys(section: str) -> None:
+    documented = names(part("scenario.md", SECTIONS[section])) - ({"kind"} if section == "flows" else set())
+    known = {key for table in schema_tables()[section] for key in table} - {"kind"}
+    assert documented == known
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_scenario_defaults(section: str) -> None:
+    shown = {(name, row[1]) for row in rows(part("scenario.md", SECTIONS[section])) for name in names(f"| {row[0]} |")}
+    for table in schema_tables()[section]:
+        for key, about in table.items():
+            if about.get("default", "") != "":
+                default = about["default"]
+                text = default if isinstance(default, str) else json.dumps(default)
+                assert (key, f"`{text}`") in shown, f"{key} = {text}"
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    tcp = {"kind": "tcp", "rtt": "20 ms"}
+    probes = {"packets": True, "queue": "10 ms", "flows": "10 ms", "state": "10 ms", "utilisation": "100 ms"}
+    link = {"rate": "10 Mbit/s", "aqm": "codel"}
+    return Scenario.build({"duration": "1 s", "link": link, "flows": [tcp], "probes": probes}).run()
+
+
+def test_result_tables(result: Result) -> None:
+    headings = set(re.findall(r"^### `(\w+)`$", part("results.md", "Tables"), re.MULTILINE))
+    assert headings == set(result.table_names)
+    for name in result.table_names:
+        columns = set(result.table(name).columns)
+        text = part("results.md", f"`{name}`")
+        if name == "state":  # its columns are the state variables of the queue managers
+            assert {"time_ns", "link"} <= set(re.findall(r"`(\w+)`", text)) & columns
+        else:
+            assert names(text) == columns, name
+
+
+def test_column_types(result: Result) -> None:
+    short = {"UInt8": "u8", "UInt32": "u32", "UInt64": "u64", "Float64": "f64"}
+    for table in set(result.table_names) - {"state"}:
+        for row in rows(part("results.md", f"`{table}`")):
+            for column in re.findall(r"`([^`]+)`", row[0]):
+                assert row[1] == short[str(result.table(table).schema[column])], f"{table}.{column}"
+
+
+def test_summary_keys(result: Result) -> None:
+    summary = part("results.md", "The summary")
+    documented = set(re.findall(r"`([\w.-]+)`", summary))
+    link = result.totals["links"]["forward"]
+    parts = [result.totals, link, link["sojourn_ms"], link["dropped_by"], result.totals["flows"][0]]
+    known = {key for table in parts for key in table} - {"links"} | {"links.forward", "links.reverse"}
+    assert known <= documented
+
+
+def toml_blocks() -> list[str]:
+    return re.findall(
+        r"^```toml\n(.*?)^```$", (DOCS / "scenario.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def test_the_examples_can_run(tmp_path: Path) -> None:
+    scenario, sweep = toml_blocks()
+    assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
+    (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
+    study = Study.load(tmp_path / "study.toml")
+    assert (len(study.points), len(study.seeds)) == (9, 10)
+
+
+def test_the_errors_are_as_shown() -> None:
+    scenario = toml_blocks()[0]
+    for right, wrong in (('rate = "10 Mbit/s"', 'rate = "10"'), ("rtt =", "rtts =")):
+        with pytest.raises(InputError) as refused:
+            Scenario.parse(scenario.replace(right, wrong))
+        assert str(refused.value) in (DOCS / "scenario.md").read_text(encoding="utf-8").splitlines()
