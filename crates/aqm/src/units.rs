@@ -24,8 +24,14 @@ pub fn duration(text: &str) -> Result<Duration, UnitError> {
     i64::try_from(nanos).map(Duration::from_nanos).map_err(|_| too_large(text, "a duration"))
 }
 
-/// A rate: `10 Mbit/s`, `10mbit`, `1.5 Gbps`, tc's `100kbps` is bytes per second there and refused here.
+/// A rate: `10 Mbit/s`, `10mbit`, `1.5 Gbps`. What may mean bytes per second is refused: `MB/s`, and `mbps`, which
+/// tc takes for bytes and others for bits.
 pub fn rate(text: &str) -> Result<Rate, UnitError> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ".+-".contains(c)).trim();
+    let ambiguous = unit.ends_with("bps") && !unit.starts_with(['M', 'G']);
+    if ambiguous || unit.contains('B') && !unit.contains("BIT") {
+        return Err(UnitError(format!("{unit:?} may mean bytes per second; write bits, e.g. \"10 Mbit/s\"")));
+    }
     let bps = quantity(text, RATE_UNITS, "a rate", "10 Mbit/s")?;
     u64::try_from(bps).map(Rate::from_bps).map_err(|_| too_large(text, "a rate"))
 }
@@ -50,7 +56,7 @@ pub fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, per_unit: u64) -> f
         return Ok(());
     }
     let mut digits = per_unit.ilog10() as usize;
-    while fraction.is_multiple_of(10) {
+    while fraction % 10 == 0 {
         fraction /= 10;
         digits -= 1;
     }
@@ -69,7 +75,7 @@ const DURATION_UNITS: &[Unit] = &[
 ];
 
 const RATE_UNITS: &[Unit] = &[
-    (&["bit/s", "bit", "bps", "b/s"], 1),
+    (&["bit/s", "bit", "b/s"], 1),
     (&["kbit/s", "kbit", "kb/s"], 1_000),
     (&["mbit/s", "mbit", "mb/s", "mbps"], 1_000_000),
     (&["gbit/s", "gbit", "gb/s", "gbps"], 1_000_000_000),
@@ -166,6 +172,8 @@ mod tests {
                 duration("5 parsecs").unwrap_err(),
                 r#""parsecs" is not a unit of a duration (one of ns, us, ms, s, min); write e.g. "5 ms""#,
             ),
+            (rate("10 MB/s").unwrap_err(), r#""MB/s" may mean bytes per second; write bits, e.g. "10 Mbit/s""#),
+            (rate("100kbps").unwrap_err(), r#""kbps" may mean bytes per second; write bits, e.g. "10 Mbit/s""#),
             (bytes("much").unwrap_err(), r#""much" is not a size; write e.g. "250 kB""#),
             (duration("1.2.3 s").unwrap_err(), r#""1.2.3" is not a number; write e.g. "5 ms""#),
         ] {

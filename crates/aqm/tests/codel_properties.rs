@@ -82,7 +82,9 @@ impl Run {
 
 /// Runs `property` on loads of ten seconds.
 fn for_loads(property: impl Fn(u64) -> Result<(), TestCaseError>) {
-    let config = Config { cases: 40, failure_persistence: None, ..Config::default() };
+    // `make soak` asks for more.
+    let cases = std::env::var("PROPTEST_CASES").map_or(40, |n| n.parse().expect("PROPTEST_CASES is a number"));
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     runner.run(&any::<u64>(), property).unwrap_or_else(|e| panic!("{e}"));
 }

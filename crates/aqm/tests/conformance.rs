@@ -55,7 +55,9 @@ fn every_profile_is_valid_and_every_parameter_reads_what_it_prints() {
 fn runner(profile: &str) -> TestRunner {
     let mut seed = [0; 32];
     seed.iter_mut().zip(profile.bytes()).for_each(|(byte, letter)| *byte = letter);
-    let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
+    // `make soak` asks for more.
+    let cases = std::env::var("PROPTEST_CASES").map_or(CASES, |n| n.parse().expect("PROPTEST_CASES is a number"));
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 

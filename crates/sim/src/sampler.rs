@@ -16,8 +16,9 @@ pub(crate) struct Samplers {
     state: State,
     /// Payload of each flow at the last sample.
     delivered: Vec<u64>,
-    /// Bytes of each link at the last sample.
+    /// Bytes of each link at the last sample, and what of it was used.
     bytes: [u64; 2],
+    used: [f64; 2],
 }
 
 recorder! {
@@ -71,6 +72,7 @@ impl Samplers {
             state: State::default(),
             delivered: vec![0; flows],
             bytes: [0; 2],
+            used: [0.0; 2],
         }
     }
 
@@ -125,8 +127,9 @@ impl Samplers {
         for (l, link) in network.links.iter().enumerate() {
             let bytes = link.tally.total_bytes - self.bytes[l];
             self.bytes[l] = link.tally.total_bytes;
-            let capacity = link.capacity_bytes(now - step, now);
-            let utilisation = if capacity > 0.0 { bytes as f64 / capacity } else { 0.0 };
+            let (used, usable) = (link.used(now), link.usable(now - step, now));
+            let utilisation = if usable > 0.0 { (used - self.used[l]) / usable } else { 0.0 };
+            self.used[l] = used;
             self.utilisation.push(now.as_nanos(), l as u8, bytes, utilisation);
         }
     }

@@ -19,8 +19,11 @@ pub(crate) struct Tally {
     busy: Duration,
     carried: u64,
     bytes: u64,
-    /// Bytes whose transmission began since the start of the run, for rates over time.
+    /// Since the start of the run, for rates over time: bytes whose transmission began, time that the transmitter
+    /// was or is going to be busy with them, bytes that opportunities carried.
     pub total_bytes: u64,
+    pub total_busy: Duration,
+    pub total_carried: u64,
     /// Packet-nanoseconds waited.
     area: u128,
     backlog: u32,
@@ -41,6 +44,8 @@ impl Tally {
             carried: 0,
             bytes: 0,
             total_bytes: 0,
+            total_busy: Duration::ZERO,
+            total_carried: 0,
             area: 0,
             backlog: 0,
             backlog_since: from,
@@ -110,6 +115,7 @@ impl Tally {
 
     #[inline]
     pub fn transmission(&mut self, start: Instant, end: Instant) {
+        self.total_busy += end - start;
         let (start, end) = (start.max(self.from), end.min(self.to));
         if end > start {
             self.busy += end - start;
@@ -118,6 +124,7 @@ impl Tally {
 
     #[inline]
     pub fn opportunity(&mut self, now: Instant, bytes: u32) {
+        self.total_carried += bytes as u64;
         // An opportunity belongs to the window (from, to], like the capacity.
         if now > self.from {
             self.carried += bytes as u64;

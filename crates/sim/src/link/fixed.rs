@@ -31,10 +31,6 @@ impl FixedRate {
         self.busy_until = now + time;
         time
     }
-
-    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> f64 {
-        self.serializer.rate().as_bps() as f64 / 8.0 * (to - from).as_secs_f64()
-    }
 }
 
 impl<P: Probe> Network<P> {

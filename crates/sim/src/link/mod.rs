@@ -61,10 +61,20 @@ impl Link {
         }
     }
 
-    /// Bytes that the link could send in a span, whether or not there was something to send.
-    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> f64 {
+    /// What the link has used until `now`: seconds of transmission, or bytes of opportunity.
+    pub fn used(&self, now: Instant) -> f64 {
         match &self.server {
-            Server::Fixed(server) => server.capacity_bytes(from, to),
+            Server::Fixed(server) => {
+                (self.tally.total_busy - (server.busy_until - now).max(Duration::ZERO)).as_secs_f64()
+            }
+            Server::Opportunities(_) => self.tally.total_carried as f64,
+        }
+    }
+
+    /// What the link could use in a span, in the same measure.
+    pub fn usable(&self, from: Instant, to: Instant) -> f64 {
+        match &self.server {
+            Server::Fixed(_) => (to - from).as_secs_f64(),
             Server::Opportunities(server) => server.capacity_bytes(from, to),
         }
     }
@@ -72,7 +82,7 @@ impl Link {
     /// On a trace, the bytes of opportunity in the statistics window.
     pub fn opportunity_bytes(&self) -> Option<f64> {
         let (from, to) = self.tally.window();
-        matches!(self.server, Server::Opportunities(_)).then(|| self.capacity_bytes(from, to))
+        matches!(self.server, Server::Opportunities(_)).then(|| self.usable(from, to))
     }
 }
 
