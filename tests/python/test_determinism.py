@@ -18,6 +18,7 @@ PROBES = {
     "probes.state": "10 ms",
     "probes.utilisation": "1 s",
 }
+SIM_TESTS = Path(__file__).parents[2] / "crates" / "sim" / "tests"
 UNRESPONSIVE = """
 duration = "10 s"
 
@@ -35,6 +36,17 @@ spread = "1 s"
 [probes]
 packets = true
 """
+
+
+def recorded_fingerprints() -> dict[str, str]:
+    """What the debug build of the simulator is tested to give, too."""
+    lines = (SIM_TESTS / "fingerprints.txt").read_text().splitlines()
+    return dict(line.split() for line in lines if line and not line.startswith("#"))
+
+
+@pytest.mark.parametrize(("name", "fingerprint"), recorded_fingerprints().items())
+def test_release_build_gives_the_recorded_fingerprints(name: str, fingerprint: str) -> None:
+    assert sj.Scenario.load(SIM_TESTS / "scenarios" / f"{name}.toml").run().fingerprint == fingerprint
 
 
 @pytest.mark.parametrize("aqm", ["droptail", "codel", "codel@act", "pie@draft00"])

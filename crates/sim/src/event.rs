@@ -12,7 +12,7 @@ use sojourn_aqm::Instant;
 pub type Slot = u32;
 
 /// Slots outside the tree; the components of all flows together use these.
-pub const HOT: usize = 6;
+pub const HOT: usize = 8;
 
 /// The pending events of a simulation.
 #[derive(Clone, Debug)]

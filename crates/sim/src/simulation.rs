@@ -124,6 +124,7 @@ impl<P: Probe> Run<P> {
                 self.now = self.end;
                 return true;
             }
+            debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
             self.now = at;
             self.events += 1;
             self.handle(self.network.layout.component(slot));
@@ -138,6 +139,10 @@ impl<P: Probe> Run<P> {
             Component::Server(link) => self.network.on_server(now, link),
             Component::Pipe(link) => {
                 let handle = self.network.on_pipe(link);
+                self.deliver(handle);
+            }
+            Component::Exit(link) => {
+                let handle = self.network.on_exit(link);
                 self.deliver(handle);
             }
             Component::Entry(link) => self.network.on_entry(now, link),

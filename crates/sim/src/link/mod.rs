@@ -27,6 +27,8 @@ pub(crate) struct Link {
     pub entry: InFlight,
     /// Packets on their way to the far end.
     pub pipe: InFlight,
+    /// Packets on their way back to their sources, over the pipe and then over access links.
+    pub exit: InFlight,
     pub tally: Tally,
 }
 
@@ -57,6 +59,7 @@ impl Link {
             overhead: spec.overhead,
             entry: InFlight::new(),
             pipe: InFlight::new(),
+            exit: InFlight::new(),
             tally: Tally::new(warmup, end),
         }
     }

@@ -58,6 +58,7 @@ pub fn takes(pipe: &InFlight, own: &InFlight, at: Instant) -> bool {
 
 #[inline(always)]
 pub fn push(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant, handle: Handle) {
+    debug_assert!(pipe.back().is_none_or(|&(last, _)| last <= at), "a pipe keeps the order of time");
     if pipe.is_empty() {
         events.set(slot, at);
     }

@@ -16,6 +16,8 @@ pub(crate) enum Component {
     Server(usize),
     /// A link's pipe: arrivals at the far end.
     Pipe(usize),
+    /// The end of the access links of all flows behind a link's pipe: arrivals back at the sources.
+    Exit(usize),
     /// The end of the access links of all flows: arrivals at a link's queue.
     Entry(usize),
     /// A flow's access link towards the bottleneck, for what overtook the others.
@@ -41,7 +43,8 @@ impl Layout {
         match component {
             Component::Server(link) => link as u32,
             Component::Pipe(link) => L + link as u32,
-            Component::Entry(link) => 2 * L + link as u32,
+            Component::Exit(link) => 2 * L + link as u32,
+            Component::Entry(link) => 3 * L + link as u32,
             Component::Up(flow) => FIRST_FLOW + flow,
             Component::Down(flow) => FIRST_FLOW + flows + flow,
             Component::Source(flow) => FIRST_FLOW + 2 * flows + flow,
@@ -55,7 +58,8 @@ impl Layout {
         match slot {
             _ if slot < L => Component::Server(slot as usize),
             _ if slot < 2 * L => Component::Pipe((slot - L) as usize),
-            _ if slot < FIRST_FLOW => Component::Entry((slot - 2 * L) as usize),
+            _ if slot < 3 * L => Component::Exit((slot - 2 * L) as usize),
+            _ if slot < FIRST_FLOW => Component::Entry((slot - 3 * L) as usize),
             _ => self.flow_component(slot - FIRST_FLOW),
         }
     }

@@ -99,7 +99,13 @@ impl<P: Probe> Network<P> {
         pop(&mut self.events, self.layout.slot(Component::Down(flow)), &mut down.in_flight)
     }
 
-    /// A packet reaches the far end of a link (and its source, for one on its way back).
+    /// A packet reaches its source, in the order of the others.
+    #[inline]
+    pub fn on_exit(&mut self, link: usize) -> Handle {
+        pop(&mut self.events, self.layout.slot(Component::Exit(link)), &mut self.links[link].exit)
+    }
+
+    /// A packet reaches the far end of a link.
     #[inline]
     pub fn on_pipe(&mut self, link: usize) -> Handle {
         pop(&mut self.events, self.layout.slot(Component::Pipe(link)), &mut self.links[link].pipe)
@@ -148,19 +154,18 @@ impl<P: Probe> Network<P> {
     #[inline(always)]
     pub fn leave(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
         let link = &mut self.links[l];
-        let mut at = end + link.delay;
-        if !packet.to_sink {
-            let down = &mut self.routes[packet.flow as usize].down;
-            if !down.is_transparent() {
-                at = down.arrival(at, packet.len);
-                if !takes(&link.pipe, &down.in_flight, at) {
-                    let slot = self.layout.slot(Component::Down(packet.flow));
-                    push(&mut self.events, slot, &mut down.in_flight, at, handle);
-                    return;
-                }
-            }
+        let at = end + link.delay;
+        let down = &mut self.routes[packet.flow as usize].down;
+        if packet.to_sink || down.is_transparent() {
+            push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, at, handle);
+            return;
         }
-        push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, at, handle);
+        let (at, own) = (down.arrival(at, packet.len), &mut down.in_flight);
+        let (queue, component) = match &mut link.exit {
+            exit if takes(exit, own, at) => (exit, Component::Exit(l)),
+            _ => (own, Component::Down(packet.flow)),
+        };
+        push(&mut self.events, self.layout.slot(component), queue, at, handle);
     }
 
     /// A link's queue, and where it hands back what it drops.

@@ -423,4 +423,4 @@ pub(super) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
 }
 
 /// Segments for which there is room from the start.
-const USUAL_WINDOW: usize = 32;
+const USUAL_WINDOW: usize = 64;
