@@ -10,6 +10,8 @@ mod rtt;
 mod scoreboard;
 mod sender;
 pub mod stack;
+#[cfg(test)]
+mod tests;
 
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig, State};
@@ -163,21 +165,3 @@ const TCP_HEADER: u32 = 20;
 
 /// Sequence number of the first data byte: the SYN takes 0.
 const FIRST_BYTE: u64 = 1;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_on_the_wire() {
-        let ack = Header { flags: Flags::ACK, ..Header::default() };
-        assert_eq!(ack.ip_len(), 52);
-        for (blocks, len) in [(1, 64), (2, 72), (3, 80)] {
-            let mut sack = Sack::default();
-            (0..blocks).for_each(|i| sack.push((i, i + 1)));
-            assert_eq!(Header { sack, ..ack }.ip_len(), len);
-        }
-        assert_eq!(Header { len: 1448, ..ack }.ip_len(), 1500);
-        assert_eq!(Header { flags: Flags::SYN, ..Header::default() }.ip_len(), 60);
-    }
-}

@@ -56,7 +56,8 @@ pub struct Receiver {
     delayed: Option<u32>,
     /// CE arrived and the sender has not said CWR.
     echo: bool,
-    delivered: u64,
+    /// Sequence number of the FIN; beyond all others until it arrives.
+    fin: u64,
 }
 
 impl Receiver {
@@ -85,7 +86,7 @@ impl Receiver {
             quick: 0,
             delayed: None,
             echo: false,
-            delivered: 0,
+            fin: u64::MAX,
         }
     }
 
@@ -119,7 +120,7 @@ impl Receiver {
 
     /// Bytes handed to the application, in order.
     pub fn delivered(&self) -> u64 {
-        self.delivered
+        self.rcv_nxt.min(self.fin).saturating_sub(FIRST_BYTE)
     }
 
     fn on_syn(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
@@ -150,6 +151,9 @@ impl Receiver {
             self.echo = (self.echo && !header.flags.contains(Flags::CWR)) || ecn == Ecn::Ce;
         }
         let (seq, end) = (header.seq, header.end_seq());
+        if header.flags.contains(Flags::FIN) {
+            self.fin = end - 1;
+        }
         if end <= self.rcv_nxt {
             // RFC 2883: report the duplicate, at once.
             self.duplicate = Some((seq, end));
@@ -176,7 +180,11 @@ impl Receiver {
     /// Acknowledges now or later.
     fn acknowledge(&mut self, now: Ticks, had_hole: bool, wire: &mut impl Wire) {
         let unacknowledged = self.rcv_nxt - self.rcv_wup;
-        let at_once = !self.delayed_ack || unacknowledged > self.mss as u64 || self.quick > 0 || had_hole;
+        let at_once = !self.delayed_ack
+            || unacknowledged > self.mss as u64
+            || self.quick > 0
+            || had_hole
+            || self.rcv_nxt > self.fin;
         if at_once {
             self.send_ack(now, wire);
         } else {
@@ -248,7 +256,6 @@ impl Receiver {
     }
 
     fn advance(&mut self, to: u64) {
-        let before = self.rcv_nxt;
         self.rcv_nxt = to;
         let filled = self.out_of_order.iter().take_while(|&&(from, _)| from <= to).count();
         for (_, end) in self.out_of_order.drain(..filled) {
@@ -258,7 +265,6 @@ impl Receiver {
             let rcv_nxt = self.rcv_nxt;
             self.sacks.retain(|&(from, _)| from > rcv_nxt);
         }
-        self.delivered += self.rcv_nxt - before;
     }
 
     fn queue_out_of_order(&mut self, block: Block) {

@@ -24,6 +24,10 @@ impl Sender {
             State::Recovery => {
                 if ack.advanced {
                     do_lost = self.on_partial_ack(ack);
+                    // Reno without SACK is through: the window does not fall below the threshold.
+                    if self.state == State::Open {
+                        return;
+                    }
                 } else if self.is_reno() && is_dupack {
                     self.add_reno_sack();
                 }

@@ -33,8 +33,7 @@ fn the_syn_asks_for_it() {
 fn an_echo_halves_the_window_once_per_round_trip() {
     let mut rig = Rig::new(capable());
     let sent: Vec<Vec<u64>> = (1..=10).map(|n| rig.on(upto(n).ece())).collect();
-    let expected: Vec<Vec<u64>> =
-        (1..=10).map(|n| if n % 2 == 1 { vec![10 + n / 2] } else { vec![] }).collect();
+    let expected: Vec<Vec<u64>> = (1..=10).map(|n| if n % 2 == 1 { vec![10 + n / 2] } else { vec![] }).collect();
     assert_eq!(sent, expected, "rate halving");
     assert_eq!((rig.ssthresh(), rig.cwnd(), rig.state()), (5, 5, State::Cwr));
     rig.now_ms += RTT_MS;

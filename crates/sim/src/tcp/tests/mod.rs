@@ -20,6 +20,9 @@ const RTT_MS: u64 = 100;
 /// When the handshake of [`Rig::new`] ends.
 const START_MS: u64 = 1_000;
 
+/// No segments.
+const NOTHING: [u64; 0] = [];
+
 /// Sequence number of segment `n`.
 fn seq(n: u64) -> u64 {
     FIRST_BYTE + n * MSS
@@ -154,7 +157,15 @@ impl Rig {
         ack.blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
         let ts_ecr = ack.echo_ms.unwrap_or(self.now_ms - RTT_MS) as u32;
         let flags = Flags::ACK.with_if(Flags::ECE, ack.ece);
-        self.segment(Header { seq: FIRST_BYTE, ack: seq(ack.upto), flags, ts_val: 1, ts_ecr, sack, ..Header::default() });
+        self.segment(Header {
+            seq: FIRST_BYTE,
+            ack: seq(ack.upto),
+            flags,
+            ts_val: 1,
+            ts_ecr,
+            sack,
+            ..Header::default()
+        });
         self.take()
     }
 

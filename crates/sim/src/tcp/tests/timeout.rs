@@ -31,7 +31,7 @@ fn the_timer_starts_again_with_every_acknowledgment_of_new_data() {
     rig.on(upto(1).sack(&[(2, 3)]));
     assert_eq!(rig.sender.deadline(), ms(rig.now_ms - 50 + 300), "a duplicate does not");
     rig.sender.on_timer(ms(rig.now_ms), &mut Recorder(rig.now_ms, &mut rig.sent));
-    assert_eq!(rig.take(), [], "an early call does nothing");
+    assert_eq!(rig.take(), NOTHING, "an early call does nothing");
 }
 
 #[test]
@@ -47,6 +47,8 @@ fn after_a_time_out_everything_is_sent_again_in_slow_start() {
     }
     assert_eq!(sent, [vec![1, 2], vec![3, 4], vec![5, 6], vec![7, 8], vec![9, 10], vec![11]]);
     rig.ack(10);
+    assert_ne!(rig.state(), State::Loss, "all that was out at the time-out is acknowledged");
+    rig.ack(segment(rig.sender.snd_nxt));
     assert_eq!(rig.state(), State::Open);
 }
 
@@ -62,7 +64,7 @@ fn a_time_out_that_was_needed_is_told_by_f_rto() {
     rig.now_ms += RTT_MS;
     assert_eq!(rig.sack(1, &[(10, 11)]), [1, 2, 3]);
     assert_eq!((rig.state(), rig.ssthresh()), (State::Loss, 5));
-    assert_eq!(rig.sack(1, &[(10, 12)]), []);
+    assert_eq!(rig.sack(1, &[(10, 12)]), NOTHING);
     rig.now_ms += RTT_MS;
     assert_eq!(rig.on(upto(2).sack(&[(10, 12)])), [4, 5]);
     assert_eq!(rig.on(upto(3).sack(&[(10, 12)])), [6, 7]);
@@ -99,21 +101,35 @@ fn a_duplicate_after_the_two_new_segments_means_loss_to_f_rto() {
 fn f_rto_sends_nothing_new_before_the_head_is_acknowledged() {
     let mut rig = Rig::new(window(10));
     rig.timer();
-    assert_eq!(rig.sack(0, &[(1, 2)]), []);
-    assert_eq!(rig.sack(0, &[(1, 9)]), [], "not even what would be a fast retransmit");
+    assert_eq!(rig.sack(0, &[(1, 2)]), NOTHING);
+    assert_eq!(rig.sack(0, &[(1, 9)]), NOTHING, "not even what would be a fast retransmit");
     rig.now_ms += RTT_MS;
     assert_eq!(rig.on(upto(9).sack(&[])), [10, 11], "the head alone was lost");
 }
 
 #[test]
-fn f_rto_knows_its_own_two_segments() {
-    // The acknowledgment covers all that was out: the retransmission filled the only hole, and slow start goes on.
+fn f_rto_takes_an_acknowledgment_of_everything_for_a_real_loss() {
+    // The retransmission filled the only hole; slow start from two segments.
     let mut rig = Rig::new(window(10));
     rig.timer();
     rig.now_ms += RTT_MS;
     assert_eq!(rig.ack(10), [10, 11]);
-    assert_eq!((rig.state(), rig.ssthresh()), (State::Loss, 5));
-    assert_eq!(rig.cwnd(), 2);
+    assert_eq!((rig.cwnd(), rig.ssthresh()), (2, 5));
+    rig.now_ms += RTT_MS;
+    assert_eq!(rig.ack(11), [12, 13]);
+    assert_eq!(rig.cwnd(), 3);
+}
+
+#[test]
+fn retransmissions_lost_with_the_rest_are_sent_again() {
+    // 0 to 4 were lost and 0 to 2 sent again, in vain.
+    let mut rig = Rig::new(window(10));
+    let sent: Vec<u64> = (6..=10).flat_map(|upto| rig.sack(0, &[(5, upto)])).collect();
+    assert_eq!(sent, [0, 1, 2, 3]);
+    assert_eq!(rig.timer().1, [0]);
+    rig.now_ms += RTT_MS;
+    assert_eq!(rig.on(upto(1).sack(&[(5, 10)])), [10, 11]);
+    assert_eq!(rig.on(upto(1).sack(&[(10, 11), (5, 10)])), [1, 2, 3]);
 }
 
 #[test]

@@ -1,0 +1,221 @@
+//! The receiver under a script: when it acknowledges, and what its acknowledgments echo.
+
+use super::*;
+
+struct Scripted {
+    receiver: Receiver,
+    sent: Vec<Sent>,
+}
+
+impl Scripted {
+    /// A connection with a round-trip time of `rtt_ms`, whose two quick acknowledgments are used up at 1000 ms.
+    fn new(rtt_ms: u64) -> Self {
+        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: true };
+        let mut scripted = Self { receiver: Receiver::new(config), sent: Vec::new() };
+        let start = START_MS - rtt_ms;
+        scripted.segment(start, Header { flags: Flags::SYN, ..Header::default() }, Ecn::NotEct);
+        let echo = start as u32;
+        scripted.segment(
+            START_MS,
+            Header { seq: 1, flags: Flags::ACK, ts_ecr: echo, ..Header::default() },
+            Ecn::NotEct,
+        );
+        assert_eq!([0, 1].map(|n| scripted.data(START_MS, n).len()), [1, 1], "quick acknowledgments");
+        scripted
+    }
+
+    /// Segment `n` arrives, with the time of arrival as its timestamp; returns the acknowledgments.
+    fn data(&mut self, at_ms: u64, n: u64) -> Vec<Header> {
+        self.data_with(at_ms, n, Flags::ACK, Ecn::Ect0)
+    }
+
+    fn data_with(&mut self, at_ms: u64, n: u64, flags: Flags, ecn: Ecn) -> Vec<Header> {
+        self.sent.clear();
+        let header = Header { seq: seq(n), len: MSS as u16, flags, ts_val: at_ms as u32, ..Header::default() };
+        self.segment(at_ms, header, ecn);
+        self.sent.drain(..).map(|sent| sent.header).collect()
+    }
+
+    fn segment(&mut self, at_ms: u64, header: Header, ecn: Ecn) {
+        self.receiver.on_segment(ms(at_ms), &header, ecn, &mut Recorder(at_ms, &mut self.sent));
+    }
+}
+
+/// `ack` of each, in segments.
+fn acks(headers: &[Header]) -> Vec<u64> {
+    headers.iter().map(|header| segment(header.ack)).collect()
+}
+
+#[test]
+fn every_second_segment_at_once_and_a_lone_one_after_40_ms() {
+    let mut scripted = Scripted::new(100);
+    assert_eq!(acks(&scripted.data(1_000, 2)), NOTHING);
+    assert_eq!(acks(&scripted.data(1_001, 3)), [4]);
+    assert_eq!(acks(&scripted.data(1_002, 4)), NOTHING);
+    assert_eq!(scripted.receiver.deadline(), ms(1_042));
+    scripted.receiver.on_timer(ms(1_041), &mut Recorder(1_041, &mut scripted.sent));
+    assert!(scripted.sent.is_empty(), "too early");
+    scripted.receiver.on_timer(ms(1_042), &mut Recorder(1_042, &mut scripted.sent));
+    assert_eq!(segment(scripted.sent[0].header.ack), 5);
+    assert_eq!(scripted.receiver.deadline(), Instant::NEVER);
+}
+
+#[test]
+fn the_delay_follows_the_gaps_between_data() {
+    // From 40 ms: gaps up to 20 ms pull it there, those up to the delay itself add to half of it, longer ones do nothing.
+    // The delay is that of the last segment; each one before it was acknowledged together with its neighbour.
+    for (rtt_ms, gaps, delay_ms) in [
+        (100, &[10][..], 40),
+        (100, &[10, 10, 10], 40),
+        (100, &[21], 41),
+        (100, &[30], 50),
+        (100, &[30, 30, 30], 57),
+        (100, &[30, 45, 10], 55),
+        (100, &[30, 5, 5], 42),
+        (100, &[60], 40),
+        // A round-trip time that is known bounds it, but not below 40 ms.
+        (45, &[30], 45),
+        (10, &[30], 40),
+    ] {
+        let mut scripted = Scripted::new(rtt_ms);
+        let mut at = START_MS;
+        for (n, gap) in (2..).zip(gaps) {
+            at += gap;
+            scripted.data(at, n);
+        }
+        assert_eq!(scripted.receiver.deadline(), ms(at + delay_ms), "gaps {gaps:?}, RTT {rtt_ms} ms");
+    }
+}
+
+#[test]
+fn an_acknowledgment_that_came_late_doubles_the_delay() {
+    let mut scripted = Scripted::new(100);
+    scripted.data(1_000, 2);
+    scripted.receiver.on_timer(ms(1_040), &mut Recorder(1_040, &mut scripted.sent));
+    // 80 now, and the gap of 45 ms to the last data is below it: 80 / 2 + 45.
+    scripted.data(1_045, 3);
+    assert_eq!(scripted.receiver.deadline(), ms(1_045 + 85));
+}
+
+#[test]
+fn after_a_pause_longer_than_the_time_out_sixteen_are_quick() {
+    // srtt + 200 ms = 300 ms.
+    for (pause_ms, quick) in [(300, 0), (301, 16)] {
+        let mut scripted = Scripted::new(100);
+        let answered: Vec<usize> = (2..24).map(|n| scripted.data(START_MS + pause_ms, n).len()).collect();
+        let expected: Vec<usize> = (0..22).map(|i| (i < quick || (i - quick) % 2 == 1) as usize).collect();
+        assert_eq!(answered, expected, "{pause_ms} ms");
+    }
+}
+
+#[test]
+fn after_out_of_order_data_sixteen_are_quick() {
+    let mut scripted = Scripted::new(100);
+    assert_eq!(acks(&scripted.data(1_000, 3)), [2], "out of order: the first");
+    assert_eq!(acks(&scripted.data(1_000, 2)), [4], "the hole is filled: the second");
+    let answered: Vec<usize> = (4..22).map(|n| scripted.data(1_000, n).len()).collect();
+    assert_eq!(answered, [[1; 14].as_slice(), &[0, 1, 0, 1]].concat());
+}
+
+#[test]
+fn as_long_as_there_is_a_hole_everything_is_acknowledged_at_once() {
+    let mut scripted = Scripted::new(100);
+    scripted.data(1_000, 30);
+    let answered: Vec<usize> = (2..30).map(|n| scripted.data(1_000, n).len()).collect();
+    assert_eq!(answered, [1; 28], "more than the sixteen quick ones");
+}
+
+#[test]
+fn the_delay_starts_anew_after_quick_acknowledgments() {
+    let mut scripted = Scripted::new(100);
+    let mut at = START_MS + 301;
+    for n in 2..18 {
+        assert_eq!(scripted.data(at, n).len(), 1, "{n}");
+        at += 30;
+    }
+    // The gaps of 30 ms would have made it 59; the one that follows the quick ones alone makes it 40 / 2 + 30.
+    assert_eq!(scripted.data(at, 18).len(), 0);
+    assert_eq!(scripted.receiver.deadline(), ms(at + 50));
+}
+
+#[test]
+fn a_small_segment_does_not_postpone_the_acknowledgment_of_another() {
+    // Due at 40 ms; what arrives in the last quarter of the delay takes it along.
+    for (second_at, answers) in [(25, 0), (31, 1)] {
+        let mut scripted = Scripted::new(100);
+        let small = |at: u64, seq| Header { seq, len: 100, flags: Flags::ACK, ts_val: at as u32, ..Header::default() };
+        scripted.sent.clear();
+        scripted.segment(1_000, small(1_000, seq(2)), Ecn::NotEct);
+        scripted.segment(1_000 + second_at, small(1_000 + second_at, seq(2) + 100), Ecn::NotEct);
+        assert_eq!(scripted.sent.len(), answers, "second after {second_at} ms");
+        if answers == 0 {
+            assert_eq!(scripted.receiver.deadline(), ms(1_040));
+        }
+    }
+}
+
+#[test]
+fn a_duplicate_is_acknowledged_at_once() {
+    let mut scripted = Scripted::new(100);
+    scripted.data(1_000, 2);
+    let answers = scripted.data(1_001, 1);
+    assert_eq!((acks(&answers), answers[0].sack.blocks()), (vec![3], [(seq(1), seq(2))].as_slice()));
+}
+
+#[test]
+fn the_timestamp_echoed_is_that_of_the_earliest_segment_not_acknowledged() {
+    let mut scripted = Scripted::new(100);
+    scripted.data(1_010, 2);
+    assert_eq!(scripted.data(1_015, 3)[0].ts_ecr, 1_010, "a delayed acknowledgment tells of the whole wait");
+    // 4 is lost: what arrives meanwhile is not echoed, the retransmission of 4 is.
+    assert_eq!(scripted.data(1_020, 5)[0].ts_ecr, 1_010);
+    assert_eq!(scripted.data(1_021, 6)[0].ts_ecr, 1_010);
+    assert_eq!(scripted.data(1_120, 4)[0].ts_ecr, 1_120);
+    // A duplicate from long ago does not set the clock back.
+    assert_eq!(scripted.data(1_005, 0)[0].ts_ecr, 1_120);
+}
+
+#[test]
+fn marks_are_echoed_until_the_sender_answers() {
+    let mut scripted = Scripted::new(100);
+    let cwr = Flags::ACK.with(Flags::CWR);
+    let mut echoes = Vec::new();
+    for (n, (flags, ecn)) in (2..).zip([
+        (Flags::ACK, Ecn::Ect0),
+        (Flags::ACK, Ecn::Ce),
+        (Flags::ACK, Ecn::Ect0),
+        (Flags::ACK, Ecn::Ect0),
+        (cwr, Ecn::Ect0),
+        (Flags::ACK, Ecn::Ect0),
+        (Flags::ACK, Ecn::Ce),
+        (cwr, Ecn::Ce),
+        (cwr, Ecn::Ect0),
+        (Flags::ACK, Ecn::Ect0),
+    ]) {
+        let answers = scripted.data_with(1_000, n, flags, ecn);
+        echoes.extend(answers.iter().map(|ack| (segment(ack.ack), ack.flags.contains(Flags::ECE))));
+    }
+    assert_eq!(echoes, [(4, true), (6, true), (8, false), (10, true), (12, false)]);
+}
+
+#[test]
+fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
+    for ecn in [true, false] {
+        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn };
+        let mut scripted = Scripted { receiver: Receiver::new(config), sent: Vec::new() };
+        scripted.segment(7, Header { flags: Flags::SYN, ts_val: 7, ..Header::default() }, Ecn::NotEct);
+        let Sent { header, len, ecn: codepoint, .. } = scripted.sent[0];
+        assert_eq!(header.flags, Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn));
+        assert_eq!((header.ack, header.ts_ecr, len, codepoint), (FIRST_BYTE, 7, 60, Ecn::NotEct));
+    }
+}
+
+#[test]
+fn fin_is_acknowledged_at_once_and_is_no_data() {
+    let mut scripted = Scripted::new(100);
+    scripted.sent.clear();
+    let fin = Header { seq: seq(2), flags: Flags::ACK.with(Flags::FIN), ts_val: 1_000, ..Header::default() };
+    scripted.segment(1_000, fin, Ecn::NotEct);
+    assert_eq!(scripted.sent.iter().map(|sent| sent.header.ack).collect::<Vec<_>>(), [seq(2) + 1]);
+    assert_eq!(scripted.receiver.delivered(), 2 * MSS);
+}

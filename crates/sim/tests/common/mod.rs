@@ -1,0 +1,59 @@
+//! What the tests of whole runs share.
+#![allow(dead_code)] // each file of tests uses its part
+
+use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{Column, Output, Simulation};
+use std::path::Path;
+
+/// The scenario of a text that is known to be right.
+pub fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, &[], Path::new(".")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The whole run of a scenario's text with its own seed.
+pub fn run(text: &str) -> Output {
+    let scenario = scenario(text);
+    Simulation::new(&scenario, scenario.seed).finish()
+}
+
+/// A column of an output's table.
+pub fn column<'a>(output: &'a Output, table: &str, column: &str) -> &'a Column {
+    let table = output.tables.iter().find(|t| t.name == table).unwrap_or_else(|| panic!("no table {table}"));
+    &table.columns.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
+}
+
+/// A column of whole numbers.
+pub fn whole(output: &Output, table: &str, name: &str) -> Vec<u64> {
+    match column(output, table, name) {
+        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
+        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
+        Column::U64(v) => v.clone(),
+        Column::F64(_) => panic!("{table}.{name} holds no whole numbers"),
+    }
+}
+
+/// A column of real numbers.
+pub fn real(output: &Output, table: &str, name: &str) -> Vec<f64> {
+    match column(output, table, name) {
+        Column::F64(v) => v.clone(),
+        other => panic!("{table}.{name} holds whole numbers: {other:?}"),
+    }
+}
+
+/// A trace file in a folder of its own, which lives as long as the value.
+pub struct TraceFile(tempfile::TempDir);
+
+impl TraceFile {
+    /// Opportunities in milliseconds.
+    pub fn new(opportunities_ms: impl IntoIterator<Item = u64>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let lines: String = opportunities_ms.into_iter().map(|ms| format!("{ms}\n")).collect();
+        std::fs::write(folder.path().join("made.down"), lines).expect("the trace is written");
+        Self(folder)
+    }
+
+    /// Its path, as it stands in a scenario.
+    pub fn path(&self) -> String {
+        self.0.path().join("made.down").display().to_string()
+    }
+}

@@ -1,0 +1,198 @@
+//! Whatever the scenario: no panic, no packet from nowhere, none lost without a trace, and numbers that are possible.
+
+mod common;
+
+use common::{TraceFile, scenario, whole};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use sojourn_aqm::registry;
+use sojourn_sim::scenario::{Scenario, Service};
+use sojourn_sim::{LinkSummary, Output, Simulation, SojournSummary};
+
+/// A random scenario as text, and what has to hold of it.
+#[derive(Clone, Debug)]
+struct Case {
+    link: String,
+    reverse: String,
+    flows: Vec<String>,
+    seed: u64,
+}
+
+impl Case {
+    /// With every queue sampled at the end of the run, which lasts two seconds.
+    fn scenario(&self, trace: &TraceFile) -> Scenario {
+        let [link, reverse] = [&self.link, &self.reverse].map(|link| link.replace("TRACE", &trace.path()));
+        let flows: String = self.flows.iter().map(|flow| format!("[[flows]]\n{flow}\n")).collect();
+        scenario(&format!(
+            "duration = \"2 s\"\n[link]\n{link}\n[reverse]\n{reverse}\n{flows}[probes]\nqueue = \"2 s\"\npackets = true"
+        ))
+    }
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    (links(), links(), prop::collection::vec(flows(), 1..5), any::<u64>())
+        .prop_map(|(link, reverse, flows, seed)| Case { link, reverse, flows, seed })
+}
+
+fn links() -> impl Strategy<Value = String> {
+    let service = prop_oneof![
+        (100_000u64..20_000_000).prop_map(|bps| format!("rate = \"{bps} bit/s\"")),
+        any::<bool>().prop_map(|once| format!("trace = \"TRACE\"\nonce = {once}")),
+    ];
+    let limit = prop_oneof![
+        (1u32..200).prop_map(|n| format!("[\"{n} packets\"]")),
+        (2_000u32..100_000).prop_map(|n| format!("[\"{n} B\"]")),
+        (5u32..200, 1u32..100).prop_map(|(ms, n)| format!("[\"{ms} ms\", \"{n} packets\"]")),
+    ];
+    let aqms: Vec<String> = registry::ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings()).collect();
+    (service, limit, prop::sample::select(aqms), 0u32..40, prop::sample::select(vec![0, 7, 38]), any::<bool>())
+        .prop_map(|(service, limit, aqm, delay, overhead, ecn)| {
+            let ecn = if ecn && registry::parse(&format!("{aqm} ecn")).is_ok() { " ecn" } else { "" };
+            format!(
+                "{service}\nlimit = {limit}\naqm = \"{aqm}{ecn}\"\ndelay = \"{delay} ms\"\noverhead = \"{overhead} B\""
+            )
+        })
+}
+
+fn flows() -> impl Strategy<Value = String> {
+    let common = (
+        prop::sample::select(vec!["forward", "reverse"]),
+        1u32..4,
+        prop::sample::select(vec!["", "stop = \"1.5 s\""]),
+        prop::sample::select(vec!["", "access_rate = \"30 Mbit/s\""]),
+        0u32..30_000,
+    );
+    let tcp = (
+        prop::sample::select(vec!["reno", "newreno"]),
+        any::<[bool; 3]>(),
+        prop::sample::select(vec![100, 536, 1448]),
+        prop::sample::select(vec!["", "receive_window = \"20 kB\"", "initial_window = 10"]),
+    )
+        .prop_map(|(cc, [sack, delayed_ack, ecn], mss, more)| {
+            format!(
+                "kind = \"tcp\"\ncc = \"{cc}\"\nsack = {sack}\ndelayed_ack = {delayed_ack}\necn = {ecn}\n\
+                 mss = \"{mss} B\"\n{more}"
+            )
+        });
+    let udp = (prop::sample::select(vec!["cbr", "poisson"]), 10_000u32..3_000_000, 28u32..1500, any::<bool>())
+        .prop_map(|(kind, bps, size, ect)| {
+            // At most 2000 packets a second.
+            let bps = bps.min(size * 8 * 2000);
+            let ecn = if ect { "ect0" } else { "not-ect" };
+            format!("kind = \"{kind}\"\nrate = \"{bps} bit/s\"\nsize = \"{size} B\"\necn = \"{ecn}\"")
+        });
+    (common, prop_oneof![tcp, udp]).prop_map(|((direction, count, stop, access_rate, access_us), traffic)| {
+        format!(
+            "direction = \"{direction}\"\ncount = {count}\nspread = \"0.4 s\"\naccess_delay = \"{access_us} us\"\n\
+             {stop}\n{access_rate}\n{traffic}"
+        )
+    })
+}
+
+/// Bursts and silences: 0 to 4 opportunities in a millisecond, 1200 of them in 800 ms.
+fn trace() -> TraceFile {
+    TraceFile::new((0..800u64).flat_map(|ms| vec![ms + 1; if ms % 97 < 40 { 0 } else { (ms * ms % 7 % 5) as usize }]))
+}
+
+fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
+    let summary = &output.summary;
+    let waiting = whole(output, "queue", "packets");
+    for (l, link) in [&summary.links.forward, &summary.links.reverse].into_iter().enumerate() {
+        prop_assert_eq!(link.arrived, link.packets + link.dropped + waiting[l], "link {}", l);
+        prop_assert_eq!(link.dropped, link.dropped_by.values().sum::<u64>());
+        check_link(link)?;
+    }
+    check_packets(output, [&summary.links.forward, &summary.links.reverse])?;
+    prop_assert!(summary.jain > 0.0 && summary.jain <= 1.0 + 1e-12, "Jain {}", summary.jain);
+    if let Service::Rate(rate) = scenario.link.service {
+        prop_assert!(summary.goodput_bps <= rate.as_bps() as f64, "{} bit/s above {rate}", summary.goodput_bps);
+    }
+    let payload: u64 = summary.flows.iter().filter(|f| f.direction == "forward").map(|f| f.bytes).sum();
+    prop_assert!(payload <= summary.links.forward.bytes, "{payload} > {} bytes", summary.links.forward.bytes);
+    for flow in &summary.flows {
+        prop_assert!(flow.retransmissions <= flow.sent);
+    }
+    Ok(())
+}
+
+fn check_link(link: &LinkSummary) -> Result<(), TestCaseError> {
+    prop_assert!((0.0..=1.0 + 1e-9).contains(&link.utilisation), "utilisation {}", link.utilisation);
+    prop_assert!((0.0..=1.0).contains(&link.drop_rate) && (0.0..=1.0).contains(&link.mark_rate));
+    prop_assert!(link.mean_backlog_packets >= 0.0);
+    let SojournSummary { mean, p10, p25, p50, p75, p90, p95, p99, max } = link.sojourn_ms;
+    let quantiles = [p10, p25, p50, p75, p90, p95, p99, max];
+    prop_assert!(quantiles.iter().all(|q| q.is_some() == (link.packets > 0)));
+    // Quantiles are right to 0.1 %, the maximum is exact.
+    let close = |low: Option<f64>, high: Option<f64>| low.unwrap_or(0.0) <= high.unwrap_or(0.0) * 1.001 + 1e-6;
+    prop_assert!(quantiles.windows(2).all(|pair| close(pair[0], pair[1])), "{quantiles:?}");
+    prop_assert!(mean.is_none_or(|mean| mean >= 0.0 && close(Some(mean), max)));
+    Ok(())
+}
+
+/// The probe of every packet tells the same as the counters.
+fn check_packets(output: &Output, links: [&LinkSummary; 2]) -> Result<(), TestCaseError> {
+    let [link, fate, bytes, time] = ["link", "fate", "bytes", "time_ns"].map(|name| whole(output, "packets", name));
+    for (l, summary) in links.into_iter().enumerate() {
+        let count = |fates: std::ops::Range<u64>| {
+            (0..link.len()).filter(|&i| link[i] == l as u64 && fates.contains(&fate[i])).count() as u64
+        };
+        prop_assert_eq!((count(0..2), count(1..2)), (summary.packets, summary.marked));
+        prop_assert_eq!(count(2..6), summary.dropped);
+        let sent: u64 = (0..link.len()).filter(|&i| link[i] == l as u64 && fate[i] < 2).map(|i| bytes[i]).sum();
+        prop_assert_eq!(sent, summary.bytes);
+    }
+    prop_assert!(time.is_sorted(), "time runs backwards");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packets_are_conserved_and_numbers_possible(case in cases()) {
+        let trace = trace();
+        let scenario = case.scenario(&trace);
+        let output = Simulation::new(&scenario, case.seed).finish();
+        check(&output, &scenario)?;
+        let again = Simulation::new(&scenario, case.seed).finish();
+        prop_assert_eq!(output.summary.fingerprint, again.summary.fingerprint);
+    }
+
+    #[test]
+    fn what_a_stopped_connection_sent_is_delivered(
+        sack in any::<bool>(),
+        delayed_ack in any::<bool>(),
+        ecn in any::<bool>(),
+        cc in prop::sample::select(vec!["reno", "newreno"]),
+        aqm in prop::sample::select(vec!["droptail", "codel ecn", "codel@act", "pie"]),
+        limit in 3u32..60,
+        kbps in 500u32..20_000,
+        rtt_ms in 1u32..200,
+        stop_ms in 1u32..4_000,
+        seed in any::<u64>(),
+    ) {
+        let text = format!(
+            r#"
+            duration = "400 s"
+            [link]
+            rate = "{kbps} kbit/s"
+            aqm = "{aqm}"
+            limit = "{limit} packets"
+            [[flows]]
+            kind = "tcp"
+            count = 2
+            cc = "{cc}"
+            sack = {sack}
+            delayed_ack = {delayed_ack}
+            ecn = {ecn}
+            rtt = "{rtt_ms} ms"
+            stop = "{stop_ms} ms"
+            "#
+        );
+        let output = Simulation::new(&scenario(&text), seed).finish();
+        for flow in &output.summary.flows {
+            // Full segments and one FIN, which is no data: each was new once.
+            prop_assert_eq!(flow.bytes, (flow.sent - flow.retransmissions - 1) * 1448, "{:?}", flow);
+        }
+    }
+}

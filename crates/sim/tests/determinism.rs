@@ -1,0 +1,211 @@
+//! The same scenario and seed give the same run, whoever looks and however it is run.
+//!
+//! The scenarios lie in `scenarios/`, their fingerprints in `fingerprints.txt`.
+
+mod common;
+
+use common::{scenario, whole};
+use sojourn_sim::scenario::{Probes, Scenario};
+use sojourn_sim::{Output, Simulation, Summary};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{env, fs, thread};
+
+#[test]
+fn fingerprints_are_the_recorded_ones() {
+    let found: BTreeMap<String, String> = scenarios().iter().map(|(name, s)| (name.clone(), fingerprint(s))).collect();
+    let file = folder().join("fingerprints.txt");
+    if env::var_os("SOJOURN_BLESS").is_some_and(|value| value == "1") {
+        let lines: String = found.iter().map(|(name, fingerprint)| format!("{name} {fingerprint}\n")).collect();
+        fs::write(&file, format!("{HEADER}{lines}")).expect("fingerprints.txt is written");
+        return;
+    }
+    let text = fs::read_to_string(&file).expect("fingerprints.txt is there");
+    let recorded: BTreeMap<String, String> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.split_once(' ').expect("a line is a name and a fingerprint"))
+        .map(|(name, fingerprint)| (name.to_string(), fingerprint.to_string()))
+        .collect();
+    assert_eq!(found, recorded, "results changed; if that is meant, see the head of fingerprints.txt");
+}
+
+#[test]
+fn the_scenarios_reach_what_they_are_for() {
+    for (name, scenario) in scenarios() {
+        let summary = run(&scenario).summary;
+        let (forward, flows) = (&summary.links.forward, &summary.flows);
+        let timeouts: u64 = flows.iter().map(|flow| flow.timeouts).sum();
+        let retransmissions: u64 = flows.iter().map(|flow| flow.retransmissions).sum();
+        let reached = match name.as_str() {
+            "droptail" => forward.dropped_by["limit"] > 0 && retransmissions > 0,
+            "codel" => forward.marked > 0 && forward.dropped_by["late"] > 0 && summary.links.reverse.dropped > 0,
+            "codel-act" => forward.dropped_by["late"] > 0 && timeouts > 0,
+            "pie-draft00" => forward.dropped_by["early"] > 0,
+            "trace" => forward.dropped_by["late"] > 0 && forward.utilisation > 0.5,
+            "udp" => forward.dropped_by["early"] > 0 && forward.dropped_by["limit"] > 0 && retransmissions == 0,
+            other => panic!("{other}: say here what the scenario is for"),
+        };
+        assert!(reached, "{name}: {summary:?}");
+    }
+}
+
+#[test]
+fn the_same_run_twice() {
+    for (name, scenario) in scenarios() {
+        let (first, second) = (run(&scenario), run(&scenario));
+        assert_eq!(format!("{:?}", first.summary), format!("{:?}", second.summary), "{name}");
+        assert_eq!(first.tables, second.tables, "{name}");
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    let scenarios = scenarios();
+    let alone: Vec<String> = scenarios.iter().map(|(_, scenario)| fingerprint(scenario)).collect();
+    for threads in [1, 4] {
+        let at_once: Vec<Vec<String>> = thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| scope.spawn(|| scenarios.iter().map(|(_, scenario)| fingerprint(scenario)).collect()))
+                .collect();
+            workers.into_iter().map(|worker| worker.join().expect("a run does not panic")).collect()
+        });
+        assert!(at_once.iter().all(|fingerprints| *fingerprints == alone), "{threads} threads");
+    }
+}
+
+#[test]
+fn a_run_event_by_event_is_the_same_run_and_time_never_runs_backwards() {
+    for (name, scenario) in scenarios() {
+        let mut steps = Simulation::new(&scenario, scenario.seed);
+        let mut before = steps.now();
+        while !steps.advance(1) {
+            let now = steps.now();
+            assert!(now >= before, "{name}: {now:?} after {before:?}");
+            before = now;
+        }
+        assert_eq!(format!("{:?}", steps.finish().summary), format!("{:?}", run(&scenario).summary), "{name}");
+    }
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    for (name, scenario) in scenarios() {
+        let of = |seed| Simulation::new(&scenario, seed).finish().summary.fingerprint;
+        let fingerprints = [of(1), of(2), of(3)];
+        assert!((0..3).all(|i| fingerprints[i] != fingerprints[(i + 1) % 3]), "{name}: {fingerprints:?}");
+    }
+}
+
+#[test]
+fn probes_change_nothing() {
+    let step = |ms| Some(sojourn_aqm::Duration::from_millis(ms));
+    for (name, scenario) in scenarios() {
+        let plain = run(&scenario).summary;
+        for probes in 1..32 {
+            let on = |bit: u32| probes & (1 << bit) != 0;
+            let probes = Probes {
+                packets: on(0),
+                queue: step(1).filter(|_| on(1)),
+                flows: step(7).filter(|_| on(2)),
+                state: step(3).filter(|_| on(3)),
+                utilisation: step(100).filter(|_| on(4)),
+            };
+            let probed = Scenario { probes, ..scenario.clone() };
+            // Only the samplers' own events come in addition.
+            let summary = Summary { events: plain.events, ..run(&probed).summary };
+            assert_eq!(format!("{summary:?}"), format!("{plain:?}"), "{name} with {:?}", probed.probes);
+        }
+    }
+}
+
+#[test]
+fn the_queue_manager_does_not_move_the_arrivals_of_a_source_that_does_not_listen() {
+    let arrivals_under = |aqm: &str| {
+        let output = run(&scenario(&format!(
+            r#"
+            duration = "5 s"
+            [link]
+            rate = "10 Mbit/s"
+            aqm = "{aqm}"
+            [[flows]]
+            kind = "poisson"
+            count = 2
+            rate = "3 Mbit/s"
+            size = "600 B"
+            spread = "1 s"
+            [[flows]]
+            kind = "cbr"
+            rate = "2 Mbit/s"
+            size = "300 B"
+            spread = "1 s"
+            [[flows]]
+            kind = "tcp"
+            count = 4
+            rtt = "20 ms"
+            spread = "1 s"
+            [probes]
+            packets = true
+            "#
+        )));
+        let sent: Vec<u64> = output.summary.flows[..3].iter().map(|flow| flow.sent).collect();
+        (sent, arrivals(&output, 3), output.summary)
+    };
+    let (sent, arrivals, summary) = arrivals_under("droptail");
+    assert!(arrivals.len() > 6000, "{} arrivals", arrivals.len());
+    for aqm in ["codel", "codel@act", "pie@draft00", "pie"] {
+        let (other_sent, other_arrivals, other_summary) = arrivals_under(aqm);
+        assert_eq!(other_sent, sent, "{aqm}");
+        assert_ne!(other_summary.fingerprint, summary.fingerprint, "{aqm} did nothing");
+        // What waits at the end has not been seen, and differs.
+        let seen = |arrivals: &[(u64, u64)]| -> Vec<(u64, u64)> {
+            arrivals.iter().copied().filter(|&(at, _)| at < 3_500_000_000).collect()
+        };
+        assert_eq!(seen(&other_arrivals), seen(&arrivals), "{aqm}");
+    }
+}
+
+/// Arrival time and flow of every packet of the first `flows` flows, in order of arrival.
+fn arrivals(output: &Output, flows: u64) -> Vec<(u64, u64)> {
+    let [time, sojourn, flow, link] =
+        ["time_ns", "sojourn_ns", "flow", "link"].map(|name| whole(output, "packets", name));
+    let mut arrivals: Vec<(u64, u64)> =
+        (0..time.len()).filter(|&i| link[i] == 0 && flow[i] < flows).map(|i| (time[i] - sojourn[i], flow[i])).collect();
+    arrivals.sort();
+    arrivals
+}
+
+fn run(scenario: &Scenario) -> Output {
+    Simulation::new(scenario, scenario.seed).finish()
+}
+
+fn fingerprint(scenario: &Scenario) -> String {
+    run(scenario).summary.fingerprint
+}
+
+/// Every scenario of the folder by name.
+fn scenarios() -> Vec<(String, Scenario)> {
+    let folder = folder().join("scenarios");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).expect("the folder is there").map(|f| f.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let load = |file: &PathBuf| {
+        let text = fs::read_to_string(file).expect("a scenario is readable");
+        let scenario = Scenario::parse(&text, &[], &folder).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        (file.file_stem().unwrap().to_str().unwrap().to_string(), scenario)
+    };
+    files.iter().map(load).collect()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+const HEADER: &str = "\
+# Fingerprint of each scenario of scenarios/ with its own seed: name, 64 bits in hexadecimal.
+# Debug and release builds, the library and the Python module all have to give these.
+# A change of results is deliberate and explained in the commit. Then renew this file with
+#     SOJOURN_BLESS=1 cargo test -p sojourn-sim --test determinism
+# and look at the difference: which scenarios moved, and whether each one should have.
+";
