@@ -18,7 +18,7 @@ pub(crate) struct Samplers {
     delivered: Vec<u64>,
     /// Bytes of each link at the last sample, and what of it was used.
     bytes: [u64; 2],
-    used: [f64; 2],
+    used: [u64; 2],
 }
 
 recorder! {
@@ -72,7 +72,7 @@ impl Samplers {
             state: State::default(),
             delivered: vec![0; flows],
             bytes: [0; 2],
-            used: [0.0; 2],
+            used: [0; 2],
         }
     }
 
@@ -128,7 +128,7 @@ impl Samplers {
             let bytes = link.tally.total_bytes - self.bytes[l];
             self.bytes[l] = link.tally.total_bytes;
             let (used, usable) = (link.used(now), link.usable(now - step, now));
-            let utilisation = if usable > 0.0 { (used - self.used[l]) / usable } else { 0.0 };
+            let utilisation = if usable > 0 { (used - self.used[l]) as f64 / usable as f64 } else { 0.0 };
             self.used[l] = used;
             self.utilisation.push(now.as_nanos(), l as u8, bytes, utilisation);
         }

@@ -140,13 +140,13 @@ impl Tally {
         }
     }
 
-    /// The report; `capacity` in bytes for a link of opportunities.
-    pub fn report(mut self, opportunities: Option<f64>) -> (LinkSummary, Histogram) {
+    /// The report; `opportunities` are the bytes that a trace offered.
+    pub fn report(mut self, opportunities: Option<u64>) -> (LinkSummary, Histogram) {
         self.accumulate(self.to);
         let window = (self.to - self.from).as_nanos() as f64;
         let utilisation = match opportunities {
             None => self.busy.as_nanos() as f64 / window,
-            Some(capacity) if capacity > 0.0 => self.carried as f64 / capacity,
+            Some(capacity) if capacity > 0 => self.carried as f64 / capacity as f64,
             Some(_) => 0.0,
         };
         let dropped: u64 = self.dropped.iter().sum();

@@ -64,26 +64,27 @@ impl Link {
         }
     }
 
-    /// What the link has used until `now`: seconds of transmission, or bytes of opportunity.
-    pub fn used(&self, now: Instant) -> f64 {
+    /// What the link has used until `now`: nanoseconds of transmission, or bytes of opportunity.
+    pub fn used(&self, now: Instant) -> u64 {
         match &self.server {
             Server::Fixed(server) => {
-                (self.tally.total_busy - (server.busy_until - now).max(Duration::ZERO)).as_secs_f64()
+                let ahead = (server.busy_until - now).max(Duration::ZERO);
+                (self.tally.total_busy - ahead).as_nanos() as u64
             }
-            Server::Opportunities(_) => self.tally.total_carried as f64,
+            Server::Opportunities(_) => self.tally.total_carried,
         }
     }
 
     /// What the link could use in a span, in the same measure.
-    pub fn usable(&self, from: Instant, to: Instant) -> f64 {
+    pub fn usable(&self, from: Instant, to: Instant) -> u64 {
         match &self.server {
-            Server::Fixed(_) => (to - from).as_secs_f64(),
+            Server::Fixed(_) => (to - from).as_nanos() as u64,
             Server::Opportunities(server) => server.capacity_bytes(from, to),
         }
     }
 
     /// On a trace, the bytes of opportunity in the statistics window.
-    pub fn opportunity_bytes(&self) -> Option<f64> {
+    pub fn opportunity_bytes(&self) -> Option<u64> {
         let (from, to) = self.tally.window();
         matches!(self.server, Server::Opportunities(_)).then(|| self.usable(from, to))
     }

@@ -57,8 +57,9 @@ impl Opportunities {
         left - served
     }
 
-    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> f64 {
-        ((self.count_until(to) - self.count_until(from)) * self.mtu as u64) as f64
+    /// Bytes of the opportunities after `from`, up to and including `to`.
+    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> u64 {
+        (self.count_until(to) - self.count_until(from)) * self.mtu as u64
     }
 
     /// Opportunities at or before `now`.
