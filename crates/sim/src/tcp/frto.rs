@@ -97,7 +97,7 @@ impl Sender {
     /// The time-out was real: everything outstanding is lost.
     fn enter_frto_loss(&mut self, allowed_segments: u32, ack: &Ack) {
         let head_in_flight = self.frto.counter == 1 && !ack.data_acked();
-        if self.board.mark_all_lost_after_frto(head_in_flight) {
+        if self.board.mark_all_lost(head_in_flight) {
             self.undo_marker = None;
         }
         self.window.cwnd = self.board.in_flight() + allowed_segments;

@@ -72,7 +72,7 @@ impl Sender {
         if self.is_reno() {
             self.board.sacked_out = 0;
         }
-        let retransmitted = self.board.mark_all_lost();
+        let retransmitted = self.board.mark_all_lost(false);
         self.undo_marker = (!retransmitted).then_some(self.snd_una);
         self.reordering = self.reordering.min(self.stack.reordering);
         self.state = State::Loss;

@@ -268,27 +268,9 @@ impl Scoreboard {
         }
     }
 
-    /// A time-out: everything that is not SACKed is lost, retransmissions included. Returns whether one
-    /// of the segments had been retransmitted.
-    pub fn mark_all_lost(&mut self) -> bool {
-        let mut retransmitted = false;
-        (self.retrans_out, self.lost_out) = (0, 0);
-        for segment in &mut self.segments {
-            retransmitted |= segment.tags.any(Tags::EVER_RETRANS);
-            segment.tags.clear(Tags::LOST.or(Tags::RETRANS));
-            if !segment.tags.any(Tags::SACKED) {
-                segment.tags.set(Tags::LOST);
-                self.lost_out += 1;
-                self.retransmit_high = segment.end();
-            }
-        }
-        self.forget_hints();
-        retransmitted
-    }
-
-    /// A time-out that F-RTO believes in: like [`Self::mark_all_lost`], but a retransmission of the head stays
-    /// in flight when `head_in_flight`. Returns whether another segment had been retransmitted.
-    pub fn mark_all_lost_after_frto(&mut self, head_in_flight: bool) -> bool {
+    /// A time-out: everything that is not SACKed is lost, retransmissions included; only one of the head stays in
+    /// flight when `head_in_flight`. Returns whether another segment had been retransmitted.
+    pub fn mark_all_lost(&mut self, head_in_flight: bool) -> bool {
         let mut retransmitted = false;
         (self.retrans_out, self.lost_out) = (0, 0);
         for (i, segment) in self.segments.iter_mut().enumerate() {
