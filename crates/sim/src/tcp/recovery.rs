@@ -109,7 +109,7 @@ impl Sender {
     /// Without SACK, acknowledged packets eat up duplicate acknowledgments.
     pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
         self.board.sacked_out = self.board.sacked_out.saturating_sub(acked - 1);
-        self.limit_reno_sacks();
+        self.check_reno_reordering(acked);
     }
 
     /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
@@ -215,7 +215,7 @@ impl Sender {
         self.high_seq = self.snd_nxt;
         self.prior_ssthresh = 0;
         self.undo_marker = Some(self.snd_una);
-        self.undo_retrans = self.board.retrans_out as i64;
+        self.undo_retrans = self.board.retrans_out;
         if self.state < State::Cwr {
             if !ack.ece {
                 self.prior_ssthresh = self.current_ssthresh();
@@ -267,6 +267,7 @@ impl Sender {
             if self.board.retrans_out == 0 {
                 self.retrans_stamp = None;
             }
+            self.update_reordering(self.fackets_out() + ack.acked.packets);
             self.undo_cwr(false);
             failed = false;
         }
@@ -433,12 +434,16 @@ impl Sender {
 
     fn add_reno_sack(&mut self) {
         self.board.sacked_out += 1;
-        self.limit_reno_sacks();
+        self.check_reno_reordering(0);
     }
 
-    fn limit_reno_sacks(&mut self) {
+    /// More duplicates than segments that can have caused them: some were late, not lost.
+    fn check_reno_reordering(&mut self, acked: u32) {
         let out = self.board.packets_out();
         let holes = self.board.lost_out.max(1).min(out);
-        self.board.sacked_out = self.board.sacked_out.min(out - holes);
+        if self.board.sacked_out + holes > out {
+            self.board.sacked_out = out - holes;
+            self.update_reordering(out + acked);
+        }
     }
 }

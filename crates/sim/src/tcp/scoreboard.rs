@@ -75,6 +75,7 @@ pub(super) struct Sacked {
     pub only_original: bool,
     /// The first block reported a duplicate.
     pub duplicate: bool,
+
     /// Lowest position at which a hole was filled by an original: reordering.
     pub reordered_at: Option<u32>,
 }
@@ -208,6 +209,12 @@ impl Scoreboard {
         }
         self.seen = seen;
         told
+    }
+
+    /// Retransmitted segments inside `block` that end after `marker`.
+    pub fn retransmitted_in(&self, (from, to): Block, marker: u64) -> u32 {
+        let inside = self.segments.range(self.position(from)..).take_while(|s| s.end() <= to);
+        inside.filter(|s| s.tags.any(Tags::EVER_RETRANS) && s.end() > marker).count() as u32
     }
 
     /// FACK's rule for retransmissions: data sent after one was SACKed, so it was lost again.

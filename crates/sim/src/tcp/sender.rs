@@ -86,7 +86,7 @@ pub struct Sender {
     pub(super) prior_ssthresh: u32,
     /// Where `snd_una` stood when the window was reduced; while set, the reduction may be undone.
     pub(super) undo_marker: Option<u64>,
-    pub(super) undo_retrans: i64,
+    pub(super) undo_retrans: u32,
     /// Tick of the first retransmission of the episode.
     pub(super) retrans_stamp: Option<u32>,
     /// Retransmission time-outs in a row.
@@ -353,6 +353,7 @@ impl Sender {
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
     fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
+        let fackets = self.board.fackets_out;
         let acked = self.board.acknowledge(self.snd_una, self.sack);
         if acked.packets == 0 {
             return acked;
@@ -367,7 +368,7 @@ impl Sender {
         if self.is_reno() {
             self.remove_reno_sacks(acked.packets);
         } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
-            self.update_reordering(prior_fackets - at);
+            self.update_reordering(fackets - at);
         }
         acked
     }
@@ -393,9 +394,11 @@ impl Sender {
         let blocks = header.sack.blocks();
         let Some(marker) = self.undo_marker.filter(|_| is_duplicate(blocks, header.ack)) else { return };
         let (_, end) = blocks[0];
-        if self.undo_retrans > 0 && end <= prior_una && end > marker {
-            self.undo_retrans -= 1;
-        }
+        let needless = match end <= prior_una {
+            true => (end > marker) as u32,
+            false => self.board.retransmitted_in(blocks[0], marker),
+        };
+        self.undo_retrans = self.undo_retrans.saturating_sub(needless);
     }
 
     fn count_bytes(&mut self, bytes: u64) {
@@ -418,7 +421,7 @@ impl Sender {
         in_flight >= self.window.cwnd || self.window.cwnd - in_flight <= self.reordering
     }
 
-    fn update_reordering(&mut self, metric: u32) {
+    pub(super) fn update_reordering(&mut self, metric: u32) {
         if metric > self.reordering {
             self.reordering = metric.min(MAX_REORDERING);
             self.fack = false;

@@ -119,3 +119,25 @@ fn an_acknowledged_late_original_is_reordering_too() {
     rig.on(upto(1).sack(&[(4, 5)]));
     assert_eq!(rig.sender.reordering, 5);
 }
+
+#[test]
+fn more_duplicates_than_segments_out_are_reordering() {
+    // Without SACK: three of four segments at the most can have caused duplicates while the first is missing.
+    let mut rig = Rig::new(Setup { sack: false, bytes: Some(4 * MSS), ..window(4) });
+    for duplicates in 1..=3 {
+        rig.ack(0);
+        assert_eq!(rig.sender.reordering, 3, "{duplicates} duplicates");
+    }
+    rig.ack(0);
+    assert_eq!(rig.sender.reordering, 4);
+}
+
+#[test]
+fn a_duplicate_of_a_segment_still_in_the_queue_counts() {
+    // 0 is missing; 1 was retransmitted without need, and the receiver says so while 0 is still missing.
+    let mut rig = Rig::new(window(10));
+    assert_eq!([rig.sack(0, &[(5, 6)]), rig.sack(0, &[(5, 7)])], [[0], [1]]);
+    assert_eq!(rig.sender.undo_retrans, 2);
+    rig.sack(0, &[(1, 2), (1, 7)]);
+    assert_eq!(rig.sender.undo_retrans, 1);
+}
