@@ -1,128 +1,15 @@
 //! Linux 6.1's CoDel, packet by packet: the recorded vectors of the real kernel against the profile `linux`.
-//!
-//! The vectors are not part of this repository. Where they are absent the test says so and passes.
 
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Rate, Rng, registry};
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use sojourn_aqm::Limits;
 
 #[test]
 fn linux_profile_agrees_with_the_kernel_on_every_packet() {
-    let folder = vectors();
-    let mut names = vector_names(&folder);
-    names.sort();
-    if names.is_empty() {
-        println!("skipped: no CoDel vectors in {}; set SOJOURN_SHARED to the folder above kernel/", folder.display());
-        return;
-    }
-    let mut packets = 0;
-    for name in &names {
-        let vector = Vector::load(&folder, name);
-        let fates = replay(&vector);
-        packets += fates.len();
-        let differing: Vec<_> = (0..fates.len()).filter(|&i| fates[i] != vector.packets[i].fate).collect();
-        if let Some(&i) = differing.first() {
-            let packet = &vector.packets[i];
-            panic!("{name}: {} of {} differ; first {i}: {packet:?}, here {:?}", differing.len(), fates.len(), fates[i]);
-        }
-    }
-    println!("{packets} packets of {} vectors agree", names.len());
-}
-
-/// What became of a packet: the word for it, and when its transmission began (-1: never).
-type Fate = (String, i64);
-
-#[derive(Debug)]
-struct Packet {
-    arrival: Instant,
-    size: u32,
-    ect: bool,
-    fate: Fate,
-}
-
-struct Vector {
-    aqm: String,
-    limits: Limits,
-    rate: Rate,
-    origin: Instant,
-    packets: Vec<Packet>,
-}
-
-impl Vector {
-    fn load(folder: &Path, name: &str) -> Self {
-        let meta = fs::read_to_string(folder.join(format!("{name}.meta.json"))).expect("a vector has a meta file");
-        let meta: serde_json::Value = serde_json::from_str(&meta).expect("the meta file is JSON");
-        let qdisc = meta["qdisc"].as_str().expect("qdisc is a string");
-        // tc's words after "codel", of which "limit N" is the queue's.
-        let words = qdisc.strip_prefix("codel limit ").expect("a CoDel vector with its limit first");
-        let (limit, params) = words.split_once(' ').expect("parameters follow the limit");
-        let origin = Instant::from_nanos(meta["t0_mono_ns"].as_u64().expect("t0_mono_ns"));
-
-        let mut lines = String::new();
-        let file = fs::File::open(folder.join(format!("{name}.jsonl.gz"))).expect("the vector is readable");
-        flate2::read::GzDecoder::new(file).read_to_string(&mut lines).expect("the vector is gzipped text");
-        Self {
-            aqm: format!("codel@linux {params}"),
-            limits: Limits::packets(limit.parse().expect("a number of packets")),
-            rate: Rate::from_bps(meta["rate_bps"].as_u64().expect("rate_bps")),
-            origin,
-            packets: lines.lines().map(|line| packet(line, origin)).collect(),
-        }
-    }
-}
-
-fn packet(line: &str, origin: Instant) -> Packet {
-    let value: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
-    let nanos = |key: &str| value[key].as_i64().expect("a time in ns");
-    Packet {
-        arrival: Instant::from_nanos(origin.as_nanos() + nanos("arrival_ns") as u64),
-        size: value["size"].as_u64().expect("size") as u32,
-        ect: value["ecn"].as_u64() != Some(0),
-        fate: (value["verdict"].as_str().expect("verdict").to_string(), nanos("departure_ns")),
-    }
-}
-
-/// Plays the arrivals into a queue above a link; at one instant the kernel serves the arrival first.
-fn replay(vector: &Vector) -> Vec<Fate> {
-    // 1500 bytes of IP behind 14 of Ethernet.
-    let link = Link { rate: vector.rate, mtu: 1514 };
-    let config = registry::parse(&vector.aqm).expect("tc's words are understood");
-    let mut queue = config.build::<usize>(vector.limits, Host { link, rng: Rng::from_state(1) });
-    let mut fates = vec![("drop".to_string(), -1); vector.packets.len()];
-    let mut free = vector.origin;
-    let mut next = 0;
-    loop {
-        let arrival = vector.packets.get(next).map(|packet| packet.arrival);
-        if queue.backlog().packets > 0 && arrival.is_none_or(|at| free < at) {
-            if let Dequeued::Packet(meta, i) = queue.dequeue(free, &mut |_, _, _| {}) {
-                let marked = vector.packets[i].ect && meta.ecn == Ecn::Ce;
-                fates[i] = (if marked { "mark" } else { "pass" }.to_string(), (free - vector.origin).as_nanos());
-                free += vector.rate.time_for(meta.len as u64);
-            }
-            continue;
-        }
-        let Some(at) = arrival else { return fates };
-        let packet = &vector.packets[next];
-        let ecn = if packet.ect { Ecn::Ect0 } else { Ecn::NotEct };
-        match queue.enqueue(at, Meta::new(packet.size, 0).with_ecn(ecn), next, &mut |_, _, _| {}) {
-            Enqueued::Dropped(DropReason::Limit) => fates[next] = ("drop_on_arrival".to_string(), -1),
-            _ => free = free.max(at),
-        }
-        next += 1;
-    }
-}
-
-fn vector_names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".jsonl.gz").map(str::to_string))
-        .filter(|name| name.starts_with("codel"))
-        .collect()
-}
-
-/// The folder of the vectors: beside the checkout, or where SOJOURN_SHARED says.
-fn vectors() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    std::env::var_os("SOJOURN_SHARED").map_or_else(beside, PathBuf::from).join("kernel/vectors")
+    kernel::assert_agreement("codel", |vector| {
+        let (params, limit) = vector.words_without("limit");
+        let limit = limit.expect("a limit").parse().expect("a number of packets");
+        vector.build(&format!("codel@linux {}", params.join(" ")), Limits::packets(limit))
+    });
 }
