@@ -52,7 +52,7 @@ macro_rules! algorithms {
 algorithms! {
     "droptail" => droptail::DropTail, "Tail drop: no manager, only limits", "common practice";
     "codel" => codel::Codel, "Controlled Delay: drops at the head while the sojourn time stays above a target", "RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012";
-    "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013";
+    "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";
 }
 
 /// A registered algorithm.

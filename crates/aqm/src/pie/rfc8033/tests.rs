@@ -2,6 +2,7 @@ use super::*;
 use crate::aqm::DropReason;
 use crate::packet::Ecn;
 use crate::params::Config as _;
+use crate::pie::{Decay, Scaling};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
 use crate::rate::Rate;
 use crate::single::SingleQueue;
@@ -18,19 +19,19 @@ fn config(profile: &str) -> Config {
     Config::profile(profile).expect("a profile of the table")
 }
 
-fn queue(config: &Config, limits: Limits) -> SingleQueue<Pie, u32> {
-    queue_under(Pie::new(config), limits)
+fn queue(config: &Config, limits: Limits) -> SingleQueue<Rfc8033, u32> {
+    queue_under(Rfc8033::new(config), limits)
 }
 
-fn queue_under(pie: Pie, limits: Limits) -> SingleQueue<Pie, u32> {
+fn queue_under(pie: Rfc8033, limits: Limits) -> SingleQueue<Rfc8033, u32> {
     SingleQueue::new(pie, limits, Host { link: LINK, rng: Rng::from_state(1) })
 }
 
-fn push(queue: &mut SingleQueue<Pie, u32>, now: Instant, ecn: Ecn) -> Enqueued {
+fn push(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant, ecn: Ecn) -> Enqueued {
     queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0, &mut |_, _, _| {})
 }
 
-fn pop(queue: &mut SingleQueue<Pie, u32>, now: Instant) -> bool {
+fn pop(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant) -> bool {
     matches!(queue.dequeue(now, &mut |_, _, _| panic!("PIE drops arrivals only")), Dequeued::Packet(..))
 }
 
@@ -83,12 +84,12 @@ fn small_probabilities_change_slowly() {
 }
 
 /// A controller in the midst of congestion, with `p` held.
-fn congested(config: Config, p: f64) -> Pie {
-    Pie { active: true, p, qdelay_old: 1.0, ..Pie::new(&config) }
+fn congested(config: Config, p: f64) -> Rfc8033 {
+    Rfc8033 { active: true, p, qdelay_old: 1.0, ..Rfc8033::new(&config) }
 }
 
 /// Arrivals from one drop to the next, for `drops` drops.
-fn gaps(pie: &mut Pie, drops: usize) -> Vec<u32> {
+fn gaps(pie: &mut Rfc8033, drops: usize) -> Vec<u32> {
     let mut rng = Rng::from_state(3);
     let mut gap = || {
         (1..)
@@ -114,7 +115,7 @@ fn derandomised_drops_are_85_to_850_arrivals_apart_at_one_percent() {
     for (accu_prob, p, dropped) in
         [(0.83, 0.01, Some(false)), (0.84, 1.0, Some(true)), (8.49, 1e-9, None), (8.5, 1e-9, Some(true))]
     {
-        let mut pie = Pie { accu_prob, ..congested(config("draft00"), p) };
+        let mut pie = Rfc8033 { accu_prob, ..congested(config("draft00"), p) };
         let drop = pie.drop_early(1_000_000, &mut Rng::from_state(1));
         assert_eq!(drop, dropped.unwrap_or(false), "accu_prob {accu_prob}, p {p}");
     }
@@ -139,7 +140,7 @@ fn uncongested_queues_are_left_alone() {
         ("short delay, high p", 0.0079, 0.2, 9000, true),
         ("half the target", 0.0080, 0.19, 9000, true),
     ] {
-        let mut pie = Pie { qdelay_old, accu_prob: 8.5, ..congested(config("draft00"), p) };
+        let mut pie = Rfc8033 { qdelay_old, accu_prob: 8.5, ..congested(config("draft00"), p) };
         assert_eq!(pie.drop_early(bytes, &mut Rng::from_state(1)), dropped, "{name}");
     }
     let mut idle = congested(config("draft00"), 0.0);
@@ -195,7 +196,7 @@ fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
     assert!(!queue.aqm().active, "p and both delays are zero");
     assert_eq!(queue.aqm().next_update(), None);
 
-    let last_of_congestion = Pie { next_update: ms(16), qdelay_old: 0.0, ..congested(on_off, 0.001) };
+    let last_of_congestion = Rfc8033 { next_update: ms(16), qdelay_old: 0.0, ..congested(on_off, 0.001) };
     let mut queue = queue_under(last_of_congestion, Limits::packets(3));
     push(&mut queue, ms(1), Ecn::NotEct);
     assert!(pop(&mut queue, ms(1)));
@@ -212,7 +213,7 @@ fn the_control_rests_when_the_queue_is_empty_and_congestion_over() {
 #[test]
 fn bursts_are_allowed_again_once_congestion_is_over() {
     for (p, qdelay_old, burst_ms) in [(0.0, 0.0079, 100), (0.0, 0.0081, 0), (0.5, 0.0, 0)] {
-        let pie = Pie { next_update: ms(16), qdelay_old, ..congested(config("draft00"), p) };
+        let pie = Rfc8033 { next_update: ms(16), qdelay_old, ..congested(config("draft00"), p) };
         let mut queue = queue_under(pie, Limits::packets(9));
         push(&mut queue, ms(1), Ecn::NotEct);
         queue.settle(ms(16));
@@ -282,7 +283,7 @@ fn every_drop_and_mark_starts_the_accumulation_again() {
         (true, Ecn::Ect0, 0.1, 9, Enqueued::Dropped(DropReason::Early)),
         (true, Ecn::Ect0, 0.05, 1, Enqueued::Dropped(DropReason::Limit)),
     ] {
-        let pie = Pie { accu_prob: 8.5, ..congested(Config { ecn, ..config("draft00") }, p) };
+        let pie = Rfc8033 { accu_prob: 8.5, ..congested(Config { ecn, ..config("draft00") }, p) };
         let mut queue = queue_under(pie, Limits::packets(limit));
         queue.enqueue(ms(1), Meta::new(3000, 0), 0, &mut |_, _, _| {});
         assert_eq!(queue.aqm().accu_prob, 8.5, "an empty queue accepts");

@@ -1,0 +1,301 @@
+//! PIE in Linux (`net/sched/sch_pie.c`, `include/net/pie.h` of 6.1), in its arithmetic: probabilities of 56 bits,
+//! times in ticks of 64 ns, updates on the kernel's timer wheel. Names follow the kernel's.
+//!
+//! The delay is the sojourn time of the packet that left last, or, with `dq_rate_estimator`, the backlog over the
+//! departure rate. `tc`'s `alpha 2 beta 20` are sixteenths per second: `alpha 0.125 beta 1.25` here.
+
+use super::Config;
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::packet::Meta;
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+
+/// A queue's state. Times are in ticks.
+#[derive(Clone, Debug)]
+pub(super) struct Linux {
+    config: Config,
+    target: u64,
+    alpha: u64,
+    beta: u64,
+    /// Drop probability times `MAX_PROB`; nothing keeps it at or below that, as in the kernel.
+    prob: u64,
+    accu_prob: u64,
+    qdelay: u64,
+    qdelay_old: u64,
+    burst_time: u64,
+    /// When the last packet left, or the measurement began.
+    dq_tstamp: Option<u64>,
+    /// Bytes that have left in this measurement.
+    dq_count: Option<u64>,
+    /// Bytes per tick, 8 bits after the point.
+    avg_dq_rate: u32,
+    timer: Timer,
+}
+
+impl Linux {
+    /// An idle queue's state.
+    pub fn new(config: &Config) -> Self {
+        let mut pie = Self {
+            target: ticks(config.target),
+            alpha: gain(config.alpha),
+            beta: gain(config.beta),
+            prob: 0,
+            accu_prob: 0,
+            qdelay: 0,
+            qdelay_old: 0,
+            burst_time: 0,
+            dq_tstamp: None,
+            dq_count: None,
+            avg_dq_rate: 0,
+            timer: Timer::started(config.created, config.jiffy),
+            config: config.clone(),
+        };
+        pie.vars_init();
+        pie
+    }
+
+    /// `pie_vars_init`: not `prob` and the delays, which are low where it is called.
+    fn vars_init(&mut self) {
+        self.burst_time = ticks(self.config.max_burst);
+        self.dq_tstamp = None;
+        self.accu_prob = 0;
+        self.dq_count = None;
+        self.avg_dq_rate = 0;
+    }
+
+    /// `pie_drop_early`.
+    fn drop_early(&mut self, backlog: u64, packet_size: u32, mtu: u32, rng: &mut Rng) -> bool {
+        if self.burst_time > 0 || self.qdelay < self.target / 2 && self.prob < MAX_PROB / 5 || backlog < 2 * mtu as u64
+        {
+            return false;
+        }
+        let local_prob = match self.config.bytemode && packet_size <= mtu {
+            true => (self.prob / mtu as u64).wrapping_mul(packet_size as u64),
+            false => self.prob,
+        };
+        self.accu_prob = if local_prob == 0 { 0 } else { self.accu_prob.wrapping_add(local_prob) };
+        if self.accu_prob < MAX_PROB / 100 * 85 {
+            return false;
+        }
+        // Not reset here, but where the packet is dropped: a marked one leaves the sum as it is.
+        if self.accu_prob >= MAX_PROB / 2 * 17 {
+            return true;
+        }
+        let hit = rng.next_u64() >> 8 < local_prob;
+        if hit {
+            self.accu_prob = 0;
+        }
+        hit
+    }
+
+    /// `pie_process_dequeue` by timestamps: how long it is since the packet before.
+    fn take_timestamps(&mut self, now: u64, enqueue_time: u64, backlog: u64) -> u64 {
+        self.qdelay = if backlog == 0 { 0 } else { now - enqueue_time };
+        self.dq_tstamp.replace(now).map_or(0, |before| (now - before) as u32 as u64)
+    }
+
+    /// `pie_process_dequeue` with the estimator: how long a measurement that ends here took, else zero.
+    fn measure(&mut self, now: u64, len: u32, backlog: u64) -> u64 {
+        if backlog >= QUEUE_THRESHOLD && self.dq_count.is_none() {
+            self.dq_tstamp = Some(now);
+            self.dq_count = Some(0);
+        }
+        let (Some(dq_count), Some(start)) = (self.dq_count, self.dq_tstamp) else { return 0 };
+        let dq_count = dq_count + len as u64;
+        self.dq_count = Some(dq_count);
+        let dtime = (now - start) as u32;
+        if dq_count < QUEUE_THRESHOLD || dtime == 0 {
+            return 0;
+        }
+        let count = ((dq_count << PIE_SCALE) as u32) / dtime;
+        self.avg_dq_rate = match self.avg_dq_rate {
+            0 => count,
+            avg => avg - (avg >> 3) + (count >> 3),
+        };
+        self.dq_count = (backlog >= QUEUE_THRESHOLD).then_some(0);
+        if self.dq_count.is_some() {
+            self.dq_tstamp = Some(now);
+        }
+        dtime as u64
+    }
+
+    /// `pie_calculate_probability`.
+    fn calculate_probability(&mut self, backlog: u64) {
+        let qdelay = match (self.config.dq_rate_estimator, self.avg_dq_rate) {
+            (false, _) => self.qdelay,
+            (true, 0) => 0,
+            (true, rate) => (((backlog as u32) << PIE_SCALE) / rate) as u64,
+        };
+        if self.config.dq_rate_estimator {
+            self.qdelay_old = self.qdelay;
+        }
+        // A delay of zero before a backlog tells nothing: the backlog is very small.
+        let mut update_prob = qdelay != 0 || backlog == 0;
+        let delta = self.delta(qdelay);
+        let oldprob = self.prob;
+        self.prob = oldprob.wrapping_add_signed(delta);
+        if delta > 0 {
+            // The sum wraps at 2⁶⁴, not at a probability of one.
+            if self.prob < oldprob {
+                self.prob = MAX_PROB;
+                update_prob = false;
+            }
+        } else if self.prob > oldprob {
+            self.prob = 0;
+        }
+        if qdelay == 0 && self.qdelay_old == 0 && update_prob {
+            self.prob -= self.prob / 64;
+        }
+        self.qdelay = qdelay;
+        let half = self.target / 2;
+        let measured = !self.config.dq_rate_estimator || self.avg_dq_rate > 0;
+        if self.qdelay < half && self.qdelay_old < half && self.prob == 0 && measured {
+            self.vars_init();
+        }
+        if !self.config.dq_rate_estimator {
+            self.qdelay_old = qdelay;
+        }
+    }
+
+    /// By how much the controller changes `prob`.
+    fn delta(&self, qdelay: u64) -> i64 {
+        let (mut alpha, mut beta) = (self.alpha, self.beta);
+        if self.prob < MAX_PROB / 10 {
+            (alpha, beta) = (alpha >> 1, beta >> 1);
+            let mut power = 100;
+            while self.prob < MAX_PROB / power && power <= 1_000_000 {
+                (alpha, beta) = (alpha >> 2, beta >> 2);
+                power *= 10;
+            }
+        }
+        let deviation = alpha.wrapping_mul(qdelay.wrapping_sub(self.target));
+        let change = beta.wrapping_mul(qdelay.wrapping_sub(self.qdelay_old));
+        let mut delta = deviation.wrapping_add(change) as i64;
+        if delta > (MAX_PROB / 50) as i64 && self.prob >= MAX_PROB / 10 {
+            delta = (MAX_PROB / 100 * 2) as i64;
+        }
+        if qdelay > ticks(Duration::from_millis(250)) {
+            delta = delta.wrapping_add((MAX_PROB / 50) as i64);
+        }
+        delta
+    }
+}
+
+impl Aqm for Linux {
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
+            return Verdict::Accept;
+        }
+        if self.config.ecn && self.prob <= MAX_PROB / 10 && meta.ecn.is_ect() {
+            return Verdict::Mark;
+        }
+        self.accu_prob = 0;
+        Verdict::Drop
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        let popped = queue.pop()?;
+        let (now, backlog) = (clock(cx.now), queue.bytes());
+        let dtime = match self.config.dq_rate_estimator {
+            false => self.take_timestamps(now, clock(popped.meta.enqueued), backlog),
+            true => self.measure(now, popped.meta.len, backlog),
+        };
+        self.burst_time = self.burst_time.saturating_sub(dtime);
+        Some(popped)
+    }
+
+    fn next_update(&self) -> Option<Instant> {
+        Some(self.timer.expires)
+    }
+
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        self.calculate_probability(cx.total_backlog.bytes);
+        self.timer.restart(at, self.config.tupdate);
+    }
+
+    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
+        self.accu_prob = 0;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let share = |prob: u64| prob as f64 / MAX_PROB as f64;
+        see("p", share(self.prob));
+        see("qdelay", secs(self.qdelay));
+        see("qdelay_old", secs(self.qdelay_old));
+        see("accu_prob", share(self.accu_prob));
+        see("burst_allowance", secs(self.burst_time));
+        see("avg_dq_rate", self.avg_dq_rate as f64 * TICKS_PER_SEC as f64 / (1 << PIE_SCALE) as f64);
+    }
+}
+
+/// A timer of the kernel's wheel.
+#[derive(Clone, Debug)]
+struct Timer {
+    jiffy: u64,
+    expires: Instant,
+}
+
+impl Timer {
+    /// The timer of a queue made at `created`: due after half a second (HZ / 2 jiffies).
+    fn started(created: Duration, jiffy: Duration) -> Self {
+        let mut timer = Self { jiffy: jiffy.as_nanos() as u64, expires: Instant::ZERO };
+        let jiffies = created.as_nanos() as u64 / timer.jiffy;
+        timer.set(jiffies + timer.hz() / 2, jiffies);
+        timer
+    }
+
+    /// Due again `span` after it has expired at `at`, in jiffies rounded up.
+    fn restart(&mut self, at: Instant, span: Duration) {
+        let jiffies = at.as_nanos() / self.jiffy;
+        // While timers are served, the wheel stands at the next jiffy.
+        self.set(jiffies + (span.as_nanos() as u64).div_ceil(self.jiffy), jiffies + 1);
+    }
+
+    /// Puts the timer, due at jiffy `expires`, into the wheel that stands at `now`: levels of 64 slots, each level
+    /// eight times coarser, the slot after the one in which it is due. So even a short timer is a jiffy late.
+    fn set(&mut self, expires: u64, now: u64) {
+        let mut shift = 0;
+        while shift < 24 && expires - now >= 63 << shift {
+            shift += 3;
+        }
+        // Jiffies start at -300 s, which the slots of the coarser levels are aligned to.
+        let boot = (1 << 32) - 300 * self.hz();
+        let slot = ((boot + expires) >> shift) + 1;
+        self.expires = Instant::from_nanos(((slot << shift) - boot) * self.jiffy);
+    }
+
+    fn hz(&self) -> u64 {
+        1_000_000_000 / self.jiffy
+    }
+}
+
+/// A point on the scheduler's clock.
+fn clock(at: Instant) -> u64 {
+    at.as_nanos() >> TICK_SHIFT
+}
+
+/// A span in ticks, rounded down.
+fn ticks(span: Duration) -> u64 {
+    span.as_nanos() as u64 >> TICK_SHIFT
+}
+
+fn secs(ticks: u64) -> f64 {
+    (ticks << TICK_SHIFT) as f64 / 1e9
+}
+
+/// A gain per second as change of `prob` per tick, through the kernel's sixteenths.
+fn gain(per_second: f64) -> u64 {
+    let sixteenths = libm::round(per_second * 16.0) as u64;
+    (sixteenths * (MAX_PROB / TICKS_PER_SEC)) >> 4
+}
+
+/// A probability of one.
+const MAX_PROB: u64 = u64::MAX >> 8;
+/// Bytes whose departure is timed.
+const QUEUE_THRESHOLD: u64 = 16_384;
+const PIE_SCALE: u32 = 8;
+const TICK_SHIFT: u32 = 6;
+const TICKS_PER_SEC: u64 = 1_000_000_000 >> TICK_SHIFT;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! PIE, Proportional Integral controller Enhanced: drops arrivals with a probability `p` that a controller steers
+//! by the queueing delay (R. Pan et al., HPSR 2013; draft-ietf-aqm-pie-00; RFC 8033; RFC 8034; Linux).
+//!
+//! A file per version; those that compute in reals share the controller.
+
+mod cisco2013;
+mod config;
+mod controller;
+mod docsis;
+mod linux;
+mod rfc8033;
+
+pub use config::{Activation, Config, Decay, Scaling, Version};
+pub use controller::updated_probability;
+
+use crate::aqm::{Aqm, Cx, Fifo, Link, Popped, Verdict};
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::time::Instant;
+use cisco2013::Cisco2013;
+use docsis::Docsis;
+use linux::Linux;
+use rfc8033::Rfc8033;
+
+/// A PIE-managed queue's state.
+#[derive(Clone, Debug)]
+pub struct Pie(Engine);
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Rfc8033(Rfc8033),
+    Cisco2013(Cisco2013),
+    Docsis(Docsis),
+    Linux(Linux),
+}
+
+impl Pie {
+    /// An idle queue's state.
+    pub fn new(config: &Config) -> Self {
+        Self(match config.version {
+            Version::Rfc8033 => Engine::Rfc8033(Rfc8033::new(config)),
+            Version::Cisco2013 => Engine::Cisco2013(Cisco2013::new(config)),
+            Version::Docsis => Engine::Docsis(Docsis::new(config)),
+            Version::Linux => Engine::Linux(Linux::new(config)),
+        })
+    }
+}
+
+/// Hands a call on to the version's own.
+macro_rules! of_version {
+    ($pie:expr, $version:ident => $call:expr) => {
+        match $pie {
+            Engine::Rfc8033($version) => $call,
+            Engine::Cisco2013($version) => $call,
+            Engine::Docsis($version) => $call,
+            Engine::Linux($version) => $call,
+        }
+    };
+}
+
+impl Aqm for Pie {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        of_version!(&mut self.0, pie => pie.attach(limits, link));
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        of_version!(&mut self.0, pie => pie.enqueue(cx, meta, queue))
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        of_version!(&mut self.0, pie => pie.dequeue(cx, queue))
+    }
+
+    fn next_update(&self) -> Option<Instant> {
+        of_version!(&self.0, pie => pie.next_update())
+    }
+
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        of_version!(&mut self.0, pie => pie.update(at, cx));
+    }
+
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        of_version!(&mut self.0, pie => pie.overflowed(cx, meta));
+    }
+
+    fn emptied(&mut self, cx: &mut Cx) {
+        of_version!(&mut self.0, pie => pie.emptied(cx));
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        of_version!(&self.0, pie => pie.observe(see));
+    }
+}
