@@ -34,6 +34,8 @@ pub struct Cx<'a> {
     pub rng: &'a mut Rng,
     /// Backlog of the whole qdisc when the call began; equal to the queue's own unless flows are queued apart.
     pub total_backlog: Backlog,
+    /// Backlog of the queue under this algorithm when the call began.
+    pub backlog: Backlog,
     /// The link that the queue feeds.
     pub link: Link,
 }
@@ -152,6 +154,14 @@ pub trait Aqm {
         let _ = cx;
     }
 
+    /// The limits took `n` packets out of this queue, from its head, to make room.
+    fn shed(&mut self, cx: &mut Cx, n: u32) {
+        let _ = (cx, n);
+    }
+
+    /// The queue, one of several and empty, has lost its place among those that are served in turn.
+    fn unscheduled(&mut self) {}
+
     /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
@@ -174,6 +184,10 @@ pub trait DynAqm {
     fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta);
     /// See [`Aqm::emptied`].
     fn dyn_emptied(&mut self, cx: &mut Cx);
+    /// See [`Aqm::shed`].
+    fn dyn_shed(&mut self, cx: &mut Cx, n: u32);
+    /// See [`Aqm::unscheduled`].
+    fn dyn_unscheduled(&mut self);
     /// See [`Aqm::observe`].
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }
@@ -199,6 +213,12 @@ impl<A: Aqm> DynAqm for A {
     }
     fn dyn_emptied(&mut self, cx: &mut Cx) {
         self.emptied(cx);
+    }
+    fn dyn_shed(&mut self, cx: &mut Cx, n: u32) {
+        self.shed(cx, n);
+    }
+    fn dyn_unscheduled(&mut self) {
+        self.unscheduled();
     }
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.observe(see);
@@ -226,6 +246,12 @@ impl Aqm for Box<dyn DynAqm + Send> {
     }
     fn emptied(&mut self, cx: &mut Cx) {
         (**self).dyn_emptied(cx);
+    }
+    fn shed(&mut self, cx: &mut Cx, n: u32) {
+        (**self).dyn_shed(cx, n);
+    }
+    fn unscheduled(&mut self) {
+        (**self).dyn_unscheduled();
     }
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         (**self).dyn_observe(see);

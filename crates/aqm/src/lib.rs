@@ -11,7 +11,13 @@ pub mod codel;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod droptail;
+pub mod drr;
+pub mod flow;
+pub mod fq;
+pub mod fq_codel;
+pub mod fq_pie;
 pub mod limits;
+pub mod named;
 pub mod packet;
 pub mod params;
 pub mod pie;
@@ -20,11 +26,14 @@ pub mod rate;
 pub mod registry;
 mod ring;
 pub mod rng;
+pub mod sfq;
+pub mod sfqcodel;
 pub mod single;
 pub mod time;
 pub mod units;
 
 pub use aqm::{Aqm, Backlog, Cx, DropReason, DynAqm, Fifo, Link, Popped, Verdict};
+pub use flow::FlowQueue;
 pub use limits::Limits;
 pub use packet::{Ecn, Meta};
 pub use qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};

@@ -40,10 +40,16 @@ impl Limits {
 
     /// Whether an arriving packet of `len` bytes fits behind `backlog`.
     pub fn admit(&self, backlog: Backlog, len: u32, link: Link) -> bool {
-        let bytes = backlog.bytes + len as u64;
-        self.packets.is_none_or(|most| backlog.packets < most)
-            && self.bytes.is_none_or(|most| bytes <= most)
-            && self.time.is_none_or(|most| bytes <= link.rate.bytes_in(most))
+        self.packets.is_none_or(|most| backlog.packets < most) && self.hold_bytes(backlog.bytes + len as u64, link)
+    }
+
+    /// Whether `backlog` is within the bounds.
+    pub fn hold(&self, backlog: Backlog, link: Link) -> bool {
+        self.packets.is_none_or(|most| backlog.packets <= most) && self.hold_bytes(backlog.bytes, link)
+    }
+
+    fn hold_bytes(&self, bytes: u64, link: Link) -> bool {
+        self.bytes.is_none_or(|most| bytes <= most) && self.time.is_none_or(|most| bytes <= link.rate.bytes_in(most))
     }
 
     fn add(&mut self, part: &str) -> Result<(), UnitError> {

@@ -1,49 +1,84 @@
 //! The one place where a queue discipline is made known: a line here gives it a name everywhere.
 
-use crate::aqm::Aqm;
+use crate::aqm::{Aqm, DynAqm};
+use crate::flow::{self, Composed};
 use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
 use crate::{codel, droptail, pie};
+use crate::{drr, fq, fq_codel, fq_pie, sfq, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
-/// Declares the algorithms: name, module, type, one sentence, sources.
+pub use crate::named::Named;
+
+/// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
+/// that queue flows apart, each with a name for its configuration.
 macro_rules! algorithms {
-    ($( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+) => {
+    (
+        $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+
+        by flow:
+        $( $by_flow:literal => $flows:ident :: $Flows:ident, $what:literal, $origin:literal; )+
+    ) => {
         /// A validated configuration of any registered algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ }
 
         /// Every registered algorithm.
-        pub static ALGORITHMS: &[Algorithm] = &[ $( Algorithm {
-            name: $name,
-            summary: $summary,
-            source: $source,
-            params: <$module::Config as crate::params::Config>::PARAMS,
-            profiles: <$module::Config as crate::params::Config>::PROFILES,
-            state_bytes: core::mem::size_of::<$module::$type>(),
-            configure: |profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
-        }, )+ ];
+        pub static ALGORITHMS: &[Algorithm] = &[
+            $( Algorithm {
+                name: $name,
+                summary: $summary,
+                source: $source,
+                params: <$module::Config as crate::params::Config>::PARAMS,
+                profiles: <$module::Config as crate::params::Config>::PROFILES,
+                by_flow: false,
+                state_bytes: core::mem::size_of::<$module::$type>(),
+                configure: |profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
+            }, )+
+            $( Algorithm {
+                name: $by_flow,
+                summary: $what,
+                source: $origin,
+                params: <$flows::Config as crate::params::Config>::PARAMS,
+                profiles: <$flows::Config as crate::params::Config>::PROFILES,
+                by_flow: true,
+                state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
+                configure: |profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
+            }, )+
+        ];
 
         impl AnyConfig {
             /// The algorithm's name.
             pub fn name(&self) -> &'static str {
-                match self { $( Self::$type(_) => $name, )+ }
+                match self { $( Self::$type(_) => $name, )+ $( Self::$Flows(_) => $by_flow, )+ }
             }
 
             /// The value of a parameter.
             pub fn value(&self, param: &str) -> Option<Value> {
-                match self { $( Self::$type(config) => config.value(param), )+ }
+                match self {
+                    $( Self::$type(config) => config.value(param), )+
+                    $( Self::$Flows(config) => config.value(param), )+
+                }
             }
 
             /// A queue of packets `P` under this algorithm.
             pub fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
-                match self { $( Self::$type(config) => single($module::$type::new(config), limits, host), )+ }
+                match self {
+                    $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
+                    $( Self::$Flows(config) => flow::build(config, limits, host), )+
+                }
+            }
+
+            /// The manager of a single queue, to put under a discipline of one's own; `None` for one of flows.
+            pub fn manager(&self) -> Option<Box<dyn DynAqm + Send>> {
+                match self {
+                    $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
+                    $( Self::$Flows(_) => None, )+
+                }
             }
         }
     };
@@ -53,6 +88,13 @@ algorithms! {
     "droptail" => droptail::DropTail, "Tail drop: no manager, only limits", "common practice";
     "codel" => codel::Codel, "Controlled Delay: drops at the head while the sojourn time stays above a target", "RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012";
     "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";
+    by flow:
+    "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
+    "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: bins under CoDel that send a packet in turn, new ones first", "K. Nichols, ns-2, sfqcodel.cc";
+    "fq_pie" => fq_pie::FqPie, "FQ-PIE: flows queued apart under PIE, new ones first (DRR++)", "Linux, sch_fq_pie.c";
+    "sfq" => sfq::Sfq, "Stochastic Fairness Queueing: hashed flows in one round, the longest makes room", "P. McKenney, INFOCOM 1990; Linux, sch_sfq.c";
+    "drr" => drr::Drr, "Deficit Round Robin: flows take turns, each sends what its credit covers", "M. Shreedhar, G. Varghese, SIGCOMM 1995";
+    "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
 }
 
 /// A registered algorithm.
@@ -68,7 +110,9 @@ pub struct Algorithm {
     pub params: &'static [Param],
     /// Its profiles: name and what it is; the first is the plain name's.
     pub profiles: &'static [(&'static str, &'static str)],
-    /// Bytes of state per queue, packets not counted.
+    /// Whether each flow has a queue of its own.
+    pub by_flow: bool,
+    /// Bytes of state per queue (per flow where each has its own), packets not counted.
     pub state_bytes: usize,
     configure: Configure,
 }
@@ -90,7 +134,7 @@ impl Algorithm {
         (self.configure)(profile, params)
     }
 
-    fn has_flag(&self, name: &str) -> bool {
+    pub(crate) fn has_flag(&self, name: &str) -> bool {
         self.params.iter().any(|p| p.name == name && matches!(p.range.0, Value::Flag(_)))
     }
 
@@ -101,28 +145,10 @@ impl Algorithm {
     }
 }
 
-/// Reads `NAME[@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]…`, tc's way: `codel@act target 5ms ecn`.
+/// Reads a configuration as [`Named::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
 pub fn parse(text: &str) -> Result<AnyConfig, String> {
-    let mut words = text.split_whitespace().peekable();
-    let head = words.next().ok_or("an AQM needs a name, e.g. \"codel\"")?;
-    let (name, profile) = head.split_once('@').unwrap_or((head, ""));
-    let algorithm = Algorithm::find(name)?;
-    let mut params = Vec::new();
-    while let Some(param) = words.next() {
-        let (param, value) = if algorithm.has_flag(param) {
-            (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
-        } else if let Some(flag) = param.strip_prefix("no").filter(|flag| algorithm.has_flag(flag)) {
-            (flag, "off")
-        } else {
-            (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
-        };
-        params.push((param.to_string(), value.to_string()));
-    }
-    algorithm.configure(profile, &params)
+    Named::parse(text).map(|named| named.config)
 }
-
-/// What may follow a flag.
-const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
 
 fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, String> {
     let profile = if profile.is_empty() { C::PROFILES[0].0 } else { profile };

@@ -38,8 +38,9 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             if at > now || (at == now && !inclusive) {
                 return;
             }
+            let waiting = backlog(&self.ring);
             let mut cx =
-                Cx { now: at, rng: &mut self.host.rng, total_backlog: backlog(&self.ring), link: self.host.link };
+                Cx { now: at, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
             self.aqm.update(at, &mut cx);
         }
     }
@@ -50,9 +51,10 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
         self.run_updates(now, false);
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
-        let total_backlog = backlog(&self.ring);
-        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog, link: self.host.link };
-        if !self.limits.admit(total_backlog, meta.len, self.host.link) {
+        let waiting = backlog(&self.ring);
+        let mut cx =
+            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
+        if !self.limits.admit(waiting, meta.len, self.host.link) {
             self.aqm.overflowed(&mut cx, &meta);
             return self.refuse(meta, packet, DropReason::Limit, sink);
         }
@@ -75,7 +77,9 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.run_updates(now, false);
         let was_empty = self.ring.is_empty();
-        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: backlog(&self.ring), link: self.host.link };
+        let waiting = backlog(&self.ring);
+        let mut cx =
+            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
         let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
         let popped = self.aqm.dequeue(&mut cx, &mut view);
         let out = view.out;
@@ -178,7 +182,7 @@ impl<P> Fifo for View<'_, P> {
 }
 
 /// Sets CE; a packet that carries it already is not counted again. Returns whether it is new.
-fn mark(meta: &mut Meta, stats: &mut Stats) -> bool {
+pub(crate) fn mark(meta: &mut Meta, stats: &mut Stats) -> bool {
     let newly = meta.ecn != Ecn::Ce;
     if newly {
         meta.ecn = Ecn::Ce;

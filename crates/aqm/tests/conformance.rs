@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sojourn_aqm::conformance::{Op, Order, check};
 use sojourn_aqm::params::{Param, Value};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::cell::Cell;
 
@@ -16,24 +16,49 @@ const CASES: u32 = 200;
 #[test]
 fn every_registered_algorithm_keeps_to_the_rules() {
     for algorithm in ALGORITHMS {
-        let managed = Cell::new(0);
-        for (profile, _) in algorithm.profiles {
-            let case = (config(algorithm, profile), limits(), ops(), any::<u64>());
-            runner(profile)
-                .run(&case, |(config, limits, ops, seed)| {
-                    let host = Host { link: LINK, rng: Rng::from_state(seed) };
-                    let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
-                    let stats = check(make, &limits, LINK, Order::Fifo, &ops)
-                        .map_err(|broken| TestCaseError::fail(broken.to_string()))?;
-                    let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();
-                    managed.set(managed.get() + dropped + stats.marked.packets);
-                    Ok(())
-                })
-                .unwrap_or_else(|e| panic!("{}@{profile}: {e}", algorithm.name));
-        }
+        let managed: u64 = algorithm
+            .profiles
+            .iter()
+            .map(|(profile, _)| check_all(profile, algorithm, config(algorithm, profile)))
+            .sum();
         // A suite that never makes an algorithm act shows nothing of it.
-        assert!(managed.get() > 100 || algorithm.name == "droptail", "{} acted {managed:?} times", algorithm.name);
+        let acts = !["droptail", "sfq", "drr", "fq"].contains(&algorithm.name);
+        assert!(managed > 100 || !acts, "{} acted {managed} times", algorithm.name);
     }
+}
+
+#[test]
+fn flow_queueing_with_every_manager_keeps_to_the_rules() {
+    let fq = Algorithm::find("fq").expect("it is registered");
+    for algorithm in ALGORITHMS.iter().filter(|algorithm| !algorithm.by_flow) {
+        for spelling in algorithm.spellings() {
+            let inner = Named::parse(&spelling).expect("a spelling is read");
+            let config = config(fq, fq.profiles[0].0).prop_map(move |config| {
+                let AnyConfig::Fq(flows) = config else { unreachable!("fq's configuration") };
+                AnyConfig::Fq(flows.with_aqm(inner.clone()).expect("a manager of one queue"))
+            });
+            let managed = check_all(&spelling, fq, config);
+            assert!(managed > 20 || algorithm.name == "droptail", "fq({spelling}) acted {managed} times");
+        }
+    }
+}
+
+/// Runs the suite on configurations of an algorithm; how many packets they dropped or marked of their own accord.
+fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = AnyConfig>) -> u64 {
+    let managed = Cell::new(0);
+    let order = if algorithm.by_flow { Order::PerFlow } else { Order::Fifo };
+    runner(name)
+        .run(&(config, limits(), ops(), any::<u64>()), |(config, limits, ops, seed)| {
+            let host = Host { link: LINK, rng: Rng::from_state(seed) };
+            let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
+            let stats =
+                check(make, &limits, LINK, order, &ops).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
+            let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();
+            managed.set(managed.get() + dropped + stats.marked.packets);
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{} {name}: {e}", algorithm.name));
+    managed.get()
 }
 
 #[test]
@@ -42,7 +67,9 @@ fn every_profile_is_valid_and_every_parameter_reads_what_it_prints() {
         for (profile, summary) in algorithm.profiles {
             let config = algorithm.configure(profile, &[]).expect("a profile is valid as it stands");
             assert!(!summary.is_empty());
-            for param in algorithm.params {
+            for (i, param) in algorithm.params.iter().enumerate() {
+                let namesakes = algorithm.params[..i].iter().filter(|other| other.name == param.name).count();
+                assert_eq!(namesakes, 0, "{} has {} once", algorithm.name, param.name);
                 let value = config.value(param.name).expect("a parameter has a value");
                 assert_eq!(param.parse(&value.to_string()), Ok(value), "{}@{profile} {}", algorithm.name, param.name);
             }

@@ -112,6 +112,8 @@ choice! {
         Below = "below",
         /// A largest packet or less.
         AtMost = "at-most",
+        /// A largest packet or less, or nothing more in this queue (sfqCoDel's bins).
+        AtMostOrLast = "at-most-or-last",
     }
 }
 
@@ -141,8 +143,9 @@ choice! {
 
 impl SmallBacklog {
     #[inline]
-    pub(super) fn holds(self, bytes: u64, maxpacket: u32) -> bool {
+    pub(super) fn holds(self, bytes: u64, maxpacket: u32, last: bool) -> bool {
         match self {
+            Self::AtMostOrLast => last || bytes <= maxpacket as u64,
             Self::Below => bytes < maxpacket as u64,
             Self::AtMost => bytes <= maxpacket as u64,
         }

@@ -73,7 +73,8 @@ impl Codel {
         let bytes = queue.total_backlog().bytes - head.len as u64;
 
         let mut ok_to_drop = false;
-        if !law.passed(self.sojourn_time, 0, self.target) || self.config.small_backlog.holds(bytes, maxpacket) {
+        let last = queue.len() == 1;
+        if !law.passed(self.sojourn_time, 0, self.target) || self.config.small_backlog.holds(bytes, maxpacket, last) {
             self.first_above_time = 0;
         } else if self.first_above_time == 0 {
             self.first_above_time = now + self.window(now);
@@ -225,6 +226,15 @@ impl Aqm for Codel {
             queue.mark(0, DropReason::Late);
         }
         queue.pop()
+    }
+
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        // As in Linux, the inverse square root follows with the next change of the count only.
+        self.count = self.count.saturating_add(n).min(MAX_COUNT);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -181,7 +181,13 @@ impl Fifo for Line {
 /// Dequeues from `line` at `now_ms`.
 fn dequeue(codel: &mut Codel, now_ms: f64, line: &mut Line) -> Option<Meta> {
     let mut rng = Rng::from_state(1);
-    let mut cx = Cx { now: ms(now_ms), rng: &mut rng, total_backlog: line.total_backlog(), link: LINK };
+    let mut cx = Cx {
+        now: ms(now_ms),
+        rng: &mut rng,
+        total_backlog: line.total_backlog(),
+        backlog: line.total_backlog(),
+        link: LINK,
+    };
     codel.dequeue(&mut cx, line).map(|popped| popped.meta)
 }
 
@@ -337,7 +343,13 @@ fn lastcount_is_count_after_the_entry() {
     (codel.count, codel.lastcount) = (10, 3);
     codel.drop_next = codel.law.law().clock(ms(1000.0));
     let mut rng = Rng::from_state(1);
-    let cx = Cx { now: ms(1100.0), rng: &mut rng, total_backlog: Backlog::default(), link: LINK };
+    let cx = Cx {
+        now: ms(1100.0),
+        rng: &mut rng,
+        total_backlog: Backlog::default(),
+        backlog: Backlog::default(),
+        link: LINK,
+    };
     codel.enter_dropping(codel.law.law().clock(cx.now), &cx, &mut Line::of(&[0.0]));
     assert_eq!((codel.count, codel.lastcount), (7, 7));
 }

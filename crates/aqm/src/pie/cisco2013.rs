@@ -114,7 +114,7 @@ impl Aqm for Cisco2013 {
     fn update(&mut self, at: Instant, cx: &mut Cx) {
         self.next_update = at + self.config.tupdate;
         self.qdelay_old = self.qdelay;
-        self.qdelay = if self.avg_dq_rate > 0.0 { cx.total_backlog.bytes as f64 / self.avg_dq_rate } else { 0.0 };
+        self.qdelay = if self.avg_dq_rate > 0.0 { cx.backlog.bytes as f64 / self.avg_dq_rate } else { 0.0 };
         self.p = updated_probability(&self.config, self.p, self.qdelay, self.qdelay_old);
         let half = self.target / 2.0;
         if self.qdelay < half && self.qdelay_old < half && self.p == 0.0 && self.avg_dq_rate > 0.0 {
@@ -221,7 +221,13 @@ mod tests {
             ("half the target", 0, 0.0100, 1.0, 9000, true),
         ] {
             let mut rng = Rng::from_state(1);
-            let mut cx = Cx { now: ms(1), rng: &mut rng, total_backlog: Default::default(), link: LINK };
+            let mut cx = Cx {
+                now: ms(1),
+                rng: &mut rng,
+                total_backlog: Default::default(),
+                backlog: Default::default(),
+                link: LINK,
+            };
             let burst_time = Duration::from_millis(burst_ms);
             let mut pie = Cisco2013 { burst_time, qdelay, ..congested(config(), p) };
             assert_eq!(pie.drop_early(backlog, 1500, &mut cx), dropped, "{name}");
@@ -232,7 +238,13 @@ mod tests {
     fn drops_are_geometric_and_in_bytemode_proportional_to_size() {
         for (bytemode, len, p) in [(false, 757, 0.02), (true, 757, 0.01), (true, 1514, 0.02), (true, 9000, 0.02)] {
             let mut rng = Rng::from_state(3);
-            let mut cx = Cx { now: ms(1), rng: &mut rng, total_backlog: Default::default(), link: LINK };
+            let mut cx = Cx {
+                now: ms(1),
+                rng: &mut rng,
+                total_backlog: Default::default(),
+                backlog: Default::default(),
+                link: LINK,
+            };
             let mut pie = congested(Config { bytemode, ..config() }, 0.02);
             let drops = (0..1_000_000).filter(|_| pie.drop_early(9000, len, &mut cx)).count() as f64;
             assert!((drops / 1e6 - p).abs() < 5e-4, "bytemode {bytemode}, {len} bytes: {drops}");
@@ -269,7 +281,13 @@ mod tests {
             [(0.0, 0.0099, 1e6, true), (0.0, 0.0100, 1e6, false), (0.0, 0.0099, 0.0, false), (0.5, 0.0, 1e6, false)]
         {
             let mut rng = Rng::from_state(1);
-            let mut cx = Cx { now: ms(530), rng: &mut rng, total_backlog: Default::default(), link: LINK };
+            let mut cx = Cx {
+                now: ms(530),
+                rng: &mut rng,
+                total_backlog: Default::default(),
+                backlog: Default::default(),
+                link: LINK,
+            };
             let mut pie = Cisco2013 { qdelay, avg_dq_rate, dq_count: Some(7), ..congested(config(), p) };
             pie.update(ms(530), &mut cx);
             let burst_ms = if reset { 100 } else { 0 };

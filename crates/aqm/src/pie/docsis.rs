@@ -139,7 +139,7 @@ impl Aqm for Docsis {
 
     fn update(&mut self, at: Instant, cx: &mut Cx) {
         self.next_update = at + self.config.tupdate;
-        self.qdelay = self.bucket.delay(at, cx.total_backlog.bytes);
+        self.qdelay = self.bucket.delay(at, cx.backlog.bytes);
         if self.burst_allowance > Duration::ZERO {
             self.p = 0.0;
             self.burst_allowance = (self.burst_allowance - self.config.tupdate).max(Duration::ZERO);
@@ -237,7 +237,7 @@ mod tests {
     fn update(pie: &mut Docsis, at: Instant, bytes: u64) {
         let total_backlog = Backlog { packets: 1, bytes };
         let mut rng = Rng::from_state(1);
-        pie.update(at, &mut Cx { now: at, rng: &mut rng, total_backlog, link: LINK });
+        pie.update(at, &mut Cx { now: at, rng: &mut rng, total_backlog, backlog: total_backlog, link: LINK });
     }
 
     #[test]

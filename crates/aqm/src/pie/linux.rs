@@ -209,7 +209,7 @@ impl Aqm for Linux {
     }
 
     fn update(&mut self, at: Instant, cx: &mut Cx) {
-        self.calculate_probability(cx.total_backlog.bytes);
+        self.calculate_probability(cx.backlog.bytes);
         self.timer.restart(at, self.config.tupdate);
     }
 

@@ -156,10 +156,10 @@ impl Aqm for Rfc8033 {
     fn update(&mut self, at: Instant, cx: &mut Cx) {
         self.next_update = at + self.config.tupdate;
         // Little's law; the departure rate is dq_threshold / avg_dq_time.
-        self.qdelay = cx.total_backlog.bytes as f64 * self.avg_dq_time / self.config.dq_threshold.0 as f64;
+        self.qdelay = cx.backlog.bytes as f64 * self.avg_dq_time / self.config.dq_threshold.0 as f64;
         self.p = updated_probability(&self.config, self.p, self.qdelay, self.qdelay_old);
         self.burst_allowance = (self.burst_allowance - self.config.tupdate).max(Duration::ZERO);
-        self.rest_if_quiet(cx.total_backlog);
+        self.rest_if_quiet(cx.backlog);
         self.qdelay_old = self.qdelay;
     }
 

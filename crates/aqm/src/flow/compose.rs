@@ -1,0 +1,127 @@
+//! Disciplines made of flow queueing and a queue manager: one configuration with the parameters of both.
+
+use super::FlowQueue;
+use super::config::Config;
+use super::table::Flow;
+use crate::aqm::Aqm;
+use crate::limits::Limits;
+use crate::params::{self, Param};
+use crate::qdisc::{Host, Qdisc};
+use alloc::boxed::Box;
+
+/// The configuration of such a discipline.
+pub trait Composed: params::Config {
+    /// Manages each flow's queue.
+    type Aqm: Aqm + Send + 'static;
+    /// How flows are queued.
+    fn queue(&self) -> &Config;
+    /// The manager of a new flow.
+    fn aqm(&self) -> Self::Aqm;
+}
+
+/// The discipline that `config` describes.
+pub fn build<C: Composed + 'static, P: Send + 'static>(
+    config: &C,
+    limits: Limits,
+    host: Host,
+) -> Box<dyn Qdisc<P> + Send> {
+    let each = config.clone();
+    Box::new(FlowQueue::new(config.queue(), move || each.aqm(), limits, host))
+}
+
+/// Bytes of state per flow under `A`, packets not counted.
+pub const fn flow_bytes<A>() -> usize {
+    size_of::<Flow<A>>()
+}
+
+/// The parameters `a`, then `b`; `N` is the number of both.
+pub const fn join<const N: usize>(a: &[Param], b: &[Param]) -> [Param; N] {
+    let mut both = [a[0]; N];
+    let mut i = 0;
+    while i < N {
+        both[i] = if i < a.len() { a[i] } else { b[i - a.len()] };
+        i += 1;
+    }
+    both
+}
+
+/// Declares such a configuration; a profile sets parameters of `queue`, the flows', and of `aqm`, the manager's.
+///
+/// ```text
+/// flow_queue! {
+///     /// What it is.
+///     pub struct Config: flows under codel::Codel;
+///     profiles { "rfc8290", "RFC 8290 (2018)" => |c| c.aqm.ecn = true; }
+/// }
+/// ```
+#[macro_export]
+macro_rules! flow_queue {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: flows under $module:ident :: $type:ident;
+        profiles { $( $profile:literal, $summary:literal => $adjust:expr; )+ }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            /// How flows are queued.
+            pub queue: $crate::flow::Config,
+            /// How each flow's queue is managed.
+            pub aqm: $module::Config,
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                let plain = <Self as $crate::params::Config>::PROFILES[0].0;
+                $crate::params::Config::profile(plain).expect("the first profile is one")
+            }
+        }
+
+        impl $crate::params::Config for $name {
+            const PARAMS: &'static [$crate::params::Param] = {
+                const QUEUE: &[$crate::params::Param] = <$crate::flow::Config as $crate::params::Config>::PARAMS;
+                const AQM: &[$crate::params::Param] = <$module::Config as $crate::params::Config>::PARAMS;
+                &$crate::flow::join::<{ QUEUE.len() + AQM.len() }>(QUEUE, AQM)
+            };
+            const PROFILES: &'static [(&'static str, &'static str)] = &[ $( ($profile, $summary), )+ ];
+
+            fn profile(name: &str) -> Option<Self> {
+                let mut config = Self { queue: Default::default(), aqm: Default::default() };
+                match name {
+                    $( $profile => { let adjust: fn(&mut Self) = $adjust; adjust(&mut config); } )+
+                    _ => return None,
+                }
+                Some(config)
+            }
+
+            fn value(&self, name: &str) -> Option<$crate::params::Value> {
+                self.queue.value(name).or_else(|| self.aqm.value(name))
+            }
+
+            fn set_value(&mut self, name: &str, value: $crate::params::Value) {
+                if self.queue.value(name).is_some() {
+                    self.queue.set_value(name, value);
+                } else {
+                    self.aqm.set_value(name, value);
+                }
+            }
+
+            fn validate(&self) -> Result<(), alloc::string::String> {
+                self.queue.validate()?;
+                self.aqm.validate()
+            }
+        }
+
+        impl $crate::flow::Composed for $name {
+            type Aqm = $module::$type;
+
+            fn queue(&self) -> &$crate::flow::Config {
+                &self.queue
+            }
+
+            fn aqm(&self) -> Self::Aqm {
+                $module::$type::new(&self.aqm)
+            }
+        }
+    };
+}

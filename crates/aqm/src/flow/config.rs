@@ -1,0 +1,105 @@
+//! What there is to choose about queueing flows apart, whatever manages each flow's queue.
+
+use crate::params::{Bytes, Value};
+use crate::{choice, config};
+use alloc::string::{String, ToString};
+
+config! {
+    /// How flows are told apart, served in turn and kept within limits; the default is RFC 8290's.
+    pub struct Config {
+        /// The most waiting packets of all flows; the host's own limit holds as well.
+        limit: u64 = 10_240, in Value::Count(1) => Value::Count(MANY);
+        /// The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here it is their sizes.
+        memory_limit: Bytes = Bytes(32 << 20), in Value::Bytes(1) => Value::Bytes(1 << 40);
+        /// Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+        flows: u64 = 1024, in Value::Count(1) => Value::Count(65_536);
+        /// Bytes that a flow may send per round; the scheduler ns2 takes 0 for one packet.
+        quantum: Bytes = Bytes(1514), in Value::Bytes(0) => Value::Bytes(1 << 20);
+        /// In which order the flows are served.
+        scheduler: Scheduler = Scheduler::DrrPlusPlus, in WORD => WORD, choices Scheduler::WORDS;
+        /// How a flow finds its queue.
+        hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;
+        /// What counts as one flow.
+        isolation: Isolation = Isolation::Flow, in WORD => WORD, choices Isolation::WORDS;
+        /// Which packets make room when a limit is reached.
+        overflow: Overflow = Overflow::Fattest, in WORD => WORD, choices Overflow::WORDS;
+        /// The most packets that the fattest flow loses at once; half of its bytes end it as well.
+        drop_batch: u64 = 64, in Value::Count(1) => Value::Count(MANY);
+        /// Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count.
+        raise: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// The most waiting packets of one flow; a thousand million, the default, are never reached.
+        depth: u64 = MANY, in Value::Count(1) => Value::Count(MANY);
+        /// SFQ makes room at the head of a flow instead of at its tail.
+        headdrop: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles { "plain", "FQ-CoDel's queueing (RFC 8290)" => |_| {}; }
+    validate validate
+}
+
+choice! {
+    /// In which order the flows are served.
+    pub enum Scheduler {
+        /// FQ-CoDel's DRR++: a list of new flows before a list of old ones, each flow in credit sends.
+        DrrPlusPlus = "drr++",
+        /// Linux's SFQ: one round, a flow in credit sends; credit is kept in units of 8 bytes.
+        Sfq = "sfq",
+        /// Deficit round robin (Shreedhar and Varghese): a flow sends what its credit covers.
+        Drr = "drr",
+        /// sfqCoDel of ns-2: one round in which new flows go first; with quantum 0 a packet per turn.
+        Ns2 = "ns2",
+    }
+}
+
+choice! {
+    /// How a flow finds its queue.
+    pub enum Hash {
+        /// A 32-bit mix of the flow and a seed of the run, scaled by multiplication, as in Linux.
+        Perturbed = "perturbed",
+        /// Jenkins' lookup3 of destination, source and flow without a seed, modulo the queues (ns-2).
+        Jenkins = "jenkins",
+        /// The flow's number modulo the queues.
+        Modulo = "modulo",
+        /// Every flow has its own queue.
+        Perfect = "perfect",
+    }
+}
+
+choice! {
+    /// What counts as one flow.
+    pub enum Isolation {
+        /// A transport flow, its 5-tuple.
+        Flow = "flow",
+        /// All that a host sends.
+        SrcHost = "src-host",
+        /// All that a host receives.
+        DstHost = "dst-host",
+        /// All that one host sends to another.
+        HostPair = "host-pair",
+    }
+}
+
+choice! {
+    /// Which packets make room when a limit is reached.
+    pub enum Overflow {
+        /// The arriving one is refused.
+        Arrival = "arrival",
+        /// After it is queued, a batch at the head of the flow with the most bytes (Linux's FQ-CoDel).
+        Fattest = "fattest",
+        /// After it is queued, one of the flow with the most packets (Linux's SFQ).
+        Longest = "longest",
+        /// Before it is queued, the tail of the flow with the most packets (sfqCoDel of ns-2).
+        LongestFirst = "longest-first",
+    }
+}
+
+fn validate(c: &Config) -> Result<(), String> {
+    if c.quantum.0 == 0 && c.scheduler != Scheduler::Ns2 {
+        return Err("quantum (0 B) must be positive: only the scheduler ns2 takes 0, for a packet per turn; write e.g. quantum 1514B".to_string());
+    }
+    Ok(())
+}
+
+/// Stands for "no limit" where a count is asked for.
+const MANY: u64 = 1_000_000_000;
+/// The range of a choice is its words.
+const WORD: Value = Value::Choice("");

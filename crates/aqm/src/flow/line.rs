@@ -1,0 +1,206 @@
+//! The packets of all flows in one slab, each flow's linked in a line: memory follows the backlog, not the flows.
+
+use crate::aqm::{Backlog, DropReason, Fifo, Popped};
+use crate::packet::Meta;
+use crate::qdisc::{Sink, Stats};
+use crate::single::mark;
+use alloc::vec::Vec;
+
+/// A flow's packets, first in, first out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    head: u32,
+    tail: u32,
+    pub packets: u32,
+    pub bytes: u64,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { head: NONE, tail: NONE, packets: 0, bytes: 0 }
+    }
+}
+
+impl Line {
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        Backlog { packets: self.packets, bytes: self.bytes }
+    }
+
+    /// Handle of the first packet.
+    #[inline]
+    pub fn head(&self) -> Option<u32> {
+        (self.packets > 0).then_some(self.head)
+    }
+
+    /// Handle of the last packet.
+    #[inline]
+    pub fn tail(&self) -> Option<u32> {
+        (self.packets > 0).then_some(self.tail)
+    }
+}
+
+/// The packets, free places among them.
+#[derive(Debug)]
+pub(super) struct Slab<P> {
+    nodes: Vec<Node<P>>,
+    /// First free place; the others follow by `next`.
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Node<P> {
+    meta: Meta,
+    packet: Option<P>,
+    prev: u32,
+    next: u32,
+}
+
+impl<P> Slab<P> {
+    pub fn with_capacity(packets: usize) -> Self {
+        Self { nodes: Vec::with_capacity(packets), free: NONE }
+    }
+
+    /// Appends a packet to `line`; its handle.
+    pub fn push(&mut self, line: &mut Line, meta: Meta, packet: P) -> u32 {
+        let node = Node { meta, packet: Some(packet), prev: line.tail, next: NONE };
+        let at = self.free;
+        let at = if at == NONE {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        } else {
+            self.free = self.nodes[at as usize].next;
+            self.nodes[at as usize] = node;
+            at
+        };
+        match line.tail {
+            NONE => line.head = at,
+            tail => self.nodes[tail as usize].next = at,
+        }
+        line.tail = at;
+        line.packets += 1;
+        line.bytes += meta.len as u64;
+        at
+    }
+
+    /// Takes the packet with handle `at` out of `line`, in which it waits.
+    #[inline]
+    pub fn remove(&mut self, line: &mut Line, at: u32) -> (Meta, P) {
+        let node = &mut self.nodes[at as usize];
+        let (meta, packet) = (node.meta, node.packet.take().expect("a handle in a line is of a packet"));
+        let (prev, next) = (node.prev, node.next);
+        node.next = self.free;
+        self.free = at;
+        match prev {
+            NONE => line.head = next,
+            prev => self.nodes[prev as usize].next = next,
+        }
+        match next {
+            NONE => line.tail = prev,
+            next => self.nodes[next as usize].prev = prev,
+        }
+        line.packets -= 1;
+        line.bytes -= meta.len as u64;
+        (meta, packet)
+    }
+
+    #[inline]
+    pub fn meta(&self, at: u32) -> &Meta {
+        &self.nodes[at as usize].meta
+    }
+
+    /// Handle of packet `i` of `line`: at once for the first and the last, else by walking there.
+    #[inline]
+    fn nth(&self, line: &Line, i: usize) -> Option<u32> {
+        let len = line.packets as usize;
+        if i >= len {
+            return None;
+        }
+        let mut at = line.head;
+        if i <= len / 2 {
+            (0..i).for_each(|_| at = self.nodes[at as usize].next);
+        } else {
+            at = line.tail;
+            (i + 1..len).for_each(|_| at = self.nodes[at as usize].prev);
+        }
+        Some(at)
+    }
+}
+
+/// A flow's queue as lent to its algorithm for one call.
+pub(super) struct View<'a, P> {
+    pub packets: &'a mut Slab<P>,
+    pub line: &'a mut Line,
+    pub total: &'a mut Backlog,
+    pub stats: &'a mut Stats,
+    pub sink: &'a mut dyn Sink<P>,
+    pub out: Option<(Meta, P)>,
+}
+
+impl<P> View<'_, P> {
+    #[inline]
+    fn remove(&mut self, at: u32) -> (Meta, P) {
+        let (meta, packet) = self.packets.remove(self.line, at);
+        self.total.packets -= 1;
+        self.total.bytes -= meta.len as u64;
+        (meta, packet)
+    }
+
+    /// Drops the packet with handle `at`; its size.
+    pub fn discard(&mut self, at: u32, reason: DropReason) -> u32 {
+        let (meta, packet) = self.remove(at);
+        self.stats.dropped[reason as usize].add(meta.len);
+        self.sink.dropped(meta, packet, reason);
+        meta.len
+    }
+}
+
+impl<P> Fifo for View<'_, P> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.line.packets as usize
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.line.bytes
+    }
+    #[inline]
+    fn total_backlog(&self) -> Backlog {
+        *self.total
+    }
+    #[inline]
+    fn meta(&self, i: usize) -> Option<Meta> {
+        self.packets.nth(self.line, i).map(|at| *self.packets.meta(at))
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let Some(at) = self.packets.nth(self.line, i) else { return false };
+        let meta = &mut self.packets.nodes[at as usize].meta;
+        if meta.ecn.is_ect() {
+            mark(meta, self.stats);
+            return true;
+        }
+        self.discard(at, reason);
+        false
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        if let Some(at) = self.packets.nth(self.line, i) {
+            self.discard(at, reason);
+        }
+    }
+    #[inline]
+    fn pop(&mut self) -> Option<Popped> {
+        debug_assert!(self.out.is_none(), "one pop per dequeue");
+        let at = self.line.head()?;
+        let (meta, packet) = self.remove(at);
+        self.out = Some((meta, packet));
+        Some(Popped { meta })
+    }
+}
+
+/// No packet, no flow.
+pub(super) const NONE: u32 = u32::MAX;

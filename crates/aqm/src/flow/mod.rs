@@ -1,0 +1,282 @@
+//! Flows queued apart, each under its own queue manager of any kind, and served in turn: FQ-CoDel (RFC 8290),
+//! FQ-PIE, sfqCoDel, SFQ, DRR and `fq(anything)` are compositions of what is here.
+//!
+//! `table` finds a packet's flow, `schedule` says whose turn it is, `overflow` makes room, `line` holds packets.
+//!
+//! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run at their times while
+//! its flow is scheduled; those of an idle flow run when its next packet comes, before that packet is judged.
+
+mod compose;
+mod config;
+mod line;
+mod overflow;
+mod schedule;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use compose::{Composed, build, flow_bytes, join};
+pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
+pub use table::Classifier;
+
+use crate::aqm::{Aqm, Backlog, Cx, DropReason, Verdict};
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::single::mark;
+use crate::time::Instant;
+use alloc::boxed::Box;
+use core::fmt;
+use line::{Slab, View};
+use overflow::Shedding;
+use schedule::Schedule;
+use table::{Flow, Table};
+
+/// Queues for flows, each managed by an `A` of its own.
+pub struct FlowQueue<A, P> {
+    make: Box<dyn FnMut() -> A + Send>,
+    limits: Limits,
+    host: Host,
+    table: Table<A>,
+    schedule: Schedule,
+    shedding: Shedding,
+    /// The most waiting packets of a flow.
+    depth: u32,
+    packets: Slab<P>,
+    total: Backlog,
+    stats: Stats,
+    /// Changes of any flow's number of packets.
+    changes: u64,
+    /// No update of a scheduled flow is due before this.
+    soonest: Instant,
+    /// The flow served last, whose state is shown; before the first one, a manager without a flow.
+    shown: Option<usize>,
+    unused: A,
+}
+
+impl<A: Aqm, P> FlowQueue<A, P> {
+    /// No flows yet; `make` makes each one's manager.
+    pub fn new(config: &Config, make: impl FnMut() -> A + Send + 'static, limits: Limits, host: Host) -> Self {
+        let mut make: Box<dyn FnMut() -> A + Send> = Box::new(make);
+        let limits = within(limits, config);
+        // Room for what fits, up to a size that costs little when the limit is generous.
+        let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        Self {
+            unused: make(),
+            make,
+            limits,
+            table: Table::new(config, &host.rng),
+            host,
+            schedule: Schedule::new(config),
+            shedding: Shedding::new(config),
+            depth: config.depth as u32,
+            // One more, for the packet that is queued before another one makes room.
+            packets: Slab::with_capacity(capacity + 1),
+            total: Backlog::default(),
+            stats: Stats::default(),
+            changes: 0,
+            soonest: Instant::NEVER,
+            shown: None,
+        }
+    }
+
+    /// Tells flows apart by `classifier` instead of by 5-tuple or host; before the first packet.
+    pub fn classified_by(mut self, classifier: Classifier) -> Self {
+        self.table.classify_by(classifier);
+        self
+    }
+
+    /// The packet's flow, with its updates made up for if it was idle.
+    #[inline]
+    fn find(&mut self, meta: &Meta, now: Instant) -> usize {
+        let found = self.table.find(meta, &mut *self.make);
+        let flow = &mut self.table.flows[found.flow];
+        if found.is_new {
+            flow.aqm.attach(&self.limits, self.host.link);
+        }
+        if flow.turn.is_off() {
+            update(flow, &mut self.host, self.total, now, false);
+        }
+        found.flow
+    }
+
+    /// Runs every update of the scheduled flows that is due before `now` (up to and including it for `inclusive`).
+    #[inline]
+    fn run_updates(&mut self, now: Instant, inclusive: bool) {
+        if self.soonest < now || (inclusive && self.soonest == now) {
+            self.update_flows(now, inclusive);
+        }
+    }
+
+    fn update_flows(&mut self, now: Instant, inclusive: bool) {
+        self.soonest = Instant::NEVER;
+        let mut at = self.schedule.first();
+        while let Some(i) = at {
+            let flow = &mut self.table.flows[i];
+            update(flow, &mut self.host, self.total, now, inclusive);
+            self.soonest = self.soonest.min(flow.aqm.next_update().unwrap_or(Instant::NEVER));
+            at = self.schedule.after(&self.table.flows, i);
+        }
+    }
+
+    /// Takes note of when the manager of flow `i` wants its next update.
+    #[inline]
+    fn note_update(&mut self, i: usize) {
+        if let Some(at) = self.table.flows[i].aqm.next_update() {
+            self.soonest = self.soonest.min(at);
+        }
+    }
+
+    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+        Enqueued::Dropped(reason)
+    }
+
+    /// Queues a packet in flow `i`; its handle.
+    #[inline]
+    fn push(&mut self, i: usize, meta: Meta, packet: P) -> u32 {
+        let flow = &mut self.table.flows[i];
+        self.total.packets += 1;
+        self.total.bytes += meta.len as u64;
+        self.changes += 1;
+        flow.changed = self.changes;
+        let handle = self.packets.push(&mut flow.line, meta, packet);
+        self.schedule.activate(&mut self.table.flows, i);
+        handle
+    }
+}
+
+impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.run_updates(now, false);
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        let i = self.find(&meta, now);
+        let has_room = self.make_room(now, i, meta.len, sink);
+        let flow = &mut self.table.flows[i];
+        let backlog = flow.line.backlog();
+        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: self.total, backlog, link: self.host.link };
+        if !has_room {
+            flow.aqm.overflowed(&mut cx, &meta);
+            return self.refuse(meta, packet, DropReason::Limit, sink);
+        }
+        let mut view = View {
+            packets: &mut self.packets,
+            line: &mut flow.line,
+            total: &mut self.total,
+            stats: &mut self.stats,
+            sink,
+            out: None,
+        };
+        let marked = match flow.aqm.enqueue(&mut cx, &meta, &mut view) {
+            Verdict::Accept => false,
+            Verdict::Mark if meta.ecn.is_ect() => mark(&mut meta, &mut self.stats),
+            Verdict::Mark | Verdict::Drop => return self.refuse(meta, packet, DropReason::Early, sink),
+        };
+        let handle = self.push(i, meta, packet);
+        self.note_update(i);
+        match self.shed_excess(now, handle, sink) {
+            false => Enqueued::Dropped(DropReason::Limit),
+            true if marked => Enqueued::Marked,
+            true => Enqueued::Queued,
+        }
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.run_updates(now, false);
+        while let Some(i) = self.schedule.ready(&mut self.table.flows, &self.packets) {
+            let flow = &mut self.table.flows[i];
+            let backlog = flow.line.backlog();
+            let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: self.total, backlog, link: self.host.link };
+            let mut view = View {
+                packets: &mut self.packets,
+                line: &mut flow.line,
+                total: &mut self.total,
+                stats: &mut self.stats,
+                sink,
+                out: None,
+            };
+            let popped = flow.aqm.dequeue(&mut cx, &mut view);
+            let out = view.out;
+            debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
+            if flow.line.is_empty() && backlog.packets > 0 {
+                flow.aqm.emptied(&mut cx);
+            }
+            self.changes += 1;
+            flow.changed = self.changes;
+            self.shown = Some(i);
+            self.note_update(i);
+            if let Some((meta, packet)) = out {
+                self.schedule.served(&mut self.table.flows, i, Some(meta.len));
+                self.stats.departed.add(meta.len);
+                return Dequeued::Packet(meta, packet);
+            }
+            if !self.table.flows[i].line.is_empty() {
+                // The manager keeps its packets back: they stay on the schedule.
+                self.schedule.rotate(&mut self.table.flows);
+                return Dequeued::Empty;
+            }
+            self.schedule.served(&mut self.table.flows, i, None);
+        }
+        Dequeued::Empty
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.run_updates(now, true);
+        if let Some(i) = self.shown {
+            update(&mut self.table.flows[i], &mut self.host, self.total, now, true);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let (new, old) = self.schedule.len();
+        see("new_flows", new as f64);
+        see("old_flows", old as f64);
+        see("new_flow_count", self.schedule.new_flow_count as f64);
+        see("drop_overlimit", self.stats.dropped[DropReason::Limit as usize].packets as f64);
+        self.shown.map_or(&self.unused, |i| &self.table.flows[i].aqm).observe(see);
+    }
+}
+
+impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowQueue")
+            .field("limits", &self.limits)
+            .field("table", &self.table)
+            .field("schedule", &self.schedule)
+            .field("total", &self.total)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs the updates of a flow's manager that are due before `now` (up to and including it for `inclusive`).
+#[inline]
+fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, total: Backlog, now: Instant, inclusive: bool) {
+    while let Some(at) = flow.aqm.next_update() {
+        if at > now || (at == now && !inclusive) {
+            return;
+        }
+        let backlog = flow.line.backlog();
+        let mut cx = Cx { now: at, rng: &mut host.rng, total_backlog: total, backlog, link: host.link };
+        flow.aqm.update(at, &mut cx);
+    }
+}
+
+/// The host's limits and the configured ones.
+fn within(limits: Limits, config: &Config) -> Limits {
+    let packets = limits.packets.map_or(config.limit as u32, |most| most.min(config.limit as u32));
+    let bytes = limits.bytes.map_or(config.memory_limit.0, |most| most.min(config.memory_limit.0));
+    Limits { packets: Some(packets), bytes: Some(bytes), time: limits.time }
+}
+
+const MAX_PREALLOCATED: u32 = 1024;

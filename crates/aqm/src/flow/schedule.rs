@@ -1,0 +1,253 @@
+//! In which order the flows are served: whose turn it is, and what a turn costs.
+//!
+//! Every scheduler is a line of flows of which the first is served or sent to the end; DRR++ has two such lines.
+
+use super::config::{Config, Scheduler};
+use super::line::{NONE, Slab};
+use super::table::Flow;
+use crate::aqm::Aqm;
+
+/// A flow's place in the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    /// What the flow may still send, in bytes (SFQ: units of 8 bytes).
+    deficit: i64,
+    next: u32,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Off,
+    New,
+    Old,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { deficit: 0, next: NONE, place: Place::Off }
+    }
+}
+
+impl Turn {
+    /// Whether the flow is not scheduled.
+    #[inline]
+    pub fn is_off(&self) -> bool {
+        self.place == Place::Off
+    }
+}
+
+/// Flows in line.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
+
+impl List {
+    #[inline]
+    fn push<A>(&mut self, flows: &mut [Flow<A>], i: u32) {
+        flows[i as usize].turn.next = NONE;
+        match self.tail {
+            NONE => self.head = i,
+            tail => flows[tail as usize].turn.next = i,
+        }
+        self.tail = i;
+        self.len += 1;
+    }
+
+    #[inline]
+    fn pop<A>(&mut self, flows: &[Flow<A>]) -> u32 {
+        let i = self.head;
+        self.head = flows[i as usize].turn.next;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        self.len -= 1;
+        i
+    }
+
+    /// Puts `i` behind `before`, or first.
+    fn insert<A>(&mut self, flows: &mut [Flow<A>], i: u32, before: u32) {
+        let next = if before == NONE { self.head } else { flows[before as usize].turn.next };
+        flows[i as usize].turn.next = next;
+        match before {
+            NONE => self.head = i,
+            before => flows[before as usize].turn.next = i,
+        }
+        if next == NONE {
+            self.tail = i;
+        }
+        self.len += 1;
+    }
+}
+
+/// The scheduled flows.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    scheduler: Scheduler,
+    quantum: i64,
+    /// DRR++: the flows that have not had a turn yet, served first.
+    new: List,
+    /// DRR++: the others; elsewhere all.
+    old: List,
+    /// Flows that have become active.
+    pub new_flow_count: u64,
+}
+
+impl Schedule {
+    pub fn new(config: &Config) -> Self {
+        let quantum = cost(config.scheduler, config.quantum.0 as u32);
+        Self { scheduler: config.scheduler, quantum, new: EMPTY, old: EMPTY, new_flow_count: 0 }
+    }
+
+    /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
+    #[inline]
+    pub fn activate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        if !flows[i].turn.is_off() {
+            return;
+        }
+        self.new_flow_count += 1;
+        // What was left of an earlier credit is forgotten: idling earns nothing.
+        flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };
+        let i = i as u32;
+        match self.scheduler {
+            Scheduler::DrrPlusPlus => self.new.push(flows, i),
+            Scheduler::Sfq | Scheduler::Drr => self.old.push(flows, i),
+            Scheduler::Ns2 => {
+                let last_new = self.scheduled(flows).take_while(|&f| flows[f].turn.place == Place::New).last();
+                self.old.insert(flows, i, last_new.map_or(NONE, |f| f as u32));
+            }
+        }
+    }
+
+    /// The flow that is served next; DRR++ alone may name one that is empty.
+    #[inline]
+    pub fn ready<A: Aqm, P>(&mut self, flows: &mut [Flow<A>], packets: &Slab<P>) -> Option<usize> {
+        if self.scheduler == Scheduler::DrrPlusPlus {
+            return self.ready_of_two_lists(flows);
+        }
+        self.unlink_empty(flows);
+        loop {
+            let i = self.first()?;
+            let flow = &flows[i];
+            let Some(head) = flow.line.head() else {
+                // An empty flow leaves the schedule when its turn comes, not in the search for credit (sfqCoDel).
+                self.rotate(flows);
+                continue;
+            };
+            let may_send = match self.scheduler {
+                Scheduler::Drr => packets.meta(head).len as i64 <= flow.turn.deficit,
+                _ => flow.turn.deficit > 0 || self.quantum == 0,
+            };
+            if may_send {
+                flows[i].turn.place = Place::Old;
+                return Some(i);
+            }
+            flows[i].turn.deficit += self.quantum;
+            self.rotate(flows);
+        }
+    }
+
+    /// DRR++ (RFC 8290 §4.2): new flows first; one without credit earns a quantum and goes to the end of the old.
+    #[inline]
+    fn ready_of_two_lists<A>(&mut self, flows: &mut [Flow<A>]) -> Option<usize> {
+        loop {
+            let i = self.first()?;
+            let turn = &mut flows[i].turn;
+            if turn.deficit > 0 {
+                return Some(i);
+            }
+            turn.deficit += self.quantum;
+            self.rotate(flows);
+        }
+    }
+
+    /// The flow served, the first in line, has sent `len` bytes, or nothing.
+    #[inline]
+    pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, sent: Option<u32>) {
+        let Some(len) = sent else {
+            // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows
+            // of single packets, new each time, would starve them.
+            let waits = flows[i].turn.place == Place::New && self.old.len > 0;
+            if self.scheduler == Scheduler::DrrPlusPlus && waits {
+                self.rotate(flows);
+            } else {
+                self.unlink(flows);
+            }
+            return;
+        };
+        match self.scheduler {
+            Scheduler::Ns2 if self.quantum == 0 => self.rotate(flows),
+            scheduler => flows[i].turn.deficit -= cost(scheduler, len),
+        }
+        if matches!(self.scheduler, Scheduler::Sfq | Scheduler::Drr) {
+            self.unlink_empty(flows);
+        }
+    }
+
+    /// Takes empty flows that are first in line from the schedule.
+    #[inline]
+    pub fn unlink_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
+        while self.first().is_some_and(|i| flows[i].line.is_empty()) {
+            self.unlink(flows);
+        }
+    }
+
+    /// The flow that is first in line.
+    #[inline]
+    pub fn first(&self) -> Option<usize> {
+        let i = if self.new.head == NONE { self.old.head } else { self.new.head };
+        (i != NONE).then_some(i as usize)
+    }
+
+    /// The scheduled flow behind scheduled flow `i`.
+    #[inline]
+    pub fn after<A>(&self, flows: &[Flow<A>], i: usize) -> Option<usize> {
+        let next = match flows[i].turn.next {
+            NONE if self.new.tail == i as u32 => self.old.head,
+            next => next,
+        };
+        (next != NONE).then_some(next as usize)
+    }
+
+    /// The scheduled flows in order.
+    pub fn scheduled<A>(&self, flows: &[Flow<A>]) -> impl Iterator<Item = usize> {
+        core::iter::successors(self.first(), |&i| self.after(flows, i))
+    }
+
+    /// Flows on the lists of the new and of the old ones; where there is one list, it is the old ones'.
+    pub fn len(&self) -> (u32, u32) {
+        (self.new.len, self.old.len)
+    }
+
+    /// Sends the first flow to the end of the old ones.
+    #[inline]
+    pub fn rotate<A>(&mut self, flows: &mut [Flow<A>]) {
+        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        let i = list.pop(flows);
+        flows[i as usize].turn.place = Place::Old;
+        self.old.push(flows, i);
+    }
+
+    /// Takes the first flow from the schedule.
+    fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
+        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        let i = list.pop(flows);
+        let flow = &mut flows[i as usize];
+        flow.turn = Turn::default();
+        flow.aqm.unscheduled();
+    }
+}
+
+/// What a packet of `len` bytes costs, in the units of the scheduler.
+#[inline]
+fn cost(scheduler: Scheduler, len: u32) -> i64 {
+    match scheduler {
+        Scheduler::Sfq => len.div_ceil(8) as i64,
+        _ => len as i64,
+    }
+}

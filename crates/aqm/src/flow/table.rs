@@ -1,0 +1,205 @@
+//! Which flow a packet belongs to, and the flows' state, made when a flow's first packet comes.
+
+use super::config::{Config, Hash, Isolation};
+use super::line::{Line, NONE};
+use super::schedule::Turn;
+use crate::packet::Meta;
+use crate::rng::{Rng, mix};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A host's own way of telling flows apart: packets with the same number are one flow.
+pub type Classifier = Box<dyn Fn(&Meta) -> u64 + Send>;
+
+/// A flow: its packets, its place in the schedule, its queue manager.
+#[derive(Debug)]
+pub(super) struct Flow<A> {
+    pub line: Line,
+    pub turn: Turn,
+    pub aqm: A,
+    /// Number of the queue that it is hashed to; its own number where there are no collisions.
+    pub bucket: u32,
+    /// The next flow of the same bucket, where there are no collisions.
+    chained: u32,
+    key: u64,
+    /// When its number of packets last changed, counted in such changes.
+    pub changed: u64,
+}
+
+/// The flows by what their packets hash to.
+pub(super) struct Table<A> {
+    hash: Hash,
+    isolation: Isolation,
+    classifier: Option<Classifier>,
+    perturbation: u64,
+    /// The bucket's flow, or the first of those that share it.
+    buckets: Vec<u32>,
+    pub flows: Vec<Flow<A>>,
+    /// Where the search for an idle flow goes on.
+    hand: u32,
+}
+
+/// A packet's flow, and whether it is new to the table.
+pub(super) struct Found {
+    pub flow: usize,
+    pub is_new: bool,
+}
+
+impl<A> Table<A> {
+    pub fn new(config: &Config, rng: &Rng) -> Self {
+        Self {
+            hash: config.hash,
+            isolation: config.isolation,
+            classifier: None,
+            // A copy of the stream: the draws of the queue managers stay what they are without a hash.
+            perturbation: mix(rng.clone().next_u64()),
+            buckets: vec![NONE; config.flows as usize],
+            flows: Vec::new(),
+            hand: 0,
+        }
+    }
+
+    pub fn classify_by(&mut self, classifier: Classifier) {
+        self.classifier = Some(classifier);
+    }
+
+    /// The flow of a packet; `make` makes the queue manager of one that has none.
+    #[inline]
+    pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> Found {
+        let key = self.key(meta);
+        let bucket = self.bucket(key, meta);
+        let first = self.buckets[bucket as usize];
+        if self.hash == Hash::Perfect {
+            return self.find_own(key, bucket, first, make);
+        }
+        if first != NONE {
+            return Found { flow: first as usize, is_new: false };
+        }
+        self.add(key, bucket, bucket, make)
+    }
+
+    /// What tells the packet's flow from others.
+    #[inline]
+    fn key(&self, meta: &Meta) -> u64 {
+        if let Some(classifier) = &self.classifier {
+            return classifier(meta);
+        }
+        let (source, destination) = (meta.hosts.0 as u64, meta.hosts.1 as u64);
+        match self.isolation {
+            Isolation::Flow => meta.flow as u64,
+            Isolation::SrcHost => source,
+            Isolation::DstHost => destination,
+            Isolation::HostPair => source << 32 | destination,
+        }
+    }
+
+    #[inline]
+    fn bucket(&self, key: u64, meta: &Meta) -> u32 {
+        let n = self.buckets.len() as u64;
+        match self.hash {
+            Hash::Perturbed | Hash::Perfect => self.perturbed(key),
+            Hash::Modulo => (key % n) as u32,
+            Hash::Jenkins if self.isolation == Isolation::Flow && self.classifier.is_none() => {
+                jhash_3words([meta.hosts.1, meta.hosts.0, meta.flow], 0) % n as u32
+            }
+            Hash::Jenkins => jhash_3words([key as u32, (key >> 32) as u32, 0], 0) % n as u32,
+        }
+    }
+
+    /// The hash's upper 32 bits, scaled by multiplication: Linux's reciprocal_scale.
+    #[inline]
+    fn perturbed(&self, key: u64) -> u32 {
+        (((mix(key ^ self.perturbation) >> 32) * self.buckets.len() as u64) >> 32) as u32
+    }
+
+    /// Without collisions: the flow of just this key, in the chain of its bucket.
+    fn find_own(&mut self, key: u64, bucket: u32, first: u32, make: &mut dyn FnMut() -> A) -> Found {
+        let mut at = first;
+        while at != NONE {
+            let flow = &self.flows[at as usize];
+            if flow.key == key {
+                return Found { flow: at as usize, is_new: false };
+            }
+            at = flow.chained;
+        }
+        if self.flows.len() < self.buckets.len() {
+            return self.add(key, bucket, self.flows.len() as u32, make);
+        }
+        match self.idle() {
+            Some(idle) => self.replace(idle, key, bucket, make),
+            None => self.add(key, bucket, self.flows.len() as u32, make),
+        }
+    }
+
+    fn add(&mut self, key: u64, bucket: u32, number: u32, make: &mut dyn FnMut() -> A) -> Found {
+        let at = self.flows.len();
+        self.flows.push(Flow {
+            line: Line::default(),
+            turn: Turn::default(),
+            aqm: make(),
+            bucket: number,
+            chained: self.buckets[bucket as usize],
+            key,
+            changed: 0,
+        });
+        self.buckets[bucket as usize] = at as u32;
+        Found { flow: at, is_new: true }
+    }
+
+    /// A flow without packets and without a turn, taken in turn.
+    fn idle(&mut self) -> Option<u32> {
+        let n = self.flows.len() as u32;
+        let idle = (0..n).map(|i| (self.hand + i) % n).find(|&i| self.flows[i as usize].turn.is_off())?;
+        self.hand = (idle + 1) % n;
+        Some(idle)
+    }
+
+    /// The idle flow's place becomes that of another one.
+    fn replace(&mut self, idle: u32, key: u64, bucket: u32, make: &mut dyn FnMut() -> A) -> Found {
+        self.unchain(idle);
+        let first = self.buckets[bucket as usize];
+        let flow = &mut self.flows[idle as usize];
+        *flow = Flow { aqm: make(), key, chained: first, line: Line::default(), turn: Turn::default(), ..*flow };
+        self.buckets[bucket as usize] = idle;
+        Found { flow: idle as usize, is_new: true }
+    }
+
+    fn unchain(&mut self, at: u32) {
+        let (key, next) = (self.flows[at as usize].key, self.flows[at as usize].chained);
+        let bucket = self.perturbed(key) as usize;
+        if self.buckets[bucket] == at {
+            self.buckets[bucket] = next;
+            return;
+        }
+        let mut before = self.buckets[bucket];
+        while self.flows[before as usize].chained != at {
+            before = self.flows[before as usize].chained;
+        }
+        self.flows[before as usize].chained = next;
+    }
+}
+
+impl<A> fmt::Debug for Table<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("hash", &self.hash).field("flows", &self.flows.len()).finish_non_exhaustive()
+    }
+}
+
+/// Bob Jenkins' lookup3 of three words (public domain, 2006), as in ns-2.
+pub(super) fn jhash_3words(words: [u32; 3], initval: u32) -> u32 {
+    let initval = initval.wrapping_add(0xdead_beef + (3 << 2));
+    let [mut a, mut b, mut c] = words.map(|word| word.wrapping_add(initval));
+    // The three words change their parts from line to line: here the names move instead.
+    for r in [4, 6, 8, 16, 19, 4] {
+        a = a.wrapping_sub(c) ^ c.rotate_left(r);
+        c = c.wrapping_add(b);
+        (a, b, c) = (b, c, a);
+    }
+    for r in [14, 11, 25, 16, 4, 14] {
+        c = (c ^ b).wrapping_sub(b.rotate_left(r));
+        (a, b, c) = (b, c, a);
+    }
+    (c ^ b).wrapping_sub(b.rotate_left(24))
+}

@@ -1,0 +1,77 @@
+//! `fq(NAME…)`: FQ-CoDel's flows and DRR++ with any registered manager of a single queue for each flow.
+
+use crate::aqm::DynAqm;
+use crate::flow::{self, Composed};
+use crate::params::{self, Param, Value};
+use crate::registry::Named;
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+/// The flows' configuration and each flow's manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How flows are queued.
+    pub queue: flow::Config,
+    /// How each flow's queue is managed.
+    aqm: Box<Named>,
+}
+
+impl Config {
+    /// The same flows under another manager; the error says why it cannot be one.
+    pub fn with_aqm(mut self, aqm: Named) -> Result<Self, String> {
+        if aqm.config.manager().is_none() {
+            let name = aqm.config.name();
+            return Err(alloc::format!("{name} queues flows itself; write e.g. \"fq(codel)\""));
+        }
+        self.aqm = Box::new(aqm);
+        Ok(self)
+    }
+
+    /// The manager of each flow.
+    pub fn aqm(&self) -> &Named {
+        &self.aqm
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let aqm = Named::parse("droptail").expect("tail drop is registered");
+        Self { queue: flow::Config::default(), aqm: Box::new(aqm) }
+    }
+}
+
+impl params::Config for Config {
+    const PARAMS: &'static [Param] = flow::Config::PARAMS;
+    const PROFILES: &'static [(&'static str, &'static str)] = &[(
+        "plain",
+        "each flow's queue under the AQM in brackets: fq(codel@act), fq(pie target 5ms) quantum 300B; else tail drop",
+    )];
+
+    fn profile(name: &str) -> Option<Self> {
+        (name == Self::PROFILES[0].0).then(Self::default)
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        self.queue.value(name)
+    }
+
+    fn set_value(&mut self, name: &str, value: Value) {
+        self.queue.set_value(name, value);
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        self.queue.validate().map_err(|e| e.to_string())
+    }
+}
+
+impl Composed for Config {
+    type Aqm = Box<dyn DynAqm + Send>;
+
+    fn queue(&self) -> &flow::Config {
+        &self.queue
+    }
+
+    fn aqm(&self) -> Self::Aqm {
+        self.aqm.config.manager().expect("with_aqm took a manager of a single queue")
+    }
+}

@@ -1,0 +1,34 @@
+//! FQ-CoDel: flows queued apart under CoDel, served by DRR++ (RFC 8290; Linux, sch_fq_codel.c, since 3.5).
+//!
+//! CoDel's small backlog is that of all flows, as in Linux: with many of them the only packet of a flow can be
+//! dropped.
+//!
+//! Differs: the memory limit counts the packets' sizes, and holds after each arrival; Linux counts what packets
+//! occupy, and drops one batch per arrival even where that is not enough.
+
+use crate::codel::{self, CountOn, Law};
+use crate::flow_queue;
+
+flow_queue! {
+    /// FQ-CoDel's configuration; the default is RFC 8290.
+    pub struct Config: flows under codel::Codel;
+    profiles {
+        "rfc8290", "RFC 8290 (2018), CoDel as in RFC 8289" => |c| c.aqm.ecn = true;
+        "linux", "Linux since 4.7: drops from the fattest flow in batches" => linux;
+        "linux-3.10", "Linux 3.5 to 4.6: one packet of the fattest flow per arrival, CoDel is not told" => linux_3_10;
+    }
+}
+
+fn linux(c: &mut Config) {
+    c.aqm.ecn = true;
+    c.aqm.count_on = CountOn::Drop;
+    c.aqm.law = Law::Linux;
+}
+
+fn linux_3_10(c: &mut Config) {
+    linux(c);
+    c.queue.drop_batch = 1;
+    c.queue.raise = false;
+    // There is no memory limit: one that is never reached.
+    c.queue.memory_limit.0 = 1 << 40;
+}

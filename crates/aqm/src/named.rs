@@ -1,0 +1,132 @@
+//! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
+
+use crate::fq;
+use crate::params::Value;
+use crate::registry::{Algorithm, AnyConfig};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A configuration and the profile that it starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// Name of the profile.
+    pub profile: &'static str,
+    /// The configuration.
+    pub config: AnyConfig,
+}
+
+impl Named {
+    /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]…`, tc's way: `codel@act target 5ms
+    /// ecn`, `fq(codel@act ecn) quantum 300B`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, words) = split_name(text)?;
+        let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
+        let algorithm = algorithm(name)?;
+        let mut words = words.split_whitespace().peekable();
+        let mut params = Vec::new();
+        while let Some(param) = words.next() {
+            let (param, value) = if algorithm.has_flag(param) {
+                (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
+            } else if let Some(flag) = param.strip_prefix("no").filter(|flag| algorithm.has_flag(flag)) {
+                (flag, "off")
+            } else {
+                (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
+            };
+            params.push((param.to_string(), value.to_string()));
+        }
+        Self::configure(name, profile, &params)
+    }
+
+    /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets, with
+    /// `params` set by name.
+    pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, String> {
+        let algorithm = algorithm(name)?;
+        let mut config = algorithm.configure(profile, params)?;
+        if let Some(inner) = brackets(name) {
+            let AnyConfig::Fq(flows) = config else {
+                let name = algorithm.name;
+                return Err(format!("{name} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\""));
+            };
+            config = AnyConfig::Fq(flows.with_aqm(Self::parse(inner)?)?);
+        }
+        let mut profiles = algorithm.profiles.iter().map(|&(name, _)| name);
+        let profile = profiles.find(|&name| profile.is_empty() || name == profile).expect("it was configured");
+        Ok(Self { profile, config })
+    }
+
+    /// The name in the registry, with the manager in brackets if there is one: `codel`, `fq(codel@act)`.
+    pub fn name(&self) -> String {
+        match &self.config {
+            AnyConfig::Fq(flows) if *flows.aqm() != *fq::Config::default().aqm() => {
+                format!("{}({})", self.config.name(), flows.aqm().spelling())
+            }
+            config => config.name().to_string(),
+        }
+    }
+
+    /// The algorithm's entry in the registry.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        Algorithm::find(self.config.name()).expect("a configuration is of a registered algorithm")
+    }
+
+    /// The parameters that differ from the profile's.
+    pub fn changed(&self) -> Vec<(&'static str, Value)> {
+        let algorithm = self.algorithm();
+        let plain = algorithm.configure(self.profile, &[]).expect("a profile is a valid configuration");
+        let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
+        pairs.filter(|&(name, value)| plain.value(name) != Some(value)).collect()
+    }
+
+    /// The shortest text that [`Named::parse`] reads as this.
+    pub fn spelling(&self) -> String {
+        let mut text = self.name();
+        if self.profile != self.algorithm().profiles[0].0 {
+            text = format!("{text}@{}", self.profile);
+        }
+        for (name, value) in self.changed() {
+            text += &match value {
+                Value::Flag(true) => format!(" {name}"),
+                Value::Flag(false) => format!(" no{name}"),
+                other => format!(" {name} {}", other.to_string().replace(' ', "")),
+            };
+        }
+        text
+    }
+}
+
+/// The algorithm of a name that may have a manager in brackets.
+fn algorithm(name: &str) -> Result<&'static Algorithm, String> {
+    Algorithm::find(name.split('(').next().unwrap_or(name).trim())
+}
+
+/// What stands in the brackets of a name.
+fn brackets(name: &str) -> Option<&str> {
+    let (_, inner) = name.split_once('(')?;
+    Some(inner.trim_end().strip_suffix(')').unwrap_or(inner))
+}
+
+/// The name, brackets and profile included, and the words behind it.
+fn split_name(text: &str) -> Result<(&str, &str), String> {
+    let text = text.trim();
+    let mut depth = 0;
+    for (i, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Err(format!("{text:?} closes a bracket that it does not open")),
+            ')' => depth -= 1,
+            c if c.is_whitespace() && depth == 0 && !text[i..].trim_start().starts_with('(') => {
+                return Ok(text.split_at(i));
+            }
+            _ => {}
+        }
+    }
+    match (text, depth) {
+        ("", _) => Err("an AQM needs a name, e.g. \"codel\"".to_string()),
+        (_, 0) => Ok((text, "")),
+        _ => Err(format!("{text:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")),
+    }
+}
+
+/// What may follow a flag.
+const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
