@@ -37,6 +37,7 @@ fn algorithm(algorithm: &Algorithm) -> Value {
         "name": algorithm.name,
         "summary": algorithm.summary,
         "source": algorithm.source,
+        "by_flow": algorithm.by_flow,
         "state_bytes": algorithm.state_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),
         "profiles": profiles.collect::<Vec<_>>(),

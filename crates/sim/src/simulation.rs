@@ -80,14 +80,16 @@ struct Run<P> {
 
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
-        let specs: Vec<&FlowSpec> =
-            scenario.flows.iter().flat_map(|spec| std::iter::repeat_n(spec, spec.count as usize)).collect();
+        let specs: Vec<(u32, &FlowSpec)> = (0..)
+            .zip(&scenario.flows)
+            .flat_map(|(group, spec)| std::iter::repeat_n((group, spec), spec.count as usize))
+            .collect();
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let links = [&scenario.link, &scenario.reverse];
         let link = |i: usize| Link::new(links[i], i, seed, warmup, end);
         // One slot more than there are samplers: the start of the statistics.
         let network = Network::new([link(0), link(1)], &specs, Samplers::COUNT + 1);
-        let flows: Vec<_> = specs.iter().enumerate().map(|(i, spec)| AnyFlow::new(spec, i as u32, seed)).collect();
+        let flows: Vec<_> = specs.iter().enumerate().map(|(i, (_, spec))| AnyFlow::new(spec, i as u32, seed)).collect();
         let samplers = Samplers::new(&scenario.probes, flows.len());
         let mut run = Self {
             now: Instant::ZERO,
@@ -95,7 +97,7 @@ impl<P: Probe> Run<P> {
             warmup,
             events: 0,
             network,
-            forward: specs.iter().map(|spec| spec.direction == Direction::Forward).collect(),
+            forward: specs.iter().map(|(_, spec)| spec.direction == Direction::Forward).collect(),
             at_warmup: vec![Status::default(); flows.len()],
             flows,
             samplers,

@@ -51,7 +51,7 @@ def show_command(name: str, as_json: bool) -> None:
         return
     click.echo(f"{entry['name']}: {entry['summary']}")
     click.echo(f"Source: {entry['source']}")
-    click.echo(f"State: {entry['state_bytes']} bytes per queue")
+    click.echo(f"State: {entry['state_bytes']} bytes per {'flow' if entry['by_flow'] else 'queue'}")
     if entry["params"]:
         output.print_text_table(["parameter", "meaning", "default", "from", "to"], _parameters(entry))
     else:

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 pub struct Route {
     /// The link that carries its data; acknowledgments take the other one.
     pub data_link: usize,
+    /// The hosts of its source and of its sink.
+    pub hosts: (u32, u32),
     pub up: Access,
     pub down: Access,
 }

@@ -32,9 +32,11 @@ pub(crate) struct Network<P> {
 }
 
 impl<P: Probe> Network<P> {
-    pub fn new(links: [Link; LINKS], flows: &[&FlowSpec], samplers: usize) -> Self {
+    /// `flows` with the number of the group that each belongs to: a group is one host at either end.
+    pub fn new(links: [Link; LINKS], flows: &[(u32, &FlowSpec)], samplers: usize) -> Self {
         let layout = Layout::new(flows.len() as u32);
-        let route = |flow: &&FlowSpec| Route {
+        let route = |&(group, flow): &(u32, &FlowSpec)| Route {
+            hosts: (2 * group, 2 * group + 1),
             data_link: (flow.direction == Direction::Reverse) as usize,
             up: Access::new(flow.access_rate, flow.access_delay),
             down: Access::new(flow.access_rate, flow.access_delay),
@@ -115,7 +117,9 @@ impl<P: Probe> Network<P> {
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
         let link = &self.links[l];
-        let meta = Meta { ecn: packet.ecn, ..Meta::new(packet.len + link.overhead, packet.flow) };
+        let (source, sink) = self.routes[packet.flow as usize].hosts;
+        let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
+        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(packet.len + link.overhead, packet.flow) };
         if self.passes(now, l, meta, handle, packet) {
             return;
         }

@@ -2,13 +2,13 @@
 
 use super::keys::mismatch;
 use serde_json::{Map, Value};
-use sojourn_aqm::params::{self, unknown};
-use sojourn_aqm::registry::{self, Algorithm, AnyConfig};
+use sojourn_aqm::params;
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Named};
 
 /// A queue manager as chosen and as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AqmSpec {
-    /// The shortest spelling: `codel`, `codel@act target 10ms`; for labels.
+    /// The shortest spelling: `codel`, `codel@act target 10ms`, `fq(codel@act)`; for labels.
     pub text: String,
     /// Name of the profile that the parameters start from.
     pub profile: &'static str,
@@ -19,9 +19,7 @@ pub struct AqmSpec {
 impl AqmSpec {
     /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the mend.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let config = registry::parse(text)?;
-        let head = text.split_whitespace().next().unwrap_or_default();
-        Self::new(head.split_once('@').map_or("", |(_, profile)| profile), config)
+        Named::parse(text).map(Self::new)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
@@ -42,7 +40,7 @@ impl AqmSpec {
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
-        Self::new(profile, Algorithm::find(name)?.configure(profile, &params)?)
+        Named::configure(name, profile, &params).map(Self::new)
     }
 
     /// The algorithm's entry in the registry.
@@ -58,45 +56,19 @@ impl AqmSpec {
 
     /// The parameters that differ from the profile's.
     pub(super) fn short_table(&self) -> Map<String, Value> {
-        self.table_of(self.changed().into_iter())
+        self.table_of(self.named().changed().into_iter())
     }
 
-    fn new(profile: &str, config: AnyConfig) -> Result<Self, String> {
-        let profiles = Algorithm::find(config.name())?.profiles;
-        let known = profiles.iter().map(|&(name, _)| name);
-        let profile = match profile {
-            "" => profiles[0].0,
-            name => known.clone().find(|&p| p == name).ok_or_else(|| unknown("profile", name, known))?,
-        };
-        let mut aqm = Self { text: String::new(), profile, config };
-        aqm.text = aqm.spelling();
-        Ok(aqm)
+    fn new(named: Named) -> Self {
+        Self { text: named.spelling(), profile: named.profile, config: named.config }
     }
 
-    fn spelling(&self) -> String {
-        let mut text = self.config.name().to_string();
-        if self.profile != self.algorithm().profiles[0].0 {
-            text = format!("{text}@{}", self.profile);
-        }
-        for (name, value) in self.changed() {
-            text += &match value {
-                params::Value::Flag(true) => format!(" {name}"),
-                params::Value::Flag(false) => format!(" no{name}"),
-                other => format!(" {name} {}", other.to_string().replace(' ', "")),
-            };
-        }
-        text
-    }
-
-    fn changed(&self) -> Vec<(&'static str, params::Value)> {
-        let algorithm = self.algorithm();
-        let plain = algorithm.configure(self.profile, &[]).expect("a profile is a valid configuration");
-        let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
-        pairs.filter(|&(name, value)| plain.value(name) != Some(value)).collect()
+    fn named(&self) -> Named {
+        Named { profile: self.profile, config: self.config.clone() }
     }
 
     fn table_of(&self, params: impl Iterator<Item = (&'static str, params::Value)>) -> Map<String, Value> {
-        let head = [("name", self.config.name().into()), ("profile", self.profile.into())];
+        let head = [("name", self.named().name().into()), ("profile", self.profile.into())];
         let params = params.map(|(name, value)| (name, json(value)));
         head.into_iter().chain(params).map(|(key, value)| (key.to_string(), value)).collect()
     }
@@ -125,6 +97,7 @@ fn scalar(key: &str, value: &Value) -> Result<String, String> {
 mod tests {
     use super::*;
     use serde_json::json;
+    use sojourn_aqm::registry;
 
     #[test]
     fn both_forms_give_the_shortest_spelling() {
@@ -136,6 +109,12 @@ mod tests {
             (json!({"name": "codel", "target": "7.5 ms", "ecn": true}), "codel target 7.5ms ecn"),
             (json!({"name": "codel", "profile": "act"}), "codel@act"),
             (json!({"name": "droptail"}), "droptail"),
+            (json!("fq_codel@linux"), "fq_codel@linux"),
+            (json!({"name": "fq_codel", "quantum": "300 B", "ecn": false}), "fq_codel quantum 300B noecn"),
+            (json!("fq( codel@act  ecn )"), "fq(codel@act ecn)"),
+            (json!("fq (pie target 15ms) quantum 1514B flows 16"), "fq(pie) flows 16"),
+            (json!({"name": "fq(codel@act)", "flows": 16}), "fq(codel@act) flows 16"),
+            (json!("fq(droptail)"), "fq"),
         ] {
             let aqm = AqmSpec::read(&value).unwrap();
             assert_eq!(aqm.text, text);
@@ -165,6 +144,23 @@ mod tests {
             (json!({"name": "codel", "target": 5}), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (json!({"name": "codel", "targt": "5 ms"}), r#"unknown parameter "targt"; did you mean "target"?"#),
             (json!({"name": "codel", "target": ["5 ms"]}), "target: expected a single value, found a list"),
+            (json!("fq(codle)"), r#"unknown AQM "codle"; did you mean "codel"?"#),
+            (json!("fq(codel"), r#""fq(codel" lacks a closing bracket; write e.g. "fq(codel@act)""#),
+            (json!("fq)codel("), r#""fq)codel(" closes a bracket that it does not open"#),
+            (json!("fq(sfq)"), r#"sfq queues flows itself; write e.g. "fq(codel)""#),
+            (json!("codel(pie)"), r#"codel takes no AQM in brackets; only fq does, e.g. "fq(codel@act)""#),
+            (json!("fq(codel target 5)"), r#"target: "5" has no unit; write e.g. "5 ms""#),
+            (
+                json!("fq(codel) target 5ms"),
+                r#"unknown parameter "target"; one of limit, memory_limit, flows, quantum, scheduler, hash, isolation, overflow, drop_batch, raise, depth, headdrop"#,
+            ),
+            (json!("fq_codel flows 0"), "flows = 0 is out of range; from 1 to 65536"),
+            (json!("fq_codel flows 1000000000"), "flows = 1000000000 is out of range; from 1 to 65536"),
+            (
+                json!("fq_codel quantum 0B"),
+                "quantum (0 B) must be positive: only the scheduler ns2 takes 0, for a packet per turn; write e.g. quantum 1514B",
+            ),
+            (json!("fq_codel limit 0"), "limit = 0 is out of range; from 1 to 1000000000"),
             (json!({"target": "5 ms"}), r#"name is missing; write e.g. { name = "codel" }"#),
             (json!({"name": 5}), "name: expected a text, found a number"),
             (json!(5), r#"expected a text such as "codel@act target 5ms", or a table, found a number"#),

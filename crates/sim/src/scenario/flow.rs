@@ -14,7 +14,7 @@ pub enum Direction {
     Reverse,
 }
 
-/// A group of `count` flows that differ only in their random starts.
+/// A group of `count` flows that differ only in their random starts; they run between the same two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Which way the data goes.

@@ -86,7 +86,7 @@ fn flow_schema(kind: &traffic::TrafficKind) -> Value {
 
 fn aqm_schema() -> Value {
     let names: Vec<_> = ALGORITHMS.iter().map(|a| a.name).collect();
-    let text = json!({ "type": "string", "pattern": format!(r"^\s*({})(@\S+)?(\s|$)", names.join("|")) });
+    let text = json!({ "type": "string", "pattern": format!(r"^\s*(({})(@\S+)?(\s|$)|fq\s*\(.+\))", names.join("|")) });
     let tables = ALGORITHMS.iter().map(algorithm_schema);
     json!({ "oneOf": std::iter::once(text).chain(tables).collect::<Vec<_>>() })
 }
@@ -94,7 +94,11 @@ fn aqm_schema() -> Value {
 fn algorithm_schema(algorithm: &Algorithm) -> Value {
     let mut properties: Map<_, _> =
         algorithm.params.iter().map(|param| (param.name.to_string(), param_schema(param))).collect();
-    properties.insert("name".into(), json!({ "const": algorithm.name }));
+    let name = match algorithm.name {
+        "fq" => json!({ "type": "string", "pattern": r"^fq\s*(\(.+\))?$" }),
+        name => json!({ "const": name }),
+    };
+    properties.insert("name".into(), name);
     let profiles: Vec<_> = algorithm.profiles.iter().map(|&(name, _)| name).collect();
     properties.insert("profile".into(), json!({ "enum": profiles, "default": profiles[0] }));
     json!({
