@@ -5,6 +5,7 @@ use crate::params::Value;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
+use alloc::string::String;
 
 config! {
     /// CoDel's configuration; the default is RFC 8289.
@@ -16,7 +17,7 @@ config! {
         /// Marks ECN-capable packets instead of dropping them, at most one per dequeue.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached.
-        ce_threshold: Duration = Duration::from_secs(3600), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(3600));
+        ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
         /// The constant drop count where reentry is const.
         n: u64 = 600, in Value::Count(1) => Value::Count(1_000_000_000);
         /// The longest sojourn time where there is a hard limit.
@@ -37,6 +38,8 @@ config! {
         maxpacket: MaxPacket = MaxPacket::Mtu, in WORD => WORD, choices MaxPacket::WORDS;
         /// The arithmetic of times and of the control law.
         law: Law = Law::Float, in WORD => WORD, choices Law::WORDS;
+        /// Which packet is dropped: the one judged, or (mahimahi's error) the one behind it.
+        victim: Victim = Victim::Judged, in WORD => WORD, choices Victim::WORDS;
     }
     profiles {
         "rfc8289", "RFC 8289 (2018)" => |_| {};
@@ -44,16 +47,24 @@ config! {
         "ns2-2012", "ns-2 (ns-2.36): count - 2 on re-entry" => ns2_2012;
         "draft00", "draft-ietf-aqm-codel-00 (2014) as printed by Schwarzkopf et al. 2016: count - 2 on re-entry" => draft00;
         "act", "CoDel-ACT (K. Nichols, July 2012): count decays, and a recent phase shortens the wait" => act;
-        "linux", "Linux since 3.6: fixed-point law, count at each drop" => linux;
+        "linux", "Linux since 4.0: fixed-point law, count at each drop" => linux;
+        "linux-3.10", "Linux 3.6 to 3.19: the largest packet is the largest seen" => |c| { linux(c); c.maxpacket = MaxPacket::Seen256; };
         "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: at most one packet per dequeue beyond max_delay" => hardlimit;
         "hardlimit-strict", "Hard Limit CoDel, no packet beyond max_delay" => |c| { hardlimit(c); c.hard_limit = HardLimit::Strict; };
+        "mahimahi", "mahimahi's queue, errors included: whole milliseconds, and the packet behind the judged one is dropped" => mahimahi;
         "count-n", "draft00 with a constant count n (Schwarzkopf et al. 2016, III.E.4)" => count_n;
     }
     validate |c| {
-        if c.target < c.interval {
-            return Ok(());
+        if c.target >= c.interval {
+            return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval));
         }
-        Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval))
+        if c.law == Law::Millis && c.interval < MILLISECOND {
+            return Err(format!("interval ({}) is nothing in whole milliseconds, in which law = millis computes", c.interval));
+        }
+        if c.victim == Victim::Successor && (c.ecn || c.ce_threshold != HOUR || c.hard_limit != HardLimit::Off) {
+            return Err(String::from("victim = successor drops only; leave ecn, ce_threshold and hard_limit off"));
+        }
+        Ok(())
     }
 }
 
@@ -126,6 +137,8 @@ choice! {
         Seen256 = "seen-256",
         /// The largest one that came to the head, starting from 512 bytes.
         Seen512 = "seen-512",
+        /// 1504 bytes whatever the link: 1500 and the header of a TUN device.
+        Tun = "tun",
     }
 }
 
@@ -138,6 +151,16 @@ choice! {
         Printed = "printed",
         /// They are dropped wherever they come to the head.
         Strict = "strict",
+    }
+}
+
+choice! {
+    /// Which packet is dropped when one is ok to drop.
+    pub enum Victim {
+        /// That one.
+        Judged = "judged",
+        /// The one behind it, which nobody judged; the old one is sent.
+        Successor = "successor",
     }
 }
 
@@ -156,6 +179,7 @@ impl MaxPacket {
     pub(super) fn initial(self) -> u32 {
         match self {
             Self::Mtu => 0,
+            Self::Tun => 1504,
             Self::Seen256 => 256,
             Self::Seen512 => 512,
         }
@@ -202,6 +226,15 @@ fn linux(c: &mut Config) {
     c.law = Law::Linux;
 }
 
+fn mahimahi(c: &mut Config) {
+    c.count_on = CountOn::Drop;
+    c.maxpacket = MaxPacket::Tun;
+    c.law = Law::Millis;
+    c.victim = Victim::Successor;
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
 /// The range of a choice is its words.
 const WORD: Value = Value::Choice("");

@@ -11,6 +11,9 @@ choice! {
         /// Linux (codel.h): ticks of 1024 ns compared as signed 32-bit numbers, and an inverse square root of
         /// 16 bits that one Newton step per change of `count` improves.
         Linux = "linux",
+        /// mahimahi: whole milliseconds, everywhere rounded down; beyond a count of 10,000 an interval of 100 ms
+        /// is over at once.
+        Millis = "millis",
     }
 }
 
@@ -40,6 +43,7 @@ impl ControlLaw {
         match self.law {
             Law::Float => libm::round(self.interval as f64 / libm::sqrt(count as f64)) as u64,
             Law::Linux => (self.interval * ((self.rec_inv_sqrt as u64) << 16)) >> 32,
+            Law::Millis => (self.interval as f64 / libm::sqrt(count as f64)) as u64,
         }
     }
 
@@ -61,6 +65,7 @@ impl Law {
         match self {
             Self::Float => at.as_nanos(),
             Self::Linux => at.as_nanos() >> TICK_SHIFT,
+            Self::Millis => at.as_nanos() / NANOS_PER_MILLI,
         }
     }
 
@@ -71,6 +76,7 @@ impl Law {
             Self::Float => span.as_nanos() as u64,
             // The longest span that a signed 32-bit comparison understands; it stands for "never".
             Self::Linux => (span.as_nanos() as u64 >> TICK_SHIFT).min(i32::MAX as u64),
+            Self::Millis => span.as_nanos() as u64 / NANOS_PER_MILLI,
         }
     }
 
@@ -79,7 +85,7 @@ impl Law {
     pub(super) fn difference(self, a: u64, b: u64) -> i64 {
         let difference = a.wrapping_sub(b);
         match self {
-            Self::Float => difference as i64,
+            Self::Float | Self::Millis => difference as i64,
             Self::Linux => difference as i32 as i64,
         }
     }
@@ -95,6 +101,7 @@ impl Law {
         let nanos = match self {
             Self::Float => units,
             Self::Linux => units << TICK_SHIFT,
+            Self::Millis => units * NANOS_PER_MILLI,
         };
         nanos as f64 / 1e9
     }
@@ -113,6 +120,7 @@ fn newton_step(rec_inv_sqrt: u16, count: u32) -> u16 {
 /// 1/sqrt(1) to 16 bits.
 const ONE: u16 = u16::MAX;
 const TICK_SHIFT: u32 = 10;
+const NANOS_PER_MILLI: u64 = 1_000_000;
 
 #[cfg(test)]
 mod tests {

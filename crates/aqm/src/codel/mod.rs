@@ -10,10 +10,11 @@ mod law;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, CountOn, Entry, HardLimit, MaxPacket, Reentry, SmallBacklog, Window};
+pub use config::{Config, CountOn, Entry, HardLimit, MaxPacket, Reentry, SmallBacklog, Victim, Window};
 pub use law::Law;
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::packet::Meta;
 use law::ControlLaw;
 
 /// A CoDel-managed queue's state. Times are in the units of the [`Law`]'s clock.
@@ -63,14 +64,20 @@ impl Codel {
     /// Looks at the head: may it be dropped?
     #[inline]
     fn dodequeue<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &Q) -> Look {
-        let Some(head) = queue.meta(0) else {
+        self.look_at(queue.meta(0), 0, now, cx, queue)
+    }
+
+    /// Looks at the packet that would be the head if `held` bytes before it had left.
+    #[inline]
+    fn look_at<Q: Fifo>(&mut self, head: Option<Meta>, held: u32, now: u64, cx: &Cx, queue: &Q) -> Look {
+        let Some(head) = head else {
             self.first_above_time = 0;
             return Look { ok_to_drop: false, hard_drop: false };
         };
         let law = self.law.law();
         self.sojourn_time = law.difference(now, law.clock(head.enqueued)) as u64;
         let maxpacket = self.maxpacket(head.len, cx.link.mtu);
-        let bytes = queue.total_backlog().bytes - head.len as u64;
+        let bytes = queue.total_backlog().bytes - held as u64 - head.len as u64;
 
         let mut ok_to_drop = false;
         let last = queue.len() == 1;
@@ -108,9 +115,7 @@ impl Codel {
             if self.config.count_on == CountOn::Drop {
                 self.set_count(self.count + 1);
             }
-            let marked = self.mark_or_drop(queue);
-            // A marked packet is delivered, and was ok to drop: it counts, and it is the last one of this call.
-            let ok_to_drop = marked || self.dodequeue_next(now, cx, queue);
+            let (marked, ok_to_drop) = self.signal(now, cx, queue);
             if !ok_to_drop {
                 self.dropping = false;
                 return;
@@ -129,13 +134,33 @@ impl Codel {
 
     /// Starts a phase with its first drop.
     fn enter_dropping<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q) {
-        if !self.mark_or_drop(queue) {
-            self.dodequeue_next(now, cx, queue);
-        }
+        self.signal(now, cx, queue);
         self.dropping = true;
         self.set_count(self.reentry_count(now));
         self.lastcount = self.count;
         self.drop_next = now + self.law.step(self.count);
+    }
+
+    /// Tells a sender of congestion. Returns whether with a mark, and whether the packet then at the head is ok to
+    /// drop: a marked one is, so it counts; it is delivered, and the last one of this call.
+    fn signal<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q) -> (bool, bool) {
+        if self.config.victim == Victim::Successor {
+            return (false, self.drop_successor(now, cx, queue));
+        }
+        let marked = self.mark_or_drop(queue);
+        (marked, marked || self.dodequeue_next(now, cx, queue))
+    }
+
+    /// mahimahi: an inner variable hides the outer one, so the packet fetched next is dropped and the one judged
+    /// stays. Returns whether the dropped one was ok to drop.
+    fn drop_successor<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q) -> bool {
+        let held = queue.meta(0).map_or(0, |head| head.len);
+        let successor = queue.meta(1);
+        let ok_to_drop = self.look_at(successor, held, now, cx, queue).ok_to_drop;
+        if successor.is_some() {
+            queue.drop(1, DropReason::Late);
+        }
+        ok_to_drop
     }
 
     /// Tells a sender of congestion with the head. Returns whether the head is still there, marked.
@@ -156,7 +181,11 @@ impl Codel {
     #[inline]
     fn maxpacket(&mut self, len: u32, mtu: u32) -> u32 {
         self.maxpacket = self.maxpacket.max(len);
-        if self.config.maxpacket == MaxPacket::Mtu { mtu } else { self.maxpacket }
+        match self.config.maxpacket {
+            MaxPacket::Mtu => mtu,
+            MaxPacket::Tun => MaxPacket::Tun.initial(),
+            MaxPacket::Seen256 | MaxPacket::Seen512 => self.maxpacket,
+        }
     }
 
     /// How long the sojourn time must stay above target before the first drop.
@@ -194,7 +223,9 @@ impl Codel {
 
     /// Whether the last drop is less than so many intervals ago: `now - drop_next < intervals * interval`.
     fn recent(&self, now: u64, intervals: u64) -> bool {
-        !self.law.law().passed(now, self.drop_next, intervals * self.law.interval())
+        // mahimahi's difference is unsigned: a drop time ahead is not recent.
+        let wraps = self.law.law() == Law::Millis && now < self.drop_next;
+        !wraps && !self.law.law().passed(now, self.drop_next, intervals * self.law.interval())
     }
 
     /// Whether the head last looked at has waited longer than `span`.

@@ -13,6 +13,8 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
+mod mahimahi;
+
 const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
 
 fn ms(millis: f64) -> Instant {
@@ -87,6 +89,7 @@ fn drop_times_under_constant_overload_are_those_by_hand() {
         ("acm2012", &[], one_interval_later),
         ("hardlimit", &[("max_delay", "99 s")], one_interval_later),
         ("linux", &[], linux),
+        ("linux-3.10", &[], linux),
         ("linux", &[("law", "float")], law),
         ("rfc8289", &[("law", "linux")], linux),
         ("count-n", &[("n", "1")], [105, 205, 305, 405, 505, 605, 705]),
@@ -200,6 +203,8 @@ fn a_small_backlog_protects_its_packet() {
         ("rfc8289", 1501, vec![Late]),
         ("linux", 1500, vec![]),
         ("linux", 1501, vec![Late]),
+        ("linux-3.10", 1500, vec![]),
+        ("linux-3.10", 1501, vec![Late]),
         ("draft00", 1500, vec![]),
         ("draft00", 1501, vec![Late]),
         ("act", 1500, vec![]),
@@ -235,6 +240,7 @@ fn the_largest_packet_is_the_links_or_the_largest_seen() {
         ("hardlimit", false),
         ("ns2-2012", true),
         ("act", true),
+        ("linux-3.10", true),
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
         let mut line = Line { others: 400, ..Line::of(&[0.0]) };
