@@ -8,6 +8,7 @@ extern crate alloc;
 
 pub mod aqm;
 pub mod codel;
+pub mod codel_dt;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod droptail;
