@@ -238,7 +238,7 @@ impl Schedule {
         let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
         let i = list.pop(flows);
         let flow = &mut flows[i as usize];
-        flow.turn = Turn::default();
+        flow.turn.place = Place::Off;
         flow.aqm.unscheduled();
     }
 }

@@ -1,5 +1,7 @@
+mod overflow;
+
 use super::table::jhash_3words;
-use crate::aqm::{DropReason, Link};
+use crate::aqm::{Aqm, Cx, DropReason, Link};
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
@@ -9,6 +11,7 @@ use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -102,6 +105,16 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
 }
 
 #[test]
+fn a_flow_of_deficit_round_robin_waits_until_its_credit_covers_its_head() {
+    let mut bench = Bench::new("drr hash modulo quantum 500B");
+    for (flow, len) in [(1, 1200), (1, 300), (2, 500), (2, 500), (2, 400), (2, 600)] {
+        bench.push(flow, len);
+    }
+    // Flow 1 saves 1500 in three rounds, which both its packets use up; flow 2 saves 100 in its third.
+    assert_eq!(bench.flows(9), [2, 2, 1, 1, 2, 2]);
+}
+
+#[test]
 fn packets_take_turns_where_the_quantum_is_zero() {
     let mut bench = Bench::new("sfqcodel");
     for (flow, len) in [(1, 1500), (2, 40), (3, 600)] {
@@ -169,114 +182,6 @@ fn a_flow_that_returns_has_one_quantum_whatever_it_left() {
         let ahead = first.iter().take_while(|&&flow| flow == 1).count();
         assert!(ahead <= 2, "{aqm}: {first:?}");
     }
-}
-
-#[test]
-fn a_batch_leaves_the_head_of_the_fattest_flow_and_only_it() {
-    let mut bench = Bench::new("fq_codel@linux limit 100 hash modulo");
-    for i in 0..20 {
-        bench.push(5, 100);
-        bench.push(7, 1500);
-        if i % 2 == 0 {
-            bench.push(9, 1400);
-            bench.push(9, 1400);
-        }
-    }
-    (0..40).for_each(|_| {
-        bench.push(5, 100);
-    });
-    assert!(bench.dropped.is_empty());
-    assert_eq!(bench.push(5, 100), Enqueued::Queued, "another flow lost packets");
-    // Flow 7 has 30,000 bytes, the others less, though more packets: half of it goes, from the head.
-    let lost: Vec<_> = bench.dropped.iter().map(|&(flow, _)| flow).collect();
-    assert_eq!(lost, [7; 10]);
-    assert!(bench.dropped.is_sorted_by_key(|&(_, id)| id) && bench.dropped[0].1 == 2);
-    assert_eq!(bench.queue.backlog().packets, 91);
-    // Flow 7's CoDel counts them; the others' do not.
-    let counts: Vec<_> = (0..30).map(|_| (bench.pop().map(|(flow, ..)| flow), bench.state("count"))).collect();
-    assert!(counts.contains(&(Some(7), 10.0)) && !counts.contains(&(Some(5), 10.0)), "{counts:?}");
-}
-
-#[test]
-fn a_batch_ends_at_drop_batch_and_before_4_7_at_one() {
-    for (aqm, lost, count) in [("fq_codel@linux drop_batch 3", 3, 3.0), ("fq_codel@linux-3.10", 1, 0.0)] {
-        let mut bench = Bench::new(&format!("{aqm} limit 20"));
-        (0..20).for_each(|_| {
-            bench.push(1, 1000);
-        });
-        bench.push(1, 1000);
-        let ids: Vec<_> = bench.dropped.iter().map(|&(_, id)| id).collect();
-        assert_eq!(ids, (1..=lost).collect::<Vec<_>>(), "{aqm}");
-        bench.pop();
-        assert_eq!(bench.state("count"), count, "{aqm}");
-    }
-}
-
-#[test]
-fn of_equally_fat_flows_the_first_queue_loses() {
-    let mut bench = Bench::new("fq_codel@linux-3.10 hash modulo limit 6");
-    for flow in [9, 4, 6, 9, 4, 6] {
-        bench.push(flow, 500);
-    }
-    bench.push(2, 100);
-    assert_eq!(bench.dropped, [(4, 2)]);
-}
-
-#[test]
-fn an_arrival_that_is_dropped_itself_is_said_to_be() {
-    let mut bench = Bench::new("fq_codel memory_limit 3000B");
-    bench.push(1, 1000);
-    assert_eq!(bench.push(2, 2500), Enqueued::Dropped(DropReason::Limit), "the fattest flow is the new one");
-    assert_eq!(bench.dropped, [(2, 2)]);
-    assert_eq!(bench.push(3, 3001), Enqueued::Dropped(DropReason::Limit), "it never fits");
-    assert_eq!((bench.dropped.len(), bench.queue.backlog().packets), (2, 1), "and nobody else had to go");
-}
-
-#[test]
-fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
-    for (params, id) in [("", 4), ("headdrop", 2)] {
-        let mut bench = Bench::new(&format!("sfq limit 4 hash modulo {params}"));
-        for flow in [1, 2, 2, 2] {
-            bench.push(flow, 1000);
-        }
-        assert_eq!(bench.push(3, 1000), Enqueued::Queued);
-        assert_eq!(bench.dropped, [(2, id)], "{params}");
-    }
-    // Of equals, the one that became so long last; where all have one packet, the one whose turn is next.
-    let mut bench = Bench::new("sfq limit 4 hash modulo");
-    for flow in [1, 2, 2, 1] {
-        bench.push(flow, 1000);
-    }
-    bench.push(3, 1000);
-    bench.push(4, 1000);
-    bench.push(5, 1000);
-    assert_eq!(bench.dropped, [(1, 4), (2, 3), (1, 1)]);
-    assert_eq!(bench.flows(9), [2, 3, 4, 5]);
-}
-
-#[test]
-fn sfq_bounds_each_flow_by_its_depth() {
-    for (params, id) in [("", 3), ("headdrop", 1)] {
-        let mut bench = Bench::new(&format!("sfq depth 2 {params}"));
-        (0..3).for_each(|_| {
-            bench.push(1, 1000);
-        });
-        assert_eq!(bench.dropped, [(1, id)], "{params}");
-        assert_eq!(bench.push(2, 1000), Enqueued::Queued);
-    }
-}
-
-#[test]
-fn sfqcodel_drops_the_tail_of_the_longest_bin_and_spares_the_last_victim() {
-    let mut bench = Bench::new("sfqcodel hash modulo limit 6");
-    for flow in [1, 2, 1, 2, 1, 2] {
-        bench.push(flow, 1000);
-    }
-    bench.push(3, 1000);
-    bench.push(2, 1000);
-    bench.push(3, 1000);
-    // Equal: the higher number; then bin 1 is longest; then both have three again after bin 2's arrival.
-    assert_eq!(bench.dropped, [(2, 6), (1, 5), (2, 8)]);
 }
 
 #[test]
@@ -422,4 +327,85 @@ fn an_idle_flow_is_updated_before_its_next_packet_is_judged() {
     };
     let (soon, late) = (p_after(20), p_after(2_000));
     assert!(soon > 0.001 && late < soon / 4.0, "{soon} {late}");
+}
+
+#[test]
+fn the_only_packet_of_a_bin_is_never_dropped_by_sfqcodel() {
+    let dropped_of_flow_0 = |aqm: &str| {
+        let mut bench = Bench::new(aqm);
+        let mut lost = 0;
+        for ms in 0..2_000u32 {
+            // Flow 0's one packet waits a round of forty flows, each with a queue.
+            let flow = if ms % 40 == 0 { 0 } else { 1 + ms % 40 };
+            bench.queue.enqueue(bench.now, Meta::new(1500, flow), ms, &mut |_, _, _| {});
+            if ms < 200 {
+                bench.queue.enqueue(bench.now, Meta::new(1500, 1 + ms % 40), ms, &mut |_, _, _| {});
+            }
+            bench.wait_ms(1);
+            bench.queue.dequeue(bench.now, &mut |meta: Meta, _, _| lost += u32::from(meta.flow == 0));
+        }
+        lost
+    };
+    let own = "fq(codel@ns2-2012 small_backlog at-most-or-last) scheduler ns2 quantum 0B hash perfect";
+    assert_eq!(dropped_of_flow_0(own), 0);
+    assert!(dropped_of_flow_0("fq(codel@ns2-2012) scheduler ns2 quantum 0B hash perfect") > 0);
+    assert_eq!(registry::parse("sfqcodel").unwrap().value("small_backlog").unwrap().to_string(), "at-most-or-last");
+}
+
+/// Sees what a flow's manager is told.
+#[derive(Default)]
+struct Spy {
+    limit: Option<u32>,
+    next_update: Option<Instant>,
+    own: u64,
+    total: u64,
+    unscheduled: u32,
+    emptied: u32,
+}
+
+impl Aqm for Spy {
+    fn attach(&mut self, limits: &Limits, _: Link) {
+        self.limit = limits.packets;
+        self.next_update = Some(Instant::from_nanos(5_000_000));
+    }
+    fn next_update(&self) -> Option<Instant> {
+        self.next_update
+    }
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        self.next_update = Some(at + Duration::from_millis(5));
+        (self.own, self.total) = (cx.backlog.bytes, cx.total_backlog.bytes);
+    }
+    fn emptied(&mut self, _: &mut Cx) {
+        self.emptied += 1;
+    }
+    fn unscheduled(&mut self) {
+        self.unscheduled += 1;
+    }
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("limit", self.limit.map_or(f64::NAN, f64::from));
+        see("own", self.own as f64);
+        see("total", self.total as f64);
+        see("unscheduled", self.unscheduled as f64);
+        see("emptied", self.emptied as f64);
+    }
+}
+
+#[test]
+fn a_flow_s_manager_is_told_of_its_own_queue_of_all_and_of_its_turns() {
+    let host = Host { link: LINK, rng: Rng::from_state(1) };
+    let queue = super::FlowQueue::new(&super::Config::default(), Spy::default, Limits::packets(50), host);
+    let mut bench = Bench { queue: Box::new(queue), ..Bench::new("fq") };
+    for (flow, len) in [(1, 1000), (1, 600), (2, 700)] {
+        bench.push(flow, len);
+    }
+    bench.wait_ms(12);
+    assert_eq!(bench.flows(1), [1]);
+    let seen = |bench: &Bench| ["limit", "own", "total", "emptied", "unscheduled"].map(|name| bench.state(name));
+    assert_eq!(seen(&bench), [50.0, 1600.0, 2300.0, 0.0, 0.0], "at 10 ms everything waited");
+    bench.wait_ms(5);
+    assert_eq!(bench.flows(1), [1]);
+    assert_eq!(seen(&bench), [50.0, 600.0, 1300.0, 1.0, 0.0], "empty, and still on the schedule");
+    assert_eq!(bench.flows(2), [2]);
+    assert_eq!(bench.state("unscheduled"), 1.0, "the last to be found empty");
+    assert_eq!((bench.state("new_flows"), bench.state("old_flows")), (0.0, 0.0));
 }
