@@ -21,6 +21,7 @@ pub mod limits;
 pub mod named;
 pub mod packet;
 pub mod params;
+pub mod pi2;
 pub mod pie;
 pub mod qdisc;
 pub mod rate;

@@ -1,0 +1,289 @@
+//! PI2: a proportional-integral controller whose output `p'` is squared for classic traffic and used linearly for
+//! scalable one, so that neither needs PIE's damping (K. De Schepper et al., CoNEXT 2016; the single queue of
+//! RFC 9332's DualPI2, with the gains of its Appendix A and the decisions of Linux's sch_dualpi2).
+//!
+//! Squaring is two independent draws. Scalable is what carries ECT(1) or CE.
+
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::config;
+use crate::packet::{Ecn, Meta};
+use crate::params::Value;
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+
+config! {
+    /// PI2's configuration; the default has the gains of RFC 9332.
+    pub struct Config {
+        /// The delay that the controller steers to.
+        target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
+        /// How often the probability is updated (Tupdate).
+        tupdate: Duration = Duration::from_millis(16), in Value::Time(Duration::from_micros(100)) => MINUTE;
+        /// Gain of the deviation from the target, per second.
+        alpha: f64 = 0.16, in Value::Number(0.0) => Value::Number(1000.0);
+        /// Gain of the delay's change between two updates, per second.
+        beta: f64 = 3.2, in Value::Number(0.0) => Value::Number(1000.0);
+        /// What p' is multiplied by for scalable packets (coupling factor); 1 is the uncoupled law.
+        k: f64 = 2.0, in Value::Number(0.01) => Value::Number(100.0);
+        /// Marks ECN-capable packets instead of dropping them; without it scalable packets are treated as classic ones.
+        ecn: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets are always marked.
+        drop_overload: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// Judges packets on arrival instead of on departure.
+        drop_early: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles {
+        "rfc9332", "one queue with the controller of RFC 9332 (2023)" => |_| {};
+    }
+    validate |_| Ok(())
+}
+
+/// A PI2-managed queue's state. Delays are in seconds.
+#[derive(Clone, Debug)]
+pub struct Pi2 {
+    config: Config,
+    target: f64,
+    /// The controller's output p', 0..=1.
+    p: f64,
+    qdelay: f64,
+    qdelay_old: f64,
+    /// When the head was enqueued; `None` while the queue is empty.
+    head: Option<Instant>,
+    next_update: Instant,
+}
+
+impl Pi2 {
+    /// An idle queue's state.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            target: config.target.as_secs_f64(),
+            p: 0.0,
+            qdelay: 0.0,
+            qdelay_old: 0.0,
+            head: None,
+            next_update: Instant::ZERO + config.tupdate,
+            config: config.clone(),
+        }
+    }
+
+    /// What becomes of a packet, `bytes` being queued without it.
+    fn judge(&self, ecn: Ecn, bytes: u64, cx: &mut Cx) -> Verdict {
+        if bytes < 2 * cx.link.mtu as u64 {
+            return Verdict::Accept;
+        }
+        let rng = &mut *cx.rng;
+        let (ect, scalable) = (self.config.ecn && ecn.is_ect(), matches!(ecn, Ecn::Ect1 | Ecn::Ce));
+        let overload = self.config.k * self.p > 1.0;
+        if ect && scalable {
+            return match overload {
+                true if self.config.drop_overload && self.rolls_twice(rng) => Verdict::Drop,
+                true => Verdict::Mark,
+                false if rng.uniform() < self.config.k * self.p => Verdict::Mark,
+                false => Verdict::Accept,
+            };
+        }
+        match self.rolls_twice(rng) {
+            false => Verdict::Accept,
+            true if ect && !(overload && self.config.drop_overload) => Verdict::Mark,
+            true => Verdict::Drop,
+        }
+    }
+
+    /// With probability p'².
+    fn rolls_twice(&self, rng: &mut Rng) -> bool {
+        rng.uniform() < self.p && rng.uniform() < self.p
+    }
+}
+
+impl Aqm for Pi2 {
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        let verdict = match self.config.drop_early {
+            true => self.judge(meta.ecn, queue.total_backlog().bytes, cx),
+            false => Verdict::Accept,
+        };
+        if queue.is_empty() && verdict != Verdict::Drop {
+            self.head = Some(cx.now);
+        }
+        verdict
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        while let Some(head) = queue.meta(0).filter(|_| !self.config.drop_early) {
+            let bytes = queue.total_backlog().bytes - head.len as u64;
+            match self.judge(head.ecn, bytes, cx) {
+                Verdict::Drop => queue.drop(0, DropReason::Late),
+                Verdict::Mark if queue.mark(0, DropReason::Late) => break,
+                Verdict::Mark => {}
+                Verdict::Accept => break,
+            }
+        }
+        let popped = queue.pop();
+        self.head = queue.meta(0).map(|head| head.enqueued);
+        popped
+    }
+
+    fn next_update(&self) -> Option<Instant> {
+        Some(self.next_update)
+    }
+
+    fn update(&mut self, at: Instant, _: &mut Cx) {
+        self.next_update = at + self.config.tupdate;
+        self.qdelay = self.head.map_or(0.0, |enqueued| (at - enqueued).as_secs_f64());
+        let delta =
+            self.config.alpha * (self.qdelay - self.target) + self.config.beta * (self.qdelay - self.qdelay_old);
+        let most = if self.config.drop_overload { 1.0 } else { (1.0 / self.config.k).min(1.0) };
+        self.p = (self.p + delta).clamp(0.0, most);
+        self.qdelay_old = self.qdelay;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay", self.qdelay);
+        see("qdelay_old", self.qdelay_old);
+    }
+}
+
+const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
+const MINUTE: Value = Value::Time(Duration::from_secs(60));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aqm::Link;
+    use crate::limits::Limits;
+    use crate::params::Config as _;
+    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+    use crate::rate::Rate;
+    use crate::single::SingleQueue;
+    use alloc::vec::Vec;
+
+    /// One packet of 1500 bytes a millisecond.
+    const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+
+    fn ms(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    fn config(params: &[(&str, &str)]) -> Config {
+        let mut config = Config::default();
+        params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
+        config
+    }
+
+    fn queue_under(pi2: Pi2) -> SingleQueue<Pi2, u32> {
+        SingleQueue::new(pi2, Limits::default(), Host { link: LINK, rng: Rng::from_state(1) })
+    }
+
+    fn push(queue: &mut SingleQueue<Pi2, u32>, now: Instant, ecn: Ecn) -> Enqueued {
+        queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0, &mut |_, _, _| {})
+    }
+
+    /// Shares of marks and drops among packets of `ecn` judged at `p`.
+    fn shares(params: &[(&str, &str)], ecn: Ecn, p: f64) -> (f64, f64) {
+        const PACKETS: usize = 200_000;
+        let pi2 = Pi2 { p, ..Pi2::new(&config(params)) };
+        let mut rng = Rng::from_state(7);
+        let mut cx = Cx {
+            now: ms(1),
+            rng: &mut rng,
+            total_backlog: Default::default(),
+            backlog: Default::default(),
+            link: LINK,
+        };
+        let verdicts: Vec<_> = (0..PACKETS).map(|_| pi2.judge(ecn, 3000, &mut cx)).collect();
+        let share = |of| verdicts.iter().filter(|&&verdict| verdict == of).count() as f64 / PACKETS as f64;
+        (share(Verdict::Mark), share(Verdict::Drop))
+    }
+
+    #[test]
+    fn classic_packets_feel_the_square_and_scalable_ones_twice_the_probability() {
+        use Ecn::{Ce, Ect0, Ect1, NotEct};
+        for (params, ecn, p, marks, drops) in [
+            (&[][..], NotEct, 0.3, 0.0, 0.09),
+            (&[], Ect0, 0.3, 0.09, 0.0),
+            (&[], Ect1, 0.3, 0.6, 0.0),
+            (&[], Ce, 0.3, 0.6, 0.0),
+            (&[("k", "1")], Ect1, 0.3, 0.3, 0.0),
+            (&[("ecn", "off")], Ect0, 0.3, 0.0, 0.09),
+            (&[("ecn", "off")], Ect1, 0.3, 0.0, 0.09),
+            // Overload: k p' > 1.
+            (&[], NotEct, 0.6, 0.0, 0.36),
+            (&[], Ect0, 0.6, 0.0, 0.36),
+            (&[], Ect1, 0.6, 0.64, 0.36),
+            (&[("drop_overload", "off")], Ect0, 0.5, 0.25, 0.0),
+            (&[("drop_overload", "off")], Ect1, 0.5, 1.0, 0.0),
+            (&[("drop_overload", "off"), ("k", "0.5")], Ect1, 1.0, 0.5, 0.0),
+        ] {
+            let (found_marks, found_drops) = shares(params, ecn, p);
+            let close = |a: f64, b: f64| (a - b).abs() < 0.004;
+            assert!(
+                close(found_marks, marks) && close(found_drops, drops),
+                "{params:?} {ecn:?} {p}: {found_marks} {found_drops}"
+            );
+        }
+    }
+
+    #[test]
+    fn two_packets_are_left_alone() {
+        for (behind, drops) in [(2, 0), (3, 1)] {
+            for early in ["off", "on"] {
+                let mut queue = queue_under(Pi2 { p: 1.0, ..Pi2::new(&config(&[("drop_early", early)])) });
+                let mut lost = 0;
+                // Judged with `behind` packets of 1000 bytes, or one more, beside it: 3000 bytes are the least.
+                for _ in 0..=behind {
+                    let dropped = queue.enqueue(ms(0), Meta::new(1000, 0), 0, &mut |_, _, _| {});
+                    lost += usize::from(matches!(dropped, Enqueued::Dropped(_)));
+                }
+                let out = queue.dequeue(ms(1), &mut |_, _, _| lost += 1);
+                assert!(matches!(out, Dequeued::Packet(..)), "{behind} behind, early {early}");
+                assert_eq!(lost, drops, "{behind} behind, early {early}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_dropped_head_brings_the_next_one_before_the_judge() {
+        let mut queue = queue_under(Pi2 { p: 1.0, ..Pi2::new(&config(&[])) });
+        (0..10).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::Ect0), Enqueued::Queued));
+        let mut reasons = Vec::new();
+        assert!(matches!(queue.dequeue(ms(1), &mut |_, _, reason| reasons.push(reason)), Dequeued::Packet(..)));
+        // The eighth has 3000 bytes behind it, the ninth 1500.
+        assert_eq!(reasons, [DropReason::Late; 8]);
+    }
+
+    #[test]
+    fn updates_by_hand() {
+        // One packet at 10 ms; at the updates it has waited 6, 22 and 38 ms; then it leaves.
+        let mut queue = queue_under(Pi2::new(&config(&[])));
+        push(&mut queue, ms(10), Ecn::NotEct);
+        let mut expected = 0.0;
+        for (at, qdelay, change) in [(16, 0.006, 0.006), (32, 0.022, 0.016), (48, 0.038, 0.016)] {
+            queue.settle(ms(at));
+            expected += 0.16 * (qdelay - 0.015) + 3.2 * change;
+            let pi2 = queue.aqm();
+            assert!((pi2.p - expected).abs() < 1e-12 && (pi2.qdelay - qdelay).abs() < 1e-12, "{pi2:?} at {at} ms");
+        }
+        push(&mut queue, ms(50), Ecn::NotEct);
+        queue.dequeue(ms(50), &mut |_, _, _| {});
+        queue.settle(ms(64));
+        assert!((queue.aqm().qdelay - 0.014).abs() < 1e-12, "the delay of the packet now at the head");
+        queue.dequeue(ms(65), &mut |_, _, _| {});
+        queue.settle(ms(80));
+        assert_eq!(queue.aqm().qdelay, 0.0);
+    }
+
+    #[test]
+    fn the_probability_has_its_bounds() {
+        for (params, p, qdelay_old, wait_ms, expected) in [
+            (&[][..], 0.99, 0.0, 1000, 1.0),
+            (&[("drop_overload", "off")], 0.49, 0.0, 1000, 0.5),
+            (&[("drop_overload", "off"), ("k", "0.5")], 0.99, 0.0, 1000, 1.0),
+            (&[], 0.001, 0.1, 0, 0.0),
+        ] {
+            let next_update = ms(2000);
+            let mut queue = queue_under(Pi2 { p, qdelay_old, next_update, ..Pi2::new(&config(params)) });
+            push(&mut queue, ms(2000 - wait_ms), Ecn::NotEct);
+            queue.settle(ms(2000));
+            assert_eq!(queue.aqm().p, expected, "{params:?}");
+        }
+    }
+}
