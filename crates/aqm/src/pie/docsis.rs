@@ -302,6 +302,7 @@ mod tests {
         let mut t = 0;
         while queue.aqm().state == State::Quiescent {
             t += 1;
+            assert!(t < 10_000, "probabilities add up to a drop");
             if push(&mut queue, t) == Enqueued::Queued {
                 queue.dequeue(ms(t), &mut |_, _, _| {});
             }
