@@ -73,7 +73,7 @@ def test_bad_comparison(cli: Cli, tmp_path: Path, case: str) -> None:
 
 STUDY_CASES = {
     "unknown path": ('"link.rates" = ["1 Mbit/s"]', ["link.rates", 'did you mean "rate"?']),
-    "bad value": ('"link.aqm" = ["codel", "pei"]', ['"pei"', 'did you mean "pie"?']),
+    "bad value": ('"link.aqm" = ["codel", "codle"]', ['"codle"', 'did you mean "codel"?']),
     "no list": ('"link.aqm" = "codel"', ["sweep.link.aqm", "not a list"]),
     "empty list": ('"link.aqm" = []', ["sweep.link.aqm", "empty list"]),
     "no such flow": ('"flows.3.count" = [1]', ["sweep.flows.3.count", "0 to 0"]),
