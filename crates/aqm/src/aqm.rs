@@ -121,6 +121,12 @@ pub trait Aqm {
         let _ = (limits, link);
     }
 
+    /// Whether [`Aqm::enqueue`] judges also packets that do not fit, and may make room for them. What it then lets in
+    /// and still does not fit is dropped, and [`Aqm::overflowed`] told.
+    fn judges_overflow(&self) -> bool {
+        false
+    }
+
     /// Judges an arriving packet that fits into the limits; it is not yet in `queue`.
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
         let _ = (cx, meta, queue);
@@ -144,7 +150,7 @@ pub trait Aqm {
         let _ = (at, cx);
     }
 
-    /// The limits refused an arriving packet before the algorithm saw it.
+    /// The limits refused an arriving packet, before the algorithm saw it or after.
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         let _ = (cx, meta);
     }
@@ -172,6 +178,8 @@ pub trait Aqm {
 pub trait DynAqm {
     /// See [`Aqm::attach`].
     fn dyn_attach(&mut self, limits: &Limits, link: Link);
+    /// See [`Aqm::judges_overflow`].
+    fn dyn_judges_overflow(&self) -> bool;
     /// See [`Aqm::enqueue`].
     fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict;
     /// See [`Aqm::dequeue`].
@@ -195,6 +203,9 @@ pub trait DynAqm {
 impl<A: Aqm> DynAqm for A {
     fn dyn_attach(&mut self, limits: &Limits, link: Link) {
         self.attach(limits, link);
+    }
+    fn dyn_judges_overflow(&self) -> bool {
+        self.judges_overflow()
     }
     fn dyn_enqueue(&mut self, cx: &mut Cx, meta: &Meta, mut queue: &mut dyn Fifo) -> Verdict {
         self.enqueue(cx, meta, &mut queue)
@@ -228,6 +239,9 @@ impl<A: Aqm> DynAqm for A {
 impl Aqm for Box<dyn DynAqm + Send> {
     fn attach(&mut self, limits: &Limits, link: Link) {
         (**self).dyn_attach(limits, link);
+    }
+    fn judges_overflow(&self) -> bool {
+        (**self).dyn_judges_overflow()
     }
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
         (**self).dyn_enqueue(cx, meta, queue)

@@ -11,6 +11,7 @@ pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod drophead;
 pub mod droptail;
 pub mod drr;
 pub mod flow;

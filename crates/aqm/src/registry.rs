@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
-use crate::{codel, codel_dt, droptail, pi2, pie};
+use crate::{codel, codel_dt, drophead, droptail, pi2, pie};
 use crate::{drr, fq, fq_codel, fq_pie, sfq, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
@@ -86,6 +86,7 @@ macro_rules! algorithms {
 
 algorithms! {
     "droptail" => droptail::DropTail, "Tail drop: no manager, only limits", "common practice";
+    "drophead" => drophead::DropHead, "Head drop: no manager; the oldest packets make room for what does not fit", "common practice; Linux pfifo_head_drop";
     "codel" => codel::Codel, "Controlled Delay: drops at the head while the sojourn time stays above a target", "RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012";
     "codel_dt" => codel_dt::CodelDt, "CoDel on arrivals: drops at the tail by the delay that a packet will see", "codeldt.cc (CableLabs, ns-2)";
     "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";

@@ -54,24 +54,23 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
         let waiting = backlog(&self.ring);
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        if !self.limits.admit(waiting, meta.len, self.host.link) {
+        let fits = self.limits.admit(waiting, meta.len, self.host.link);
+        if !fits && !self.aqm.judges_overflow() {
             self.aqm.overflowed(&mut cx, &meta);
             return self.refuse(meta, packet, DropReason::Limit, sink);
         }
         let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
         let verdict = self.aqm.enqueue(&mut cx, &meta, &mut view);
-        match verdict {
-            Verdict::Accept => {
-                self.ring.push(meta, packet);
-                Enqueued::Queued
-            }
-            Verdict::Mark if meta.ecn.is_ect() => {
-                let newly = mark(&mut meta, &mut self.stats);
-                self.ring.push(meta, packet);
-                if newly { Enqueued::Marked } else { Enqueued::Queued }
-            }
-            Verdict::Mark | Verdict::Drop => self.refuse(meta, packet, DropReason::Early, sink),
+        if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
+            return self.refuse(meta, packet, DropReason::Early, sink);
         }
+        if !fits && !self.limits.admit(backlog(&self.ring), meta.len, self.host.link) {
+            self.aqm.overflowed(&mut cx, &meta);
+            return self.refuse(meta, packet, DropReason::Limit, sink);
+        }
+        let marked = verdict == Verdict::Mark && mark(&mut meta, &mut self.stats);
+        self.ring.push(meta, packet);
+        if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {

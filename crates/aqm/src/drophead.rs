@@ -1,0 +1,94 @@
+//! Head drop: a queue without a manager that makes room at its head (Linux's `pfifo_head_drop`, Mahimahi's `drophead`).
+//! What is dropped is the oldest packet, so the sender hears of it a queue's length sooner.
+
+use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Link, Verdict};
+use crate::config;
+use crate::limits::Limits;
+use crate::packet::Meta;
+
+config! {
+    /// Head drop has no parameters beyond the queue's limits.
+    pub struct Config {}
+    profiles { "plain", "a first-in-first-out queue that drops its oldest packets for what does not fit" => |_| {}; }
+    validate |_| Ok(())
+}
+
+/// Head drop.
+#[derive(Clone, Debug, Default)]
+pub struct DropHead {
+    limits: Limits,
+}
+
+impl DropHead {
+    /// A queue's state: its limits, once it is attached.
+    pub fn new(_: &Config) -> Self {
+        Self::default()
+    }
+}
+
+impl Aqm for DropHead {
+    const LETS_PASS: bool = true;
+
+    fn attach(&mut self, limits: &Limits, _: Link) {
+        self.limits = *limits;
+    }
+
+    fn judges_overflow(&self) -> bool {
+        true
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        // A packet that fits into no queue at all costs the others nothing.
+        if !self.limits.admit(Backlog::default(), meta.len, cx.link) {
+            return Verdict::Accept;
+        }
+        while !queue.is_empty() && !self.limits.admit(queue.total_backlog(), meta.len, cx.link) {
+            queue.drop(0, DropReason::Limit);
+        }
+        Verdict::Accept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink};
+    use crate::rate::Rate;
+    use crate::rng::Rng;
+    use crate::single::SingleQueue;
+    use crate::time::Instant;
+    use alloc::vec::Vec;
+
+    const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+
+    #[derive(Default)]
+    struct Dropped(Vec<(u32, DropReason)>);
+
+    impl Sink<u32> for Dropped {
+        fn dropped(&mut self, _: Meta, id: u32, reason: DropReason) {
+            self.0.push((id, reason));
+        }
+    }
+
+    #[test]
+    fn the_oldest_packets_make_room() {
+        let host = Host { link: LINK, rng: Rng::from_state(1) };
+        let mut queue = SingleQueue::new(DropHead::new(&Config {}), Limits::bytes(3000), host);
+        let mut dropped = Dropped::default();
+        let now = Instant::ZERO;
+        for (id, len, enqueued) in [
+            (0, 1000, Enqueued::Queued),
+            (1, 1000, Enqueued::Queued),
+            (2, 1000, Enqueued::Queued),
+            (3, 1500, Enqueued::Queued), // instead of 0 and 1
+            (4, 3001, Enqueued::Dropped(DropReason::Limit)),
+            (5, 500, Enqueued::Queued),
+        ] {
+            assert_eq!(queue.enqueue(now, Meta::new(len, 0), id, &mut dropped), enqueued, "packet {id}");
+        }
+        assert_eq!(dropped.0, [0, 1, 4].map(|id| (id, DropReason::Limit)));
+        for expected in [2, 3, 5] {
+            assert!(matches!(queue.dequeue(now, &mut dropped), Dequeued::Packet(_, id) if id == expected));
+        }
+    }
+}
