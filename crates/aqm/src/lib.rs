@@ -7,6 +7,8 @@
 extern crate alloc;
 
 pub mod aqm;
+pub mod ared;
+pub mod choke;
 pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]
@@ -26,6 +28,7 @@ pub mod pi2;
 pub mod pie;
 pub mod qdisc;
 pub mod rate;
+pub mod red;
 pub mod registry;
 mod ring;
 pub mod rng;

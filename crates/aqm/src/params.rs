@@ -1,5 +1,6 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
+use crate::rate::Rate;
 use crate::time::Duration;
 use crate::units;
 use alloc::format;
@@ -13,6 +14,8 @@ pub enum Value {
     Time(Duration),
     /// A size in bytes.
     Bytes(u64),
+    /// A data rate.
+    Rate(Rate),
     /// A plain count.
     Count(u64),
     /// A ratio or a gain, without a unit or in Hz.
@@ -28,6 +31,7 @@ impl fmt::Display for Value {
         match self {
             Self::Time(span) => write!(f, "{span}"),
             Self::Bytes(n) => write!(f, "{n} B"),
+            Self::Rate(rate) => write!(f, "{rate}"),
             Self::Count(n) => write!(f, "{n}"),
             Self::Number(x) => write!(f, "{x}"),
             Self::Flag(on) => write!(f, "{on}"),
@@ -65,6 +69,7 @@ impl Param {
         match self.range.0 {
             Value::Time(_) => units::duration(text).map(Value::Time).map_err(|e| format!("{name}: {e}")),
             Value::Bytes(_) => units::bytes(text).map(Value::Bytes).map_err(|e| format!("{name}: {e}")),
+            Value::Rate(_) => units::rate(text).map(Value::Rate).map_err(|e| format!("{name}: {e}")),
             Value::Count(_) => {
                 text.parse().map(Value::Count).map_err(|_| format!("{name}: {text:?} is not a whole number"))
             }
@@ -88,6 +93,7 @@ impl Param {
         match (self.range.0, value, self.range.1) {
             (Value::Time(least), Value::Time(x), Value::Time(most)) => least <= x && x <= most,
             (Value::Bytes(least), Value::Bytes(x), Value::Bytes(most)) => least <= x && x <= most,
+            (Value::Rate(least), Value::Rate(x), Value::Rate(most)) => least <= x && x <= most,
             (Value::Count(least), Value::Count(x), Value::Count(most)) => least <= x && x <= most,
             (Value::Number(least), Value::Number(x), Value::Number(most)) => least <= x && x <= most,
             _ => true,
@@ -119,7 +125,7 @@ macro_rules! parameter {
     )*};
 }
 
-parameter!(Duration => Time, f64 => Number, bool => Flag, u64 => Count);
+parameter!(Duration => Time, Rate => Rate, f64 => Number, bool => Flag, u64 => Count);
 
 /// A size in bytes, as a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

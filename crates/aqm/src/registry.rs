@@ -6,7 +6,7 @@ use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
-use crate::{codel, codel_dt, drophead, droptail, pi2, pie};
+use crate::{ared, choke, codel, codel_dt, drophead, droptail, pi2, pie, red};
 use crate::{drr, fq, fq_codel, fq_pie, sfq, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
@@ -91,6 +91,9 @@ algorithms! {
     "codel_dt" => codel_dt::CodelDt, "CoDel on arrivals: drops at the tail by the delay that a packet will see", "codeldt.cc (CableLabs, ns-2)";
     "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";
     "pi2" => pi2::Pi2, "PI2: a controller of the delay whose output is squared for classic traffic, not for scalable", "K. De Schepper et al., CoNEXT 2016; RFC 9332";
+    "red" => red::Red, "Random Early Detection: drops arrivals with a probability that grows with the average backlog", "S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993";
+    "ared" => ared::Ared, "Adaptive RED: RED that steers its probability so that the average backlog stays between the thresholds", "S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., INFOCOM 1999";
+    "choke" => choke::Choke, "CHOKe: drops an arrival together with a queued packet drawn at random if both are of one flow; else as RED", "R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000";
     by flow:
     "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
     "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: bins under CoDel that send a packet in turn, new ones first", "K. Nichols, ns-2, sfqcodel.cc";

@@ -122,6 +122,7 @@ fn drawn_text(param: &Param, draw: u64) -> String {
             Value::Time(Duration::from_nanos(scaled(least.as_nanos() as u64, most.as_nanos() as u64) as i64))
         }
         (Value::Bytes(least), Value::Bytes(most)) => Value::Bytes(scaled(least, most)),
+        (Value::Rate(least), Value::Rate(most)) => Value::Rate(Rate::from_bps(scaled(least.as_bps(), most.as_bps()))),
         (Value::Count(least), Value::Count(most)) => Value::Count(scaled(least, most)),
         (Value::Number(least), Value::Number(most)) => Value::Number(least + u * (most - least)),
         (Value::Flag(_), _) => Value::Flag(u < 0.5),

@@ -72,6 +72,7 @@ fn kind(value: params::Value) -> &'static str {
     match value {
         params::Value::Time(_) => "time",
         params::Value::Bytes(_) => "bytes",
+        params::Value::Rate(_) => "rate",
         params::Value::Count(_) => "count",
         params::Value::Number(_) => "number",
         params::Value::Flag(_) => "flag",

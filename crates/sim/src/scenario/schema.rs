@@ -114,6 +114,7 @@ fn param_schema(param: &Param) -> Value {
     let mut schema = match param.range.0 {
         params::Value::Time(_) => json!({ "$ref": "#/$defs/duration" }),
         params::Value::Bytes(_) => json!({ "$ref": "#/$defs/size" }),
+        params::Value::Rate(_) => json!({ "$ref": "#/$defs/rate" }),
         params::Value::Count(_) => json!({ "type": ["integer", "string"] }),
         params::Value::Number(_) => json!({ "type": ["number", "string"] }),
         params::Value::Flag(_) => json!({ "type": ["boolean", "string"] }),

@@ -1,0 +1,233 @@
+//! CHOKe: an arrival is compared with a packet drawn from the queue, and both are dropped if they are of one flow
+//! (R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000); beyond that it is RED with thresholds in packets.
+//!
+//! As Linux 6.1 has it (`sch_choke.c`). Its queue is an array in which a packet dropped from the middle leaves a hole:
+//! holes are drawn as well, and after three of them the head is taken.
+
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Link, Popped, Verdict};
+use crate::config;
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::params::{Bytes, Value};
+use crate::rate::Rate;
+use crate::red::linux::{Action, IdleTable, Params, Vars, random32, wlog};
+use crate::rng::Rng;
+use crate::time::Duration;
+use alloc::collections::VecDeque;
+use alloc::format;
+
+config! {
+    /// CHOKe's configuration; the defaults are tc's.
+    pub struct Config {
+        /// Average backlog in packets above which arrivals are compared and dropped; zero is a third of max.
+        min: u64 = 0, in Value::Count(0) => Value::Count(1 << 17);
+        /// Average backlog in packets above which every arrival is dropped; zero is a quarter of the queue's limit.
+        max: u64 = 0, in Value::Count(0) => Value::Count(1 << 17);
+        /// The average packet.
+        avpkt: Bytes = Bytes(1000), in Value::Bytes(1) => Value::Bytes(1 << 20);
+        /// The burst in packets that the average's weight lets pass; zero is (2 min + max)/3.
+        burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
+        /// The rate at which packets are taken to leave when a pause is accounted for; zero is the link's rate.
+        bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
+        /// The greatest probability below max (max_P).
+        probability: f64 = 0.02, in Value::Number(1e-6) => Value::Number(1.0);
+        /// Marks ECN-capable packets instead of dropping them, unless they are of the drawn packet's flow.
+        ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// Above max also ECN-capable packets are dropped.
+        harddrop: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles { "linux", "Linux 6.1 with tc's parameters" => |_| {}; }
+    validate |c| {
+        let (min, max) = match (c.min, c.max) {
+            (0, 0) => return Ok(()),
+            // tc takes max from the limit; both are known here only for a given max.
+            (_, 0) => return Err(format!("min ({}) needs max too; write e.g. min 20 max 80", c.min)),
+            (0, max) => (max / 3, max),
+            given => given,
+        };
+        if min >= max {
+            return Err(format!("min ({min}) must be below max ({max}); write e.g. min 20 max 80"));
+        }
+        let burst = burst(c, min, max);
+        if weight(c, min, burst).is_none() {
+            return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50"));
+        }
+        Ok(())
+    }
+}
+
+/// A CHOKe-managed queue's state.
+#[derive(Clone, Debug)]
+pub struct Choke {
+    config: Config,
+    params: Params,
+    vars: Vars,
+    slots: Slots,
+    /// Arrivals dropped together with a queued packet of their flow.
+    matched: u64,
+}
+
+impl Choke {
+    /// An idle queue's state; its thresholds follow from the limit when it is attached.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            params: params(config, USUAL_LIMIT, UNATTACHED),
+            vars: Vars::new(),
+            slots: Slots::default(),
+            matched: 0,
+            config: config.clone(),
+        }
+    }
+
+    /// Drops a queued packet of the arrival's flow, if that is what is drawn.
+    fn drop_match<Q: Fifo>(&mut self, meta: &Meta, queue: &mut Q, rng: &mut Rng) -> bool {
+        let Some(slot) = self.slots.draw(rng) else { return false };
+        let i = self.slots.index(slot);
+        if queue.meta(i).is_none_or(|drawn| drawn.flow != meta.flow) {
+            return false;
+        }
+        self.matched += 1;
+        self.slots.remove(slot);
+        queue.drop(i, DropReason::Early);
+        true
+    }
+
+    fn verdict<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        if self.vars.qavg <= self.params.qth_min {
+            self.vars.qcount = -1;
+            return Verdict::Accept;
+        }
+        if self.drop_match(meta, queue, cx.rng) {
+            return Verdict::Drop;
+        }
+        let mark = if self.vars.qavg > self.params.qth_max {
+            self.vars.qcount = -1;
+            self.config.ecn && !self.config.harddrop
+        } else if self.vars.draw(&self.params, cx.rng) == Action::ProbMark {
+            self.config.ecn
+        } else {
+            return Verdict::Accept;
+        };
+        if mark { Verdict::Mark } else { Verdict::Drop }
+    }
+}
+
+impl Aqm for Choke {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.params = params(&self.config, limit(limits, link), link);
+    }
+
+    /// Linux looks at the limit last.
+    fn judges_overflow(&self) -> bool {
+        true
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        self.slots.keep(queue.len());
+        self.vars.average(&self.params, queue.len() as u64, cx.now);
+        let verdict = self.verdict(cx, meta, queue);
+        if verdict == Verdict::Accept || verdict == Verdict::Mark && meta.ecn.is_ect() {
+            self.slots.push();
+        }
+        verdict
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        self.slots.keep(queue.len());
+        let popped = queue.pop();
+        match popped {
+            Some(_) => self.slots.remove(self.slots.head),
+            None => self.vars.fall_idle(cx.now),
+        }
+        popped
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("avg", self.vars.qavg as f64 / (1u64 << self.params.wlog) as f64);
+        see("count", self.vars.qcount as f64);
+        see("matched", self.matched as f64);
+    }
+}
+
+/// Linux's array of packets, as places that are taken or holes. Places are numbered from the first packet on.
+#[derive(Clone, Debug, Default)]
+struct Slots {
+    head: u64,
+    tail: u64,
+    /// Holes between head and tail, in order.
+    holes: VecDeque<u64>,
+}
+
+impl Slots {
+    fn push(&mut self) {
+        self.tail += 1;
+    }
+
+    /// Takes back the place of a packet that was let in and did not fit: there are `packets` in the queue.
+    fn keep(&mut self, packets: usize) {
+        while (self.tail - self.head) as usize - self.holes.len() > packets {
+            self.tail -= 1;
+        }
+    }
+
+    /// A place with a packet, drawn as Linux does; none if the queue is empty.
+    fn draw(&self, rng: &mut Rng) -> Option<u64> {
+        let len = self.tail - self.head;
+        if len == 0 {
+            return None;
+        }
+        let drawn = (0..3).map(|_| self.head + ((random32(rng) as u64 * len) >> 32));
+        let found = drawn.into_iter().find(|slot| self.holes.binary_search(slot).is_err());
+        Some(found.unwrap_or(self.head))
+    }
+
+    /// The queue's index of the packet in a place.
+    fn index(&self, slot: u64) -> usize {
+        (slot - self.head) as usize - self.holes.partition_point(|&hole| hole < slot)
+    }
+
+    /// Empties a place. Holes at the head vanish; one at the tail stays, as in Linux.
+    fn remove(&mut self, slot: u64) {
+        if slot != self.head {
+            let place = self.holes.partition_point(|&hole| hole < slot);
+            self.holes.insert(place, slot);
+            return;
+        }
+        self.head += 1;
+        while self.holes.front() == Some(&self.head) {
+            self.holes.pop_front();
+            self.head += 1;
+        }
+    }
+}
+
+fn params(config: &Config, limit: u64, link: Link) -> Params {
+    let max = if config.max > 0 { config.max } else { (limit / 4).max(1) };
+    let min = if config.min > 0 { config.min } else { max / 3 };
+    // tc refuses thresholds for which there is no weight; those of a limit cannot be refused, so follow the queue.
+    let wlog = weight(config, min, burst(config, min, max)).unwrap_or(1);
+    let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
+    Params::new(min, max, wlog, config.probability, IdleTable::new(wlog, config.avpkt.0, bandwidth))
+}
+
+fn burst(config: &Config, min: u64, max: u64) -> u64 {
+    if config.burst > 0 { config.burst } else { (2 * min + max) / 3 }
+}
+
+fn weight(config: &Config, min: u64, burst: u64) -> Option<u32> {
+    wlog(min * config.avpkt.0, burst, config.avpkt.0)
+}
+
+/// The queue's limit in packets; tc demands one, and a thousand is the usual.
+fn limit(limits: &Limits, link: Link) -> u64 {
+    let in_time = limits.time.map(|time: Duration| link.rate.bytes_in(time));
+    let bytes = [limits.bytes, in_time].into_iter().flatten().map(|bytes| bytes / link.mtu as u64);
+    bytes.chain(limits.packets.map(u64::from)).min().unwrap_or(USUAL_LIMIT)
+}
+
+const USUAL_LIMIT: u64 = 1000;
+/// The link until the queue is attached to its own.
+const UNATTACHED: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+
+#[cfg(test)]
+mod tests;

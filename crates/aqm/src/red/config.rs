@@ -1,0 +1,168 @@
+//! RED's parameters: those of ns-2 and of tc under one name where they mean the same.
+
+use super::linux;
+use crate::params::{Bytes, Value};
+use crate::rate::Rate;
+use crate::time::Duration;
+use crate::{choice, config};
+use alloc::format;
+use alloc::string::String;
+
+config! {
+    /// RED's configuration; the default is ns-2's, with its automatic thresholds and weight.
+    pub struct Config {
+        /// Average backlog from which on packets are dropped (thresh, min). Zero: ns-2 takes half of what the link carries
+        /// in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is set.
+        min: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
+        /// Average backlog at which the probability is greatest (maxthresh, max). Zero: three times min; for tc without min
+        /// a quarter of the queue's limit, or 1.5 times target if that is set.
+        max: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(1 << 30);
+        /// The queueing delay that min and max follow from where they are zero (targetdelay). In Linux's arithmetic it is the
+        /// mapping of Khademi et al. 2013, 0.5 and 1.5 times the link's bytes in it, at least one and two MTU; zero: tc's rules.
+        target: Duration = Duration::from_millis(5), in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(10));
+        /// The average packet (mean_pktsize).
+        avpkt: Bytes = Bytes(500), in Value::Bytes(1) => Value::Bytes(1 << 20);
+        /// The rate at which packets are taken to leave when a pause is accounted for; zero is the link's rate.
+        bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
+        /// The greatest probability below max (1/linterm, max_p); where it is adaptive, the first one.
+        probability: f64 = 0.1, in Value::Number(1e-6) => Value::Number(1.0);
+        /// Marks ECN-capable packets instead of dropping them.
+        ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// Whose program is followed.
+        arithmetic: Arithmetic = Arithmetic::Ns2, in WORD => WORD, choices Arithmetic::WORDS;
+        /// Whether the probability is steered towards an average halfway between min and max.
+        adaptive: Adaptive = Adaptive::Off, in WORD => WORD, choices Adaptive::WORDS;
+        /// The least time between two steps of the probability; in Linux the period of a timer.
+        interval: Duration = Duration::from_millis(500), in Value::Time(Duration::from_millis(1)) => Value::Time(Duration::from_secs(60));
+        /// ns2: what aimd adds to the probability, at most a quarter of it; what mimd divides it by.
+        alpha: f64 = 0.01, in Value::Number(0.0) => Value::Number(100.0);
+        /// ns2: what aimd and mimd multiply the probability by.
+        beta: f64 = 0.9, in Value::Number(0.0) => Value::Number(100.0);
+        /// ns2: aimd raises the probability only while it is below this.
+        top: f64 = 0.5, in Value::Number(0.0) => Value::Number(1.0);
+        /// ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the link's rate if less.
+        bottom: f64 = 0.0, in Value::Number(0.0) => Value::Number(1.0);
+        /// ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt per second;
+        /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 - exp(-10/C).
+        weight: f64 = 0.0, in Value::Number(-2.0) => Value::Number(1.0);
+        /// ns2: beyond max the probability grows to 1 at twice max instead of jumping there.
+        gentle: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// ns2: whether the segment beyond max starts from the current probability or stays where it was first.
+        gentle_slope: GentleSlope = GentleSlope::Recomputed, in WORD => WORD, choices GentleSlope::WORDS;
+        /// ns2: leaves at least 1/p packets between two drops.
+        wait: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of avpkt.
+        queue_in_bytes: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// ns2: drops large packets with a greater probability, and counts bytes between two drops.
+        bytes: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// ns2: the probability from which on also ECN-capable packets are dropped.
+        mark_p: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
+        /// ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks have no limit below.
+        use_mark_p: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// linux: the burst in packets of avpkt that the weight lets pass. Zero: (2 min + max)/(3 avpkt), with target rounded up.
+        burst: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
+        /// linux: beyond max also ECN-capable packets are dropped.
+        harddrop: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// linux: packets that are not ECN-capable pass where others are marked.
+        nodrop: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles {
+        "ns2", "ns-2: gentle, uniform spacing with wait, thresholds and weight from the link" => |_| {};
+        "linux", "Linux 6.1 with tc's parameters: fixed-point average in bytes, not gentle" => linux;
+    }
+    validate |c| c.check()
+}
+
+choice! {
+    /// Whose arithmetic.
+    pub enum Arithmetic {
+        /// ns-2's `red.cc`.
+        Ns2 = "ns2",
+        /// Linux's `red.h` with tc's parameters.
+        Linux = "linux",
+    }
+}
+
+choice! {
+    /// How the greatest probability is adapted.
+    pub enum Adaptive {
+        /// Not at all.
+        Off = "off",
+        /// Additive increase, multiplicative decrease (Floyd, Gummadi, Shenker 2001; Linux's adaptative).
+        Aimd = "aimd",
+        /// Multiplied on leaving the range above, divided on leaving it below (Feng et al. 1999); ns2 only.
+        Mimd = "mimd",
+    }
+}
+
+choice! {
+    /// Where the gentle segment starts while the greatest probability is adapted.
+    pub enum GentleSlope {
+        /// At the current one: the drop curve is continuous at max.
+        Recomputed = "recomputed",
+        /// At the first one, as in ns-2 and ns-3: the curve jumps at max, downwards once the probability has grown.
+        Initial = "initial",
+    }
+}
+
+impl Config {
+    fn check(&self) -> Result<(), String> {
+        let (min, max) = (self.min.0, self.max.0);
+        if min > 0 && max > 0 && min >= max {
+            return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 12500B max 37500B"));
+        }
+        match self.arithmetic {
+            Arithmetic::Ns2 => self.check_ns2(),
+            Arithmetic::Linux => self.check_linux(),
+        }
+    }
+
+    fn check_ns2(&self) -> Result<(), String> {
+        if self.weight < 0.0 && self.weight != -1.0 && self.weight != -2.0 {
+            return Err(format!("weight ({}) must be from 0 to 1, or -1 or -2 for ns-2's rules", self.weight));
+        }
+        let (alpha, beta) = (self.alpha, self.beta);
+        match self.adaptive {
+            Adaptive::Off => Ok(()),
+            Adaptive::Aimd if self.bottom >= self.top => {
+                Err(format!("bottom ({}) must be below top ({})", self.bottom, self.top))
+            }
+            Adaptive::Aimd if alpha > 1.0 || beta > 1.0 => Err(format!(
+                "alpha ({alpha}) and beta ({beta}) of aimd must be at most 1; write e.g. alpha 0.01 beta 0.9"
+            )),
+            Adaptive::Mimd if alpha < 1.0 || beta < 1.0 => {
+                Err(format!("alpha ({alpha}) and beta ({beta}) of mimd must be at least 1; write e.g. alpha 3 beta 2"))
+            }
+            Adaptive::Aimd | Adaptive::Mimd => Ok(()),
+        }
+    }
+
+    fn check_linux(&self) -> Result<(), String> {
+        if self.nodrop && !self.ecn {
+            return Err("nodrop has a meaning only with ecn; write e.g. ecn nodrop".into());
+        }
+        if self.adaptive == Adaptive::Mimd {
+            return Err("adaptive mimd is ns-2's; Linux has aimd".into());
+        }
+        let Some((min, max)) = linux::given_thresholds(self) else { return Ok(()) };
+        let burst = linux::burst(self, min, max);
+        if linux::wlog(min, burst, self.avpkt.0).is_some() {
+            return Ok(());
+        }
+        let avpkt = self.avpkt.0;
+        Err(format!(
+            "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25"
+        ))
+    }
+}
+
+fn linux(c: &mut Config) {
+    c.arithmetic = Arithmetic::Linux;
+    c.target = Duration::ZERO;
+    c.avpkt = Bytes(1000);
+    c.bandwidth = Rate::from_bps(10_000_000);
+    c.probability = 0.02;
+}
+
+/// The range of a choice is its words.
+const WORD: Value = Value::Choice("");

@@ -1,0 +1,111 @@
+//! RED, Random Early Detection: drops arrivals with a probability that grows with a slow average of the backlog
+//! (S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993), and Adaptive RED, which steers the greatest probability so that
+//! the average stays halfway between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., 1999).
+//!
+//! Two programs are taken for the definition: ns-2's `red.cc` (by an author of the papers) in floating point, and
+//! Linux's `red.h` and `sch_red.c` with the parameters that tc makes, in fixed point.
+
+mod config;
+pub mod linux;
+mod ns2;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
+
+use crate::aqm::{Aqm, Backlog, Cx, Fifo, Link, Popped, Verdict};
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::rate::Rate;
+use crate::time::Instant;
+use linux::LinuxRed;
+use ns2::Ns2Red;
+
+/// A RED-managed queue's state.
+#[derive(Clone, Debug)]
+pub struct Red {
+    config: Config,
+    engine: Engine,
+}
+
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // one per queue, and Linux's table of idle times is most of it
+enum Engine {
+    Ns2(Ns2Red),
+    Linux(LinuxRed),
+}
+
+impl Red {
+    /// An idle queue's state; its thresholds and weight follow from the link when it is attached to one.
+    pub fn new(config: &Config) -> Self {
+        Self { engine: Engine::new(config, &Limits::default(), UNATTACHED), config: config.clone() }
+    }
+}
+
+impl Engine {
+    fn new(config: &Config, limits: &Limits, link: Link) -> Self {
+        match config.arithmetic {
+            Arithmetic::Ns2 => Self::Ns2(Ns2Red::new(config, link)),
+            Arithmetic::Linux => Self::Linux(LinuxRed::new(config, limits, link)),
+        }
+    }
+}
+
+impl Aqm for Red {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.engine = Engine::new(&self.config, limits, link);
+    }
+
+    /// Both programs look at the limit last: what does not fit is an arrival all the same.
+    fn judges_overflow(&self) -> bool {
+        true
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        let backlog = Backlog { packets: queue.len() as u32, bytes: queue.bytes() };
+        match &mut self.engine {
+            Engine::Ns2(red) => red.arrive(cx, meta, backlog),
+            Engine::Linux(red) => red.arrive(cx, meta, backlog),
+        }
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        let popped = queue.pop();
+        if popped.is_none() {
+            match &mut self.engine {
+                Engine::Ns2(red) => red.fall_idle(cx.now),
+                Engine::Linux(red) => red.fall_idle(cx.now),
+            }
+        }
+        popped
+    }
+
+    fn next_update(&self) -> Option<Instant> {
+        match &self.engine {
+            Engine::Ns2(_) => None,
+            Engine::Linux(red) => red.next_update(),
+        }
+    }
+
+    fn update(&mut self, at: Instant, _: &mut Cx) {
+        if let Engine::Linux(red) = &mut self.engine {
+            red.update(at);
+        }
+    }
+
+    fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
+        if let Engine::Ns2(red) = &mut self.engine {
+            red.forced_drop();
+        }
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        match &self.engine {
+            Engine::Ns2(red) => red.observe(see),
+            Engine::Linux(red) => red.observe(see),
+        }
+    }
+}
+
+/// The link until the queue is attached to its own.
+const UNATTACHED: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };

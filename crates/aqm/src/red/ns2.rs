@@ -1,0 +1,265 @@
+//! RED as ns-2 has it (`queue/red.cc` 1.90), in its order and with its names.
+
+use super::config::{Adaptive, Config, GentleSlope};
+use crate::aqm::{Backlog, Cx, Link, Verdict};
+use crate::packet::Meta;
+use crate::rng::Rng;
+use crate::time::Instant;
+
+/// The state, and the parameters that follow from the link. Queue lengths are in bytes or packets, as the queue is
+/// measured.
+#[derive(Clone, Debug)]
+pub(super) struct Ns2Red {
+    pub(super) config: Config,
+    /// Packets of avpkt that leave per second.
+    pub(super) ptc: f64,
+    pub(super) th_min: f64,
+    pub(super) th_max: f64,
+    pub(super) q_w: f64,
+    pub(super) bottom: f64,
+    /// Average queue length.
+    pub(super) ave: f64,
+    /// Greatest probability below `th_max`.
+    pub(super) cur_max_p: f64,
+    /// Where the gentle segment starts.
+    gentle_max_p: f64,
+    /// Packets and bytes since the last drop or mark.
+    pub(super) count: u64,
+    pub(super) count_bytes: u64,
+    /// Whether the average was above `th_min` at the last arrival.
+    pub(super) old: bool,
+    idle_since: Option<Instant>,
+    lastset: Instant,
+    range: Range,
+}
+
+/// Where the average was when it last left the thresholds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    Below,
+    Between,
+    Above,
+}
+
+/// What is to happen to an arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DropType {
+    None,
+    Forced,
+    Unforced,
+}
+
+impl Ns2Red {
+    pub(super) fn new(config: &Config, link: Link) -> Self {
+        let avpkt = config.avpkt.0 as f64;
+        let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
+        let ptc = bandwidth.as_bps() as f64 / (8.0 * avpkt);
+        let (min, max) = thresholds(config, link);
+        let unit = if config.queue_in_bytes { 1.0 } else { avpkt };
+        Self {
+            ptc,
+            th_min: min / unit,
+            th_max: max / unit,
+            q_w: weight(config.weight, ptc),
+            bottom: if config.bottom > 0.0 { config.bottom } else { (80_000.0 / bandwidth.as_bps() as f64).min(0.01) },
+            ave: 0.0,
+            cur_max_p: config.probability,
+            gentle_max_p: config.probability,
+            count: 0,
+            count_bytes: 0,
+            old: false,
+            idle_since: Some(Instant::ZERO),
+            lastset: Instant::ZERO,
+            range: Range::Below,
+            config: config.clone(),
+        }
+    }
+
+    /// Judges a packet that finds `backlog`.
+    pub(super) fn arrive(&mut self, cx: &mut Cx, meta: &Meta, backlog: Backlog) -> Verdict {
+        let q = if self.config.queue_in_bytes { backlog.bytes } else { backlog.packets as u64 };
+        // The packets that could have left during an idle period count as arrivals at an empty queue.
+        let m = match self.idle_since.take() {
+            Some(since) => libm::floor(self.ptc * (cx.now - since).as_secs_f64()),
+            None => 0.0,
+        };
+        self.ave = self.ave * libm::pow(1.0 - self.q_w, m + 1.0) + self.q_w * q as f64;
+        self.adapt(cx.now);
+        self.count += 1;
+        self.count_bytes += meta.len as u64;
+        match self.drop_type(q, meta, cx.rng) {
+            DropType::None => Verdict::Accept,
+            DropType::Unforced if self.may_mark(meta) => Verdict::Mark,
+            DropType::Unforced => Verdict::Drop,
+            DropType::Forced => {
+                self.forced_drop();
+                Verdict::Drop
+            }
+        }
+    }
+
+    /// A packet is dropped without a draw: the spacing starts again.
+    pub(super) fn forced_drop(&mut self) {
+        self.count = 0;
+        self.count_bytes = 0;
+    }
+
+    /// The link found the queue empty.
+    pub(super) fn fall_idle(&mut self, now: Instant) {
+        // ns-2's link asks an empty queue once; a host that asks again must not shorten the pause.
+        self.idle_since.get_or_insert(now);
+    }
+
+    pub(super) fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("avg", self.ave);
+        see("prob", self.probability(self.ave));
+        see("max_p", self.cur_max_p);
+        see("count", self.count as f64);
+        see("count_bytes", self.count_bytes as f64);
+    }
+
+    fn drop_type(&mut self, q: u64, meta: &Meta, rng: &mut Rng) -> DropType {
+        if self.ave < self.th_min || q <= 1 {
+            self.old = false;
+            return DropType::None;
+        }
+        let sure = if self.config.gentle { 2.0 * self.th_max } else { self.th_max };
+        if !self.config.use_mark_p && self.ave >= sure {
+            DropType::Forced
+        } else if !self.old {
+            // The average has just crossed the threshold: the spacing starts with this packet.
+            self.count = 1;
+            self.count_bytes = meta.len as u64;
+            self.old = true;
+            DropType::None
+        } else if self.drop_early(meta.len, rng) {
+            DropType::Unforced
+        } else {
+            DropType::None
+        }
+    }
+
+    fn drop_early(&mut self, len: u32, rng: &mut Rng) -> bool {
+        let p = self.spaced(self.probability(self.ave), len);
+        // ns-2's draw is never 0, this one never 1: "less than" here is its "at most".
+        if rng.uniform() >= p {
+            return false;
+        }
+        self.forced_drop();
+        true
+    }
+
+    fn may_mark(&self, meta: &Meta) -> bool {
+        // Strictly below, as in `red.cc`: at max with the default probability of 0.1 drops begin.
+        let c = &self.config;
+        c.ecn && meta.ecn.is_ect() && (!c.use_mark_p || self.probability(self.ave) < c.mark_p)
+    }
+
+    /// The drop curve: probability over the average, before it is spaced.
+    pub(super) fn probability(&self, ave: f64) -> f64 {
+        let p = if ave < self.th_max {
+            self.cur_max_p * (ave - self.th_min) / (self.th_max - self.th_min)
+        } else if self.config.gentle {
+            (1.0 - self.gentle_max_p) * ave / self.th_max + 2.0 * self.gentle_max_p - 1.0
+        } else {
+            1.0
+        };
+        p.clamp(0.0, 1.0)
+    }
+
+    /// Makes the spacing of drops uniform instead of geometric (modify_p).
+    pub(super) fn spaced(&self, p: f64, len: u32) -> f64 {
+        let avpkt = self.config.avpkt.0 as f64;
+        // Differs: ns-2 divides the bytes as integers and so rounds down to whole packets.
+        let n = if self.config.bytes { self.count_bytes as f64 / avpkt } else { self.count as f64 };
+        let mut spaced = match n * p {
+            np if self.config.wait && np < 1.0 => 0.0,
+            np if self.config.wait && np < 2.0 => p / (2.0 - np),
+            np if np < 1.0 => p / (1.0 - np),
+            _ => 1.0,
+        };
+        if self.config.bytes && spaced < 1.0 {
+            spaced *= len as f64 / avpkt;
+        }
+        spaced.min(1.0)
+    }
+
+    fn adapt(&mut self, now: Instant) {
+        match self.config.adaptive {
+            Adaptive::Off => {}
+            Adaptive::Aimd if now - self.lastset > self.config.interval => self.step_aimd(now),
+            Adaptive::Aimd => {}
+            Adaptive::Mimd => self.step_mimd(),
+        }
+    }
+
+    /// Floyd, Gummadi and Shenker 2001; the time counts from the last change.
+    fn step_aimd(&mut self, now: Instant) {
+        let part = 0.4 * (self.th_max - self.th_min);
+        if self.ave < self.th_min + part && self.cur_max_p > self.bottom {
+            self.set_max_p(self.cur_max_p * self.config.beta);
+        } else if self.ave > self.th_max - part && self.cur_max_p < self.config.top {
+            self.set_max_p(self.cur_max_p + self.config.alpha.min(0.25 * self.cur_max_p));
+        } else {
+            return;
+        }
+        self.lastset = now;
+    }
+
+    /// Feng et al. 1999: a step when the average leaves the thresholds.
+    fn step_mimd(&mut self) {
+        let range = match self.ave {
+            ave if ave < self.th_min => Range::Below,
+            ave if ave > self.th_max => Range::Above,
+            _ => Range::Between,
+        };
+        if range == self.range {
+            return;
+        }
+        self.range = range;
+        match range {
+            Range::Below => self.set_max_p(self.cur_max_p / self.config.alpha),
+            Range::Above => self.set_max_p(self.cur_max_p * self.config.beta),
+            Range::Between => {}
+        }
+    }
+
+    fn set_max_p(&mut self, max_p: f64) {
+        self.cur_max_p = max_p.min(1.0);
+        if self.config.gentle_slope == GentleSlope::Recomputed {
+            self.gentle_max_p = self.cur_max_p;
+        }
+    }
+}
+
+/// The weight, where it is automatic from the packets per second.
+fn weight(weight: f64, ptc: f64) -> f64 {
+    if weight == 0.0 {
+        1.0 - libm::exp(-1.0 / ptc)
+    } else if weight == -1.0 {
+        // Differs: ns-2 adds the link's propagation delay, which a queue does not know.
+        let rtt = (3.0 / ptc).max(0.1);
+        1.0 - libm::exp(-1.0 / (10.0 * rtt * ptc))
+    } else if weight == -2.0 {
+        1.0 - libm::exp(-10.0 / ptc)
+    } else {
+        weight
+    }
+}
+
+/// The thresholds in bytes, where they are automatic from the target delay.
+fn thresholds(config: &Config, link: Link) -> (f64, f64) {
+    let (min, max) = (config.min.0 as f64, config.max.0 as f64);
+    let half_target = link.rate.as_bps() as f64 * config.target.as_secs_f64() / 16.0;
+    let automatic = half_target.max(5.0 * config.avpkt.0 as f64);
+    match (min > 0.0, max > 0.0) {
+        (true, true) => (min, max),
+        (true, false) => (min, 3.0 * min),
+        // Differs: ns-2 would accept an automatic min beyond max.
+        (false, true) => (automatic.min(max / 3.0), max),
+        (false, false) => (automatic, 3.0 * automatic),
+    }
+}
+
+#[cfg(test)]
+mod tests;
