@@ -46,6 +46,17 @@ fn both_packets_of_a_flow_are_dropped_above_min() {
 }
 
 #[test]
+fn an_average_at_min_is_not_above_it() {
+    // With a weight of a half the average's halves are 22, 12, 8, 7 and then 8: exactly min.
+    let choke = Choke { vars: Vars { qavg: 44, ..Vars::new() }, ..Choke::new(&QUICK) };
+    let mut queue = SingleQueue::new(choke, Limits::packets(100), Host { link: LINK, rng: Rng::from_state(1) });
+    for (id, qavg, qcount) in [(0, 22, 0), (1, 12, 1), (2, 8, -1), (3, 7, -1), (4, 8, -1)] {
+        assert_eq!(push(&mut queue, id, id, &mut Vec::new()), Enqueued::Queued);
+        assert_eq!((queue.aqm().vars.qavg, queue.aqm().vars.qcount), (qavg, qcount), "packet {id}");
+    }
+}
+
+#[test]
 fn beyond_max_every_arrival_is_dropped_or_marked() {
     for (ecn, harddrop, expected) in [
         (false, false, Enqueued::Dropped(DropReason::Early)),

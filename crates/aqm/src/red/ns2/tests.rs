@@ -190,7 +190,9 @@ fn marks_end_where_the_probability_reaches_mark_p() {
         (ecn.clone(), 14, Ecn::Ce, Verdict::Mark),
         (ecn.clone(), 14, Ecn::NotEct, Verdict::Drop),
         (packets(), 14, Ecn::Ect0, Verdict::Drop),
-        (ecn.clone(), 15, Ecn::Ect0, Verdict::Drop), // p = 0.1 is mark_p
+        (Config { mark_p: 0.05, ..ecn.clone() }, 9, Ecn::Ect0, Verdict::Mark),
+        (Config { mark_p: 0.05, ..ecn.clone() }, 10, Ecn::Ect0, Verdict::Drop), // p = 0.05
+        (ecn.clone(), 15, Ecn::Ect0, Verdict::Drop),
         (ecn.clone(), 40, Ecn::Ect0, Verdict::Drop),
         (Config { mark_p: 0.5, ..ecn.clone() }, 20, Ecn::Ect0, Verdict::Mark),
         (Config { use_mark_p: false, ..ecn.clone() }, 29, Ecn::Ect0, Verdict::Mark),
