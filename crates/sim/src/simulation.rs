@@ -156,13 +156,14 @@ impl<P: Probe> Run<P> {
             Component::Source(flow) => {
                 let mut wire = Port { network: &mut self.network, now, flow, from_source: true };
                 self.flows[flow as usize].on_source_timer(now, &mut wire);
-                self.set_source_timer(flow, self.flows[flow as usize].source_deadline());
+                let deadline = self.flows[flow as usize].source_deadline();
+                self.network.events.set(self.network.layout.slot(component), deadline);
             }
             Component::Sink(flow) => {
                 let mut wire = Port { network: &mut self.network, now, flow, from_source: false };
                 self.flows[flow as usize].on_sink_timer(now, &mut wire);
                 let deadline = self.flows[flow as usize].sink_deadline();
-                self.network.events.set(self.network.layout.slot(Component::Sink(flow)), deadline);
+                self.network.events.set(self.network.layout.slot(component), deadline);
             }
             Component::Sampler(i) if i == Samplers::COUNT => {
                 self.at_warmup = self.flows.iter().map(Endpoints::status).collect();
@@ -202,11 +203,6 @@ impl<P: Probe> Run<P> {
         if deadline < self.network.events.at(slot) {
             self.network.events.set(slot, deadline);
         }
-    }
-
-    fn set_source_timer(&mut self, flow: u32, deadline: Instant) {
-        let slot = self.network.layout.slot(Component::Source(flow));
-        self.network.events.set(slot, deadline);
     }
 
     fn report(self) -> Output {

@@ -94,7 +94,6 @@ pub struct Sender {
     pub(super) frto: Frto,
     /// Tick at which the retransmission timer expires.
     deadline: Option<u32>,
-    syn_sent: u32,
     ts_recent: u32,
     stats: SenderStats,
 }
@@ -114,7 +113,7 @@ pub(super) struct Ack {
     pub acked: Acked,
     pub sacked: Sacked,
     pub ece: bool,
-    /// It carries data or changes the window: not a duplicate even if nothing moved.
+    /// The timestamp that it echoes.
     pub ts_ecr: u32,
 }
 
@@ -170,7 +169,6 @@ impl Sender {
             retransmits: 0,
             frto: Frto::default(),
             deadline: None,
-            syn_sent: 0,
             ts_recent: 0,
             stats: SenderStats::default(),
         }
@@ -461,7 +459,6 @@ impl Sender {
     }
 
     fn send_syn(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.syn_sent += 1;
         self.rearm(now);
         // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), self.ecn);

@@ -12,7 +12,7 @@ use sojourn_aqm::{Ecn, Instant, Rng};
 use tcp::TcpFlow;
 use udp::UdpFlow;
 
-/// A flow's two ends. `S` and `R` take what its source and its sink send.
+/// A flow's two ends.
 pub(crate) trait Endpoints {
     /// The source's deadline has come, or an earlier one.
     fn on_source_timer(&mut self, now: Instant, wire: &mut impl Wire);
