@@ -49,6 +49,10 @@ soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property
 docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+.PHONY: pages
+pages: $(VENV)/.built ## write docs/aqm, the page of every queue discipline, from the registry and the source
+	@$(BIN)/python docs/aqm/generate.py
+
 .PHONY: lock
 lock: ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.10 --extra dev --no-python-downloads \

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # These set the project up or run its tests, which contain this one; test_make.py looks after `make`.
 NOT_RUN = ("make", "git ", "cd ", "uv ", "cargo ")
 # Three seeds may miss a claim, which is exit code 1; the verdicts have tests of their own.

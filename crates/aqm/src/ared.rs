@@ -1,5 +1,11 @@
 //! Adaptive RED: [RED](crate::red) whose greatest probability is steered so that the average backlog stays halfway
 //! between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001). The name stands for red with `adaptive` on.
+//!
+//! # When to use
+//!
+//! On a link of a fixed and known rate: of the classic managers it holds its target tightest when many flows compete,
+//! and needs no more than the target delay. It loses goodput with few flows and reacts in seconds, so neither rates
+//! that change nor traffic that comes and goes suit it. With ECN it marks far more than it would drop.
 
 use crate::params::{Param, Value};
 use crate::red::{self, Adaptive};

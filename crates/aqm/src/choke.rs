@@ -3,6 +3,11 @@
 //!
 //! As Linux 6.1 has it (`sch_choke.c`). Its queue is an array in which a packet dropped from the middle leaves a hole:
 //! holes are drawn as well, and after three of them the head is taken.
+//!
+//! # When to use
+//!
+//! To hold back flows that do not react, without any state per flow: a flow with many packets in the queue meets
+//! itself often. It does not equalise flows that do react; flow queueing does.
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Link, Popped, Verdict};
 use crate::config;

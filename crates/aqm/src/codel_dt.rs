@@ -3,6 +3,11 @@
 //!
 //! Differs: the first measurement of the departure rate starts when the backlog suffices, not at time zero, where
 //! its first sample would include the idle time before the first packet.
+//!
+//! # When to use
+//!
+//! In hardware or firmware that can drop an arriving packet but cannot drop from the head of a queue (cable modems),
+//! and to see what CoDel's law gains from dropping at the head: here the signal waits behind the whole queue.
 
 use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
 use crate::packet::Meta;

@@ -1,5 +1,10 @@
 //! Head drop: a queue without a manager that makes room at its head (Linux's `pfifo_head_drop`, Mahimahi's `drophead`).
 //! What is dropped is the oldest packet, so the sender hears of it a queue's length sooner.
+//!
+//! # When to use
+//!
+//! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
+//! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
 
 use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Link, Verdict};
 use crate::config;

@@ -1,4 +1,10 @@
 //! Tail drop: a queue without a manager. All it does is its limits' doing.
+//!
+//! # When to use
+//!
+//! As the reference that every manager is measured against, and where the buffer is known to be about as small as the
+//! delay that may be added. A tail-drop buffer is full whenever a loss-based sender keeps the link busy, so its size
+//! is its delay; give limits in time (`limit = "50 ms"`) to say which one is meant.
 
 use crate::aqm::Aqm;
 use crate::config;

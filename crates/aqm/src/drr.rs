@@ -1,5 +1,9 @@
 //! DRR, Deficit Round Robin (M. Shreedhar, G. Varghese, SIGCOMM 1995): a flow sends what its saved-up credit covers;
 //! a flow that runs empty loses what is left of it.
+//!
+//! # When to use
+//!
+//! As the reference of byte-fair sharing with a credit that is easy to reason about; delay is left to the limits.
 
 use crate::droptail;
 use crate::flow::{Overflow, Scheduler};

@@ -1,4 +1,10 @@
 //! `fq(NAME…)`: FQ-CoDel's flows and DRR++ with any registered manager of a single queue for each flow.
+//!
+//! # When to use
+//!
+//! To ask what a manager becomes with a queue for each flow, `fq(codel@act)`, `fq(ared)`, `fq(droptail)`: khademi2013
+//! names such combinations as future work. For FQ-CoDel and FQ-PIE as they are deployed take
+//! [fq_codel](crate::fq_codel) and [fq_pie](crate::fq_pie).
 
 use crate::aqm::DynAqm;
 use crate::flow::{self, Composed};

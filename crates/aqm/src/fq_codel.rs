@@ -5,6 +5,13 @@
 //!
 //! Differs: the memory limit counts the packets' sizes, and holds after each arrival; Linux counts what packets
 //! occupy, and drops one batch per arrival even where that is not enough.
+//!
+//! # When to use
+//!
+//! As the first choice wherever the bottleneck can tell flows apart (access routers, hosts, Wi-Fi drivers): sparse
+//! flows (DNS, voice, the first packets of everything) overtake, bulk flows get equal shares, and each is held by its
+//! own CoDel. Not inside tunnels, where all flows look like one, nor where shares must follow something other than
+//! the number of flows. Use `hash perfect` to leave hash collisions out of an experiment.
 
 use crate::codel::{self, CountOn, Law};
 use crate::flow_queue;

@@ -2,6 +2,11 @@
 //!
 //! Differs: Linux's timer first fires half a second after the start and then for all flows at once; here each flow
 //! is updated at the multiples of `tupdate`.
+//!
+//! # When to use
+//!
+//! Where flows are queued apart in hardware that can only drop on arrival. Otherwise [FQ-CoDel](crate::fq_codel) is
+//! better understood.
 
 use crate::flow::Overflow;
 use crate::flow_queue;

@@ -3,6 +3,12 @@
 //! RFC 9332's DualPI2, with the gains of its Appendix A and the decisions of Linux's sch_dualpi2).
 //!
 //! Squaring is two independent draws. Scalable is what carries ECT(1) or CE.
+//!
+//! # When to use
+//!
+//! In place of PIE where scalable congestion controls (DCTCP, TCP Prague) share a single queue with classic ones: it
+//! couples the two by the square without PIE's table of corrections. For low delay to the scalable ones a queue of
+//! their own is needed as well (RFC 9332).
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
 use crate::config;

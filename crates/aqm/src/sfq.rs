@@ -2,6 +2,11 @@
 //! round, room is made at the tail of the longest.
 //!
 //! Differs: queued packets are never hashed anew (`perturb_period` 0, which is Linux's default).
+//!
+//! # When to use
+//!
+//! To see what fair queueing does without any manager: it shares the link, and a flow's own queue still fills. Hosts
+//! without multi-gigabit needs used it for decades before FQ-CoDel.
 
 use crate::droptail;
 use crate::flow::{Overflow, Scheduler};

@@ -1,6 +1,11 @@
 //! sfqCoDel of ns-2 (K. Nichols, sfqcodel.cc, 2012–13): bins under CoDel, one packet of each in turn, new ones first.
 //!
 //! Differs: each bin's CoDel keeps its own largest packet seen, where ns-2 has one for all bins.
+//!
+//! # When to use
+//!
+//! For results published with ns-2's module. It takes turns by packets, so flows of small packets get less than an
+//! equal share of bytes; for new work take [FQ-CoDel](crate::fq_codel).
 
 use crate::codel::{self, MaxPacket, Reentry, SmallBacklog};
 use crate::flow::{Hash, Overflow, Scheduler};

@@ -4,6 +4,18 @@
 //! One engine for every published variant: what differs between them is a knob, a profile is a set of knobs.
 //! The code follows the order of the listing in RFC 8289 §5; there `dodequeue` takes the head out, here it looks at
 //! it, so "after removal" means the backlog without the head.
+//!
+//! # When to use
+//!
+//! On a link with a rate that changes or is not known, with few flows, and where one setting has to do: `target` 5 to
+//! 10 % of `interval`, `interval` about the longest usual RTT. With many flows on a slow link (less than about one
+//! packet per flow and target) the delay stays above the target, the more so the more flows there are; put it under
+//! [flow queueing](crate::fq_codel), or take [PIE](crate::pie). Below 3 Mbit/s or so, where one packet takes longer
+//! than the target, raise `target` to a packet time or two. Unresponsive load is not held at all before the limit is.
+//!
+//! Profiles are for reproducing: `rfc8289` for new work, `linux` for what a Linux box does to the nanosecond, the
+//! others for results published with them. `hardlimit` bounds the worst sojourn time on links that lose most of their
+//! rate at once, at the price of losses.
 
 mod config;
 mod law;

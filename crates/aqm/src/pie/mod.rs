@@ -2,6 +2,12 @@
 //! by the queueing delay (R. Pan et al., HPSR 2013; draft-ietf-aqm-pie-00; RFC 8033; RFC 8034; Linux).
 //!
 //! A file per version; those that compute in reals share the controller.
+//!
+//! # When to use
+//!
+//! Where drops have to happen on arrival and a random drop is welcome: hardware, cable modems (`docsis`), and links
+//! with so many flows that CoDel's delay grows. It needs a link whose rate changes slowly against `tupdate`. `linux`
+//! is what a Linux box does; `draft00` and `cisco2013` are for results published before the RFC.
 
 mod cisco2013;
 mod config;

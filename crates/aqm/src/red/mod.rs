@@ -4,6 +4,12 @@
 //!
 //! Two programs are taken for the definition: ns-2's `red.cc` (by an author of the papers) in floating point, and
 //! Linux's `red.h` and `sch_red.c` with the parameters that tc makes, in fixed point.
+//!
+//! # When to use
+//!
+//! For results published with it, and on links of a fixed and known rate with many flows, where thresholds in bytes
+//! can be set to a delay. With a weight that is too small or thresholds that do not fit the rate it either does
+//! nothing or empties the link; where nobody will set it, take [Adaptive RED](crate::ared), CoDel or PIE.
 
 mod config;
 pub mod linux;

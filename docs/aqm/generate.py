@@ -1,0 +1,131 @@
+"""Writes the page of every queue discipline from the registry and the doc comments of its source.
+
+`python docs/aqm/generate.py` writes the pages beside this file; a test compares them with what it would write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import sojourn as sj
+from sojourn import _core
+from sojourn.aqms import registry
+
+HERE = Path(__file__).parent
+# Changed parameters that serve as examples.
+CHANGES = {"target": "target 20ms", "ecn": "ecn", "quantum": "quantum 300B"}
+SOURCES = HERE.parents[1] / "crates" / "aqm" / "src"
+
+
+def pages() -> dict[str, str]:
+    """Every page: file name and text."""
+    entries = registry()["aqms"]
+    return {"README.md": _index(entries)} | {f"{entry['name']}.md": _page(entry) for entry in entries}
+
+
+def _index(entries: list[dict[str, Any]]) -> str:
+    rows = [
+        [f"[`{entry['name']}`]({entry['name']}.md)", entry["summary"], str(len(entry["profiles"])), _state(entry)]
+        for entry in entries
+    ]
+    return "\n".join(
+        [
+            "# Queue disciplines",
+            "",
+            "One page each, written by `docs/aqm/generate.py` from the registry and the source. "
+            "`sojourn aqm list` and `sojourn aqm show NAME` print the same.",
+            "",
+            *_table(["name", "what it does", "profiles", "state"], rows),
+            "",
+        ]
+    )
+
+
+def _page(entry: dict[str, Any]) -> str:
+    name = entry["name"]
+    text, use = _doc_comment(name)
+    lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
+    lines += ["## How to write it", "", "```toml", *_examples(entry), "```", ""]
+    lines += ["## Parameters", ""]
+    lines += _table(["parameter", "meaning", "default", "range"], _parameters(entry)) if entry["params"] else ["None."]
+    lines += [
+        "",
+        "## Profiles",
+        "",
+        *_table(["profile", "what it is", "differs from the plain one in"], _profiles(entry)),
+    ]
+    lines += ["", "## State", "", f"{_state(entry)}, packets not counted. The probe `state` records {_observed(name)}."]
+    lines += ["", "## Sources", "", f"{entry['source']}.", ""]
+    return "\n".join(lines)
+
+
+def _doc_comment(name: str) -> tuple[list[str], list[str]]:
+    """The comment at the top of the algorithm's source: what stands before `# When to use`, and what behind."""
+    files = [SOURCES / f"{name}.rs", SOURCES / name / "mod.rs"]
+    source = next(file for file in files if file.exists()).read_text(encoding="utf-8")
+    comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]
+    text, _, use = "\n".join(comment).partition("# When to use\n")
+    if not use.strip():
+        raise SystemExit(f"{name}: the source lacks a section `# When to use`")
+    return _prose(text), _prose(use)
+
+
+def _prose(text: str) -> list[str]:
+    """A comment's paragraphs, each on one line; links to modules become links to pages."""
+    text = re.sub(r"\[([^\]]+)\]\(crate::(\w+)\)", r"[\1](\2.md)", text)
+    text = re.sub(r"\[(`[^`\]]+`)\](?!\()", r"\1", text)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    return [line for paragraph in paragraphs for line in (paragraph, "")][:-1]
+
+
+def _examples(entry: dict[str, Any]) -> list[str]:
+    """Lines of a scenario: the plain name, a profile, a parameter."""
+    name, params = entry["name"], {param["name"] for param in entry["params"]}
+    texts = [name if name != "fq" else "fq(codel@act ecn)"]
+    texts += [profile["spelling"] for profile in entry["profiles"][1:2]]
+    texts += [f"{name} {words}" for param, words in CHANGES.items() if param in params][:2]
+    spelled = dict.fromkeys(json.loads(_core.parse_aqm(text))["text"] for text in texts)
+    return [f'link.aqm = "{text}"' for text in spelled]
+
+
+def _parameters(entry: dict[str, Any]) -> list[list[str]]:
+    return [[f"`{p['name']}`", p["doc"], f"{p['default']}", _range(p)] for p in entry["params"]]
+
+
+def _range(param: dict[str, Any]) -> str:
+    if param["choices"]:
+        return ", ".join(f"`{word}`" for word in param["choices"])
+    if param["kind"] == "flag":
+        return "on or off"
+    return f"{param['min']} to {param['max']}"
+
+
+def _profiles(entry: dict[str, Any]) -> list[list[str]]:
+    plain = entry["profiles"][0]["values"]
+    rows = []
+    for profile in entry["profiles"]:
+        changed = [f"`{name}` {value}" for name, value in profile["values"].items() if value != plain[name]]
+        rows.append([f"`{profile['spelling']}`", profile["summary"], ", ".join(changed)])
+    return rows
+
+
+def _state(entry: dict[str, Any]) -> str:
+    return f"{entry['state_bytes']} bytes per {'flow' if entry['by_flow'] else 'queue'}"
+
+
+def _observed(name: str) -> str:
+    queue = sj.Queue(name)
+    queue.push(0)
+    return ", ".join(f"`{variable}`" for variable in queue.state()) or "nothing"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+if __name__ == "__main__":
+    for name, text in pages().items():
+        (HERE / name).write_text(text, encoding="utf-8")
