@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import polars as pl
 
 from sojourn.comparison import seed_list
 from sojourn.errors import InputError, read_text
+from sojourn.expand import combinations
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, run_all
 from sojourn.scenario import Scenario
@@ -65,14 +65,14 @@ class Study:
         """Read a study file; `seeds` replaces the file's."""
         path = Path(path)
         try:
-            document = tomllib.loads(read_text(path))
+            document = _document(path)
             if "seeds" in document:
                 raise InputError("seeds: belongs into the table [sweep]; move it there")
             sweep = document.pop("sweep", {})
             if not isinstance(sweep, dict):
                 raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
             file_seeds = sweep.pop("seeds", None)
-            points = [_point(document, values, path.parent) for values in _cross(sweep)]
+            points = [_point(document, values, path.parent) for values in combinations(sweep)]
             chosen = seeds if seeds is not None else file_seeds
             fallback = [points[0].scenario.seed]
             return cls(path.stem, points, fallback if chosen is None else _checked_seeds(chosen))
@@ -99,34 +99,33 @@ class Study:
         return StudyResult(self, run_all(runs, root, jobs=jobs, command=command, progress=progress))
 
 
+def _document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Read a study file on top of the one that it extends, if it extends one."""
+    if path in extended:
+        raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
+    document = tomllib.loads(read_text(path))
+    base = document.pop("extends", None)
+    if base is None:
+        return document
+    if not isinstance(base, str):
+        raise InputError('extends: not the name of a file; write e.g. extends = "setup.toml"')
+    return _merged(_document(path.parent / base, (*extended, path)), document)
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The tables of `changes` on top of those of `base`; anything else replaces what is there."""
+    both = base | changes
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            both[key] = _merged(base[key], value)
+    return both
+
+
 def _point(document: dict[str, Any], values: dict[str, Any], base: Path) -> Point:
     changed = copy.deepcopy(document)
     for path, value in values.items():
         _set(changed, path, value)
     return Point(values, Scenario.parse(json.dumps(changed, default=str), base=base))
-
-
-def _cross(sweep: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    lists = {path: _values(path, found) for path, found in _flatten(sweep)}
-    for combination in product(*lists.values()):
-        yield dict(zip(lists, combination, strict=True))
-
-
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Pairs of dotted path and value; `link.aqm` means the same with and without quotes."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _values(path: str, found: Any) -> list[Any]:
-    if not isinstance(found, list):
-        raise InputError(f"sweep.{path}: not a list; write e.g. [{json.dumps(found)}]")
-    if not found:
-        raise InputError(f"sweep.{path}: an empty list; give at least one value")
-    return found
 
 
 def _set(document: Any, path: str, value: Any) -> None:

@@ -76,6 +76,17 @@ STUDY_CASES = {
     "bad value": ('"link.aqm" = ["codel", "codle"]', ['"codle"', 'did you mean "codel"?']),
     "no list": ('"link.aqm" = "codel"', ["sweep.link.aqm", "not a list"]),
     "empty list": ('"link.aqm" = []', ["sweep.link.aqm", "empty list"]),
+    "a range without a step": ('"a.b" = { from = 1, to = 2 }', ["sweep.a.b", "not a range", "step"]),
+    "a range of two units": ('"a.b" = { from = "1 ms", to = "2 s", step = "1 ms" }', ["sweep.a.b", "units"]),
+    "an empty range": ('"a.b" = { from = 2, to = 1, step = 1 }', ["sweep.a.b", "empty range"]),
+    "a range that stands still": ('"a.b" = { from = 1, to = 2, step = 0 }', ["sweep.a.b", "empty range"]),
+    "a range of words": ('"a.b" = { from = "x", to = 2, step = 1 }', ["sweep.a.b.from", "not a number"]),
+    "an endless range": ('"a.b" = { from = 1, to = 1e9, step = 0.1 }', ["sweep.a.b", "larger step"]),
+    "a tuple too short": ('"link.aqm, seed" = [["codel"]]', ["sweep.link.aqm, seed", "for each of"]),
+    "too many combinations": (
+        '"a.b" = { from = 1, to = 2000, step = 1 }\n"a.c" = { from = 1, to = 2000, step = 1 }',
+        ["sweep", "4000000"],
+    ),
     "no such flow": ('"flows.3.count" = [1]', ["sweep.flows.3.count", "0 to 0"]),
     "no such table": ('"name.x.y" = [1]', ["sweep.name.x.y"]),
     "bad seeds": ("seeds = 0", ["sweep.seeds"]),
@@ -87,6 +98,20 @@ STUDY_CASES = {
 def test_bad_study(cli: Cli, tmp_path: Path, case: str) -> None:
     line, expected = STUDY_CASES[case]
     (tmp_path / "study.toml").write_text(f"{SHORT}[sweep]\n{line}\n")
+    _refused(cli("sweep", "study.toml", "-o", "out"), tmp_path, ["study.toml", *expected], {"study.toml"})
+
+
+EXTENDS_CASES = {
+    "missing": ('"none.toml"', ["none.toml", "No such file"]),
+    "itself": ('"study.toml"', ["extends", "itself"]),
+    "no name": ("3", ["extends", "name of a file"]),
+}
+
+
+@pytest.mark.parametrize("case", EXTENDS_CASES)
+def test_bad_extension(cli: Cli, tmp_path: Path, case: str) -> None:
+    text, expected = EXTENDS_CASES[case]
+    (tmp_path / "study.toml").write_text(f"extends = {text}\n")
     _refused(cli("sweep", "study.toml", "-o", "out"), tmp_path, ["study.toml", *expected], {"study.toml"})
 
 

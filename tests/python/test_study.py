@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from conftest import SHORT
 from sojourn.aqms import split_list
-from sojourn.study import Study
+from sojourn.expand import combinations
+from sojourn.study import Study, tomllib
 
 
 def _study(tmp_path: Path, sweep: str) -> Study:
@@ -66,3 +67,43 @@ def test_lists_of_aqms_split_outside_brackets(text: str, names: list[str]) -> No
 @given(st.lists(st.sampled_from(["codel", "fq(pie,codel)", "red min 5 max 9", "a[b,c]"]), min_size=1, max_size=6))
 def test_joined_names_split_again(names: list[str]) -> None:
     assert split_list(",".join(names)) == names
+
+
+def test_values_that_change_together(tmp_path: Path) -> None:
+    study = _study(
+        tmp_path, '"link.aqm, flows.0.count" = [["codel", 1], ["pie", 4]]\n"link.rate" = ["1 Mbit/s", "2 Mbit/s"]'
+    )
+    assert [tuple(point.values.values()) for point in study.points] == [
+        ("codel", 1, "1 Mbit/s"),
+        ("codel", 1, "2 Mbit/s"),
+        ("pie", 4, "1 Mbit/s"),
+        ("pie", 4, "2 Mbit/s"),
+    ]
+    assert study.swept == ["link.aqm", "flows.0.count", "link.rate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('{ from = "5 ms", to = "20 ms", step = "7.5 ms" }', ["5 ms", "12.5 ms", "20.0 ms"]),
+        ('{ from = "1 Mbit/s", to = "70 Mbit/s", factor = 8 }', ["1 Mbit/s", "8 Mbit/s", "64 Mbit/s"]),
+        ("{ from = 1, to = 64, factor = 4 }", [1, 4, 16, 64]),
+        ("{ from = 3, to = 3, step = 1 }", [3]),
+    ],
+)
+def test_ranges_include_both_ends(text: str, values: list[object]) -> None:
+    assert [one["a.b"] for one in combinations(tomllib.loads(f'"a.b" = {text}'))] == values
+
+
+def test_a_study_extends_another_file(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(f'{SHORT}[sweep]\n"link.aqm" = ["pie", "codel"]\nseeds = 3\n')
+    (tmp_path / "study.toml").write_text(
+        'extends = "base.toml"\nduration = "4 s"\n[link]\nrate = "7 Mbit/s"\n[sweep]\n"link.aqm" = ["droptail"]\n'
+    )
+    study = Study.load(tmp_path / "study.toml")
+    assert [point.scenario.aqm for point in study.points] == ["droptail"]
+    document = study.points[0].scenario.document
+    assert (document["duration"], document["link"]["rate"]) == ("4 s", "7 Mbit/s")
+    base = Study.load(tmp_path / "base.toml").points[0].scenario.document
+    assert document["flows"] == base["flows"]
+    assert study.seeds == [1, 2, 3]
