@@ -103,7 +103,7 @@ def _document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Read a study file on top of the one that it extends, if it extends one."""
     if path in extended:
         raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
-    document = tomllib.loads(read_text(path))
+    document: dict[str, Any] = tomllib.loads(read_text(path))
     base = document.pop("extends", None)
     if base is None:
         return document

@@ -55,16 +55,9 @@ def test_table_and_figure(cli: Cli, out: Path) -> None:
     assert len(whole["figures"][0]["fingerprints"]) == 48
 
 
-def test_all_claims_of_a_paper_include_those_not_run(cli: Cli, out: Path) -> None:
-    result = cli("reproduce", "schwarzkopf2016", "--seeds", "2", "-o", out, "--claims", "--json")
-    claims = json.loads(result.stdout)
-    assert len(claims) == len({claim["id"] for claim in claims}) == 139
-    assert sum(claim["verdict"] == "not-run" for claim in claims) == 139 - 54
-
-
 def test_papers_are_listed(cli: Cli) -> None:
     assert "schwarzkopf2016" in cli("reproduce").output
-    assert printed_json(cli("reproduce", "--json"))[0]["figures"] == ["table1"]
+    assert printed_json(cli("reproduce", "--json"))[0]["figures"][:3] == ["fig1", "fig2", "table1"]
 
 
 def test_one_set_up_for_all_cells() -> None:

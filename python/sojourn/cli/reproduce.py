@@ -98,7 +98,7 @@ def _write(done: Reproduction, out: Path) -> list[Path]:
     from sojourn.plots.canvas import save
 
     stem = out / done.paper.id / done.figure_id
-    drawn = done.paper.figure(done.figure_id).draw(done.verdicts)
+    drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
     paths = [save(drawn, stem.with_suffix(suffix)) for suffix in (".png", ".svg")]
     text = json.dumps(done.verdicts, indent=1, ensure_ascii=False) + "\n"
     runs = done.study.runs

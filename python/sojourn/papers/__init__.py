@@ -39,8 +39,8 @@ class FigureModule(Protocol):
     def measure(self, result: StudyResult) -> Measured:
         """Reduce the runs to what the claims are about."""
 
-    def draw(self, verdicts: Sequence[Verdict]) -> Figure:
-        """Draw published against measured."""
+    def draw(self, result: StudyResult, verdicts: Sequence[Verdict], /) -> Figure:
+        """Draw the figure in the paper's form, or published against measured."""
 
 
 @dataclass(frozen=True)

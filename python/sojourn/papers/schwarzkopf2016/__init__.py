@@ -9,5 +9,13 @@ bottleneck to 49.9 ms. A packet takes 1.2056 ms at 10 Mbit/s there, hence the 7 
 TITLE = "Schwarzkopf, Veith, Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources"
 
 FIGURES = {
+    "fig1": "sojourn.papers.schwarzkopf2016.fig1",
+    "fig2": "sojourn.papers.schwarzkopf2016.fig2",
     "table1": "sojourn.papers.schwarzkopf2016.table1",
+    "fig3": "sojourn.papers.schwarzkopf2016.fig3",
+    "timescales": "sojourn.papers.schwarzkopf2016.timescales",
+    "fig4": "sojourn.papers.schwarzkopf2016.fig4",
+    "fig5": "sojourn.papers.schwarzkopf2016.fig5",
+    "fig6": "sojourn.papers.schwarzkopf2016.fig6",
+    "utilisation": "sojourn.papers.schwarzkopf2016.utilisation",
 }

@@ -103,7 +103,7 @@ def _over_flows(cells: pl.DataFrame, aqm: str, rtt_ms: int) -> list[float]:
 RELATIONS = relations_by_claim([S0_T1_rel1, S0_T1_rel2, S0_T1_rel3, S0_T1_rel4, S0_T1_rel5, S0_T1_rel6])
 
 
-def draw(verdicts: Sequence[Verdict]) -> Figure:
+def draw(_: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
     """Draw a panel per statistic and RTT: published value with its tight band, and what was measured, per load."""
     from sojourn.plots.canvas import new_figure, style
 
