@@ -45,6 +45,10 @@ bench: ## packets per CPU second, instructions per packet, memory (BENCH="a c" f
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
 
+.PHONY: museum
+museum: $(VENV)/.made ## plant every historic error of the bug museum and see the tests catch it
+	SOJOURN_MUSEUM=all $(CARGO) test --package sojourn-aqm --locked --test museum -- --nocapture
+
 .PHONY: docs
 docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -1,0 +1,160 @@
+//! The bug museum: errors of other implementations, planted one at a time, are caught by the tests of this crate.
+//!
+//! A mutant is a change of the source by its text, so production code knows nothing of it. The crate is copied, the
+//! copy is changed, and its tests are run there: the one that is named must fail. A sample is run with all other
+//! tests; `make museum` runs every mutant.
+
+mod mutants;
+
+use mutants::{MUTANTS, Mutant};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The mutants that are run with all other tests; each test target is built once.
+const SAMPLE: [&str; 3] = ["codel-time-inside-the-root", "red-limit-ignored", "fq-batch-from-the-wrong-flow"];
+
+#[test]
+fn mutants_are_caught() {
+    let all = std::env::var_os("SOJOURN_MUSEUM").is_some_and(|choice| choice == "all");
+    let copy = Copy::new();
+    let targets: BTreeSet<_> = MUTANTS.iter().map(|mutant| mutant.caught_by.0).collect();
+    for target in targets.into_iter().filter(|_| all) {
+        let run = copy.test(target);
+        assert!(run.failed.is_empty() && run.passed > 0, "{target} without a mutant: {:?} fail", run.failed);
+    }
+    let mut missed = vec![];
+    for mutant in MUTANTS.iter().filter(|mutant| all || SAMPLE.contains(&mutant.name)) {
+        let (target, test) = mutant.caught_by;
+        let run = copy.with(mutant, |copy| copy.test(target));
+        println!("{}: {} of {target} fail: {}", mutant.name, run.failed.len(), run.failed.join(", "));
+        if !run.failed.iter().any(|failed| failed == test) {
+            missed.push(format!("{} is not caught by {test}", mutant.name));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn every_mutant_applies_and_its_test_exists() {
+    for mutant in MUTANTS {
+        let original = source(mutant.file);
+        let mutated = mutant.applied(&original).unwrap_or_else(|e| panic!("{e}"));
+        assert_ne!(original, mutated, "{}", mutant.name);
+        assert!(!mutant.history.is_empty(), "{}", mutant.name);
+        let (target, test) = mutant.caught_by;
+        let function = format!("fn {}()", test.rsplit("::").next().expect("a path has a last part"));
+        let tests = if target == LIB { files("src") } else { vec![format!("tests/{target}.rs")] };
+        assert!(tests.iter().any(|file| source(file).contains(&function)), "{}: {test} is gone", mutant.name);
+    }
+    let names: BTreeSet<_> = MUTANTS.iter().map(|mutant| mutant.name).collect();
+    assert_eq!(names.len(), MUTANTS.len(), "each has a name of its own");
+    assert!(SAMPLE.iter().all(|name| names.contains(name)), "the sample is part of it");
+}
+
+impl Mutant {
+    /// The source with this error; each text must be there exactly once.
+    fn applied(&self, source: &str) -> Result<String, String> {
+        self.edits.iter().try_fold(source.to_string(), |text, (from, to)| match text.matches(from).count() {
+            1 => Ok(text.replacen(from, to, 1)),
+            n => Err(format!(
+                "mutant {} of {}: its text is there {n} times; write anew what is to be changed:\n{from}",
+                self.name, self.file
+            )),
+        })
+    }
+}
+
+/// A copy of this crate in a workspace of its own, which shares the dependencies that are built already.
+struct Copy {
+    workspace: PathBuf,
+    target: PathBuf,
+}
+
+/// What became of a target's tests.
+struct Run {
+    passed: usize,
+    failed: Vec<String>,
+}
+
+impl Copy {
+    fn new() -> Self {
+        let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let target = scratch.parent().expect("cargo's tmp lies in its target folder").to_path_buf();
+        let copy = Self { workspace: scratch.join("museum"), target };
+        let _ = fs::remove_dir_all(&copy.workspace);
+        for file in files("src").into_iter().chain(files("tests")).chain(["Cargo.toml".into()]) {
+            copy.write(&file, &source(&file));
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let manifest = read(&root.join("Cargo.toml"));
+        let members = manifest.lines().find(|line| line.starts_with("members")).expect("a workspace has members");
+        let manifest = manifest.replace(members, r#"members = ["crates/aqm"]"#) + QUICKLY_BUILT;
+        fs::write(copy.workspace.join("Cargo.toml"), manifest).expect("the copy can be written");
+        fs::copy(root.join("Cargo.lock"), copy.workspace.join("Cargo.lock")).expect("the copy can be written");
+        copy
+    }
+
+    fn with<T>(&self, mutant: &Mutant, work: impl FnOnce(&Self) -> T) -> T {
+        let original = source(mutant.file);
+        self.write(mutant.file, &mutant.applied(&original).unwrap_or_else(|e| panic!("{e}")));
+        let result = work(self);
+        self.write(mutant.file, &original);
+        result
+    }
+
+    /// Builds and runs the tests of a target, the library's or a file's of `tests`.
+    fn test(&self, target: &str) -> Run {
+        let chosen = if target == LIB { vec!["--lib"] } else { vec!["--test", target] };
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--offline", "--package", "sojourn-aqm"])
+            .args(chosen)
+            .current_dir(&self.workspace)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .output()
+            .expect("cargo can be run");
+        let report = String::from_utf8_lossy(&output.stdout);
+        let tests = || report.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... "));
+        let failed = tests().filter(|(_, result)| result.starts_with("FAILED")).map(|(test, _)| test.to_string());
+        let run = Run { passed: tests().filter(|&(_, result)| result == "ok").count(), failed: failed.collect() };
+        let ran = run.passed + run.failed.len() > 0;
+        assert!(ran, "{target} does not build or run:\n{}", String::from_utf8_lossy(&output.stderr));
+        run
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.workspace.join("crates/aqm").join(file);
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the copy can be written");
+        fs::write(path, text).expect("the copy can be written");
+    }
+}
+
+/// The Rust files below a folder of this crate.
+fn files(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).expect("a folder of this crate");
+    let paths = entries.map(|entry| entry.expect("a readable folder").path());
+    let below = paths.flat_map(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name in UTF-8");
+        let inside = format!("{folder}/{name}");
+        match path.is_dir() {
+            true => files(&inside),
+            false => Some(inside).filter(|name| name.ends_with(".rs")).into_iter().collect(),
+        }
+    });
+    below.collect()
+}
+
+/// A file of this crate.
+fn source(file: &str) -> String {
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Each mutant costs a build and few seconds of tests.
+const QUICKLY_BUILT: &str = "\n[profile.dev.package.sojourn-aqm]\nopt-level = 0\ndebug = false\n";
+/// The unit tests.
+const LIB: &str = "lib";

@@ -1,0 +1,309 @@
+//! The mutants: what to change where, whose error it was, and the test that notices.
+
+/// An error, planted in one file.
+pub struct Mutant {
+    /// Short name.
+    pub name: &'static str,
+    /// Whose error it was, or what the sources warn of.
+    pub history: &'static str,
+    /// The file, in this crate.
+    pub file: &'static str,
+    /// Texts that are there once, and what they become; one after the other.
+    pub edits: &'static [(&'static str, &'static str)],
+    /// Test target and test that must fail.
+    pub caught_by: (&'static str, &'static str),
+}
+
+pub const MUTANTS: &[Mutant] = &[
+    // CoDel
+    Mutant {
+        name: "codel-time-inside-the-root",
+        history: "the control law misread: (t + interval)/sqrt(count) for t + interval/sqrt(count)",
+        file: "src/codel/mod.rs",
+        edits: &[(
+            "self.drop_next += self.law.step(self.count);",
+            "self.drop_next = ((self.drop_next + self.law.interval()) as f64 / libm::sqrt(self.count as f64)) as u64;",
+        )],
+        caught_by: ("lib", "codel::tests::drop_times_under_constant_overload_are_those_by_hand"),
+    },
+    Mutant {
+        name: "codel-law-in-milliseconds",
+        history: "mahimahi: the control law is truncated to whole milliseconds",
+        file: "src/codel/law.rs",
+        edits: &[(
+            "Law::Float => libm::round(self.interval as f64 / libm::sqrt(count as f64)) as u64",
+            "Law::Float => (self.interval as f64 / libm::sqrt(count as f64)) as u64 / 1_000_000 * 1_000_000",
+        )],
+        caught_by: ("lib", "codel::law::tests::float_law_is_exact_to_the_nanosecond"),
+    },
+    Mutant {
+        name: "codel-drops-the-next-packet",
+        history: "mahimahi: the packet that was judged is delivered and the one behind it dropped",
+        file: "src/codel/mod.rs",
+        edits: &[(
+            "            return queue.mark(0, DropReason::Late);\n        }\n        queue.drop(0, DropReason::Late);",
+            "            return queue.mark(0, DropReason::Late);\n        }\n        queue.drop(1, DropReason::Late);",
+        )],
+        caught_by: ("lib", "codel::tests::count_after_a_phase_of_one_entry_and_two_more_drops"),
+    },
+    Mutant {
+        name: "codel-mark-schedules-from-now",
+        history: "a mark schedules the next one from now, where Linux goes on from the schedule",
+        file: "src/codel/mod.rs",
+        edits: &[(
+            "self.drop_next += self.law.step(self.count);",
+            "self.drop_next = if marked { now } else { self.drop_next } + self.law.step(self.count);",
+        )],
+        caught_by: ("lib", "codel::tests::drop_times_under_constant_overload_are_those_by_hand"),
+    },
+    Mutant {
+        name: "codel-drop-schedules-from-now",
+        history: "RFC 8289 §5.5 warns of it: a late dequeue slows the control law",
+        file: "src/codel/mod.rs",
+        edits: &[("self.drop_next += self.law.step(self.count);", "self.drop_next = now + self.law.step(self.count);")],
+        caught_by: ("lib", "codel::tests::the_next_drop_is_scheduled_from_the_last_one_not_from_now"),
+    },
+    Mutant {
+        name: "codel-one-drop-per-dequeue",
+        history: "RFC 8289's loop left out: a schedule that is faster than the link never catches up",
+        file: "src/codel/mod.rs",
+        edits: &[("            if marked {\n                return;\n            }", "            return;")],
+        caught_by: ("lib", "codel::tests::a_late_dequeue_catches_up_with_drops_but_marks_once"),
+    },
+    Mutant {
+        name: "codel-forgets-its-count",
+        history: "every phase starts from a count of one",
+        file: "src/codel/mod.rs",
+        edits: &[("delta if delta > 1 && self.recent(now, 16) => delta as u32,", "_ if false => 0,")],
+        caught_by: ("lib", "codel::tests::re_entry_counts"),
+    },
+    Mutant {
+        name: "codel-unsigned-since-last-drop",
+        history: "unsigned times: a drop time ahead, left by a phase that ended early, counts as long ago",
+        file: "src/codel/mod.rs",
+        edits: &[(
+            "let wraps = self.law.law() == Law::Millis && now < self.drop_next;",
+            "let wraps = now < self.drop_next;",
+        )],
+        caught_by: ("lib", "codel::tests::re_entry_counts"),
+    },
+    Mutant {
+        name: "codel-own-backlog-under-flows",
+        history: "the small backlog of a flow is taken for that of the whole discipline",
+        file: "src/codel/mod.rs",
+        edits: &[("queue.total_backlog().bytes - held as u64", "queue.bytes() - held as u64")],
+        caught_by: ("lib", "codel::tests::a_small_backlog_protects_its_packet"),
+    },
+    Mutant {
+        name: "codel-linux-not-strictly-after",
+        history: "Linux waits until after first_above_time, the RFC until it is reached",
+        file: "src/codel/mod.rs",
+        edits: &[("if law == Law::Linux { above > 0 }", "if law == Law::Linux { above >= 0 }")],
+        caught_by: ("lib", "codel::tests::a_head_is_ok_to_drop_at_first_above_time_and_in_linux_after_it"),
+    },
+    Mutant {
+        name: "codel-linux-exact-root",
+        history: "a Linux in floating point: the kernel's inverse square root of 2 is 0.5 after its one Newton step",
+        file: "src/codel/law.rs",
+        edits: &[(
+            "Law::Linux => (self.interval * ((self.rec_inv_sqrt as u64) << 16)) >> 32,",
+            "Law::Linux => (self.interval as f64 / libm::sqrt(count as f64)) as u64,",
+        )],
+        caught_by: ("lib", "codel::law::tests::linux_inverse_square_root_as_count_rises"),
+    },
+    // PIE and PI2
+    Mutant {
+        name: "pie-bypass-in-packets",
+        history: "ns-3: a queue of two packets is spared, whatever their bytes",
+        file: "src/pie/rfc8033.rs",
+        edits: &[(
+            "self.drop_early(bytes, cx.rng)",
+            "self.drop_early(queue.len() as u64 * self.config.mean_pktsize.0, cx.rng)",
+        )],
+        caught_by: ("pie_properties", "many_tiny_packets_are_a_small_backlog_however_long_they_wait"),
+    },
+    Mutant {
+        name: "pie-updated-at-arrivals",
+        history: "no timer: p is updated when a packet arrives, at most every t_update",
+        file: "src/pie/rfc8033.rs",
+        edits: &[
+            (
+                "let bytes = queue.bytes();",
+                "let bytes = queue.bytes();\n        if self.active && cx.now >= self.next_update {\n            self.update(cx.now, cx);\n        }",
+            ),
+            ("self.active.then_some(self.next_update)", "None"),
+        ],
+        caught_by: ("pie_properties", "p_falls_by_itself_while_nothing_arrives"),
+    },
+    Mutant {
+        name: "pie-sum-survives-drops",
+        history: "draft-ietf-aqm-pie-00 as printed: accu_prob is not reset at a drop (Schwarzkopf et al. 2016, II.C)",
+        file: "src/pie/rfc8033.rs",
+        edits: &[("            self.accu_prob = 0.0;\n            let mark", "            let mark")],
+        caught_by: ("lib", "pie::rfc8033::tests::every_drop_and_mark_starts_the_accumulation_again"),
+    },
+    Mutant {
+        name: "pie-p-unbounded",
+        history: "draft-ietf-aqm-pie-00 as printed: p leaves [0, 1] (Schwarzkopf et al. 2016, II.C)",
+        file: "src/pie/controller.rs",
+        edits: &[("p.clamp(0.0, largest_probability(config))", "p")],
+        caught_by: ("lib", "pie::rfc8033::tests::probability_after_an_update"),
+    },
+    Mutant {
+        name: "pie-no-derivative",
+        history: "qdelay_old is overwritten before it is used: beta has no effect",
+        file: "src/pie/rfc8033.rs",
+        edits: &[(
+            "updated_probability(&self.config, self.p, self.qdelay, self.qdelay_old)",
+            "updated_probability(&self.config, self.p, self.qdelay, self.qdelay)",
+        )],
+        caught_by: ("lib", "pie::rfc8033::tests::two_updates_by_hand"),
+    },
+    Mutant {
+        name: "pie-high-delay-before-the-cap",
+        history: "the two per cent for a very long delay are capped together with the controller's",
+        file: "src/pie/controller.rs",
+        edits: &[
+            ("    if p >= 0.1 {\n        delta = delta.min(config.cap);\n    }\n", ""),
+            ("    let p = p + delta;", "    let p = p + if p >= 0.1 { delta.min(config.cap) } else { delta };"),
+        ],
+        caught_by: ("lib", "pie::rfc8033::tests::probability_after_an_update"),
+    },
+    Mutant {
+        name: "pie-marks-in-overload",
+        history: "ECN-capable packets are marked also above the 10 % from which on RFC 8033 drops them",
+        file: "src/pie/rfc8033.rs",
+        edits: &[(" && self.p < self.config.mark_ecnth;", ";")],
+        caught_by: ("lib", "pie::rfc8033::tests::every_drop_and_mark_starts_the_accumulation_again"),
+    },
+    Mutant {
+        name: "pi2-one-draw",
+        history: "the square of p' is forgotten for classic traffic",
+        file: "src/pi2.rs",
+        edits: &[("rng.uniform() < self.p && rng.uniform() < self.p", "rng.uniform() < self.p")],
+        caught_by: ("lib", "pi2::tests::classic_packets_feel_the_square_and_scalable_ones_twice_the_probability"),
+    },
+    // RED and CHOKe
+    Mutant {
+        name: "red-limit-ignored",
+        history: "between the thresholds RED's verdict stands, and the hard limit is not looked at",
+        file: "src/single.rs",
+        edits: &[("if !fits && !self.limits.admit(backlog(&self.ring), meta.len, self.host.link) {", "if false {")],
+        caught_by: ("lib", "red::tests::the_hard_limit_holds_while_the_average_is_between_the_thresholds"),
+    },
+    Mutant {
+        name: "ared-stale-gentle-slope",
+        history: "ns-3 (and ns-2): the gentle segment keeps the first max_p, so the drop curve falls at max",
+        file: "src/red/ns2.rs",
+        edits: &[("            self.gentle_max_p = self.cur_max_p;\n", "")],
+        caught_by: ("lib", "red::ns2::tests::the_gentle_segment_starts_at_the_adapted_probability"),
+    },
+    Mutant {
+        name: "red-idle-time-ignored",
+        history: "the average does not decay while the link is idle",
+        file: "src/red/ns2.rs",
+        edits: &[("Some(since) => libm::floor(self.ptc * (cx.now - since).as_secs_f64()),", "Some(_) => 0.0,")],
+        caught_by: ("lib", "red::ns2::tests::the_average_is_geometric_and_decays_in_idle_time"),
+    },
+    Mutant {
+        name: "red-idle-arrival-does-not-count",
+        history: "ns-2's m idle slots without the arrival's own update",
+        file: "src/red/ns2.rs",
+        edits: &[("libm::pow(1.0 - self.q_w, m + 1.0)", "libm::pow(1.0 - self.q_w, m)")],
+        caught_by: ("lib", "red::ns2::tests::the_average_is_geometric_and_decays_in_idle_time"),
+    },
+    Mutant {
+        name: "red-count-survives-drops",
+        history: "the spacing of drops is not begun again by a drop",
+        file: "src/red/ns2.rs",
+        edits: &[("        self.forced_drop();\n        true", "        true")],
+        caught_by: ("lib", "red::ns2::tests::drops_are_uniformly_spaced_at_a_constant_average"),
+    },
+    Mutant {
+        name: "red-linux-idle-arrival-adds-the-queue",
+        history: "Linux's average is not fed at the arrival that ends a pause",
+        file: "src/red/linux.rs",
+        edits: &[("Some(_) => self.decayed(params, now),", "Some(_) => self.decayed(params, now) + backlog,")],
+        caught_by: ("lib", "red::linux::tests::idle_time_decays_the_average_and_its_end_adds_nothing"),
+    },
+    Mutant {
+        name: "choke-spares-the-match",
+        history: "only the arrival is dropped where CHOKe drops both packets",
+        file: "src/choke.rs",
+        edits: &[("        self.slots.remove(slot);\n        queue.drop(i, DropReason::Early);\n", "")],
+        caught_by: ("lib", "choke::tests::both_packets_of_a_flow_are_dropped_above_min"),
+    },
+    // Flow queueing
+    Mutant {
+        name: "fq-batch-from-the-wrong-flow",
+        history: "the batch drop takes the flow with the most packets, or the arrival's, for the fattest",
+        file: "src/flow/overflow.rs",
+        edits: &[(
+            "(flows[i].line.bytes, core::cmp::Reverse(flows[i].bucket))",
+            "(flows[i].line.packets, flows[i].bucket)",
+        )],
+        caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
+    },
+    Mutant {
+        name: "fq-batch-of-one",
+        history: "Linux: min(1, drop_batch) where max was meant, so that a batch is always one packet",
+        file: "src/flow/overflow.rs",
+        edits: &[("drop_batch: config.drop_batch as u32,", "drop_batch: 1.min(config.drop_batch as u32),")],
+        caught_by: ("lib", "flow::tests::overflow::a_batch_ends_at_drop_batch_and_before_4_7_at_one"),
+    },
+    Mutant {
+        name: "fq-batch-not-told",
+        history: "CoDel's count is not raised by what a batch drop took from its flow",
+        file: "src/flow/overflow.rs",
+        edits: &[("        self.tell(now, fattest, packets);\n", "        let _ = (now, packets);\n")],
+        caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
+    },
+    Mutant {
+        name: "drr-credit-not-reset",
+        history: "a flow that comes back keeps its old deficit",
+        file: "src/flow/schedule.rs",
+        edits: &[(
+            "flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };",
+            "flows[i].turn = Turn { deficit: flows[i].turn.deficit + self.quantum, next: NONE, place: Place::New };",
+        )],
+        caught_by: ("lib", "flow::tests::a_flow_that_returns_has_one_quantum_whatever_it_left"),
+    },
+    Mutant {
+        name: "fq-emptied-new-flow-leaves",
+        history: "RFC 8290 §4.2 warns of it: an emptied new flow does not wait among the old ones, and starves them",
+        file: "src/flow/schedule.rs",
+        edits: &[("let waits = flows[i].turn.place == Place::New && self.old.len > 0;", "let waits = false;")],
+        caught_by: (
+            "lib",
+            "flow::tests::drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old",
+        ),
+    },
+    // What holds the packets
+    Mutant {
+        name: "ce-counted-as-marked",
+        history: "a packet that came with CE is counted as marked again",
+        file: "src/single.rs",
+        edits: &[("let newly = meta.ecn != Ecn::Ce;", "let newly = true;")],
+        caught_by: ("lib", "red::tests::a_packet_that_came_marked_is_not_counted_as_marked"),
+    },
+    Mutant {
+        name: "not-ect-marked",
+        history: "CE is set on a packet whose sender does not know ECN",
+        file: "src/single.rs",
+        edits: &[(
+            "verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect()",
+            "verdict == Verdict::Drop",
+        )],
+        caught_by: ("conformance", "every_registered_algorithm_keeps_to_the_rules"),
+    },
+    Mutant {
+        name: "bytes-of-the-middle-forgotten",
+        history: "the byte count is not lowered by a packet that is dropped from the middle of the queue",
+        file: "src/ring.rs",
+        edits: &[(
+            "        let queued = self.packets.remove(i)?;\n        self.bytes -= queued.meta.len as u64;",
+            "        let queued = self.packets.remove(i)?;",
+        )],
+        caught_by: ("conformance", "every_registered_algorithm_keeps_to_the_rules"),
+    },
+];
