@@ -105,7 +105,8 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let longer = |&i: &usize| (flows[i].line.packets, flows[i].changed);
         let longest = self.schedule.scheduled(flows).max_by_key(longer)?;
         if flows[longest].line.packets == 1 {
-            let first = self.schedule.first()?;
+            // DRR++ keeps emptied flows on its lists, and a manager can empty one on an arrival (CHOKe).
+            let first = self.schedule.scheduled(flows).find(|&i| !flows[i].line.is_empty())?;
             let (handle, _) = self.discard(first, false, sink)?;
             self.schedule.unlink_empty(&mut self.table.flows);
             return Some(handle);

@@ -90,6 +90,18 @@ fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
 }
 
 #[test]
+fn an_emptied_flow_that_is_still_scheduled_does_not_keep_others_from_making_room() {
+    let mut bench = Bench::new("fq(droptail) overflow longest limit 2 hash modulo");
+    bench.push(1, 1000);
+    assert_eq!(bench.flows(1), [1]);
+    for flow in [2, 3, 4] {
+        bench.push(flow, 1000);
+    }
+    assert_eq!(bench.dropped, [(2, 2)]);
+    assert_eq!(bench.flows(9), [3, 4]);
+}
+
+#[test]
 fn sfq_bounds_each_flow_by_its_depth() {
     for (params, id) in [("", 3), ("headdrop", 1)] {
         let mut bench = Bench::new(&format!("sfq depth 2 {params}"));
