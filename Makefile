@@ -9,6 +9,9 @@ PYTHON ?= python3
 CARGO ?= cargo
 OUT ?= out
 CASES ?= 20000
+OPERATIONS ?= 100000000
+TIME ?= 60
+SEED ?= 1
 BENCH ?=
 
 VENV := .venv
@@ -42,8 +45,13 @@ bench: ## packets per CPU second, instructions per packet, memory (BENCH="a c" f
 	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: soak
-soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property)
+soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random)
+	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
+
+.PHONY: fuzz
+fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1)
+	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 
 .PHONY: museum
 museum: $(VENV)/.made ## plant every historic error of the bug museum and see the tests catch it

@@ -3,6 +3,9 @@
 //! [`check`] runs a sequence of operations on a queue discipline, beside a list of what it should hold, and on a
 //! second, equal one. After every operation packets in = out + dropped + backlog, in the backlog and in the
 //! counters, and what came back is the host's own packet, in order, within the limits and marked lawfully.
+//! [`case::Case`] makes the discipline and the operations out of bytes.
+
+pub mod case;
 
 use crate::aqm::{DropReason, Link};
 use crate::limits::Limits;
@@ -141,6 +144,7 @@ struct Subject {
     link: Link,
     order: Order,
     waiting: VecDeque<(u32, Meta)>,
+    waiting_bytes: u64,
     expected: Stats,
     /// Marks seen on packets that left.
     marks_out: Count,
@@ -148,14 +152,15 @@ struct Subject {
 
 impl Subject {
     fn new(qdisc: Box<dyn Qdisc<u32>>, limits: Limits, link: Link, order: Order) -> Self {
-        let (waiting, expected, marks_out) = Default::default();
-        Self { qdisc, limits, link, order, waiting, expected, marks_out }
+        let (waiting, waiting_bytes, expected, marks_out) = Default::default();
+        Self { qdisc, limits, link, order, waiting, waiting_bytes, expected, marks_out }
     }
 
     fn judge(&mut self, now: Instant, op: &Op, id: u32, answer: &Answer) -> Result<(), Fault> {
         if let Op::Enqueue(meta) = op {
             self.expected.arrived.add(meta.len);
             self.waiting.push_back((id, Meta { enqueued: now, ..*meta }));
+            self.waiting_bytes += meta.len as u64;
         }
         for (meta, id, reason) in &answer.dropped {
             self.expected.dropped[*reason as usize].add(meta.len);
@@ -212,6 +217,7 @@ impl Subject {
         let place = self.waiting.iter().position(|&(waiting, _)| waiting == id);
         let place = place.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not waiting")))?;
         let (_, original) = self.waiting.remove(place).expect("it was found there");
+        self.waiting_bytes -= original.len as u64;
         let same = Meta { ecn: original.ecn, ..*meta } == original;
         ensure(same, Rule::HandedBack, || format!("packet {id} came as {original:?} and left as {meta:?}"))?;
         match (original.ecn, meta.ecn) {
@@ -226,7 +232,7 @@ impl Subject {
     fn judge_backlog(&self) -> Result<(), Fault> {
         let backlog = self.qdisc.backlog();
         let packets = self.waiting.len() as u32;
-        let bytes: u64 = self.waiting.iter().map(|(_, meta)| meta.len as u64).sum();
+        let bytes = self.waiting_bytes;
         let conserved = (backlog.packets, backlog.bytes) == (packets, bytes);
         ensure(conserved, Rule::Conservation, || format!("{backlog:?} where {packets} packets, {bytes} bytes wait"))?;
         let within = self.limits.packets.is_none_or(|most| packets <= most)

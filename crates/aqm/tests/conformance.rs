@@ -3,8 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
-use sojourn_aqm::conformance::{Op, Order, check};
-use sojourn_aqm::params::{Param, Value};
+use sojourn_aqm::conformance::{Op, Order, case, check};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::cell::Cell;
@@ -93,45 +92,9 @@ fn config(algorithm: &'static Algorithm, profile: &'static str) -> impl Strategy
     let draws = proptest::collection::vec(proptest::option::weighted(0.3, any::<u64>()), algorithm.params.len());
     draws.prop_map(move |draws| {
         let drawn = algorithm.params.iter().zip(draws);
-        let params: Vec<_> =
-            drawn.filter_map(|(param, draw)| Some((param.name.to_string(), drawn_text(param, draw?)))).collect();
-        algorithm.configure(profile, &params).unwrap_or_else(|_| {
-            // One that the others or the profile do not go with is left out.
-            let mut accepted = vec![];
-            for param in params {
-                accepted.push(param);
-                if algorithm.configure(profile, &accepted).is_err() {
-                    accepted.pop();
-                }
-            }
-            algorithm.configure(profile, &accepted).expect("accepted a line above")
-        })
+        let params = drawn.filter_map(|(param, draw)| Some((param.name.to_string(), case::drawn(param, draw?))));
+        case::agreeing(params.collect(), |params| algorithm.configure(profile, params))
     })
-}
-
-/// A value in the parameter's range, as a user would write it. Times and sizes are drawn on a logarithmic scale.
-fn drawn_text(param: &Param, draw: u64) -> String {
-    let mut rng = Rng::from_state(draw);
-    let u = rng.uniform();
-    let scaled = |least: u64, most: u64| {
-        let least = least.max(1) as f64;
-        ((least * (most as f64 / least).powf(u)) as u64).clamp(least as u64, most)
-    };
-    let value = match param.range {
-        (Value::Time(least), Value::Time(most)) => {
-            Value::Time(Duration::from_nanos(scaled(least.as_nanos() as u64, most.as_nanos() as u64) as i64))
-        }
-        (Value::Bytes(least), Value::Bytes(most)) => Value::Bytes(scaled(least, most)),
-        (Value::Rate(least), Value::Rate(most)) => Value::Rate(Rate::from_bps(scaled(least.as_bps(), most.as_bps()))),
-        (Value::Count(least), Value::Count(most)) => Value::Count(scaled(least, most)),
-        (Value::Number(least), Value::Number(most)) => Value::Number(least + u * (most - least)),
-        (Value::Flag(_), _) => Value::Flag(u < 0.5),
-        (Value::Choice(_), _) => Value::Choice(param.choices[rng.below(param.choices.len() as u64) as usize]),
-        (least, most) => panic!("{} ranges from {least:?} to {most:?}", param.name),
-    };
-    let text = value.to_string();
-    assert_eq!(param.parse(&text), Ok(value), "{}: a value of the range is read back", param.name);
-    text
 }
 
 fn limits() -> impl Strategy<Value = Limits> {

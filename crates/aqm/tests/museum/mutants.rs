@@ -304,6 +304,6 @@ pub const MUTANTS: &[Mutant] = &[
             "        let queued = self.packets.remove(i)?;\n        self.bytes -= queued.meta.len as u64;",
             "        let queued = self.packets.remove(i)?;",
         )],
-        caught_by: ("conformance", "every_registered_algorithm_keeps_to_the_rules"),
+        caught_by: ("fuzz", "random_operations_keep_to_the_rules"),
     },
 ];

@@ -1,0 +1,209 @@
+//! A whole test case out of bytes: a discipline of the registry with parameters, limits, a link, and what its host
+//! does. Every sequence of bytes is one, so whatever makes bytes can drive it: a random stream, a fuzzer.
+
+use super::{Op, Order, Violation, check};
+use crate::aqm::Link;
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::params::{Param, Value};
+use crate::qdisc::{Host, Qdisc, Stats};
+use crate::rate::Rate;
+use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, Named};
+use crate::rng::Rng;
+use crate::time::Duration;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A discipline, what it feeds, and the operations on it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The discipline, as a user writes it.
+    pub aqm: String,
+    /// The same.
+    pub config: AnyConfig,
+    /// How much it may hold.
+    pub limits: Limits,
+    /// The link below.
+    pub link: Link,
+    /// State of its random stream at the start.
+    pub seed: u64,
+    /// What the host does.
+    pub ops: Vec<Op>,
+}
+
+/// Every discipline that the first two bytes of a case choose from, in order: the registry's, each profile, and flow
+/// queueing with each manager of one queue.
+pub fn disciplines() -> Vec<String> {
+    let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
+    let managers = ALGORITHMS.iter().filter(|algorithm| !algorithm.by_flow);
+    let under_flows = managers.flat_map(|algorithm| algorithm.spellings()).map(|manager| format!("fq({manager})"));
+    plain.chain(under_flows).collect()
+}
+
+impl Case {
+    /// The case that `bytes` stand for.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut bytes = Bytes(bytes);
+        let mut all = disciplines();
+        let aqm = all.swap_remove(bytes.word() as usize % all.len());
+        let named = match aqm.strip_prefix("fq(").and_then(|text| text.strip_suffix(')')) {
+            Some(manager) => {
+                let manager = bytes.named(manager);
+                bytes.named(&format!("fq({})", manager.spelling()))
+            }
+            None => bytes.named(&aqm),
+        };
+        let (limits, link, seed) = (bytes.limits(), bytes.link(), bytes.word() as u64);
+        Self { aqm: named.spelling(), config: named.config, limits, link, seed, ops: bytes.ops(link) }
+    }
+
+    /// Runs the suite on it.
+    pub fn run(&self) -> Result<Stats, Violation> {
+        let by_flow = ALGORITHMS.iter().any(|algorithm| algorithm.by_flow && algorithm.name == self.config.name());
+        let order = if by_flow { Order::PerFlow } else { Order::Fifo };
+        let host = Host { link: self.link, rng: Rng::from_state(self.seed) };
+        let make = || self.config.build::<u32>(self.limits, host.clone()) as Box<dyn Qdisc<u32>>;
+        check(make, &self.limits, self.link, order, &self.ops)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { aqm, limits, link, seed, ops, .. } = self;
+        write!(f, "{aqm}; limit {limits}; {}, {} B; seed {seed}; {} operations", link.rate, link.mtu, ops.len())
+    }
+}
+
+/// A value in the parameter's range, as a user would write it. Times and sizes are drawn on a logarithmic scale.
+pub fn drawn(param: &Param, draw: u64) -> String {
+    let mut rng = Rng::from_state(draw);
+    let u = rng.uniform();
+    let scaled = |least: u64, most: u64| {
+        let least = least.max(1) as f64;
+        ((least * libm::pow(most as f64 / least, u)) as u64).clamp(least as u64, most)
+    };
+    let value = match param.range {
+        (Value::Time(least), Value::Time(most)) => {
+            Value::Time(Duration::from_nanos(scaled(least.as_nanos() as u64, most.as_nanos() as u64) as i64))
+        }
+        (Value::Bytes(least), Value::Bytes(most)) => Value::Bytes(scaled(least, most)),
+        (Value::Rate(least), Value::Rate(most)) => Value::Rate(Rate::from_bps(scaled(least.as_bps(), most.as_bps()))),
+        (Value::Count(least), Value::Count(most)) => Value::Count(scaled(least, most)),
+        (Value::Number(least), Value::Number(most)) => Value::Number(least + u * (most - least)),
+        (Value::Flag(_), _) => Value::Flag(u < 0.5),
+        (Value::Choice(_), _) => Value::Choice(param.choices[rng.below(param.choices.len() as u64) as usize]),
+        (least, most) => panic!("{} ranges from {least:?} to {most:?}", param.name),
+    };
+    let text = value.to_string();
+    assert_eq!(param.parse(&text), Ok(value), "{}: a value of the range is read back", param.name);
+    text
+}
+
+/// The parameters that go with the profile and with each other: one that does not go with those before it is left
+/// out, unless all go together.
+pub fn agreeing(
+    params: Vec<(String, String)>,
+    configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, String>,
+) -> AnyConfig {
+    configure(&params).unwrap_or_else(|_| {
+        let mut accepted = Vec::new();
+        for param in params {
+            accepted.push(param);
+            if configure(&accepted).is_err() {
+                accepted.pop();
+            }
+        }
+        configure(&accepted).expect("accepted a line above, or a profile as it stands")
+    })
+}
+
+/// Bytes that are read from the front; behind the end all are zero.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn word(&mut self) -> u16 {
+        u16::from_le_bytes([self.byte(), self.byte()])
+    }
+
+    /// `least` to `most` on a logarithmic scale, `x` of `end` steps up.
+    fn scaled(x: u32, end: u32, least: f64, most: f64) -> f64 {
+        least * libm::pow(most / least, x as f64 / end as f64)
+    }
+
+    fn scaled_word(&mut self, least: f64, most: f64) -> f64 {
+        Self::scaled(self.word() as u32, u16::MAX as u32, least, most)
+    }
+
+    /// The discipline with up to seven of its parameters drawn.
+    fn named(&mut self, aqm: &str) -> Named {
+        let plain = Named::parse(aqm).expect("the registry's spellings are read");
+        let algorithm: &Algorithm = plain.algorithm();
+        let params: Vec<(String, String)> = (0..self.byte() % 8)
+            .filter_map(|_| {
+                let param = algorithm.params.get(self.byte() as usize % algorithm.params.len().max(1))?;
+                Some((param.name.to_string(), drawn(param, self.word() as u64)))
+            })
+            .collect();
+        let name = plain.name();
+        let configure = |params: &[_]| Named::configure(&name, plain.profile, params).map(|named| named.config);
+        Named { config: agreeing(params, configure), profile: plain.profile }
+    }
+
+    fn limits(&mut self) -> Limits {
+        let kinds = self.byte();
+        let packets = (kinds & 1 == 0).then(|| self.scaled_word(1.0, 2000.0) as u32);
+        let bytes = (kinds & 6 == 2).then(|| self.scaled_word(40.0, 1e6) as u64);
+        let time = (kinds & 24 == 8).then(|| Duration::from_nanos(self.scaled_word(1e3, 1e9) as i64));
+        Limits { packets, bytes, time }
+    }
+
+    fn link(&mut self) -> Link {
+        let mtu = [1500, 1500, 1514, 576, 9000][self.byte() as usize % 5];
+        Link { rate: Rate::from_bps(self.scaled_word(1e5, 1e10) as u64), mtu }
+    }
+
+    /// A code of three bits with an argument of five, until the bytes end.
+    fn ops(&mut self, link: Link) -> Vec<Op> {
+        let mut ops = Vec::new();
+        let service = Op::Wait(link.rate.time_for(link.mtu as u64));
+        while !self.0.is_empty() && ops.len() < MOST_OPS {
+            let code = self.byte();
+            let n = (code & 31) as usize + 1;
+            match code >> 5 {
+                0 => ops.push(self.enqueue()),
+                1 => ops.extend([self.enqueue()].repeat(4 * n)),
+                2 => ops.extend([Op::Dequeue].repeat(n)),
+                3 => ops.push(Op::Wait(Duration::from_nanos(Self::scaled(n as u32, 32, 1e3, 3e9) as i64))),
+                4 => ops.extend([service, Op::Dequeue].repeat(4 * n)),
+                5 => {
+                    let arrivals = [self.enqueue(), self.enqueue()];
+                    ops.extend([arrivals[0], arrivals[1], service, Op::Dequeue].repeat(4 * n));
+                }
+                6 => ops.push(Op::Settle),
+                _ => ops.push(Op::Wait(Duration::from_nanos(n as i64))),
+            }
+        }
+        ops
+    }
+
+    /// An arrival: two bits of ECN, three of the flow, three of the size.
+    fn enqueue(&mut self) -> Op {
+        let code = self.byte();
+        let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][code as usize & 3];
+        let flow = (code >> 2 & 7) as u32;
+        let len = [1500, 40, 64, 576, 1499, 1501, 1514, 9000][(code >> 5) as usize];
+        Op::Enqueue(Meta { hosts: (flow / 2, 7 - flow), dscp: code >> 2, ..Meta::new(len, flow).with_ecn(ecn) })
+    }
+}
+
+/// Operations of a case, at most and a few more.
+const MOST_OPS: usize = 20_000;
