@@ -117,7 +117,8 @@ fn fail(seed: u64, n: u64, bytes: &[u8], error: &str) -> ! {
     panic::set_hook(said);
     let hex: String = shortest.iter().map(|byte| format!("{byte:02x}")).collect();
     let case = Case::from_bytes(&shortest);
-    panic!("case {n} of seed {seed}: {error}\nshortest: {finding}\n  {case}\n  bytes {hex}\n  {:?}", case.ops);
+    let ops = &case.ops[..case.ops.len().min(30)];
+    panic!("case {n} of seed {seed}: {error}\nshortest: {finding}\n  {case}\n  bytes {hex}\n  beginning with {ops:?}");
 }
 
 /// Leaves out bytes, first many and then few, while the rest still fails.

@@ -94,7 +94,8 @@ impl Params {
         } else if qavg < self.target_min && self.max_p >= PERCENT {
             self.max_p = self.max_p / 10 * 9;
         }
-        self.max_p_delta = ((self.max_p + self.qth_delta / 2) / self.qth_delta).max(1);
+        // Thresholds gigabytes apart, as of a delay of seconds at gigabits a second: the kernel's 32 bits wrap.
+        self.max_p_delta = (self.max_p.wrapping_add(self.qth_delta / 2) / self.qth_delta).max(1);
     }
 }
 

@@ -216,6 +216,17 @@ fn adaptation_steps_within_its_bounds() {
 }
 
 #[test]
+fn thresholds_gigabytes_apart_wrap_as_in_the_kernel() {
+    let mut params = Params { max_p: 40 * PERCENT, qth_delta: u32::MAX - 10, ..red(&config()).params };
+    let idle = params.target_min << params.wlog;
+    params.adapt(idle);
+    assert_eq!((params.max_p, params.max_p_delta), (40 * PERCENT, 1), "at 40 % nothing wraps");
+    params.max_p = 51 * PERCENT;
+    params.adapt(idle);
+    assert_eq!(params.max_p_delta, 1);
+}
+
+#[test]
 fn the_timer_runs_every_interval_from_the_origin_and_sees_idle_time() {
     let config = Config { adaptive: Adaptive::Aimd, ..config() };
     let mut red = red(&config);
