@@ -66,6 +66,7 @@ config! {
 pub struct Choke {
     config: Config,
     params: Params,
+    idle: IdleTable,
     vars: Vars,
     slots: Slots,
     /// Arrivals dropped together with a queued packet of their flow.
@@ -75,13 +76,8 @@ pub struct Choke {
 impl Choke {
     /// An idle queue's state; its thresholds follow from the limit when it is attached.
     pub fn new(config: &Config) -> Self {
-        Self {
-            params: params(config, USUAL_LIMIT, UNATTACHED),
-            vars: Vars::new(),
-            slots: Slots::default(),
-            matched: 0,
-            config: config.clone(),
-        }
+        let (params, idle) = params(config, USUAL_LIMIT, UNATTACHED);
+        Self { params, idle, vars: Vars::new(), slots: Slots::default(), matched: 0, config: config.clone() }
     }
 
     /// Drops a queued packet of the arrival's flow, if that is what is drawn.
@@ -119,7 +115,7 @@ impl Choke {
 
 impl Aqm for Choke {
     fn attach(&mut self, limits: &Limits, link: Link) {
-        self.params = params(&self.config, limit(limits, link), link);
+        (self.params, self.idle) = params(&self.config, limit(limits, link), link);
     }
 
     /// Linux looks at the limit last.
@@ -129,7 +125,7 @@ impl Aqm for Choke {
 
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
         self.slots.keep(queue.len());
-        self.vars.average(&self.params, queue.len() as u64, cx.now);
+        self.vars.average(&self.params, &self.idle, queue.len() as u64, cx.now);
         let verdict = self.verdict(cx, meta, queue);
         if verdict == Verdict::Accept || verdict == Verdict::Mark && meta.ecn.is_ect() {
             self.slots.push();
@@ -168,10 +164,14 @@ impl Slots {
         self.tail += 1;
     }
 
-    /// Takes back the place of a packet that was let in and did not fit: there are `packets` in the queue.
+    /// There are `packets` in the queue: takes back the place of one that was let in and did not fit, and gives one to
+    /// packets that a discipline of flows queued against the verdict or moved here.
     fn keep(&mut self, packets: usize) {
         while (self.tail - self.head) as usize - self.holes.len() > packets {
             self.tail -= 1;
+        }
+        while (self.tail - self.head) as usize - self.holes.len() < packets {
+            self.push();
         }
     }
 
@@ -206,13 +206,13 @@ impl Slots {
     }
 }
 
-fn params(config: &Config, limit: u64, link: Link) -> Params {
+fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
     let max = if config.max > 0 { config.max } else { (limit / 4).max(1) };
     let min = if config.min > 0 { config.min } else { max / 3 };
     // tc refuses thresholds for which there is no weight; those of a limit cannot be refused, so follow the queue.
     let wlog = weight(config, min, burst(config, min, max)).unwrap_or(1);
     let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
-    Params::new(min, max, wlog, config.probability, IdleTable::new(wlog, config.avpkt.0, bandwidth))
+    (Params::new(min, max, wlog, config.probability), IdleTable::new(wlog, config.avpkt.0, bandwidth))
 }
 
 fn burst(config: &Config, min: u64, max: u64) -> u64 {

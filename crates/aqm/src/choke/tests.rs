@@ -124,7 +124,7 @@ fn thresholds_follow_from_the_limit() {
         (Limits::bytes(150_000), 8, 25),
         (Limits { bytes: Some(150_000), ..Limits::packets(40) }, 3, 10),
     ] {
-        let params = params(&free, limit(&limits, LINK), LINK);
+        let (params, _) = params(&free, limit(&limits, LINK), LINK);
         assert_eq!((params.qth_min >> params.wlog, params.qth_max >> params.wlog), (min, max), "{limits}");
     }
 }

@@ -30,8 +30,6 @@ pub struct Params {
     pub max_p: u32,
     /// What a random number is divided by: `max_p / qth_delta`.
     pub max_p_delta: u32,
-    /// The decay of the average in idle time.
-    pub idle: IdleTable,
 }
 
 /// By how many bits the average is shifted after a pause (Scell_log, Stab).
@@ -69,7 +67,7 @@ pub enum Action {
 
 impl Params {
     /// Parameters for thresholds `min` and `max` in the unit of the average.
-    pub fn new(min: u64, max: u64, wlog: u32, probability: f64, idle: IdleTable) -> Self {
+    pub fn new(min: u64, max: u64, wlog: u32, probability: f64) -> Self {
         let max_p = (probability * TWO_TO_32) as u32;
         let qth_delta = (max.saturating_sub(min) as u32).max(1);
         let fifth = (qth_delta / 5) as u64;
@@ -82,7 +80,6 @@ impl Params {
             wlog,
             max_p,
             max_p_delta: (max_p / qth_delta).max(1),
-            idle,
         }
     }
 
@@ -106,18 +103,23 @@ impl Vars {
     }
 
     /// An arrival finds `backlog`: the average moves, or decays if there was nothing to send.
-    pub fn average(&mut self, params: &Params, backlog: u64, now: Instant) {
-        self.qavg = match self.qidlestart {
-            None => self.qavg - (self.qavg >> params.wlog) + backlog,
-            Some(_) => self.decayed(params, now),
-        };
+    pub fn average(&mut self, params: &Params, idle: &IdleTable, backlog: u64, now: Instant) {
+        match self.qidlestart {
+            None => self.sample(params, backlog),
+            Some(_) => self.qavg = self.decayed(idle, now),
+        }
         self.qidlestart = None;
     }
 
+    /// An arrival finds `backlog` at a queue that is never idle (red_calc_qavg_no_idle_time).
+    pub fn sample(&mut self, params: &Params, backlog: u64) {
+        self.qavg = self.qavg - (self.qavg >> params.wlog) + backlog;
+    }
+
     /// The average as it has decayed by `now`, if the queue is idle.
-    pub fn decayed(&self, params: &Params, now: Instant) -> u64 {
+    pub fn decayed(&self, idle: &IdleTable, now: Instant) -> u64 {
         let Some(start) = self.qidlestart else { return self.qavg };
-        let IdleTable { scell_log, stab } = &params.idle;
+        let IdleTable { scell_log, stab } = idle;
         let us_idle = ((now - start).as_nanos() as u64 / 1000).min(255 << scell_log);
         match stab[(us_idle >> scell_log) as usize & 255] {
             0 => {
@@ -144,6 +146,13 @@ impl Vars {
         } else {
             self.draw(params, rng)
         }
+    }
+
+    /// Shows the variables: the average in its own unit.
+    pub fn observe(&self, params: &Params, see: &mut dyn FnMut(&'static str, f64)) {
+        see("avg", self.qavg as f64 / (1u64 << params.wlog) as f64);
+        see("count", self.qcount as f64);
+        see("qR", self.q_r as f64);
     }
 
     /// Between the thresholds: a packet is drawn so that the spacing is uniform.
@@ -177,6 +186,7 @@ pub fn random32(rng: &mut Rng) -> u32 {
 #[derive(Clone, Debug)]
 pub(super) struct LinuxRed {
     pub(super) params: Params,
+    idle: IdleTable,
     pub(super) vars: Vars,
     ecn: bool,
     harddrop: bool,
@@ -194,7 +204,8 @@ impl LinuxRed {
         let wlog = wlog(min, burst(config, min, max), avpkt).unwrap_or(1);
         let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
         Self {
-            params: Params::new(min, max, wlog, config.probability, IdleTable::new(wlog, avpkt, bandwidth)),
+            params: Params::new(min, max, wlog, config.probability),
+            idle: IdleTable::new(wlog, avpkt, bandwidth),
             vars: Vars { qidlestart: Some(Instant::ZERO), ..Vars::new() },
             ecn: config.ecn,
             harddrop: config.harddrop,
@@ -207,7 +218,7 @@ impl LinuxRed {
 
     /// Judges a packet that finds `backlog`.
     pub(super) fn arrive(&mut self, cx: &mut Cx, meta: &Meta, backlog: Backlog) -> Verdict {
-        self.vars.average(&self.params, backlog.bytes, cx.now);
+        self.vars.average(&self.params, &self.idle, backlog.bytes, cx.now);
         let mark = match self.vars.action(&self.params, cx.rng) {
             Action::DontMark => return Verdict::Accept,
             Action::ProbMark => self.ecn,
@@ -231,14 +242,12 @@ impl LinuxRed {
 
     pub(super) fn update(&mut self, at: Instant) {
         self.next_update = at + self.interval;
-        self.params.adapt(self.vars.decayed(&self.params, at));
+        self.params.adapt(self.vars.decayed(&self.idle, at));
     }
 
     pub(super) fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("avg", self.vars.qavg as f64 / (1u64 << self.params.wlog) as f64);
+        self.vars.observe(&self.params, see);
         see("max_p", self.params.max_p as f64 / TWO_TO_32);
-        see("count", self.vars.qcount as f64);
-        see("qR", self.vars.q_r as f64);
     }
 }
 

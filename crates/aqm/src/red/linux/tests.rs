@@ -89,25 +89,26 @@ fn tc_derives_thresholds_from_the_limit() {
 
 #[test]
 fn the_average_is_a_sum_of_shifts() {
-    let params = Params::new(10_000, 30_000, 3, 0.1, IdleTable::new(3, 1000, MBIT10));
+    let params = Params::new(10_000, 30_000, 3, 0.1);
     let mut vars = Vars::new();
     // qavg += backlog - qavg / 8: 8000, 8000 + 8000 - 1000, 15000 - 1875, …
     for (backlog, qavg) in [(8000, 8000), (8000, 15_000), (0, 13_125), (1, 11_486)] {
-        vars.average(&params, backlog, us(0));
+        vars.sample(&params, backlog);
         assert_eq!(vars.qavg, qavg);
     }
 }
 
 #[test]
 fn idle_time_decays_the_average_and_its_end_adds_nothing() {
-    let params = Params::new(10_000, 30_000, 3, 0.1, IdleTable::new(3, 1000, MBIT10));
+    let params = Params::new(10_000, 30_000, 3, 0.1);
+    let idle = IdleTable::new(3, 1000, MBIT10);
     // A packet takes 800 us, 12,500 of tc's ticks; a cell of 1024 ticks shifts by 0.0109.
     let lw = -libm::log(7.0 / 8.0) / 12_500.0;
-    assert_eq!(params.idle.scell_log, 13);
-    for (i, &bits) in params.idle.stab.iter().enumerate().take(255) {
+    assert_eq!(idle.scell_log, 13);
+    for (i, &bits) in idle.stab.iter().enumerate().take(255) {
         assert_eq!(bits, ((8192.0 * i as f64 * lw) as u8).min(31), "cell {i}");
     }
-    assert_eq!(params.idle.stab[255], 31);
+    assert_eq!(idle.stab[255], 31);
     for (idle_us, qavg) in [
         (0, 160_000),
         (100, 160_000 - ((160_000 * 100) >> 13)),
@@ -121,13 +122,13 @@ fn idle_time_decays_the_average_and_its_end_adds_nothing() {
         let mut vars = Vars { qavg: 160_000, ..Vars::new() };
         vars.fall_idle(us(0));
         vars.fall_idle(us(50)); // already idle
-        let decayed = vars.decayed(&params, us(idle_us));
+        let decayed = vars.decayed(&idle, us(idle_us));
         assert_eq!(decayed, qavg, "{idle_us} us");
-        vars.average(&params, 9000, us(idle_us));
+        vars.average(&params, &idle, 9000, us(idle_us));
         assert_eq!((vars.qavg, vars.qidlestart), (decayed, None), "the backlog is not added");
     }
     let odd = Vars { qavg: 7, qidlestart: Some(us(0)), ..Vars::new() };
-    assert_eq!(odd.decayed(&params, us(8000)), 3, "half of it, rounded down");
+    assert_eq!(odd.decayed(&idle, us(8000)), 3, "half of it, rounded down");
 }
 
 #[test]
@@ -191,7 +192,7 @@ fn marks_and_drops_by_flag() {
 
 #[test]
 fn adaptation_steps_within_its_bounds() {
-    let params = |p| Params::new(10_000, 30_000, 3, p, IdleTable::new(3, 1000, MBIT10));
+    let params = |p| Params::new(10_000, 30_000, 3, p);
     assert_eq!((params(0.1).target_min, params(0.1).target_max), (18_000, 22_000));
     for (avg, first, expected) in [
         (22_001, 0.02, [0.025, 0.03125, 0.0390625, 0.048828]),
@@ -209,7 +210,7 @@ fn adaptation_steps_within_its_bounds() {
         }
     }
     // Unchanged, the divisor is still rounded anew: at first it was rounded down.
-    let mut rounded = Params::new(0, 7, 1, 6.0 / TWO_TO_32, IdleTable::new(1, 1000, MBIT10));
+    let mut rounded = Params::new(0, 7, 1, 6.0 / TWO_TO_32);
     assert_eq!(rounded.max_p_delta, 1, "at least 1");
     rounded.adapt(6);
     assert_eq!(rounded.max_p_delta, 1);
