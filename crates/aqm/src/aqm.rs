@@ -168,6 +168,11 @@ pub trait Aqm {
     /// The queue, one of several and empty, has lost its place among those that are served in turn.
     fn unscheduled(&mut self) {}
 
+    /// A waiting packet moves into this queue from another one, behind what `cx.backlog` says; it is not judged.
+    fn adopt(&mut self, cx: &mut Cx, meta: &Meta) {
+        let _ = (cx, meta);
+    }
+
     /// Shows the state variables by the names of the source (`count`, `drop_next`, `p`, …); times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let _ = see;
@@ -196,6 +201,8 @@ pub trait DynAqm {
     fn dyn_shed(&mut self, cx: &mut Cx, n: u32);
     /// See [`Aqm::unscheduled`].
     fn dyn_unscheduled(&mut self);
+    /// See [`Aqm::adopt`].
+    fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta);
     /// See [`Aqm::observe`].
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }
@@ -230,6 +237,9 @@ impl<A: Aqm> DynAqm for A {
     }
     fn dyn_unscheduled(&mut self) {
         self.unscheduled();
+    }
+    fn dyn_adopt(&mut self, cx: &mut Cx, meta: &Meta) {
+        self.adopt(cx, meta);
     }
     fn dyn_observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.observe(see);
@@ -266,6 +276,9 @@ impl Aqm for Box<dyn DynAqm + Send> {
     }
     fn unscheduled(&mut self) {
         (**self).dyn_unscheduled();
+    }
+    fn adopt(&mut self, cx: &mut Cx, meta: &Meta) {
+        (**self).dyn_adopt(cx, meta);
     }
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         (**self).dyn_observe(see);

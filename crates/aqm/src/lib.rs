@@ -33,6 +33,7 @@ pub mod registry;
 mod ring;
 pub mod rng;
 pub mod sfq;
+pub mod sfq_red;
 pub mod sfqcodel;
 pub mod single;
 pub mod time;

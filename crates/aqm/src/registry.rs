@@ -7,7 +7,7 @@ use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
 use crate::{ared, choke, codel, codel_dt, drophead, droptail, pi2, pie, red};
-use crate::{drr, fq, fq_codel, fq_pie, sfq, sfqcodel};
+use crate::{drr, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -98,7 +98,8 @@ algorithms! {
     "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
     "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: bins under CoDel that send a packet in turn, new ones first", "K. Nichols, ns-2, sfqcodel.cc";
     "fq_pie" => fq_pie::FqPie, "FQ-PIE: flows queued apart under PIE, new ones first (DRR++)", "Linux, sch_fq_pie.c";
-    "sfq" => sfq::Sfq, "Stochastic Fairness Queueing: hashed flows in one round, the longest makes room", "P. McKenney, INFOCOM 1990; Linux, sch_sfq.c";
+    "sfq" => sfq::Sfq, "Stochastic Fairness Queueing: hashed flows in one round, the longest makes room", "P. McKenney, INFOCOM 1990; Linux, sch_sfq.c; ns-2, sfq.cc";
+    "sfq_red" => sfq_red::SfqRed, "SFQ-RED: SFQ with a RED for each flow", "Linux, sch_sfq.c (redflowlimit)";
     "drr" => drr::Drr, "Deficit Round Robin: flows take turns, each sends what its credit covers", "M. Shreedhar, G. Varghese, SIGCOMM 1995";
     "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
 }

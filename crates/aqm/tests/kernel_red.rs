@@ -3,7 +3,7 @@
 #[path = "common/kernel.rs"]
 mod kernel;
 
-use kernel::Vector;
+use kernel::{Vector, with_units};
 use sojourn_aqm::{Limits, Qdisc};
 
 #[test]
@@ -38,15 +38,4 @@ fn red(vector: &Vector, aqm: &str) -> Box<dyn Qdisc<u32>> {
     words.retain(|&word| word != "adaptative");
     let limit = limit.expect("a limit").parse().expect("a number of bytes");
     vector.build(&with_units(aqm, &words, &["min", "max", "avpkt"]), Limits::bytes(limit))
-}
-
-/// tc's words behind `aqm`, those after the names of sizes with the unit that tc leaves out.
-fn with_units(aqm: &str, words: &[&str], sizes: &[&str]) -> String {
-    let mut text = aqm.to_string();
-    let mut unit = "";
-    for word in words {
-        text += &format!(" {word}{unit}");
-        unit = if sizes.contains(word) { "B" } else { "" };
-    }
-    text
 }

@@ -109,6 +109,36 @@ impl<P> Slab<P> {
         (meta, packet)
     }
 
+    /// Appends all of `line` to `onto`.
+    pub fn splice(&mut self, line: &mut Line, onto: &mut Line) {
+        let Some(head) = line.head() else { return };
+        self.nodes[head as usize].prev = onto.tail;
+        match onto.tail {
+            NONE => onto.head = head,
+            tail => self.nodes[tail as usize].next = head,
+        }
+        onto.tail = line.tail;
+        onto.packets += line.packets;
+        onto.bytes += line.bytes;
+        *line = Line::default();
+    }
+
+    /// Takes the head of `line` off: its handle, and it as a line of its own.
+    pub fn behead(&mut self, line: &mut Line) -> Option<(u32, Line)> {
+        let head = line.head()?;
+        let node = &mut self.nodes[head as usize];
+        let len = node.meta.len as u64;
+        line.head = node.next;
+        node.next = NONE;
+        match line.head {
+            NONE => line.tail = NONE,
+            next => self.nodes[next as usize].prev = NONE,
+        }
+        line.packets -= 1;
+        line.bytes -= len;
+        Some((head, Line { head, tail: head, packets: 1, bytes: len }))
+    }
+
     #[inline]
     pub fn meta(&self, at: u32) -> &Meta {
         &self.nodes[at as usize].meta

@@ -1,7 +1,8 @@
 //! Flows queued apart, each under its own queue manager of any kind, and served in turn: FQ-CoDel (RFC 8290),
 //! FQ-PIE, sfqCoDel, SFQ, DRR and `fq(anything)` are compositions of what is here.
 //!
-//! `table` finds a packet's flow, `schedule` says whose turn it is, `overflow` makes room, `line` holds packets.
+//! `table` finds a packet's flow, `schedule` says whose turn it is, `overflow` makes room, `line` holds packets, and
+//! `perturb` hashes them anew.
 //!
 //! A manager sees its own queue; `total_backlog` is that of all flows. Its periodic updates run at their times while
 //! its flow is scheduled; those of an idle flow run when its next packet comes, before that packet is judged.
@@ -10,6 +11,7 @@ mod compose;
 mod config;
 mod line;
 mod overflow;
+mod perturb;
 mod schedule;
 mod table;
 #[cfg(test)]
@@ -19,7 +21,7 @@ pub use compose::{Composed, build, flow_bytes, join};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
-use crate::aqm::{Aqm, Backlog, Cx, DropReason, Verdict};
+use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Verdict};
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
@@ -29,6 +31,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use line::{Slab, View};
 use overflow::Shedding;
+use perturb::Perturbation;
 use schedule::Schedule;
 use table::{Flow, Table};
 
@@ -40,8 +43,7 @@ pub struct FlowQueue<A, P> {
     table: Table<A>,
     schedule: Schedule,
     shedding: Shedding,
-    /// The most waiting packets of a flow.
-    depth: u32,
+    perturbation: Perturbation,
     packets: Slab<P>,
     total: Backlog,
     stats: Stats,
@@ -69,7 +71,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             host,
             schedule: Schedule::new(config),
             shedding: Shedding::new(config),
-            depth: config.depth as u32,
+            perturbation: Perturbation::new(config),
             // One more, for the packet that is queued before another one makes room.
             packets: Slab::with_capacity(capacity + 1),
             total: Backlog::default(),
@@ -127,41 +129,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.stats.dropped[reason as usize].add(meta.len);
-        sink.dropped(meta, packet, reason);
-        Enqueued::Dropped(reason)
-    }
-
-    /// Queues a packet in flow `i`; its handle.
+    /// Flow `i`'s manager and what is lent to it for a call at `now`.
     #[inline]
-    fn push(&mut self, i: usize, meta: Meta, packet: P) -> u32 {
+    fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
         let flow = &mut self.table.flows[i];
-        self.total.packets += 1;
-        self.total.bytes += meta.len as u64;
-        self.changes += 1;
-        flow.changed = self.changes;
-        let handle = self.packets.push(&mut flow.line, meta, packet);
-        self.schedule.activate(&mut self.table.flows, i);
-        handle
-    }
-}
-
-impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.run_updates(now, false);
-        meta.enqueued = now;
-        self.stats.arrived.add(meta.len);
-        let i = self.find(&meta, now);
-        let has_room = self.make_room(now, i, meta.len, sink);
-        let flow = &mut self.table.flows[i];
-        let backlog = flow.line.backlog();
-        let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: self.total, backlog, link: self.host.link };
-        if !has_room {
-            flow.aqm.overflowed(&mut cx, &meta);
-            return self.refuse(meta, packet, DropReason::Limit, sink);
-        }
-        let mut view = View {
+        let (total_backlog, backlog) = (self.total, flow.line.backlog());
+        let cx = Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
+        let view = View {
             packets: &mut self.packets,
             line: &mut flow.line,
             total: &mut self.total,
@@ -169,12 +143,66 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
             sink,
             out: None,
         };
-        let marked = match flow.aqm.enqueue(&mut cx, &meta, &mut view) {
-            Verdict::Accept => false,
-            Verdict::Mark if meta.ecn.is_ect() => mark(&mut meta, &mut self.stats),
+        (&mut flow.aqm, cx, view)
+    }
+
+    /// The limits refuse a packet of flow `i`.
+    fn overflow(&mut self, now: Instant, i: usize, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        let (aqm, mut cx, _) = self.lend(now, i, sink);
+        aqm.overflowed(&mut cx, &meta);
+        self.refuse(meta, packet, DropReason::Limit, sink)
+    }
+
+    fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+        Enqueued::Dropped(reason)
+    }
+
+    /// Queues a packet in flow `i`, which had `before` packets when it came; its handle.
+    #[inline]
+    fn push(&mut self, i: usize, before: u32, meta: Meta, packet: P) -> u32 {
+        let flow = &mut self.table.flows[i];
+        self.total.packets += 1;
+        self.total.bytes += meta.len as u64;
+        let handle = self.packets.push(&mut flow.line, meta, packet);
+        // A packet that takes another one's place leaves its flow as long as it was.
+        if flow.line.packets != before {
+            self.changes += 1;
+            flow.changed = self.changes;
+        }
+        self.schedule.activate(&mut self.table.flows, i);
+        handle
+    }
+}
+
+impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.catch_up(now, sink);
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        let i = self.find(&meta, now);
+        if !self.make_room(now, i, meta.len, sink) {
+            return self.overflow(now, i, meta, packet, sink);
+        }
+        let headdrop = self.shedding.headdrop;
+        let mut marked = false;
+        let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+        let before = view.line.packets;
+        match aqm.enqueue(&mut cx, &meta, &mut view) {
+            Verdict::Accept => {}
+            Verdict::Mark if headdrop && view.meta(0).is_some_and(|head| head.ecn.is_ect()) => {
+                view.mark(0, DropReason::Early);
+            }
+            Verdict::Mark if meta.ecn.is_ect() => marked = mark(&mut meta, view.stats),
+            // The arriving packet takes its place.
+            Verdict::Mark | Verdict::Drop if headdrop && !view.line.is_empty() => view.drop(0, DropReason::Early),
             Verdict::Mark | Verdict::Drop => return self.refuse(meta, packet, DropReason::Early, sink),
-        };
-        let handle = self.push(i, meta, packet);
+        }
+        if !self.bound_depth(now, i, sink) {
+            return self.overflow(now, i, meta, packet, sink);
+        }
+        let handle = self.push(i, before, meta, packet);
         self.note_update(i);
         match self.shed_excess(now, handle, sink) {
             false => Enqueued::Dropped(DropReason::Limit),
@@ -184,27 +212,17 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        self.run_updates(now, false);
+        self.catch_up(now, sink);
         while let Some(i) = self.schedule.ready(&mut self.table.flows, &self.packets) {
-            let flow = &mut self.table.flows[i];
-            let backlog = flow.line.backlog();
-            let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: self.total, backlog, link: self.host.link };
-            let mut view = View {
-                packets: &mut self.packets,
-                line: &mut flow.line,
-                total: &mut self.total,
-                stats: &mut self.stats,
-                sink,
-                out: None,
-            };
-            let popped = flow.aqm.dequeue(&mut cx, &mut view);
-            let out = view.out;
+            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+            let popped = aqm.dequeue(&mut cx, &mut view);
+            let (out, is_empty) = (view.out, view.line.is_empty());
             debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
-            if flow.line.is_empty() && backlog.packets > 0 {
-                flow.aqm.emptied(&mut cx);
+            if is_empty && cx.backlog.packets > 0 {
+                aqm.emptied(&mut cx);
             }
             self.changes += 1;
-            flow.changed = self.changes;
+            self.table.flows[i].changed = self.changes;
             self.shown = Some(i);
             self.note_update(i);
             if let Some((meta, packet)) = out {
@@ -212,7 +230,7 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
                 self.stats.departed.add(meta.len);
                 return Dequeued::Packet(meta, packet);
             }
-            if !self.table.flows[i].line.is_empty() {
+            if !is_empty {
                 // The manager keeps its packets back: they stay on the schedule.
                 self.schedule.rotate(&mut self.table.flows);
                 return Dequeued::Empty;

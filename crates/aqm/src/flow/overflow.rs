@@ -1,9 +1,8 @@
 //! Making room when a limit is reached: who loses which packets.
 
 use super::config::{Config, Overflow};
-use super::line::View;
 use super::{FlowQueue, table::Flow};
-use crate::aqm::{Aqm, Backlog, Cx, DropReason};
+use crate::aqm::{Aqm, Backlog, DropReason, Fifo};
 use crate::qdisc::Sink;
 use crate::time::Instant;
 
@@ -13,7 +12,14 @@ pub(super) struct Shedding {
     overflow: Overflow,
     drop_batch: u32,
     raise: bool,
-    headdrop: bool,
+    pub headdrop: bool,
+    /// The most waiting packets of a flow.
+    pub depth: u32,
+    /// The most flows that wait at once.
+    places: u32,
+    /// Packets and flows that a fair share is reckoned from.
+    limit: u32,
+    flows: u32,
     /// Number of the queue that lost a packet last.
     last_victim: Option<u32>,
 }
@@ -25,6 +31,10 @@ impl Shedding {
             drop_batch: config.drop_batch as u32,
             raise: config.raise,
             headdrop: config.headdrop,
+            depth: config.depth as u32,
+            places: if config.divisor > 0 { config.flows as u32 } else { u32::MAX },
+            limit: config.limit as u32,
+            flows: config.flows as u32,
             last_victim: None,
         }
     }
@@ -35,27 +45,51 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     #[inline]
     pub(super) fn make_room(&mut self, now: Instant, i: usize, len: u32, sink: &mut dyn Sink<P>) -> bool {
         let link = self.host.link;
+        if !self.has_place(i) {
+            return false;
+        }
         if !self.limits.admit(self.total, len, link) {
             match self.shedding.overflow {
-                Overflow::Arrival => return false,
+                Overflow::Arrival | Overflow::FairShare => return false,
                 // Room is made when it is queued, unless no room would be enough.
                 Overflow::Fattest | Overflow::Longest if self.limits.admit(Backlog::default(), len, link) => {}
                 Overflow::Fattest | Overflow::Longest => return false,
                 Overflow::LongestFirst => {
                     while !self.limits.admit(self.total, len, link) {
-                        if self.shed_longest_bin(sink).is_none() {
+                        if self.shed_longest_bin(now, sink).is_none() {
                             return false;
                         }
                     }
                 }
             }
         }
-        if self.table.flows[i].line.packets < self.depth {
+        self.shedding.overflow != Overflow::FairShare || self.within_share(i)
+    }
+
+    /// Whether flow `i` has a place in the round, or can get one.
+    #[inline]
+    pub(super) fn has_place(&self, i: usize) -> bool {
+        self.schedule.active() < self.shedding.places || !self.table.flows[i].turn.is_off()
+    }
+
+    /// ns-2's SFQ: whether flow `i` may have another packet, by what is left of the limit.
+    fn within_share(&self, i: usize) -> bool {
+        let used = self.table.flows[i].line.packets;
+        let (limit, flows) =
+            (self.limits.packets.map_or(self.shedding.limit, |n| n.min(self.shedding.limit)), self.shedding.flows);
+        let left = limit - self.total.packets;
+        used < left / 2 && (left >= flows || used <= limit / flows)
+    }
+
+    /// Whether a flow may have another packet, for which its head may have to go.
+    #[inline]
+    pub(super) fn bound_depth(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> bool {
+        if self.table.flows[i].line.packets < self.shedding.depth {
             return true;
         }
         if self.shedding.headdrop {
-            self.discard(i, true, sink);
-            self.tell(now, i, 1);
+            self.lend(now, i, sink).2.drop(0, DropReason::Limit);
+            self.tell(now, i, 1, sink);
         }
         self.shedding.headdrop
     }
@@ -88,12 +122,12 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let goal = flows[fattest].line.bytes / 2;
         let (mut packets, mut bytes, mut survives) = (0, 0, true);
         while packets == 0 || (packets < self.shedding.drop_batch && bytes < goal) {
-            let (handle, len) = self.discard(fattest, true, sink)?;
+            let (handle, len) = self.discard(now, fattest, true, sink)?;
             packets += 1;
             bytes += len as u64;
             survives &= handle != arrived;
         }
-        self.tell(now, fattest, packets);
+        self.tell(now, fattest, packets, sink);
         Some(survives)
     }
 
@@ -107,14 +141,14 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         if flows[longest].line.packets == 1 {
             // DRR++ keeps emptied flows on its lists, and a manager can empty one on an arrival (CHOKe).
             let first = self.schedule.scheduled(flows).find(|&i| !flows[i].line.is_empty())?;
-            let (handle, _) = self.discard(first, false, sink)?;
+            let (handle, _) = self.discard(now, first, false, sink)?;
             self.schedule.unlink_empty(&mut self.table.flows);
             return Some(handle);
         }
         let head = self.shedding.headdrop;
-        let (handle, _) = self.discard(longest, head, sink)?;
+        let (handle, _) = self.discard(now, longest, head, sink)?;
         if head {
-            self.tell(now, longest, 1);
+            self.tell(now, longest, 1, sink);
         }
         Some(handle)
     }
@@ -122,7 +156,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// sfqCoDel of ns-2: the tail of the bin with the most packets, of equals the last in the order of the bins'
     /// numbers that is not the last victim. The handle of the packet.
     #[cold]
-    fn shed_longest_bin(&mut self, sink: &mut dyn Sink<P>) -> Option<u32> {
+    fn shed_longest_bin(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
         let flows = &self.table.flows;
         let last_victim = self.shedding.last_victim;
         let longer = |&i: &usize| {
@@ -131,34 +165,24 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         };
         let longest = self.schedule.scheduled(flows).max_by_key(longer)?;
         self.shedding.last_victim = Some(flows[longest].bucket);
-        self.discard(longest, false, sink).map(|(handle, _)| handle)
+        self.discard(now, longest, false, sink).map(|(handle, _)| handle)
     }
 
     /// Drops the first or the last packet of flow `i`; its handle and its size.
-    fn discard(&mut self, i: usize, head: bool, sink: &mut dyn Sink<P>) -> Option<(u32, u32)> {
-        let flow = &mut self.table.flows[i];
-        let handle = if head { flow.line.head()? } else { flow.line.tail()? };
-        self.changes += 1;
-        flow.changed = self.changes;
-        let mut view = View {
-            packets: &mut self.packets,
-            line: &mut flow.line,
-            total: &mut self.total,
-            stats: &mut self.stats,
-            sink,
-            out: None,
-        };
+    fn discard(&mut self, now: Instant, i: usize, head: bool, sink: &mut dyn Sink<P>) -> Option<(u32, u32)> {
+        let (_, _, mut view) = self.lend(now, i, sink);
+        let handle = if head { view.line.head()? } else { view.line.tail()? };
         let len = view.discard(handle, DropReason::Limit);
+        self.changes += 1;
+        self.table.flows[i].changed = self.changes;
         Some((handle, len))
     }
 
     /// Tells the manager of flow `i` that its queue lost `n` packets at its head.
-    fn tell(&mut self, now: Instant, i: usize, n: u32) {
+    fn tell(&mut self, now: Instant, i: usize, n: u32, sink: &mut dyn Sink<P>) {
         if self.shedding.raise {
-            let flow = &mut self.table.flows[i];
-            let backlog = flow.line.backlog();
-            let mut cx = Cx { now, rng: &mut self.host.rng, total_backlog: self.total, backlog, link: self.host.link };
-            flow.aqm.shed(&mut cx, n);
+            let (aqm, mut cx, _) = self.lend(now, i, sink);
+            aqm.shed(&mut cx, n);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::aqm::Aqm;
 /// A flow's place in the schedule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
-    /// What the flow may still send, in bytes (SFQ: units of 8 bytes).
+    /// What the flow may still send, in bytes (scaled: units of 8 bytes).
     deficit: i64,
     next: u32,
     place: Place,
@@ -89,6 +89,7 @@ impl List {
 #[derive(Debug)]
 pub(super) struct Schedule {
     scheduler: Scheduler,
+    scaled: bool,
     quantum: i64,
     /// DRR++: the flows that have not had a turn yet, served first.
     new: List,
@@ -100,8 +101,9 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub fn new(config: &Config) -> Self {
-        let quantum = cost(config.scheduler, config.quantum.0 as u32);
-        Self { scheduler: config.scheduler, quantum, new: EMPTY, old: EMPTY, new_flow_count: 0 }
+        let scaled = config.scaled_allot;
+        let quantum = cost(scaled, config.quantum.0 as u32);
+        Self { scheduler: config.scheduler, scaled, quantum, new: EMPTY, old: EMPTY, new_flow_count: 0 }
     }
 
     /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
@@ -140,7 +142,7 @@ impl Schedule {
                 continue;
             };
             let may_send = match self.scheduler {
-                Scheduler::Drr => packets.meta(head).len as i64 <= flow.turn.deficit,
+                Scheduler::Drr => cost(self.scaled, packets.meta(head).len) <= flow.turn.deficit,
                 _ => flow.turn.deficit > 0 || self.quantum == 0,
             };
             if may_send {
@@ -180,9 +182,11 @@ impl Schedule {
             }
             return;
         };
-        match self.scheduler {
-            Scheduler::Ns2 if self.quantum == 0 => self.rotate(flows),
-            scheduler => flows[i].turn.deficit -= cost(scheduler, len),
+        match self.quantum {
+            // Under SFQ a flow that runs empty leaves at once, below.
+            0 if self.scheduler == Scheduler::Sfq && flows[i].line.is_empty() => {}
+            0 => self.rotate(flows),
+            _ => flows[i].turn.deficit -= cost(self.scaled, len),
         }
         if matches!(self.scheduler, Scheduler::Sfq | Scheduler::Drr) {
             self.unlink_empty(flows);
@@ -224,6 +228,12 @@ impl Schedule {
         (self.new.len, self.old.len)
     }
 
+    /// Scheduled flows.
+    #[inline]
+    pub fn active(&self) -> u32 {
+        self.new.len + self.old.len
+    }
+
     /// Sends the first flow to the end of the old ones.
     #[inline]
     pub fn rotate<A>(&mut self, flows: &mut [Flow<A>]) {
@@ -234,7 +244,7 @@ impl Schedule {
     }
 
     /// Takes the first flow from the schedule.
-    fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
+    pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
         let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
         let i = list.pop(flows);
         let flow = &mut flows[i as usize];
@@ -243,11 +253,8 @@ impl Schedule {
     }
 }
 
-/// What a packet of `len` bytes costs, in the units of the scheduler.
+/// What a packet of `len` bytes costs, in units of credit.
 #[inline]
-fn cost(scheduler: Scheduler, len: u32) -> i64 {
-    match scheduler {
-        Scheduler::Sfq => len.div_ceil(8) as i64,
-        _ => len as i64,
-    }
+fn cost(scaled: bool, len: u32) -> i64 {
+    if scaled { len.div_ceil(8) as i64 } else { len as i64 }
 }

@@ -55,7 +55,7 @@ impl<A> Table<A> {
             classifier: None,
             // A copy of the stream: the draws of the queue managers stay what they are without a hash.
             perturbation: mix(rng.clone().next_u64()),
-            buckets: vec![NONE; config.flows as usize],
+            buckets: vec![NONE; config.flows.max(config.divisor) as usize],
             flows: Vec::new(),
             hand: 0,
         }
@@ -63,6 +63,11 @@ impl<A> Table<A> {
 
     pub fn classify_by(&mut self, classifier: Classifier) {
         self.classifier = Some(classifier);
+    }
+
+    /// Draws the hash's next seed.
+    pub fn perturb(&mut self) {
+        self.perturbation = Rng::from_state(self.perturbation).next_u64();
     }
 
     /// The flow of a packet; `make` makes the queue manager of one that has none.
@@ -101,6 +106,10 @@ impl<A> Table<A> {
         match self.hash {
             Hash::Perturbed | Hash::Perfect => self.perturbed(key),
             Hash::Modulo => (key % n) as u32,
+            Hash::HostSum if self.isolation == Isolation::HostPair && self.classifier.is_none() => {
+                host_sum(meta.hosts.0.wrapping_add(meta.hosts.1)) % n as u32
+            }
+            Hash::HostSum => host_sum(key as u32) % n as u32,
             Hash::Jenkins if self.isolation == Isolation::Flow && self.classifier.is_none() => {
                 jhash_3words([meta.hosts.1, meta.hosts.0, meta.flow], 0) % n as u32
             }
@@ -185,6 +194,11 @@ impl<A> fmt::Debug for Table<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("hash", &self.hash).field("flows", &self.flows.len()).finish_non_exhaustive()
     }
+}
+
+/// What ns-2's SFQ makes of the sum of source and destination. Without them it has no bucket; here it is the first.
+pub(super) fn host_sum(sum: u32) -> u32 {
+    sum.wrapping_add(sum >> 8).wrapping_sub((sum >> 4).wrapping_add(sum.min(1))) % ((2 << 19) - 1)
 }
 
 /// Bob Jenkins' lookup3 of three words (public domain, 2006), as in ns-2.

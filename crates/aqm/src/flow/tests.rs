@@ -1,4 +1,5 @@
 mod overflow;
+mod sfq;
 
 use super::table::jhash_3words;
 use crate::aqm::{Aqm, Cx, DropReason, Link};
@@ -79,11 +80,19 @@ impl Bench {
 
 #[test]
 fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
-    // Multiples of 8, as SFQ counts.
+    // Multiples of 8, as SFQ counted.
     let sizes = [40, 576, 1000, 1504, 304];
-    for aqm in
-        ["fq(droptail)", "drr", "sfq limit 10000 depth 10000", "fq scheduler ns2", "fq_codel target 1s interval 10s"]
-    {
+    for aqm in [
+        "fq(droptail)",
+        "drr",
+        "sfq limit 10000 depth 10000",
+        "sfq@linux-3.10 limit 10000 depth 10000",
+        "sfq_red limit 10000 depth 10000 redflowlimit 1GB min 900MB max 1GB burst 900000",
+        "fq scheduler ns2",
+        "sfqcodel limit 10000 target 1s interval 10s",
+        "fq_codel target 1s interval 10s",
+        "fq_pie target 50s",
+    ] {
         for quantum in [300u64, 1514, 9000] {
             let mut bench = Bench::new(&format!("{aqm} hash perfect quantum {quantum}B"));
             let mut sent = [0u64; 5];
@@ -95,7 +104,7 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
                 bench.push(flow, sizes[flow as usize]);
                 sent[flow as usize] += len as u64;
                 let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
-                // fq.md §6: one quantum and one packet; SFQ's credit is in units of 8 bytes, so its quantum is.
+                // One quantum and one packet; the older SFQ's credit is in units of 8 bytes, so its quantum is.
                 assert!(most - least <= quantum.next_multiple_of(8) + 1504, "{aqm} {quantum}: {sent:?}");
             }
             let [sum, squares] = [1, 2].map(|n| sent.iter().map(|&bytes| (bytes as f64).powi(n)).sum::<f64>());

@@ -184,6 +184,17 @@ impl Vector {
     }
 }
 
+/// tc's words behind `aqm`, those after the names of sizes with the unit that tc leaves out.
+pub fn with_units(aqm: &str, words: &[&str], sizes: &[&str]) -> String {
+    let mut text = aqm.to_string();
+    let mut unit = "";
+    for word in words {
+        text += &format!(" {word}{unit}");
+        unit = if sizes.contains(word) { "B" } else { "" };
+    }
+    text
+}
+
 impl Packet {
     fn meta(&self) -> Meta {
         Meta { hosts: (1, 2), ..Meta::new(self.size, self.flow).with_ecn(self.ecn) }

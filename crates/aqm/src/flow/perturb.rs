@@ -1,0 +1,75 @@
+//! Seeding the hash anew from time to time, so that flows that share a queue do not share it for long (Linux's SFQ).
+//!
+//! Differs: the waiting packets are hashed again in the order of the round, where Linux goes by the numbers of its
+//! slots; and the timer is due to the nanosecond, where Linux's wheel adds up to an eighth of the period.
+
+use super::FlowQueue;
+use super::config::Config;
+use super::line::Line;
+use crate::aqm::{Aqm, DropReason};
+use crate::qdisc::Sink;
+use crate::time::{Duration, Instant};
+
+/// When the hash is seeded anew.
+#[derive(Debug)]
+pub(super) struct Perturbation {
+    period: Duration,
+    next: Instant,
+}
+
+impl Perturbation {
+    pub fn new(config: &Config) -> Self {
+        let period = config.perturb_period;
+        let next = if period > Duration::ZERO { Instant::ZERO + period } else { Instant::NEVER };
+        Self { period, next }
+    }
+}
+
+impl<A: Aqm, P> FlowQueue<A, P> {
+    /// Runs every update and every perturbation that is due before `now`.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        while self.perturbation.next < now {
+            self.perturb(sink);
+        }
+        self.run_updates(now, false);
+    }
+
+    #[cold]
+    fn perturb(&mut self, sink: &mut dyn Sink<P>) {
+        let at = self.perturbation.next;
+        self.perturbation.next = at + self.perturbation.period;
+        self.table.perturb();
+        if self.total.packets > 0 {
+            self.run_updates(at, false);
+            self.rehash(at, sink);
+        }
+    }
+
+    /// Sends every waiting packet to the flow that its hash now says, flow by flow and in order. A packet that finds no
+    /// place is dropped.
+    fn rehash(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
+        let mut all = Line::default();
+        while let Some(i) = self.schedule.first() {
+            self.packets.splice(&mut self.table.flows[i].line, &mut all);
+            self.schedule.unlink(&mut self.table.flows);
+        }
+        while let Some((handle, mut one)) = self.packets.behead(&mut all) {
+            let meta = *self.packets.meta(handle);
+            let i = self.find(&meta, now);
+            let has_place = self.has_place(i) && self.table.flows[i].line.packets < self.shedding.depth;
+            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+            if !has_place {
+                view.line = &mut one;
+                view.discard(handle, DropReason::Limit);
+                continue;
+            }
+            aqm.adopt(&mut cx, &meta);
+            view.packets.splice(&mut one, view.line);
+            self.changes += 1;
+            self.table.flows[i].changed = self.changes;
+            self.schedule.activate(&mut self.table.flows, i);
+            self.note_update(i);
+        }
+    }
+}
