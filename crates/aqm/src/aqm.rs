@@ -150,6 +150,12 @@ pub trait Aqm {
         let _ = (at, cx);
     }
 
+    /// The queue is empty, and nothing comes before `until`: an algorithm in a state that an update then leaves as it is
+    /// may move [`Aqm::next_update`] on, at most to the first one that is not before `until`. A flow may be idle for long.
+    fn rest(&mut self, until: Instant) {
+        let _ = until;
+    }
+
     /// The limits refused an arriving packet, before the algorithm saw it or after.
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         let _ = (cx, meta);
@@ -193,6 +199,8 @@ pub trait DynAqm {
     fn dyn_next_update(&self) -> Option<Instant>;
     /// See [`Aqm::update`].
     fn dyn_update(&mut self, at: Instant, cx: &mut Cx);
+    /// See [`Aqm::rest`].
+    fn dyn_rest(&mut self, until: Instant);
     /// See [`Aqm::overflowed`].
     fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta);
     /// See [`Aqm::emptied`].
@@ -225,6 +233,9 @@ impl<A: Aqm> DynAqm for A {
     }
     fn dyn_update(&mut self, at: Instant, cx: &mut Cx) {
         self.update(at, cx);
+    }
+    fn dyn_rest(&mut self, until: Instant) {
+        self.rest(until);
     }
     fn dyn_overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         self.overflowed(cx, meta);
@@ -264,6 +275,9 @@ impl Aqm for Box<dyn DynAqm + Send> {
     }
     fn update(&mut self, at: Instant, cx: &mut Cx) {
         (**self).dyn_update(at, cx);
+    }
+    fn rest(&mut self, until: Instant) {
+        (**self).dyn_rest(until);
     }
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         (**self).dyn_overflowed(cx, meta);

@@ -1,7 +1,9 @@
-//! FQ-PIE: FQ-CoDel's flows and DRR++ with PIE for each flow, which drops on arrival (Linux, sch_fq_pie.c).
+//! FQ-PIE: FQ-CoDel's flows and DRR++ with PIE for each flow, which drops on arrival (Linux, sch_fq_pie.c, since 5.6).
 //!
-//! Differs: Linux's timer first fires half a second after the start and then for all flows at once; here each flow
-//! is updated at the multiples of `tupdate`.
+//! In Linux one timer updates all flows, first half a second after the start; the flows' timers here are due at the
+//! same instants as that one. Linux's memory limit is counted and not enforced, so the profile `linux` has none.
+//!
+//! Differs: newer kernels update at most 2048 flows at once and the others a jiffy later.
 //!
 //! # When to use
 //!
@@ -10,15 +12,26 @@
 
 use crate::flow::Overflow;
 use crate::flow_queue;
+use crate::params::{Bytes, Config as _};
 use crate::pie::{self, Activation};
 
 flow_queue! {
-    /// FQ-PIE's configuration.
+    /// FQ-PIE's configuration; the default is Linux's.
     pub struct Config: flows under pie::Pie;
-    profiles { "plain", "Linux's flows and limits, PIE as in RFC 8033, always on" => plain; }
+    profiles {
+        "linux", "Linux since 5.6, each flow under Linux's PIE" => linux;
+        "rfc8033", "Linux's flows and limits, PIE as in RFC 8033, always on" => rfc8033;
+    }
 }
 
-fn plain(c: &mut Config) {
+fn linux(c: &mut Config) {
+    c.queue.overflow = Overflow::Arrival;
+    // One that is never reached.
+    c.queue.memory_limit = Bytes(1 << 40);
+    c.aqm = pie::Config::profile("linux").expect("it is one of PIE's");
+}
+
+fn rfc8033(c: &mut Config) {
     c.queue.overflow = Overflow::Arrival;
     // A third of what all flows may hold together is no measure for one of them.
     c.aqm.activation = Activation::Always;

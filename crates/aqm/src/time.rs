@@ -87,6 +87,15 @@ impl Duration {
     }
 }
 
+impl Instant {
+    /// The first of this instant and those that follow it every `period` which is not before `until`.
+    pub(crate) fn stepped_to(self, period: Duration, until: Self) -> Self {
+        let behind = until.as_nanos().saturating_sub(self.as_nanos());
+        let period = period.as_nanos() as u64;
+        Self::from_nanos(self.as_nanos() + behind.div_ceil(period) * period)
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, span: Duration) -> Self {

@@ -12,13 +12,19 @@ use std::rc::Rc;
 
 #[test]
 fn linux_profile_agrees_with_the_kernel_on_every_packet() {
-    assert_agreement("pie", build);
+    assert_agreement("pie", |vector| build(vector, "pie@linux"));
+}
+
+/// There are no vectors of fq_pie. With all packets in one flow its PIE does what PIE does.
+#[test]
+fn fq_pie_with_one_flow_agrees_with_the_kernels_pie_on_every_packet() {
+    assert_agreement("pie", |vector| build(vector, "fq_pie isolation host-pair"));
 }
 
 #[test]
 fn probability_and_delay_are_the_kernels_at_every_millisecond() {
     for mut vector in vectors("pie_phase") {
-        let queue = build(&mut vector);
+        let queue = build(&mut vector, "pie@linux");
         let samples = Rc::new(RefCell::new(Vec::new()));
         replay(&vector, Box::new(Sampled { queue, next: vector.origin, samples: samples.clone() }));
         let kernel = statistics(&vector.name);
@@ -30,8 +36,8 @@ fn probability_and_delay_are_the_kernels_at_every_millisecond() {
     }
 }
 
-/// The queue that a vector's tc line describes.
-fn build(vector: &mut Vector) -> Box<dyn Qdisc<u32>> {
+/// The queue that a vector's tc line describes, under `aqm`.
+fn build(vector: &mut Vector, aqm: &str) -> Box<dyn Qdisc<u32>> {
     // Where the statistics are read, the first packet is sent a nanosecond after the instant of the script.
     let first = &vector.packets[0];
     let late = first.fate.departure.expect("an idle link takes the first packet") - first.arrival;
@@ -39,7 +45,7 @@ fn build(vector: &mut Vector) -> Box<dyn Qdisc<u32>> {
 
     let (words, limit) = vector.words_without("limit");
     let limit = limit.expect("a PIE vector has its limit").parse().expect("a number of packets");
-    let mut aqm = format!("pie@linux created {}ns", vector.created.as_nanos());
+    let mut aqm = format!("{aqm} created {}ns", vector.created.as_nanos());
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         aqm += match word {

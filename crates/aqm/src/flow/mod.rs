@@ -280,7 +280,11 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
 /// Runs the updates of a flow's manager that are due before `now` (up to and including it for `inclusive`).
 #[inline]
 fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, total: Backlog, now: Instant, inclusive: bool) {
-    while let Some(at) = flow.aqm.next_update() {
+    while flow.aqm.next_update().is_some_and(|at| at <= now) {
+        if flow.line.is_empty() {
+            flow.aqm.rest(now);
+        }
+        let at = flow.aqm.next_update().unwrap_or(Instant::NEVER);
         if at > now || (at == now && !inclusive) {
             return;
         }

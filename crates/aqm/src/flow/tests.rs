@@ -1,3 +1,4 @@
+mod fq_pie;
 mod overflow;
 mod sfq;
 

@@ -124,6 +124,12 @@ impl Aqm for Cisco2013 {
         }
     }
 
+    fn rest(&mut self, until: Instant) {
+        if self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0 && self.avg_dq_rate == 0.0 {
+            self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
+        }
+    }
+
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.accu_prob = 0.0;
     }

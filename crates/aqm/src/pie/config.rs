@@ -21,7 +21,8 @@ config! {
         max_burst: Duration = Duration::from_millis(150), in Value::Time(Duration::ZERO) => MINUTE;
         /// Marks ECN-capable packets instead of dropping them while p is below mark_ecnth.
         ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// The drop probability from which on also ECN-capable packets are dropped.
+        /// The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of fq_pie, in percent there);
+        /// linux counts in thousandths.
         mark_ecnth: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
         /// Spaces drops more evenly: none before the accumulated probability is 0.85, one for sure at 8.5.
         derandomise: bool = true, in Value::Flag(false) => Value::Flag(true);
@@ -144,7 +145,7 @@ impl Version {
             Self::Rfc8033 => &["derandomise", "activation", "dq_threshold", "mean_pktsize"],
             Self::Cisco2013 => &["derandomise", "dq_threshold", "bytemode"],
             Self::Docsis => &["mean_pktsize", "burst_reset", "msr", "max_traffic_burst"],
-            Self::Linux => &["bytemode", "dq_rate_estimator", "jiffy", "created"],
+            Self::Linux => &["mark_ecnth", "bytemode", "dq_rate_estimator", "jiffy", "created"],
         };
         let in_reals = self != Self::Linux && IN_REALS.contains(&param);
         COMMON.contains(&param) || in_reals || own.contains(&param)

@@ -15,6 +15,8 @@ use crate::time::{Duration, Instant};
 pub(super) struct Linux {
     config: Config,
     target: u64,
+    /// The probability up to which packets are marked (ecn_prob of sch_fq_pie.c; 10 % in sch_pie.c).
+    ecn_threshold: u64,
     alpha: u64,
     beta: u64,
     /// Drop probability times `MAX_PROB`; nothing keeps it at or below that, as in the kernel.
@@ -37,6 +39,7 @@ impl Linux {
     pub fn new(config: &Config) -> Self {
         let mut pie = Self {
             target: ticks(config.target),
+            ecn_threshold: (MAX_PROB as u128 * thousandths(config.mark_ecnth) as u128 / 1000) as u64,
             alpha: gain(config.alpha),
             beta: gain(config.beta),
             prob: 0,
@@ -61,6 +64,14 @@ impl Linux {
         self.accu_prob = 0;
         self.dq_count = None;
         self.avg_dq_rate = 0;
+    }
+
+    /// Whether all is as `pie_vars_init` leaves it and without delay: then an update of the empty queue changes nothing,
+    /// unless it raises `prob`.
+    fn is_fresh(&self) -> bool {
+        let quiet = self.prob == 0 && self.accu_prob == 0 && self.qdelay == 0 && self.qdelay_old == 0;
+        let measures_nothing = self.dq_tstamp.is_none() && self.dq_count.is_none() && self.avg_dq_rate == 0;
+        quiet && measures_nothing && self.burst_time == ticks(self.config.max_burst)
     }
 
     /// `pie_drop_early`.
@@ -186,7 +197,7 @@ impl Aqm for Linux {
         if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
             return Verdict::Accept;
         }
-        if self.config.ecn && self.prob <= MAX_PROB / 10 && meta.ecn.is_ect() {
+        if self.config.ecn && self.prob <= self.ecn_threshold && meta.ecn.is_ect() {
             return Verdict::Mark;
         }
         self.accu_prob = 0;
@@ -211,6 +222,12 @@ impl Aqm for Linux {
     fn update(&mut self, at: Instant, cx: &mut Cx) {
         self.calculate_probability(cx.backlog.bytes);
         self.timer.restart(at, self.config.tupdate);
+    }
+
+    fn rest(&mut self, until: Instant) {
+        if self.is_fresh() && self.delta(0) <= 0 {
+            self.timer.skip(self.config.tupdate, until);
+        }
     }
 
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
@@ -251,6 +268,19 @@ impl Timer {
         self.set(jiffies + (span.as_nanos() as u64).div_ceil(self.jiffy), jiffies + 1);
     }
 
+    /// Expires, and is due again `span` later, as often as is needed for it not to be due before `until`.
+    fn skip(&mut self, span: Duration, until: Instant) {
+        if self.expires < until {
+            self.restart(self.expires, span);
+        }
+        if self.expires < until {
+            // It has expired on a slot of its level now, and will after equal times from slot to slot.
+            let slot = self.expires;
+            self.restart(slot, span);
+            self.expires = self.expires.stepped_to(self.expires - slot, until);
+        }
+    }
+
     /// Puts the timer, due at jiffy `expires`, into the wheel that stands at `now`: levels of 64 slots, each level
     /// eight times coarser, the slot after the one in which it is due. So even a short timer is a jiffy late.
     fn set(&mut self, expires: u64, now: u64) {
@@ -281,6 +311,10 @@ fn ticks(span: Duration) -> u64 {
 
 fn secs(ticks: u64) -> f64 {
     (ticks << TICK_SHIFT) as f64 / 1e9
+}
+
+fn thousandths(share: f64) -> u64 {
+    libm::round(share * 1000.0) as u64
 }
 
 /// A gain per second as change of `prob` per tick, through the kernel's sixteenths.

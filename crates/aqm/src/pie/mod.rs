@@ -85,6 +85,10 @@ impl Aqm for Pie {
         of_version!(&mut self.0, pie => pie.update(at, cx));
     }
 
+    fn rest(&mut self, until: Instant) {
+        of_version!(&mut self.0, pie => pie.rest(until));
+    }
+
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         of_version!(&mut self.0, pie => pie.overflowed(cx, meta));
     }

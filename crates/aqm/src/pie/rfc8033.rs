@@ -163,6 +163,13 @@ impl Aqm for Rfc8033 {
         self.qdelay_old = self.qdelay;
     }
 
+    fn rest(&mut self, until: Instant) {
+        let at_rest = self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0;
+        if at_rest && self.burst_allowance == self.config.max_burst {
+            self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
+        }
+    }
+
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.accu_prob = 0.0;
     }

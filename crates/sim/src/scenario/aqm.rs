@@ -152,13 +152,13 @@ mod tests {
             (json!("fq(codel target 5)"), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (
                 json!("fq(codel) target 5ms"),
-                r#"unknown parameter "target"; one of limit, memory_limit, flows, quantum, scheduler, hash, isolation, overflow, drop_batch, raise, depth, headdrop"#,
+                r#"unknown parameter "target"; one of limit, memory_limit, flows, divisor, perturb_period, quantum, scheduler, scaled_allot, hash, isolation, overflow, drop_batch, raise, depth, headdrop"#,
             ),
             (json!("fq_codel flows 0"), "flows = 0 is out of range; from 1 to 65536"),
             (json!("fq_codel flows 1000000000"), "flows = 1000000000 is out of range; from 1 to 65536"),
             (
                 json!("fq_codel quantum 0B"),
-                "quantum (0 B) must be positive: only the scheduler ns2 takes 0, for a packet per turn; write e.g. quantum 1514B",
+                "quantum (0 B) must be positive: only the schedulers sfq and ns2 take 0, for a packet per turn; write e.g. quantum 1514B",
             ),
             (json!("fq_codel limit 0"), "limit = 0 is out of range; from 1 to 1000000000"),
             (json!({"target": "5 ms"}), r#"name is missing; write e.g. { name = "codel" }"#),

@@ -198,3 +198,58 @@ fn the_estimator_times_departures_in_whole_ticks() {
     assert_eq!(pie.qdelay, (150_000 << 8) / pie.avg_dq_rate as u64);
     assert_eq!(pie.qdelay_old, 0);
 }
+
+#[test]
+fn a_skipped_timer_is_due_when_one_that_expired_each_time_is() {
+    let mut rng = Rng::from_state(5);
+    for (hz, span) in [(1000, 15), (1000, 1), (1000, 62), (1000, 63), (1000, 64), (1000, 700), (250, 15), (100, 15)] {
+        let (jiffy, span) = (Duration::from_nanos(1_000_000_000 / hz), Duration::from_millis(span));
+        for _ in 0..50 {
+            let created = Duration::from_millis(rng.below(100_000) as i64);
+            let mut each = Timer::started(created, jiffy);
+            let until = each.expires + Duration::from_millis(rng.below(60_000) as i64 - 500);
+            let mut skipped = each.clone();
+            skipped.skip(span, until);
+            while each.expires < until {
+                each.restart(each.expires, span);
+            }
+            assert_eq!(skipped.expires, each.expires, "{hz} Hz, {span}, until {until:?}");
+        }
+    }
+}
+
+#[test]
+fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
+    for estimator in [false, true] {
+        let config = Config { dq_rate_estimator: estimator, ..config() };
+        // Congestion is over: the queue is empty, prob high.
+        let mut pie = Linux { prob: share(0.7), qdelay: 0, burst_time: 0, avg_dq_rate: 9, ..Linux::new(&config) };
+        let vars = |pie: &Linux| (pie.prob, pie.accu_prob, pie.qdelay, pie.qdelay_old, pie.burst_time, pie.avg_dq_rate);
+        let fresh = Linux::new(&config);
+        let mut updates = 0;
+        while !pie.is_fresh() {
+            let before = pie.timer.expires;
+            pie.rest(ms(1_000_000));
+            assert_eq!(pie.timer.expires, before, "it is not at rest yet");
+            update(&mut pie);
+            updates += 1;
+            assert!(updates < 500, "{pie:?}");
+        }
+        assert_eq!(vars(&pie), vars(&fresh));
+        // There updates change nothing.
+        for _ in 0..10 {
+            update(&mut pie);
+            assert_eq!(vars(&pie), vars(&fresh));
+        }
+        pie.rest(ms(1_000_000));
+        assert!((ms(1_000_000)..ms(1_000_016)).contains(&pie.timer.expires), "{:?}", pie.timer);
+    }
+}
+
+/// An update at its time, of an empty queue.
+fn update(pie: &mut Linux) {
+    let at = pie.timer.expires;
+    let mut rng = Rng::from_state(1);
+    let none = Default::default();
+    pie.update(at, &mut Cx { now: at, rng: &mut rng, total_backlog: none, backlog: none, link: LINK });
+}
