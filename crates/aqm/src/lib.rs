@@ -30,6 +30,7 @@ pub mod qdisc;
 pub mod rate;
 pub mod red;
 pub mod registry;
+pub mod replay;
 mod ring;
 pub mod rng;
 pub mod sfq;

@@ -5,7 +5,7 @@
 mod kernel;
 
 use kernel::{Vector, assert_agreement, replay, vectors};
-use sojourn_aqm::{Backlog, Dequeued, Duration, Enqueued, Instant, Limits, Meta, Qdisc, Sink, Stats};
+use sojourn_aqm::{Backlog, Dequeued, Duration, Enqueued, Instant, Meta, Qdisc, Sink, Stats};
 use std::cell::RefCell;
 use std::io::Read;
 use std::rc::Rc;
@@ -43,22 +43,7 @@ fn build(vector: &mut Vector, aqm: &str) -> Box<dyn Qdisc<u32>> {
     let late = first.fate.departure.expect("an idle link takes the first packet") - first.arrival;
     vector.packets.iter_mut().for_each(|packet| packet.arrival += late);
 
-    let (words, limit) = vector.words_without("limit");
-    let limit = limit.expect("a PIE vector has its limit").parse().expect("a number of packets");
-    let mut aqm = format!("{aqm} created {}ns", vector.created.as_nanos());
-    let mut words = words.into_iter();
-    while let Some(word) = words.next() {
-        aqm += match word {
-            // tc counts the gains in sixteenths per second.
-            "alpha" | "beta" => {
-                let sixteenths: f64 = words.next().expect("a gain").parse().expect("a number");
-                format!(" {word} {}", sixteenths / 16.0)
-            }
-            _ => format!(" {word}"),
-        }
-        .as_str();
-    }
-    vector.build(&aqm, Limits::packets(limit))
+    vector.build_as(aqm)
 }
 
 /// What the kernel prints of PIE: probability and delay as tc writes them, backlog in packets, drops.

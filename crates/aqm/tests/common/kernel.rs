@@ -4,8 +4,11 @@
 //! vectors are not part of this repository; where they are absent a test says so and passes.
 #![allow(dead_code)] // each test that includes this file uses its own part of it
 
-use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Host, Instant, Limits};
-use sojourn_aqm::{Link, Meta, Qdisc, Rate, Rng, registry};
+pub use sojourn_aqm::replay::Verdict;
+
+use sojourn_aqm::replay::tc::Line;
+use sojourn_aqm::replay::{self, Arrival, Replay, Wire};
+use sojourn_aqm::{Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -18,6 +21,8 @@ pub struct Vector {
     pub qdisc: String,
     /// Rate of the link.
     pub rate: Rate,
+    /// Bytes that the link adds to each packet.
+    pub overhead: u32,
     /// Where the random stream started.
     pub seed: u64,
     /// The kernel's clock at the first arrival's zero. The replay tells the queue these times; a test that needs
@@ -51,19 +56,6 @@ pub struct Fate {
     pub verdict: Verdict,
     /// When its transmission began, since the vector's origin.
     pub departure: Option<Duration>,
-}
-
-/// How a packet ended, in the words of the vectors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It was sent as it came.
-    Pass,
-    /// It was sent marked.
-    Mark,
-    /// The sender was told that it was dropped.
-    DropOnArrival,
-    /// It was dropped without the sender being told, on arrival or later.
-    Drop,
 }
 
 /// The vectors whose names begin with `prefix`, by name; none where there is no folder of vectors.
@@ -106,39 +98,17 @@ pub fn differences(vector: &Vector, fates: &[Fate]) -> Option<String> {
     Some(format!("{name}: {} of {} differ; first {i}: {kernel:?}, here {here:?}", differing.len(), fates.len()))
 }
 
-/// Plays the arrivals into a queue above a link. At one instant the kernel serves the arrival first, then the link;
-/// a link that falls idle asks its queue once more, in vain.
-pub fn replay(vector: &Vector, mut queue: Box<dyn Qdisc<u32>>) -> Vec<Fate> {
-    // PIE tells the sender of its early drops (NET_XMIT_DROP), the others only of congestion (NET_XMIT_CN).
-    let early = if vector.kind() == "pie" { Verdict::DropOnArrival } else { Verdict::Drop };
-    let mut fates = vec![Fate { verdict: Verdict::Drop, departure: None }; vector.packets.len()];
-    let (mut free, mut idle, mut next) = (vector.origin, true, 0);
-    loop {
-        let arrival = vector.packets.get(next).map(|packet| vector.origin + packet.arrival);
-        if !idle && arrival.is_none_or(|at| free < at) {
-            match queue.dequeue(free, &mut |_, _, _| {}) {
-                Dequeued::Packet(meta, i) => {
-                    let marked = meta.ecn != vector.packets[i as usize].ecn;
-                    let verdict = if marked { Verdict::Mark } else { Verdict::Pass };
-                    fates[i as usize] = Fate { verdict, departure: Some(free - vector.origin) };
-                    free += vector.rate.time_for(meta.len as u64);
-                }
-                Dequeued::Empty => idle = true,
-                Dequeued::NotBefore(at) => free = at,
-            }
-            continue;
-        }
-        let Some(at) = arrival else { return fates };
-        match queue.enqueue(at, vector.packets[next].meta(), next as u32, &mut |_, _, _| {}) {
-            Enqueued::Dropped(DropReason::Limit) => fates[next].verdict = Verdict::DropOnArrival,
-            Enqueued::Dropped(_) => fates[next].verdict = early,
-            Enqueued::Queued | Enqueued::Marked => {}
-        }
-        if idle {
-            (free, idle) = (at, false);
-        }
-        next += 1;
-    }
+/// Plays the arrivals into a queue above a link.
+pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<Fate> {
+    let arrival = |packet: &Packet| Arrival { at: vector.origin + packet.arrival, meta: packet.meta() };
+    let arrivals: Vec<_> = vector.packets.iter().map(arrival).collect();
+    let early_is_told = Line::parse(&vector.qdisc).expect("tc's words").early_is_told();
+    let fates = Replay::new(&arrivals, queue, Wire::of_kernel(vector.rate, vector.overhead)).run();
+    let fate = |fate: &replay::Fate| Fate {
+        verdict: fate.verdict(early_is_told),
+        departure: fate.departure().map(|at| at - vector.origin),
+    };
+    fates.iter().map(fate).collect()
 }
 
 impl Vector {
@@ -154,6 +124,7 @@ impl Vector {
             name: name.to_string(),
             qdisc: meta["qdisc"].as_str().expect("qdisc is a string").to_string(),
             rate: Rate::from_bps(meta["rate_bps"].as_u64().expect("rate_bps")),
+            overhead: meta["overhead"].as_u64().expect("overhead") as u32,
             seed: meta["seed"].as_u64().expect("seed"),
             origin: Instant::from_nanos(meta["t0_mono_ns"].as_u64().expect("t0_mono_ns")),
             created: Instant::from_nanos(created.expect("created is \"mono N …\"")),
@@ -161,38 +132,17 @@ impl Vector {
         }
     }
 
-    /// The kind of qdisc, tc's first word.
-    pub fn kind(&self) -> &str {
-        self.qdisc.split(' ').next().expect("a qdisc has a kind")
-    }
-
-    /// tc's words after the kind, without `key` and its value; and that value.
-    pub fn words_without(&self, key: &str) -> (Vec<&str>, Option<&str>) {
-        let mut words: Vec<_> = self.qdisc.split(' ').skip(1).collect();
-        let value = words.iter().position(|&word| word == key).map(|i| words.drain(i..i + 2).nth(1).expect("a value"));
-        (words, value)
-    }
-
     /// What the queue is built from: the link, with 1500 bytes of IP behind 14 of Ethernet, and the random stream.
     pub fn host(&self) -> Host {
         Host { link: Link { rate: self.rate, mtu: 1514 }, rng: Rng::from_state(self.seed) }
     }
 
-    /// The queue that `aqm` describes, over the vector's link.
-    pub fn build(&self, aqm: &str, limits: Limits) -> Box<dyn Qdisc<u32>> {
-        registry::parse(aqm).unwrap_or_else(|e| panic!("{}: {aqm}: {e}", self.name)).build(limits, self.host())
+    /// The queue of `aqm` with the parameters and the limit that the kernel's had, over the vector's link.
+    pub fn build_as(&self, aqm: &str) -> Box<dyn Qdisc<u32>> {
+        let line = Line::parse(&self.qdisc).and_then(|line| line.apply(aqm, Some(self.created)));
+        let (named, limits) = line.unwrap_or_else(|e| panic!("{}: {aqm}: {e}", self.name));
+        named.config.build(limits, self.host())
     }
-}
-
-/// tc's words behind `aqm`, those after the names of sizes with the unit that tc leaves out.
-pub fn with_units(aqm: &str, words: &[&str], sizes: &[&str]) -> String {
-    let mut text = aqm.to_string();
-    let mut unit = "";
-    for word in words {
-        text += &format!(" {word}{unit}");
-        unit = if sizes.contains(word) { "B" } else { "" };
-    }
-    text
 }
 
 impl Packet {

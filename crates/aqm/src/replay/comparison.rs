@@ -1,0 +1,278 @@
+//! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
+
+use super::{Arrival, Fate, Replay, Verdict};
+use crate::aqm::{Backlog, DropReason};
+use crate::qdisc::Qdisc;
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+
+/// What a recording says became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// Its transmission began.
+    Sent {
+        /// When.
+        at: Instant,
+        /// Whether it was newly marked.
+        marked: bool,
+    },
+    /// It was dropped; when was not recorded.
+    Dropped {
+        /// Whether the sender was told so on arrival.
+        told: bool,
+    },
+    /// It was dropped.
+    DroppedAt {
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: DropReason,
+    },
+    /// It still waited when the recording ended.
+    Waiting {
+        /// When the recording ended.
+        until: Instant,
+    },
+}
+
+impl Recorded {
+    fn agrees(self, fate: Fate, early_is_told: bool) -> bool {
+        match (self, fate) {
+            (Self::Sent { at, marked }, fate) => fate == Fate::Sent { at, marked },
+            (Self::Dropped { told }, fate) => fate.verdict(early_is_told) == drop_verdict(told),
+            (Self::DroppedAt { at, reason }, Fate::Dropped { at: when, reason: why, .. }) => {
+                (at, reason) == (when, why)
+            }
+            (Self::Waiting { until }, fate) => fate.at().is_none_or(|at| at > until),
+            (Self::DroppedAt { .. }, _) => false,
+        }
+    }
+
+    /// The verdict on a packet that came at `arrival`.
+    pub fn verdict(self, arrival: Instant) -> Verdict {
+        match self {
+            Self::Sent { marked: false, .. } => Verdict::Pass,
+            Self::Sent { marked: true, .. } => Verdict::Mark,
+            Self::Dropped { told } => drop_verdict(told),
+            Self::DroppedAt { at, reason } => {
+                drop_verdict(at == arrival && matches!(reason, DropReason::Limit | DropReason::Early))
+            }
+            Self::Waiting { .. } => Verdict::Waiting,
+        }
+    }
+
+    /// When it was decided, as far as that is known of a packet that came at `arrival`.
+    fn at(self, arrival: Instant) -> Option<Instant> {
+        match self {
+            Self::Sent { at, .. } | Self::DroppedAt { at, .. } => Some(at),
+            Self::Dropped { told: true } => Some(arrival),
+            Self::Dropped { told: false } | Self::Waiting { .. } => None,
+        }
+    }
+}
+
+/// What a recording says of every packet.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    fates: Vec<Recorded>,
+    early_is_told: bool,
+    /// The packets of which it is known when they were decided, in that order.
+    order: Vec<u32>,
+}
+
+impl Recording {
+    /// The recorded fates of `arrivals`, one each; for `early_is_told` see [`Fate::verdict`].
+    pub fn new(arrivals: &[Arrival], fates: Vec<Recorded>, early_is_told: bool) -> Self {
+        assert_eq!(arrivals.len(), fates.len(), "a recorded fate per arrival");
+        let at = |i: u32| fates[i as usize].at(arrivals[i as usize].at);
+        let mut order: Vec<u32> = (0..fates.len() as u32).filter(|&i| at(i).is_some()).collect();
+        order.sort_by_key(|&i| at(i));
+        Self { fates, early_is_told, order }
+    }
+}
+
+/// What the first discipline is held against.
+pub enum Reference<'a, Q: Qdisc<u32> + ?Sized> {
+    /// Another discipline on the same arrivals.
+    Replay(Replay<'a, Q>),
+    /// What was recorded.
+    Recording(Recording),
+}
+
+/// A queue just before something happened to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// What waits.
+    pub backlog: Backlog,
+    /// The state variables by name, times in seconds of the queue's clock.
+    pub variables: Vec<(&'static str, f64)>,
+}
+
+impl State {
+    /// The state that the step at `at` finds; the updates that are due by then have run.
+    fn capture<Q: Qdisc<u32> + ?Sized>(&mut self, queue: &mut Q, at: Instant) {
+        if at > Instant::ZERO {
+            queue.settle(at - Duration::from_nanos(1));
+        }
+        self.backlog = queue.backlog();
+        self.variables.clear();
+        queue.observe(&mut |name, value| self.variables.push((name, value)));
+    }
+}
+
+/// The first packet with different fates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Its number among the arrivals.
+    pub packet: usize,
+    /// The time of the step at which the two parted.
+    pub at: Instant,
+    /// The first queue before that step.
+    pub a: State,
+    /// The other queue, unless it is a recording.
+    pub b: Option<State>,
+}
+
+/// Two queues step by step. Until they part, each step is the same arrival or service for both.
+pub struct Comparison<'a, Q: Qdisc<u32> + ?Sized> {
+    arrivals: &'a [Arrival],
+    a: Replay<'a, Q>,
+    b: Reference<'a, Q>,
+    /// The states before the last step.
+    before: (State, State),
+    /// How many of [`Recording::order`] lie behind.
+    passed: usize,
+    first: Option<Difference>,
+}
+
+impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
+    /// `a` beside `b`, both before the first of `arrivals`.
+    pub fn new(arrivals: &'a [Arrival], a: Replay<'a, Q>, b: Reference<'a, Q>) -> Self {
+        Self { arrivals, a, b, before: Default::default(), passed: 0, first: None }
+    }
+
+    /// One step of both. Returns whether there was anything left to do.
+    pub fn step(&mut self) -> bool {
+        if self.first.is_some() {
+            let other = match &mut self.b {
+                Reference::Replay(b) => b.step(),
+                Reference::Recording(_) => false,
+            };
+            return self.a.step() || other;
+        }
+        let Some(at) = self.a.next_at() else {
+            self.first = self.left_at_the_end();
+            return self.first.is_some();
+        };
+        self.before.0.capture(self.a.queue(), at);
+        self.a.step();
+        let packet = match &mut self.b {
+            Reference::Replay(b) => {
+                self.before.1.capture(b.queue(), at);
+                b.step();
+                parting(&self.a, b)
+            }
+            Reference::Recording(b) => b.parting(&self.a, self.arrivals, &mut self.passed),
+        };
+        self.first = packet.map(|packet| self.difference(packet, at));
+        true
+    }
+
+    /// The share of the arrivals that the first queue has seen, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.a.arrived() as f64 / self.arrivals.len().max(1) as f64
+    }
+
+    /// The first packet with different fates, once it is found.
+    pub fn first(&self) -> Option<&Difference> {
+        self.first.as_ref()
+    }
+
+    /// How many packets have the same fate; at the end.
+    pub fn agreeing(&self) -> usize {
+        (0..self.arrivals.len()).filter(|&i| self.agrees(i)).count()
+    }
+
+    /// What the first queue made of packet `i`.
+    pub fn fate_a(&self, i: usize) -> Fate {
+        self.a.fates()[i]
+    }
+
+    /// What the other queue made of packet `i`, or the recording says of it.
+    pub fn fate_b(&self, i: usize) -> Result<Fate, Recorded> {
+        match &self.b {
+            Reference::Replay(b) => Ok(b.fates()[i]),
+            Reference::Recording(b) => Err(b.fates[i]),
+        }
+    }
+
+    fn agrees(&self, i: usize) -> bool {
+        match &self.b {
+            Reference::Replay(b) => same(self.a.fates()[i], b.fates()[i]),
+            Reference::Recording(b) => b.agrees(i, self.a.fates()[i]),
+        }
+    }
+
+    /// A packet that one of the two never decided.
+    fn left_at_the_end(&self) -> Option<Difference> {
+        let packet = (0..self.arrivals.len()).find(|&i| !self.agrees(i))?;
+        Some(self.difference(packet, self.arrivals[packet].at))
+    }
+
+    fn difference(&self, packet: usize, at: Instant) -> Difference {
+        let b = matches!(self.b, Reference::Replay(_)).then(|| self.before.1.clone());
+        Difference { packet, at, a: self.before.0.clone(), b }
+    }
+}
+
+impl Recording {
+    fn agrees(&self, i: usize, fate: Fate) -> bool {
+        self.fates[i].agrees(fate, self.early_is_told)
+    }
+
+    /// The packet on which the last step of `a` differs from what is recorded: one that it decided otherwise, or one
+    /// that it did not decide by the time of the recording.
+    fn parting<Q: Qdisc<u32> + ?Sized>(
+        &self,
+        a: &Replay<Q>,
+        arrivals: &[Arrival],
+        passed: &mut usize,
+    ) -> Option<usize> {
+        let differs = |&i: &u32| !self.agrees(i as usize, a.fates()[i as usize]);
+        if let Some(&i) = a.decided().iter().find(|&i| differs(i)) {
+            return Some(i as usize);
+        }
+        let next = a.next_at().unwrap_or(Instant::NEVER);
+        while let Some(i) = self.order.get(*passed) {
+            let at = self.fates[*i as usize].at(arrivals[*i as usize].at);
+            if at.is_none_or(|at| at >= next) {
+                return None;
+            }
+            *passed += 1;
+            if differs(i) {
+                return Some(*i as usize);
+            }
+        }
+        None
+    }
+}
+
+/// The packet that only one of two queues decided in its last step, or that they decided differently.
+fn parting<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Option<usize> {
+    let longest = a.decided().len().max(b.decided().len());
+    (0..longest).find_map(|place| {
+        let (of_a, of_b) = (a.decided().get(place), b.decided().get(place));
+        let first = *of_a.into_iter().chain(of_b).min()? as usize;
+        let agree = of_a == of_b && same(a.fates()[first], b.fates()[first]);
+        (!agree).then_some(first)
+    })
+}
+
+/// Whether two queues decided a packet alike and at the same instant; the reason of a drop does not count.
+fn same(a: Fate, b: Fate) -> bool {
+    a.verdict(true) == b.verdict(true) && a.at() == b.at()
+}
+
+const fn drop_verdict(on_arrival: bool) -> Verdict {
+    if on_arrival { Verdict::DropOnArrival } else { Verdict::Drop }
+}

@@ -1,0 +1,253 @@
+//! Recorded arrivals played through a queue discipline above a link of constant rate, and what became of each packet.
+//!
+//! A [`Replay`] is open loop: no sender reacts. It agrees to the nanosecond with the run that the arrivals were
+//! recorded from, be that our simulator or the Linux kernel, because a [`Wire`] knows how either orders what happens
+//! at one instant. A [`Comparison`] finds the first packet that two disciplines treat differently.
+
+mod comparison;
+mod pattern;
+pub mod tc;
+
+pub use comparison::{Comparison, Difference, Recorded, Recording, Reference, State};
+pub use pattern::arrivals;
+
+use crate::aqm::DropReason;
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Dequeued, Qdisc};
+use crate::rate::{Rate, Serializer};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// A packet that reaches the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Instant,
+    /// The packet, as the queue accounts it.
+    pub meta: Meta,
+}
+
+/// The link below the queue.
+#[derive(Clone, Debug)]
+pub struct Wire {
+    serializer: Serializer,
+    overhead: u32,
+    arrival_first: bool,
+    carries: bool,
+}
+
+impl Wire {
+    /// A link of the simulator: at one instant the departure comes before the arrival, and what is left of a
+    /// nanosecond is carried over to the next packet. Overhead is part of a packet's length. `rate` is above zero.
+    pub fn of_simulator(rate: Rate) -> Self {
+        Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries: true }
+    }
+
+    /// The device that vectors of the Linux kernel are recorded with: at one instant the arrival comes first, every
+    /// packet takes whole nanoseconds, and `overhead` bytes are added below the queue. `rate` is above zero.
+    pub fn of_kernel(rate: Rate, overhead: u32) -> Self {
+        Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries: false }
+    }
+
+    fn time_for(&mut self, len: u32) -> Duration {
+        let bytes = len + self.overhead;
+        match self.carries {
+            true => self.serializer.time_for(bytes),
+            false => self.serializer.rate().time_for(bytes as u64),
+        }
+    }
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is in the queue, or has not arrived.
+    Waiting,
+    /// Its transmission began.
+    Sent {
+        /// When.
+        at: Instant,
+        /// Whether this queue marked it CE.
+        marked: bool,
+    },
+    /// It was dropped.
+    Dropped {
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: DropReason,
+        /// Whether it was the arriving packet.
+        arriving: bool,
+    },
+}
+
+/// What became of a packet, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Sent as it came.
+    Pass,
+    /// Sent marked.
+    Mark,
+    /// Dropped on arrival.
+    DropOnArrival,
+    /// Dropped later.
+    Drop,
+    /// Not decided.
+    Waiting,
+}
+
+impl Verdict {
+    /// The word in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Mark => "mark",
+            Self::DropOnArrival => "drop_on_arrival",
+            Self::Drop => "drop",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+impl Fate {
+    /// The verdict. Linux tells the sender of some early drops only as congestion; with `early_is_told` false they
+    /// count as later drops, as in its vectors.
+    pub const fn verdict(self, early_is_told: bool) -> Verdict {
+        match self {
+            Self::Waiting => Verdict::Waiting,
+            Self::Sent { marked: false, .. } => Verdict::Pass,
+            Self::Sent { marked: true, .. } => Verdict::Mark,
+            Self::Dropped { reason: DropReason::Early, .. } if !early_is_told => Verdict::Drop,
+            Self::Dropped { arriving: true, .. } => Verdict::DropOnArrival,
+            Self::Dropped { arriving: false, .. } => Verdict::Drop,
+        }
+    }
+
+    /// When it was decided.
+    pub const fn at(self) -> Option<Instant> {
+        match self {
+            Self::Waiting => None,
+            Self::Sent { at, .. } | Self::Dropped { at, .. } => Some(at),
+        }
+    }
+
+    /// When its transmission began.
+    pub const fn departure(self) -> Option<Instant> {
+        match self {
+            Self::Sent { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// Arrivals on their way through a queue; the queue's handle of a packet is its number among them.
+pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
+    arrivals: &'a [Arrival],
+    queue: Box<Q>,
+    wire: Wire,
+    fates: Vec<Fate>,
+    /// The packets that the last step decided.
+    decided: Vec<u32>,
+    next: usize,
+    free: Instant,
+    idle: bool,
+}
+
+impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
+    /// `arrivals`, in the order of time, before the first of them.
+    pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: Wire) -> Self {
+        let fates = vec![Fate::Waiting; arrivals.len()];
+        Self { arrivals, queue, wire, fates, decided: Vec::new(), next: 0, free: Instant::ZERO, idle: true }
+    }
+
+    /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
+    /// Returns whether there was anything left to do.
+    pub fn step(&mut self) -> bool {
+        self.decided.clear();
+        match self.next_step() {
+            Some((at, true)) => self.arrive(at),
+            Some((at, false)) => self.serve(at),
+            None => return false,
+        }
+        true
+    }
+
+    /// Plays to the end; what became of each packet.
+    pub fn run(mut self) -> Vec<Fate> {
+        while self.step() {}
+        self.fates
+    }
+
+    /// When the next step is.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.next_step().map(|(at, _)| at)
+    }
+
+    /// What became of each packet so far.
+    pub fn fates(&self) -> &[Fate] {
+        &self.fates
+    }
+
+    /// The packets that the last step decided, in that order.
+    pub fn decided(&self) -> &[u32] {
+        &self.decided
+    }
+
+    /// Packets that have arrived.
+    pub fn arrived(&self) -> usize {
+        self.next
+    }
+
+    /// The queue.
+    pub fn queue(&mut self) -> &mut Q {
+        &mut self.queue
+    }
+
+    /// The time of the next step, and whether it is an arrival.
+    fn next_step(&self) -> Option<(Instant, bool)> {
+        let arrival = self.arrivals.get(self.next).map(|arrival| (arrival.at, true));
+        let service = Some((self.free, false)).filter(|_| !self.idle);
+        match (arrival, service) {
+            (Some((at, _)), Some((free, _))) if at < free || at == free && self.wire.arrival_first => arrival,
+            (arrival, None) => arrival,
+            _ => service,
+        }
+    }
+
+    fn arrive(&mut self, at: Instant) {
+        let (arriving, fates, decided) = (self.next as u32, &mut self.fates, &mut self.decided);
+        let meta = self.arrivals[self.next].meta;
+        self.queue.enqueue(at, meta, arriving, &mut |_: Meta, packet: u32, reason: DropReason| {
+            fates[packet as usize] = Fate::Dropped { at, reason, arriving: packet == arriving };
+            decided.push(packet);
+        });
+        if self.idle {
+            (self.free, self.idle) = (at, false);
+        }
+        self.next += 1;
+    }
+
+    fn serve(&mut self, at: Instant) {
+        let (fates, decided) = (&mut self.fates, &mut self.decided);
+        let served = self.queue.dequeue(at, &mut |_: Meta, packet: u32, reason: DropReason| {
+            fates[packet as usize] = Fate::Dropped { at, reason, arriving: false };
+            decided.push(packet);
+        });
+        match served {
+            Dequeued::Packet(meta, packet) => {
+                let came = self.arrivals[packet as usize].meta.ecn;
+                let marked = meta.ecn == Ecn::Ce && came != Ecn::Ce;
+                self.fates[packet as usize] = Fate::Sent { at, marked };
+                self.decided.push(packet);
+                self.free = at + self.wire.time_for(meta.len);
+            }
+            Dequeued::NotBefore(later) if later < Instant::NEVER => self.free = later,
+            Dequeued::Empty | Dequeued::NotBefore(_) => self.idle = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+use super::*;
+use crate::aqm::Link;
+use crate::limits::Limits;
+use crate::qdisc::Host;
+use crate::registry;
+use crate::rng::Rng;
+
+type Queue = dyn Qdisc<u32> + Send;
+
+const RATE: Rate = Rate::from_bps(10_000_000);
+/// Transmission time of 1500 bytes.
+const PACKET: u64 = 1_200_000;
+
+fn queue(aqm: &str, limit: u32) -> Box<Queue> {
+    let host = Host { link: Link { rate: RATE, mtu: 1500 }, rng: Rng::stream(1, "queue", 0) };
+    registry::parse(aqm).unwrap().build(Limits::packets(limit), host)
+}
+
+fn at(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+fn arrivals_at(times: &[u64]) -> Vec<Arrival> {
+    times.iter().map(|&nanos| Arrival { at: at(nanos), meta: Meta::new(1500, 0) }).collect()
+}
+
+fn sent(nanos: u64) -> Fate {
+    Fate::Sent { at: at(nanos), marked: false }
+}
+
+#[test]
+fn at_one_instant_the_kernel_takes_the_arrival_first_and_the_simulator_the_departure() {
+    // The third packet arrives when the first one leaves: in the kernel it finds the second still waiting.
+    let arrivals = arrivals_at(&[0, 1, PACKET]);
+    let refused = Fate::Dropped { at: at(PACKET), reason: DropReason::Limit, arriving: true };
+    for (wire, third) in [(Wire::of_kernel(RATE, 0), refused), (Wire::of_simulator(RATE), sent(2 * PACKET))] {
+        let fates = Replay::new(&arrivals, queue("droptail", 1), wire).run();
+        assert_eq!(fates, [sent(0), sent(PACKET), third]);
+    }
+}
+
+#[test]
+fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
+    let arrivals = arrivals_at(&[0, 0, 0, 0]);
+    let last = |wire| Replay::new(&arrivals, queue("droptail", 9), wire).run()[3];
+    // 12,000 bits at 7 Mbit/s are 1,714,285 5/7 ns.
+    let rate = Rate::from_bps(7_000_000);
+    assert_eq!(last(Wire::of_kernel(rate, 0)), sent(3 * 1_714_285));
+    assert_eq!(last(Wire::of_simulator(rate)), sent(3 * 1_714_285 + 2));
+    assert_eq!(last(Wire::of_kernel(RATE, 250)), sent(3 * 1_400_000));
+}
+
+#[test]
+fn verdicts_say_who_was_told() {
+    let dropped = |reason, arriving| Fate::Dropped { at: at(0), reason, arriving };
+    for (fate, told, untold) in [
+        (sent(1), Verdict::Pass, Verdict::Pass),
+        (Fate::Sent { at: at(1), marked: true }, Verdict::Mark, Verdict::Mark),
+        (dropped(DropReason::Limit, true), Verdict::DropOnArrival, Verdict::DropOnArrival),
+        (dropped(DropReason::Early, true), Verdict::DropOnArrival, Verdict::Drop),
+        (dropped(DropReason::Early, false), Verdict::Drop, Verdict::Drop),
+        (dropped(DropReason::Late, false), Verdict::Drop, Verdict::Drop),
+        (Fate::Waiting, Verdict::Waiting, Verdict::Waiting),
+    ] {
+        assert_eq!((fate.verdict(true), fate.verdict(false)), (told, untold), "{fate:?}");
+    }
+}
+
+fn replay<'a>(arrivals: &'a [Arrival], aqm: &str, limit: u32) -> Replay<'a, Queue> {
+    Replay::new(arrivals, queue(aqm, limit), Wire::of_simulator(RATE))
+}
+
+fn compare<'a>(arrivals: &'a [Arrival], a: &str, b: Reference<'a, Queue>) -> Comparison<'a, Queue> {
+    let mut comparison = Comparison::new(arrivals, replay(arrivals, a, 100), b);
+    while comparison.step() {}
+    comparison
+}
+
+/// What a recorder would write of these fates.
+fn recording(arrivals: &[Arrival], fates: &[Fate]) -> Recording {
+    let recorded = |fate: &Fate| match *fate {
+        Fate::Sent { at, marked } => Recorded::Sent { at, marked },
+        Fate::Dropped { at, reason, .. } => Recorded::DroppedAt { at, reason },
+        Fate::Waiting => Recorded::Waiting { until: Instant::NEVER },
+    };
+    Recording::new(arrivals, fates.iter().map(recorded).collect(), true)
+}
+
+#[test]
+fn a_discipline_agrees_with_itself_and_with_its_recording() {
+    let arrivals = arrivals(3, 3000, RATE);
+    for aqm in ["droptail", "codel ecn", "pie@linux", "red@linux ecn", "choke", "fq_codel flows 4"] {
+        let fates = replay(&arrivals, aqm, 100).run();
+        assert!(fates.iter().any(|fate| matches!(fate, Fate::Dropped { .. })), "{aqm} drops nothing");
+        for reference in
+            [Reference::Replay(replay(&arrivals, aqm, 100)), Reference::Recording(recording(&arrivals, &fates))]
+        {
+            let found = compare(&arrivals, aqm, reference);
+            assert_eq!((found.first(), found.agreeing()), (None, 3000), "{aqm}");
+        }
+    }
+}
+
+#[test]
+fn the_first_difference_is_the_earliest_step_that_differs() {
+    let arrivals = arrivals(1, 5000, RATE);
+    let found = compare(&arrivals, "codel", Reference::Replay(replay(&arrivals, "codel target 6ms", 100)));
+    let first = found.first().unwrap();
+    let (a, b) = (found.fate_a(first.packet), found.fate_b(first.packet).unwrap());
+    assert_ne!(a, b);
+    assert!(found.agreeing() < 5000);
+    // Whatever either decided before that step, the other decided alike.
+    for i in 0..arrivals.len() {
+        let fates = [found.fate_a(i), found.fate_b(i).unwrap()];
+        if fates.iter().any(|fate| fate.at().is_some_and(|at| at < first.at)) {
+            assert_eq!(fates[0], fates[1], "packet {i}");
+        }
+    }
+    // Both found the same queue, and judged it differently.
+    let of_b = first.b.as_ref().unwrap();
+    assert_eq!(first.a.backlog, of_b.backlog);
+    assert!(first.a.backlog.packets > 0);
+    assert_eq!(first.a.variables.iter().map(|v| v.0).collect::<Vec<_>>()[0], "count");
+}
+
+#[test]
+fn every_change_to_a_recording_is_found_where_it_was_made() {
+    let arrivals = arrivals(3, 3000, RATE);
+    let fates = replay(&arrivals, "codel ecn", 100).run();
+    let one = |wanted: Verdict| fates.iter().position(|fate| fate.verdict(true) == wanted).unwrap();
+    let (passed, marked, refused) = (one(Verdict::Pass), one(Verdict::Mark), one(Verdict::DropOnArrival));
+    let dropped = one(Verdict::Drop);
+    let departure = |i: usize| fates[i].at().unwrap();
+    let nanosecond = Duration::from_nanos(1);
+    for (i, change) in [
+        (passed, Fate::Sent { at: departure(passed) + nanosecond, marked: false }),
+        (marked, Fate::Sent { at: departure(marked), marked: false }),
+        (marked, Fate::Dropped { at: departure(marked), reason: DropReason::Late, arriving: false }),
+        (refused, sent(departure(refused).as_nanos() + 1)),
+        (dropped, Fate::Dropped { at: departure(dropped), reason: DropReason::HardLimit, arriving: false }),
+        // Dropped before its time: no step of the queue decides anything about it then.
+        (passed + 40, Fate::Dropped { at: arrivals[passed + 40].at, reason: DropReason::Limit, arriving: true }),
+        (passed, Fate::Waiting),
+    ] {
+        let mut changed = fates.clone();
+        changed[i] = change;
+        let found = compare(&arrivals, "codel ecn", Reference::Recording(recording(&arrivals, &changed)));
+        assert_eq!((found.first().unwrap().packet, found.agreeing()), (i, 2999), "{change:?}");
+        assert_eq!(found.first().unwrap().b, None);
+    }
+}
+
+#[test]
+fn the_made_up_arrivals_are_as_documented() {
+    let found = arrivals(1, 50_000, RATE);
+    assert_eq!(found, arrivals(1, 50_000, RATE));
+    assert_ne!(found, arrivals(2, 50_000, RATE));
+    assert!(found.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    let share = |test: &dyn Fn(&Meta) -> bool| found.iter().filter(|a| test(&a.meta)).count() as f64 / 50_000.0;
+    for (what, share, expected) in [
+        ("full size", share(&|m| m.len == 1500), 0.7),
+        ("flow 0", share(&|m| m.flow == 0), 5.0 / 12.0),
+        ("ECT(0)", share(&|m| m.ecn == Ecn::Ect0), 4.0 / 12.0),
+    ] {
+        assert!((share - expected).abs() < 0.01, "{what}: {share}");
+    }
+    assert!(found.iter().all(|a| (64..=1500).contains(&a.meta.len) && a.meta.flow < 8));
+    // The load is even from 0.4 to 1.6; over some hundred phases its mean is 1, weighted by time.
+    let bytes: u64 = found.iter().map(|a| a.meta.len as u64).sum();
+    let load = RATE.time_for(bytes).as_secs_f64() / found[49_999].at.as_secs_f64();
+    assert!((load - 1.0).abs() < 0.1, "{load}");
+}
