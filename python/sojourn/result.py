@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sojourn._core import Output
 
 LINKS = ("forward", "reverse")
+ECN = ("not-ect", "ect1", "ect0", "ce")
 FATES = ("sent", "marked", "dropped: limit", "dropped: early", "dropped: late", "dropped: hard limit")
 
 
@@ -74,9 +75,13 @@ class Result:
 
     @property
     def packets(self) -> pl.DataFrame:
-        """Every packet of both links (probe `packets`): time, flow, size, sojourn, fate."""
-        fate = pl.col("fate").replace_strict(dict(enumerate(FATES)), return_dtype=pl.Enum(FATES))
-        return _named(self.table("packets")).with_columns(fate)
+        """Every packet of both links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
+        return _named(self.table("packets"))
+
+    @property
+    def waiting(self) -> pl.DataFrame:
+        """Packets that were in the queues when the run ended (probe `packets`)."""
+        return _named(self.table("waiting"))
 
     @property
     def queue(self) -> pl.DataFrame:
@@ -132,16 +137,24 @@ def _named(frame: pl.DataFrame) -> pl.DataFrame:
         if name in units:
             columns.append((pl.col(name) / units[name][1]).alias(units[name][0]))
         else:
-            columns.append(_link_name() if name == "link" else pl.col(name))
+            columns.append(_name(name, _NAMES[name]) if name in _NAMES else pl.col(name))
     return frame.select(columns)
 
 
 def _link_name() -> pl.Expr:
-    return pl.col("link").replace_strict(dict(enumerate(LINKS)), return_dtype=pl.Enum(LINKS))
+    return _name("link", LINKS)
+
+
+def _name(column: str, names: Sequence[str]) -> pl.Expr:
+    return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
+
+
+_NAMES = {"link": LINKS, "fate": FATES, "ecn": ECN}
 
 
 _PROBES = {
     "packets": "--set probes.packets=true",
+    "waiting": "--set probes.packets=true",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',

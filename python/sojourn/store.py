@@ -16,7 +16,7 @@ from sojourn.files import new_folder, write_file
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout and of the meaning of its columns."""
 ENGINE = "simulate"
 MANIFEST = "manifest.json"

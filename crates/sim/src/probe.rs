@@ -1,20 +1,28 @@
 //! Probes of every packet. Without one, the hooks compile to nothing.
 
+use crate::network::LINKS;
+use crate::packet::Handle;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe: Default {
+    /// A packet reached a link's queue, which has not judged it yet.
+    #[inline]
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
+        let _ = (now, link, packet, meta);
+    }
+
     /// Transmission of a packet began.
     #[inline]
-    fn sent(&mut self, now: Instant, link: usize, meta: &Meta, newly_marked: bool) {
-        let _ = (now, link, meta, newly_marked);
+    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+        let _ = (now, link, packet, meta, newly_marked);
     }
 
     /// A packet was dropped.
     #[inline]
-    fn dropped(&mut self, now: Instant, link: usize, meta: &Meta, reason: DropReason) {
-        let _ = (now, link, meta, reason);
+    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+        let _ = (now, link, packet, meta, reason);
     }
 
     /// What was recorded.
@@ -30,7 +38,23 @@ impl Probe for () {
 
 /// Records every packet.
 #[derive(Default)]
-pub(crate) struct EveryPacket(Packets);
+pub(crate) struct EveryPacket {
+    packets: Packets,
+    /// By handle: the packets in the queues, and what has left them.
+    seen: Vec<Seen>,
+    /// Arrivals at each link.
+    arrivals: [u32; LINKS],
+}
+
+/// A packet as it reached a queue.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: Instant,
+    meta: Meta,
+    link: u8,
+    arrival: u32,
+    waits: bool,
+}
 
 recorder! {
     Packets("packets") {
@@ -40,27 +64,71 @@ recorder! {
         bytes: u32 => U32,
         sojourn_ns: u64 => U64,
         fate: u8 => U8,
+        arrival: u32 => U32,
+        ecn: u8 => U8,
+        from_host: u32 => U32,
+        to_host: u32 => U32,
+    }
+}
+
+recorder! {
+    Waiting("waiting") {
+        time_ns: u64 => U64,
+        link: u8 => U8,
+        flow: u32 => U32,
+        bytes: u32 => U32,
+        arrival: u32 => U32,
+        ecn: u8 => U8,
+        from_host: u32 => U32,
+        to_host: u32 => U32,
     }
 }
 
 impl EveryPacket {
-    fn push(&mut self, now: Instant, link: usize, meta: &Meta, fate: u8) {
+    fn push(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, fate: u8) {
         let sojourn = (now - meta.enqueued).as_nanos() as u64;
-        self.0.push(now.as_nanos(), link as u8, meta.flow, meta.len, sojourn, fate);
+        let seen = &mut self.seen[packet as usize];
+        seen.waits = false;
+        let (ecn, (from, to)) = (seen.meta.ecn as u8, meta.hosts);
+        let (time, arrival) = (now.as_nanos(), seen.arrival);
+        self.packets.push(time, link as u8, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
+    }
+
+    fn waiting(&self) -> Waiting {
+        let mut left: Vec<&Seen> = self.seen.iter().filter(|seen| seen.waits).collect();
+        left.sort_by_key(|seen| (seen.link, seen.arrival));
+        let mut table = Waiting::default();
+        for Seen { at, meta, link, arrival, .. } in left {
+            let (from, to) = meta.hosts;
+            table.push(at.as_nanos(), *link, meta.flow, meta.len, *arrival, meta.ecn as u8, from, to);
+        }
+        table
     }
 }
 
 impl Probe for EveryPacket {
-    fn sent(&mut self, now: Instant, link: usize, meta: &Meta, newly_marked: bool) {
-        self.push(now, link, meta, if newly_marked { SENT_MARKED } else { SENT });
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
+        let place = packet as usize;
+        let seen = Seen { at: now, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
+        self.arrivals[link] += 1;
+        if place >= self.seen.len() {
+            // The handles in between were given to packets that have not reached a queue.
+            self.seen.resize(place + 1, Seen { waits: false, ..seen });
+        }
+        self.seen[place] = seen;
     }
 
-    fn dropped(&mut self, now: Instant, link: usize, meta: &Meta, reason: DropReason) {
-        self.push(now, link, meta, DROPPED + reason as u8);
+    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+        self.push(now, link, packet, meta, if newly_marked { SENT_MARKED } else { SENT });
+    }
+
+    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+        self.push(now, link, packet, meta, DROPPED + reason as u8);
     }
 
     fn tables(self) -> Vec<Table> {
-        vec![self.0.into_table()]
+        let waiting = self.waiting();
+        vec![self.packets.into_table(), waiting.into_table()]
     }
 }
 

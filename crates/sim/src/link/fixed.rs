@@ -108,7 +108,7 @@ impl<P: Probe> Network<P> {
         link.tally.passage(now, &meta);
         link.tally.transmission(now, end);
         self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Passed);
-        self.probe.sent(now, l, &meta, false);
+        self.probe.sent(now, l, handle, &meta, false);
         self.leave(end, l, handle, packet);
     }
 

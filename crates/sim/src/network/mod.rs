@@ -120,6 +120,7 @@ impl<P: Probe> Network<P> {
         let (source, sink) = self.routes[packet.flow as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
         let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(packet.len + link.overhead, packet.flow) };
+        self.probe.arrived(now, l, handle, &meta);
         if self.passes(now, l, meta, handle, packet) {
             return;
         }
@@ -149,7 +150,7 @@ impl<P: Probe> Network<P> {
             self.links[l].tally.departure(now, meta, newly_marked);
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
             self.fingerprint.record(now, l, meta.flow, meta.len, fate);
-            self.probe.sent(now, l, meta, newly_marked);
+            self.probe.sent(now, l, *handle, meta, newly_marked);
         }
         dequeued
     }
@@ -207,6 +208,6 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         self.packets.remove(handle);
         self.tally.drop(self.now, reason, handle != self.arriving);
         self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
-        self.probe.dropped(self.now, self.link, &meta, reason);
+        self.probe.dropped(self.now, self.link, handle, &meta, reason);
     }
 }
