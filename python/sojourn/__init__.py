@@ -12,23 +12,38 @@ if TYPE_CHECKING:
     from sojourn._core import InputError
     from sojourn.aqms import Aqm
     from sojourn.comparison import Comparison, compare
+    from sojourn.difference import Difference, diff
     from sojourn.queues import Queue
     from sojourn.result import Result
     from sojourn.scenario import Scenario
     from sojourn.store import load
     from sojourn.study import Study
 
-__all__ = ["Aqm", "Comparison", "InputError", "Queue", "Result", "Scenario", "Study", "compare", "load"]
+__all__ = [
+    "Aqm",
+    "Comparison",
+    "Difference",
+    "InputError",
+    "Queue",
+    "Result",
+    "Scenario",
+    "Study",
+    "compare",
+    "diff",
+    "load",
+]
 
 _HOMES = {
     "Aqm": "sojourn.aqms",
     "Comparison": "sojourn.comparison",
+    "Difference": "sojourn.difference",
     "InputError": "sojourn._core",
     "Queue": "sojourn.queues",
     "Result": "sojourn.result",
     "Scenario": "sojourn.scenario",
     "Study": "sojourn.study",
     "compare": "sojourn.comparison",
+    "diff": "sojourn.difference",
     "load": "sojourn.store",
 }
 

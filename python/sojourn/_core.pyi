@@ -1,6 +1,6 @@
 """The compiled core: scenarios, simulations and single queues."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -10,11 +10,14 @@ __all__ = [
     "InputError",
     "Output",
     "Queue",
+    "diff",
+    "made_up_arrivals",
     "parse_aqm",
     "parse_scenario",
     "registry",
     "scenario_schema",
     "simulate",
+    "tc_queue",
     "version",
 ]
 
@@ -45,6 +48,31 @@ def parse_aqm(text: str) -> str:
     """JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table.
 
     It has name, profile, shortest spelling (`text`) and every parameter (`params`).
+    """
+
+def diff(
+    a: str,
+    b: str | None,
+    setup: Mapping[str, object],
+    arrivals: Mapping[str, npt.NDArray[Any]],
+    recorded: Mapping[str, npt.NDArray[Any]] | None = None,
+    progress: Callable[[float], object] | None = None,
+) -> str:
+    """Play arrivals through the discipline `a` and compare with `b` or with what was recorded; JSON.
+
+    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `kernel` (whose wire and random stream), `early_is_told`,
+    `origin_ns`. `arrivals`: `time_ns` (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the
+    order of time. `recorded`: `fate` (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and
+    told, 7 dropped and not told, 8 waiting at that time. `progress` as for `simulate`.
+    """
+
+def made_up_arrivals(seed: int, packets: int, rate: str) -> dict[str, npt.NDArray[Any]]:
+    """Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`."""
+
+def tc_queue(aqm: str, line: str, created_ns: int | None) -> tuple[str, str, bool]:
+    """Spelling of `aqm` with the parameters of tc's `line` where it gives none itself, and the limit of its queue.
+
+    The third value is whether the kernel tells the sender of that discipline's early drops.
     """
 
 def simulate(scenario_json: str, seed: int, progress: Callable[[float], object] | None = None) -> Output:

@@ -7,6 +7,7 @@ mod error;
 mod output;
 mod queue;
 mod registry;
+mod replay;
 mod slices;
 
 use error::{InputError, Unsigned, input};
@@ -28,6 +29,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry_json, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 

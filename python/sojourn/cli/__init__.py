@@ -19,7 +19,7 @@ COMMANDS = {
     "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
-    "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters."),
+    "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

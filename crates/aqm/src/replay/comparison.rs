@@ -193,6 +193,15 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         (0..self.arrivals.len()).filter(|&i| self.agrees(i)).count()
     }
 
+    /// How many packets have the same verdict, whenever it fell; at the end.
+    pub fn same_verdicts(&self) -> usize {
+        let alike = |i: usize| match &self.b {
+            Reference::Replay(b) => self.a.fates()[i].verdict(true) == b.fates()[i].verdict(true),
+            Reference::Recording(b) => b.same_verdict(i, self.a.fates()[i]),
+        };
+        (0..self.arrivals.len()).filter(|&i| alike(i)).count()
+    }
+
     /// What the first queue made of packet `i`.
     pub fn fate_a(&self, i: usize) -> Fate {
         self.a.fates()[i]
@@ -228,6 +237,14 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
 impl Recording {
     fn agrees(&self, i: usize, fate: Fate) -> bool {
         self.fates[i].agrees(fate, self.early_is_told)
+    }
+
+    fn same_verdict(&self, i: usize, fate: Fate) -> bool {
+        match (self.fates[i], fate) {
+            (Recorded::Sent { marked, .. }, Fate::Sent { marked: here, .. }) => marked == here,
+            (Recorded::DroppedAt { .. }, Fate::Dropped { .. }) => true,
+            _ => self.agrees(i, fate),
+        }
     }
 
     /// The packet on which the last step of `a` differs from what is recorded: one that it decided otherwise, or one

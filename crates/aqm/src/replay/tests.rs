@@ -108,7 +108,7 @@ fn the_first_difference_is_the_earliest_step_that_differs() {
     let first = found.first().unwrap();
     let (a, b) = (found.fate_a(first.packet), found.fate_b(first.packet).unwrap());
     assert_ne!(a, b);
-    assert!(found.agreeing() < 5000);
+    assert!(found.agreeing() < found.same_verdicts() && found.same_verdicts() < 5000);
     // Whatever either decided before that step, the other decided alike.
     for i in 0..arrivals.len() {
         let fates = [found.fate_a(i), found.fate_b(i).unwrap()];
@@ -146,6 +146,8 @@ fn every_change_to_a_recording_is_found_where_it_was_made() {
         changed[i] = change;
         let found = compare(&arrivals, "codel ecn", Reference::Recording(recording(&arrivals, &changed)));
         assert_eq!((found.first().unwrap().packet, found.agreeing()), (i, 2999), "{change:?}");
+        let verdict_kept = fates[i].verdict(true) == change.verdict(true);
+        assert_eq!(found.same_verdicts(), 2999 + verdict_kept as usize, "{change:?}");
         assert_eq!(found.first().unwrap().b, None);
     }
 }

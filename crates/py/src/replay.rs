@@ -1,0 +1,262 @@
+//! Arrivals played through one queue discipline or two, and where they part.
+
+use crate::error::{Unsigned, input};
+use crate::slices;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::{Map, Value, json};
+use sojourn_aqm::replay::tc::Line;
+use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, Recorded, Recording, Reference, Replay};
+use sojourn_aqm::replay::{State, Wire};
+use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, units};
+use sojourn_sim::scenario::AqmSpec;
+
+type Queue = dyn Qdisc<u32> + Send;
+
+/// The link, the queue's limit and random stream, and the conventions of whoever recorded the arrivals.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Setup {
+    rate: String,
+    /// Bytes that the link adds to each packet, below the queue.
+    overhead: u32,
+    mtu: u32,
+    limit: String,
+    seed: u64,
+    /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
+    kernel: bool,
+    early_is_told: bool,
+    /// Zero of the times that are reported, on the queue's clock.
+    origin_ns: u64,
+}
+
+/// A packet per row.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Columns<'py> {
+    time_ns: PyReadonlyArray1<'py, u64>,
+    bytes: PyReadonlyArray1<'py, u32>,
+    flow: PyReadonlyArray1<'py, u32>,
+    ecn: PyReadonlyArray1<'py, u8>,
+    from_host: PyReadonlyArray1<'py, u32>,
+    to_host: PyReadonlyArray1<'py, u32>,
+}
+
+/// What was recorded of each packet: a code, and when it was decided.
+///
+/// The codes are those of the column `fate` of a log, then 6 dropped and the sender told, 7 dropped and the sender not
+/// told (both without a time), 8 still waiting at that time.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Fates<'py> {
+    fate: PyReadonlyArray1<'py, u8>,
+    fate_ns: PyReadonlyArray1<'py, u64>,
+}
+
+/// Plays arrivals through the discipline `a` and compares with `b` or with what was recorded; JSON.
+///
+/// The interpreter is free meanwhile; `progress` as for `simulate`.
+#[pyfunction]
+#[pyo3(signature = (a, b, setup, arrivals, recorded = None, progress = None))]
+pub fn diff(
+    py: Python<'_>,
+    a: &str,
+    b: Option<&str>,
+    setup: Setup,
+    arrivals: Columns<'_>,
+    recorded: Option<Fates<'_>>,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let arrivals = arrivals.read()?;
+    let reference = match (b, recorded) {
+        (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals)?),
+        (None, Some(recorded)) => {
+            Reference::Recording(Recording::new(&arrivals, recorded.read(arrivals.len())?, setup.early_is_told))
+        }
+        (None, None) => return Err(input("there is nothing to compare with; give a second AQM")),
+    };
+    let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals)?, reference);
+    slices::run(py, progress.as_ref(), || {
+        let left = (0..STEPS_PER_LOOK).all(|_| comparison.step());
+        left.then(|| comparison.share())
+    })?;
+    Ok(report(&setup, &arrivals, &comparison).to_string())
+}
+
+/// The shortest spelling of `aqm` with the parameters of tc's `line` where it gives none, the limit of its queue, and
+/// whether the kernel tells the sender of that discipline's early drops.
+#[pyfunction]
+pub fn tc_queue(aqm: &str, line: &str, created_ns: Option<Unsigned>) -> PyResult<(String, String, bool)> {
+    let created = created_ns.map(|created| created.get("created")).transpose()?.map(Instant::from_nanos);
+    let line = Line::parse(line).map_err(input)?;
+    let (named, limits) = line.apply(aqm, created).map_err(input)?;
+    Ok((named.spelling(), limits.to_string(), line.early_is_told()))
+}
+
+/// Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`.
+#[pyfunction]
+pub fn made_up_arrivals<'py>(
+    py: Python<'py>,
+    seed: Unsigned,
+    packets: Unsigned,
+    rate: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let packets: u32 = packets.get("packets")?;
+    let arrivals = replay::arrivals(seed.get("seed")?, packets as usize, link_rate(rate)?);
+    let columns = PyDict::new(py);
+    let of = |value: fn(&Arrival) -> u32| PyArray1::from_iter(py, arrivals.iter().map(value));
+    columns.set_item("time_ns", PyArray1::from_iter(py, arrivals.iter().map(|a| a.at.as_nanos())))?;
+    columns.set_item("bytes", of(|a| a.meta.len))?;
+    columns.set_item("flow", of(|a| a.meta.flow))?;
+    columns.set_item("ecn", PyArray1::from_iter(py, arrivals.iter().map(|a| a.meta.ecn as u8)))?;
+    columns.set_item("from_host", of(|a| a.meta.hosts.0))?;
+    columns.set_item("to_host", of(|a| a.meta.hosts.1))?;
+    Ok(columns)
+}
+
+impl Setup {
+    fn replay<'a>(&self, aqm: &str, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
+        let aqm = AqmSpec::parse(aqm).map_err(input)?;
+        let limits = match self.limit.as_str() {
+            "unlimited" => Limits::default(),
+            text => Limits::parse(text).map_err(|e| input(format!("limit: {}", e.0)))?,
+        };
+        let rate = link_rate(&self.rate)?;
+        let (wire, rng) = match self.kernel {
+            true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed)),
+            false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0)),
+        };
+        let host = Host { link: Link { rate, mtu: self.mtu }, rng };
+        Ok(Replay::new(arrivals, aqm.config.build(limits, host), wire))
+    }
+
+    fn nanos(&self, at: Instant) -> i64 {
+        (at - Instant::from_nanos(self.origin_ns)).as_nanos()
+    }
+}
+
+impl Columns<'_> {
+    fn read(&self) -> PyResult<Vec<Arrival>> {
+        let (time, bytes, flow) = (self.time_ns.as_slice()?, self.bytes.as_slice()?, self.flow.as_slice()?);
+        let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
+        let rows = time.len();
+        if [bytes.len(), flow.len(), ecn.len(), from.len(), to.len()].iter().any(|&len| len != rows) {
+            return Err(input("arrivals: the columns differ in length"));
+        }
+        let row = |i: usize| {
+            let wrong = |what: &str| Err(input(format!("arrivals: packet {i} {what}")));
+            let Some(&field) = ECN.get(ecn[i] as usize) else { return wrong("has an ECN field above 3") };
+            if bytes[i] == 0 || bytes[i] > MAX_BYTES {
+                return wrong("has a size out of range; from 1 B to 1 GB");
+            }
+            if i > 0 && time[i] < time[i - 1] {
+                return wrong("arrives before the one before it");
+            }
+            // A queue makes up for every periodic update since the last arrival.
+            if i > 0 && time[i] - time[i - 1] > LONGEST_GAP {
+                return wrong("arrives over a day after the one before it");
+            }
+            let meta = Meta { hosts: (from[i], to[i]), ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
+            Ok(Arrival { at: Instant::from_nanos(time[i]), meta })
+        };
+        (0..rows).map(row).collect()
+    }
+}
+
+impl Fates<'_> {
+    fn read(&self, rows: usize) -> PyResult<Vec<Recorded>> {
+        let (fate, time) = (self.fate.as_slice()?, self.fate_ns.as_slice()?);
+        if [fate.len(), time.len()] != [rows; 2] {
+            return Err(input("recorded: the columns are not as long as the arrivals"));
+        }
+        let one = |(i, (&fate, &time)): (usize, (&u8, &u64))| {
+            let at = Instant::from_nanos(time);
+            Ok(match fate {
+                0 | 1 => Recorded::Sent { at, marked: fate == 1 },
+                2..=5 => Recorded::DroppedAt { at, reason: DropReason::ALL[fate as usize - 2] },
+                6 | 7 => Recorded::Dropped { told: fate == 6 },
+                8 => Recorded::Waiting { until: at },
+                _ => return Err(input(format!("recorded: packet {i} has the unknown fate {fate}"))),
+            })
+        };
+        fate.iter().zip(time).enumerate().map(one).collect()
+    }
+}
+
+fn link_rate(text: &str) -> PyResult<Rate> {
+    match units::rate(text) {
+        Ok(rate) if rate.as_bps() > 0 => Ok(rate),
+        Ok(_) => Err(input(format!(r#"rate: {text:?} is not above zero; write e.g. "10 Mbit/s""#))),
+        Err(error) => Err(input(format!("rate: {}", error.0))),
+    }
+}
+
+fn report(setup: &Setup, arrivals: &[Arrival], comparison: &Comparison<'_, Queue>) -> Value {
+    let first = comparison.first().map(|first| difference(setup, arrivals, comparison, first));
+    json!({
+        "packets": arrivals.len(),
+        "agreeing": comparison.agreeing(),
+        "same_verdicts": comparison.same_verdicts(),
+        "first_difference": first,
+    })
+}
+
+fn difference(setup: &Setup, arrivals: &[Arrival], comparison: &Comparison<'_, Queue>, first: &Difference) -> Value {
+    let (i, Arrival { at, meta }) = (first.packet, arrivals[first.packet]);
+    let a = fate(setup, comparison.fate_a(i));
+    let b = comparison.fate_b(i).map_or_else(|it| recorded(setup, it, at), |it| fate(setup, it));
+    json!({
+        "index": i,
+        "arrival": { "time_ns": setup.nanos(at), "flow": meta.flow, "bytes": meta.len, "ecn": ECN_NAMES[meta.ecn as usize] },
+        "at_ns": setup.nanos(first.at),
+        "clock_ns": first.at.as_nanos(),
+        "a": with_state(a, Some(&first.a)),
+        "b": with_state(b, first.b.as_ref()),
+    })
+}
+
+fn with_state(mut fate: Value, state: Option<&State>) -> Value {
+    let variables = |state: &State| -> Map<String, Value> {
+        let backlog = [("packets", state.backlog.packets.into()), ("bytes", state.backlog.bytes.into())];
+        let backlog = backlog.into_iter().map(|(unit, n)| (format!("backlog_{unit}"), n));
+        backlog.chain(state.variables.iter().map(|&(name, value)| (name.to_string(), json!(value)))).collect()
+    };
+    fate["state"] = state.map_or(Value::Null, |state| variables(state).into());
+    fate
+}
+
+fn fate(setup: &Setup, fate: Fate) -> Value {
+    let reason = match fate {
+        Fate::Dropped { reason, .. } => Some(reason),
+        _ => None,
+    };
+    described(setup, fate.verdict(setup.early_is_told), fate.at(), reason)
+}
+
+fn recorded(setup: &Setup, fate: Recorded, arrival: Instant) -> Value {
+    let (at, reason) = match fate {
+        Recorded::Sent { at, .. } => (Some(at), None),
+        Recorded::DroppedAt { at, reason } => (Some(at), Some(reason)),
+        Recorded::Dropped { .. } | Recorded::Waiting { .. } => (None, None),
+    };
+    described(setup, fate.verdict(arrival), at, reason)
+}
+
+fn described(setup: &Setup, verdict: replay::Verdict, at: Option<Instant>, reason: Option<DropReason>) -> Value {
+    let nanos = at.map(|at| setup.nanos(at));
+    let departed = matches!(verdict, replay::Verdict::Pass | replay::Verdict::Mark);
+    json!({
+        "verdict": verdict.name(),
+        "departure_ns": nanos.filter(|_| departed),
+        "dropped_ns": nanos.filter(|_| !departed),
+        "reason": reason.map(DropReason::name),
+    })
+}
+
+const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+const MAX_BYTES: u32 = 1_000_000_000;
+const LONGEST_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;
+/// Steps between two looks at the clock: a millisecond or so.
+const STEPS_PER_LOOK: u32 = 4096;

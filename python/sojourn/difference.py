@@ -1,0 +1,139 @@
+"""Where two queue managers part, or one and a recording: the same arrivals through both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.arrivals import Arrivals, from_log, from_vector, made_up
+from sojourn.errors import InputError
+from sojourn.result import Result
+from sojourn.scenario import Scenario, spelled_aqm
+
+if TYPE_CHECKING:
+    from sojourn.aqms import Aqm
+
+RATE, LIMIT, PACKETS, SEED = "10 Mbit/s", "1000 packets", 20_000, 1
+"""Of made-up arrivals."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `diff` found. Packets are numbered from 0 in the order of their arrival."""
+
+    a: str
+    b: str
+    source: str
+    """Which arrivals at which link, in words."""
+    packets: int
+    agreeing: int
+    """Packets with the same verdict at the same instant."""
+    same_verdicts: int
+    """Packets with the same verdict, whenever it fell."""
+    first_difference: dict[str, Any] | None
+    """The first packet that was treated differently, and both queues just before; None if there is none."""
+
+    @property
+    def agreement_percent(self) -> float:
+        """Share of the packets with the same verdict at the same instant, in percent."""
+        return 100.0 * self.agreeing / self.packets
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as `sojourn aqm diff --json` prints it."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "source": self.source,
+            "packets": self.packets,
+            "agreeing": self.agreeing,
+            "same_verdicts": self.same_verdicts,
+            "agreement_percent": self.agreement_percent,
+            "first_difference": self.first_difference,
+        }
+
+
+def diff(
+    a: Aqm | str,
+    b: Aqm | str | None = None,
+    *,
+    vector: Path | str | None = None,
+    scenario: Scenario | Path | str | None = None,
+    log: Result | Path | str | None = None,
+    rate: str | None = None,
+    limit: str | None = None,
+    packets: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Difference:
+    """Play the same arrivals through `a` and `b` and find the first packet that they treat differently.
+
+    The arrivals are made up (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
+    `packets`), or of a run of `scenario` under `a`. Without `b`, vector and log stand for themselves: their recorded
+    verdicts. Nobody reacts to a verdict during the replay. `limit` and `seed` replace the recorded ones.
+    """
+    given = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} exclude each other; give one source of arrivals")
+    if given and (rate is not None or packets is not None):
+        raise InputError(f"rate and packets are for made-up arrivals; the {given[0]} has its own")
+    if b is None and given not in (["vector"], ["log"]):
+        raise InputError("there is nothing to compare with; give a second AQM, a vector or a log")
+    if seed is not None and not 0 <= seed < 2**64:
+        raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
+    texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]
+    told = progress or (lambda _share: None)
+    if scenario is not None:
+        arrivals = _recorded_under(texts[0], scenario, seed, lambda share: told(share / 2))
+        progress = lambda share: told(0.5 + share / 2)  # noqa: E731
+    elif vector is not None:
+        arrivals = from_vector(vector)
+    elif log is not None:
+        from sojourn.store import load
+
+        arrivals = from_log(log if isinstance(log, Result) else load(log))
+    else:
+        count, seed = PACKETS if packets is None else packets, SEED if seed is None else seed
+        arrivals = made_up(rate or RATE, limit or LIMIT, count, seed)
+    if seed is not None:
+        arrivals = arrivals.with_seed(seed)
+    return _diff(arrivals, texts, limit, progress)
+
+
+def _diff(
+    arrivals: Arrivals, texts: list[str], limit: str | None, progress: Callable[[float], None] | None
+) -> Difference:
+    if len(arrivals.columns["time_ns"]) == 0:
+        raise InputError("packets: 0 arrivals show no difference; give at least 1")
+    if arrivals.line is not None:
+        told = [_core.tc_queue(text, arrivals.line, arrivals.created_ns) for text in texts]
+        texts = [text for text, _, _ in told]
+        limits = [own for _, own, _ in told]
+        if len(set(limits)) > 1 and limit is None:
+            raise InputError(f"{' and '.join(texts)} would have different limits; give one, e.g. 1000 packets")
+        # What the kernel tells its sender matters only beside what it recorded.
+        setup = {"limit": limits[0], "early_is_told": told[0][2] or len(texts) > 1}
+        arrivals = replace(arrivals, setup={**arrivals.setup, **setup})
+    if limit is not None:
+        arrivals = arrivals.with_limit(limit)
+    b = texts[1] if len(texts) > 1 else None
+    recorded = arrivals.recorded if b is None else None
+    found = json.loads(_core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, progress))
+    bound = arrivals.setup["limit"]
+    source = f"{arrivals.source}, {arrivals.setup['rate']}{'' if bound == 'unlimited' else f', limit {bound}'}"
+    return Difference(texts[0], b or arrivals.recorded_aqm, source, **found)
+
+
+def _recorded_under(
+    aqm: str, scenario: Scenario | Path | str, seed: int | None, progress: Callable[[float], None]
+) -> Arrivals:
+    parsed = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    run = parsed.replace({"link.aqm": aqm, "probes.packets": True}).run(seed, progress=progress)
+    return from_log(run)
+
+
+def _text(aqm: Aqm | str) -> str:
+    return aqm if isinstance(aqm, str) else aqm.text

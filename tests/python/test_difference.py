@@ -1,0 +1,291 @@
+"""`sojourn aqm diff`: the first packet that is treated differently, for every source of arrivals."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from conftest import SHORT, Cli, Process, entries, printed_json
+from sojourn import store
+
+PASSED = {"arrival_ns": 0, "size": 1500, "flow": 0, "ecn": 0, "verdict": "pass", "departure_ns": 0}
+META = {"qdisc": "pfifo limit 1", "rate_bps": 10**7, "overhead": 0, "t0_mono_ns": 10**9, "seed": 1}
+
+
+def vector(folder: Path, rows: list[dict[str, Any]], **meta: Any) -> Path:
+    path = folder / "made.jsonl.gz"
+    path.write_bytes(gzip.compress("\n".join(json.dumps(row) for row in rows).encode()))
+    (folder / "made.meta.json").write_text(json.dumps(META | meta))
+    return path
+
+
+def by_hand(last_verdict: str = "drop_on_arrival", departure_ns: int = -1) -> list[dict[str, Any]]:
+    """Three packets at once before a queue of one: one is sent, one waits, one does not fit."""
+    rows = [PASSED | {"arrival_ns": nanos} for nanos in (0, 1, 2)]
+    rows[1]["departure_ns"] = 1_200_000
+    rows[2] |= {"verdict": last_verdict, "departure_ns": departure_ns}
+    return rows
+
+
+def test_profiles_that_are_one_agree(cli: Cli) -> None:
+    result = cli("aqm", "diff", "codel", "codel@rfc8289 target 5ms")
+    assert result.exit_code == 0, result.output
+    assert "Agreement: 100.00 %" in result.output
+    assert "First difference" not in result.output
+
+
+def test_profiles_that_differ_exit_with_1_and_show_both_states(cli: Cli) -> None:
+    result = cli("aqm", "diff", "codel", "codel@linux")
+    assert result.exit_code == 1, result.output
+    rows = {
+        line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line[:1] == " " and line.split()
+    }
+    assert rows["verdict"] == ["pass", "drop"]
+    assert rows["dropping"] == ["1", "1"]
+    first_drop_next, second_drop_next = map(float, rows["drop_next"])
+    assert 0 < abs(first_drop_next - second_drop_next) < 0.1
+
+
+def test_json_is_the_python_result(cli: Cli) -> None:
+    result = cli("aqm", "diff", "codel", "codel target 6ms", "--packets", "3000", "--seed", "4", "--json")
+    assert result.exit_code == 1
+    printed = json.loads(result.stdout)
+    found = sj.diff(sj.Codel(), sj.Codel(target="6 ms"), packets=3000, seed=4)
+    assert printed == found.to_dict()
+    assert printed["packets"] == 3000
+    assert printed["agreement_percent"] == pytest.approx(100 * printed["agreeing"] / 3000)
+    first = printed["first_difference"]
+    assert set(first["arrival"]) == {"time_ns", "flow", "bytes", "ecn"}
+    for side in ("a", "b"):
+        assert set(first[side]) == {"verdict", "departure_ns", "dropped_ns", "reason", "state"}
+        assert {"backlog_packets", "backlog_bytes", "count", "drop_next"} <= set(first[side]["state"])
+    # Nothing happened to either queue before that the other did not see.
+    assert first["a"]["state"]["backlog_bytes"] == first["b"]["state"]["backlog_bytes"]
+
+
+def test_the_seed_decides_the_arrivals() -> None:
+    def first(seed: int) -> dict[str, Any] | None:
+        return sj.diff("codel", "pie", seed=seed, packets=5000).first_difference
+
+    assert first(1) == first(1) != first(2)
+
+
+def test_rate_and_limit_hold_for_both(cli: Cli) -> None:
+    assert cli("aqm", "diff", "droptail", "codel", "--limit", "3 packets").exit_code == 0
+    result = cli("aqm", "diff", "droptail", "codel", "--rate", "1 Mbit/s")
+    assert result.exit_code == 1
+    assert "1 Mbit/s, limit 1000 packets" in result.output
+
+
+def test_a_vector_by_hand(tmp_path: Path) -> None:
+    assert sj.diff("droptail", vector=vector(tmp_path, by_hand())).first_difference is None
+    found = sj.diff("droptail", vector=vector(tmp_path, by_hand("pass", 2_400_000)))
+    assert (found.packets, found.agreeing, found.same_verdicts) == (3, 2, 2)
+    first = found.first_difference
+    assert first is not None
+    assert first["index"] == 2
+    assert first["arrival"] == {"time_ns": 2, "flow": 0, "bytes": 1500, "ecn": "not-ect"}
+    a = {"verdict": "drop_on_arrival", "departure_ns": None, "dropped_ns": 2, "reason": "limit"}
+    assert first["a"] == a | {"state": {"backlog_packets": 1, "backlog_bytes": 1500}}
+    b = {"verdict": "pass", "departure_ns": 2_400_000, "dropped_ns": None, "reason": None}
+    assert first["b"] == b | {"state": None}
+
+
+def test_a_departure_of_another_nanosecond_is_a_difference(tmp_path: Path) -> None:
+    rows = by_hand()
+    rows[1]["departure_ns"] += 1
+    found = sj.diff("droptail", vector=vector(tmp_path, rows))
+    assert (found.agreeing, found.same_verdicts) == (2, 3)
+    assert found.first_difference is not None
+    assert found.first_difference["index"] == 1
+
+
+def test_two_profiles_on_the_arrivals_of_a_vector(tmp_path: Path) -> None:
+    path = vector(tmp_path, by_hand(), qdisc="pfifo limit 2")
+    assert sj.diff("droptail", "codel", vector=path).first_difference is None
+    assert sj.diff("droptail", vector=path).first_difference is not None
+
+
+KERNEL = {
+    "codel.poisson": "codel@linux",
+    "codel_ecn.onoff": "codel@linux",
+    "codel_limit.burst": "codel@linux",
+    "pie.poisson": "pie@linux",
+    "pie_phase.ramp": "pie@linux",
+    "red_ecn.ecn": "red@linux",
+    "ared.steady": "ared@linux-5.7",
+    "choke.burst": "choke",
+    "fq_codel_ecn.ecn": "fq_codel@linux",
+}
+
+
+@pytest.mark.parametrize("name", KERNEL)
+def test_kernel_vectors_agree(cli: Cli, shared: Path, name: str) -> None:
+    found = printed_json(cli("aqm", "diff", KERNEL[name], "--vector", shared / "kernel/vectors" / name, "--json"))
+    assert found["agreement_percent"] == 100
+    assert found["packets"] > 500
+    assert found["b"].startswith("recorded: ")
+
+
+def test_another_profile_does_not_agree_with_the_kernel(cli: Cli, shared: Path) -> None:
+    path = shared / "kernel/vectors/codel.poisson.jsonl.gz"
+    result = cli("aqm", "diff", "codel", "--vector", path)
+    assert result.exit_code == 1
+    assert "not recorded" in result.output
+
+
+def test_a_log_agrees_with_the_queue_it_is_of(cli: Cli, scenario_file: Path) -> None:
+    run = printed_json(cli("run", scenario_file, "--set", "probes.packets=true", "--seed", "5", "--json"))
+    found = printed_json(cli("aqm", "diff", "codel", "--log", run["folder"], "--json"))
+    assert found["agreement_percent"] == 100
+    assert found["packets"] == store.load(run["folder"]).totals["links"]["forward"]["arrived"] + before_warmup(run)
+    assert cli("aqm", "diff", "codel target 6ms", "--log", run["folder"]).exit_code == 1
+    assert cli("aqm", "diff", "codel", "codel@linux", "--log", run["folder"]).exit_code == 1
+
+
+def before_warmup(run: dict[str, Any]) -> int:
+    """Arrivals that the summary leaves out."""
+    packets = store.load(run["folder"]).packets
+    arrived = packets["time_s"] - packets["sojourn_ms"] / 1000
+    return int(((packets["link"] == "forward") & (arrived < run["summary"]["warmup_s"])).sum())
+
+
+def test_a_scenario_is_run_under_a(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
+    result = cli("aqm", "diff", "pie", "codel", "--scenario", scenario_file)
+    assert result.exit_code == 1, result.output
+    assert "recorded from pie, seed 1" in result.output
+    assert cli("aqm", "diff", "red", "red@ns2", "--scenario", scenario_file, "--seed", "3").exit_code == 0
+    assert entries(tmp_path) == {"short.toml"}
+
+
+def test_progress_and_ctrl_c(tmp_path: Path) -> None:
+    shares: list[float] = []
+    sj.diff("codel", "pie", scenario=sj.Scenario.parse(SHORT), progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+    def stop(_share: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sj.diff("codel", "pie", progress=stop)
+
+
+def test_progress_goes_to_stderr(process: Process) -> None:
+    done = process("aqm", "diff", "codel", "codel", "--packets", "2000000", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["agreeing"] == 2_000_000
+    assert all(line.startswith("0 of 1 runs, ") for line in done.stderr.splitlines())
+
+
+USAGE = {
+    "nothing to compare with": (["codel"], "give a second AQM, a vector or a log"),
+    "unknown AQM": (["codle", "codel"], 'did you mean "codel"?'),
+    "unknown second AQM": (["codel", "codel@atc"], 'did you mean "act"?'),
+    "two sources": (["codel", "pie", "--vector", "x", "--log", "y"], "vector and log exclude each other"),
+    "rate of a vector": (["codel", "--vector", "x", "--rate", "1mbit"], "the vector has its own"),
+    "no unit": (["codel", "pie", "--rate", "10"], 'rate: "10" has no unit'),
+    "zero rate": (["codel", "pie", "--rate", "0 bit/s"], "rate: "),
+    "bad limit": (["codel", "pie", "--limit", "many"], "limit: "),
+    "scenario without B": (["codel", "--scenario", "x.toml"], "give a second AQM"),
+    "missing vector": (["codel", "--vector", "none"], "none: no such vector"),
+    "missing log": (["codel", "--log", "none"], "no such result folder"),
+    "missing scenario": (["codel", "pie", "--scenario", "none.toml"], "none.toml"),
+    "no packets": (["codel", "pie", "--packets", "0"], "--packets"),
+    "seed out of range": (["codel", "pie", "--seed", str(2**64)], "seed: "),
+}
+
+
+@pytest.mark.parametrize("case", USAGE)
+def test_bad_usage(cli: Cli, case: str) -> None:
+    args, expected = USAGE[case]
+    refused(cli("aqm", "diff", *args), expected)
+
+
+def change(key: str, value: Any) -> Callable[[list[dict[str, Any]]], None]:
+    return lambda rows: rows[1].update({key: value})
+
+
+ROWS = {
+    "verdict unknown": (change("verdict", "lost"), "line 2: \"verdict\" is 'lost'"),
+    "verdict missing": (lambda rows: rows[1].pop("verdict"), 'line 2 lacks "verdict"'),
+    "size missing": (lambda rows: rows[1].pop("size"), 'line 2 lacks "size"'),
+    "size zero": (change("size", 0), 'line 2: "size" is 0'),
+    "ecn out of range": (change("ecn", 4), 'line 2: "ecn" is 4; expected a whole number from 0 to 3'),
+    "arrival no number": (change("arrival_ns", "1"), "line 2: \"arrival_ns\" is '1'"),
+    "arrival a fraction": (change("arrival_ns", 1.5), 'line 2: "arrival_ns" is 1.5'),
+    "pass without departure": (change("departure_ns", -1), "line 2: a departure of -1 ns does not go with"),
+    "order of time": (change("arrival_ns", 3), "packet 2 arrives before the one before it"),
+    "days apart": (lambda rows: rows[2].update(arrival_ns=10**18), "packet 2 arrives over a day after"),
+    "no packets": (lambda rows: rows.clear(), "holds no packet"),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_bad_rows_of_a_vector(cli: Cli, tmp_path: Path, case: str) -> None:
+    spoil, expected = ROWS[case]
+    rows = by_hand()
+    spoil(rows)
+    refused(cli("aqm", "diff", "droptail", "--vector", vector(tmp_path, rows)), expected)
+
+
+METAS = {
+    "rate zero": ({"rate_bps": 0}, '"rate_bps" is 0'),
+    "rate a text": ({"rate_bps": "10mbit"}, "\"rate_bps\" is '10mbit'"),
+    "overhead negative": ({"overhead": -4}, '"overhead" is -4'),
+    "created": ({"created": "yesterday"}, "\"created\" is 'yesterday'"),
+    "ties": ({"ties": "departure-first"}, "\"ties\" is 'departure-first'"),
+    "qdisc without value": ({"qdisc": "pfifo limit"}, 'limit of the qdisc "pfifo limit" lacks its value'),
+    "qdisc empty": ({"qdisc": ""}, "the qdisc has no kind"),
+    "limit of nothing": ({"qdisc": "pfifo limit 0"}, "limit of the qdisc"),
+}
+
+
+@pytest.mark.parametrize("case", METAS)
+def test_bad_meta_file(cli: Cli, tmp_path: Path, case: str) -> None:
+    meta, expected = METAS[case]
+    refused(cli("aqm", "diff", "droptail", "--vector", vector(tmp_path, by_hand(), **meta)), expected)
+
+
+FILES = {
+    "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-12]), "cut off"),
+    "no gzip": (lambda path: path.write_text("{}"), "not a whole gzip file"),
+    "damaged": (lambda path: path.write_bytes(path.read_bytes()[:10] + b"\xff" * 80), "not a whole gzip file"),
+    "a line cut off": (lambda path: path.write_bytes(gzip.compress(b'{"arrival_ns":0')), "line 1 is not valid JSON"),
+    "a list": (lambda path: path.write_bytes(gzip.compress(b"[]")), "line 1 is not an object"),
+    "binary": (lambda path: path.write_bytes(gzip.compress(b"\xff\xfe")), "not a text file"),
+    "no meta": (lambda path: path.with_name("made.meta.json").unlink(), "made.meta.json is missing"),
+    "meta no JSON": (lambda path: path.with_name("made.meta.json").write_text("{"), "not valid JSON"),
+    "meta without qdisc": (lambda path: path.with_name("made.meta.json").write_text("{}"), '"qdisc" is missing'),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_damaged_vector(cli: Cli, tmp_path: Path, case: str) -> None:
+    damage, expected = FILES[case]
+    path = vector(tmp_path, by_hand())
+    damage(path)
+    refused(cli("aqm", "diff", "droptail", "--vector", path), expected)
+
+
+def test_a_log_without_packets_or_of_a_trace_is_refused(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
+    folder = printed_json(cli("run", scenario_file, "--json"))["folder"]
+    refused(cli("aqm", "diff", "codel", "--log", folder), "probes.packets=true")
+    (tmp_path / "x.trace").write_text("1\n")
+    sets = ["--set", "link.rate=", "--set", "link.trace=x.trace", "--set", "probes.packets=true"]
+    folder = printed_json(cli("run", scenario_file, *sets, "--json"))["folder"]
+    refused(cli("aqm", "diff", "codel", "--log", folder), "only runs over a link of constant rate can be replayed")
+
+
+def refused(result: Any, expected: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert expected in result.stderr
+    assert "Traceback" not in result.stderr
+    assert len(result.stderr.splitlines()) <= 4, result.stderr
