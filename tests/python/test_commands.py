@@ -94,8 +94,9 @@ def test_plot_every_kind_in_every_format(cli: Cli, scenario_file: Path, tmp_path
     from sojourn.plots import KINDS
 
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+    probes = ["--set", "probes.packets=true", "--set", "probes.state=10 ms"]
     for aqm in ("codel", "droptail"):
-        assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", "--set", "probes.packets=true").exit_code == 0
+        assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", *probes).exit_code == 0
     for kind in KINDS:
         for suffix, start in starts.items():
             result = cli("plot", kind, "results", "-o", f"{kind}.{suffix}")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from conftest import SHORT
+from conftest import SHORT, Cli, printed_json
 from sojourn import plots
 from sojourn.labels import label_results
 from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, save, style
@@ -65,6 +65,92 @@ def test_long_runs_are_drawn_as_median_and_range(results: list[sj.Result]) -> No
     axes = _drawn("timeseries", results[:1])[0]
     assert len(axes.get_lines()[0].get_xdata()) <= STEPS + 1
     assert "band: lowest to highest" in axes.get_xlabel()
+
+
+STATE_PANELS = {
+    "codel": ["count", "time to\ndrop_next [ms]"],
+    "pie": ["p [%]", "qdelay [ms]"],
+    "red": ["avg [kB]", "prob [%]", "count"],
+    "red@linux": ["avg [kB]", "count"],
+    "choke": ["avg [packets]", "matched"],
+    "fq_codel": ["new_flows", "old_flows", "count", "time to\ndrop_next [ms]"],
+    "sfq": ["new_flows", "old_flows", "new_flow_\ncount", "drop_\noverlimit"],
+}
+
+
+def with_state(aqm: str, **sets: object) -> sj.Result:
+    return sj.Scenario.parse(SHORT, {"link.aqm": aqm, "probes.state": "10 ms", "probes.packets": True} | sets).run()
+
+
+@pytest.mark.parametrize("aqm", STATE_PANELS)
+def test_state_has_a_panel_per_variable_with_its_unit(aqm: str) -> None:
+    panels = _drawn("state", [with_state(aqm)])
+    assert [axes.get_ylabel() for axes in panels] == STATE_PANELS[aqm]
+    assert panels[0].get_title(loc="left") == aqm
+    assert panels[-1].get_xlabel() == "time [s]"
+
+
+def test_state_shows_what_was_recorded_in_its_units() -> None:
+    result = with_state("pie")
+    recorded = result.state.filter(pl.col("link") == "forward")
+    p, qdelay = _drawn("state", [result])
+    assert p.get_lines()[0].get_ydata() == pytest.approx((recorded["p"] * 100).to_numpy())
+    assert qdelay.get_lines()[0].get_ydata() == pytest.approx((recorded["qdelay"] * 1000).to_numpy())
+    assert qdelay.get_lines()[1].get_ydata() == [15, 15]  # the target
+    drops = forward_packets(result).filter(~pl.col("fate").is_in(["sent", "marked"])).height
+    assert drops > 0
+    for axes in (p, qdelay):
+        [lines] = [c for c in axes.collections if c.__class__.__name__ == "LineCollection"]
+        assert len(lines.get_segments()) == drops
+
+
+def test_the_time_to_the_next_drop_is_shown_while_there_is_one() -> None:
+    result = with_state("codel")
+    recorded = result.state.filter(pl.col("link") == "forward")
+    shown = _drawn("state", [result])[1].get_lines()[0].get_ydata()
+    left_ms = (recorded["drop_next"] - recorded["time_s"]) * 1000
+    for value, left, dropping in zip(shown, left_ms, recorded["dropping"], strict=True):
+        assert value == pytest.approx(left) if dropping else value != value
+    assert 0 < recorded["dropping"].sum() < recorded.height
+
+
+def test_state_of_several_queue_managers_shares_the_panels() -> None:
+    results = [with_state(aqm) for aqm in ("codel", "codel@linux", "fq_codel")]
+    panels = _drawn("state", results)
+    assert [axes.get_ylabel() for axes in panels] == [*STATE_PANELS["codel"], "new_flows", "old_flows"]
+    assert [text.get_text() for text in panels[0].get_legend().get_texts()] == ["codel", "codel@linux", "fq_codel"]
+    assert len({line.get_linestyle() for line in panels[0].get_lines()}) == 3
+
+
+def test_state_in_bytes_and_in_packets_is_not_mixed() -> None:
+    with pytest.raises(sj.InputError, match="avg is in bytes in one result and in packets in another"):
+        _drawn("state", [with_state("red"), with_state("choke")])
+
+
+STATE_ERRORS = {
+    "unknown variable": (["state", "--variables", "cuont"], 'did you mean "count"?'),
+    "other kind": (["cdf", "--variables", "count"], "the figure kind cdf has none to choose"),
+}
+
+
+@pytest.mark.parametrize("case", STATE_ERRORS)
+def test_variables_that_are_not_there(cli: Cli, scenario_file: Path, case: str) -> None:
+    (kind, *options), expected = STATE_ERRORS[case]
+    folder = printed_json(cli("run", scenario_file, "--set", "probes.state=10 ms", "--json"))["folder"]
+    refused = cli("plot", kind, folder, *options)
+    assert refused.exit_code == 2
+    assert expected in refused.stderr
+    assert cli("plot", "state", folder, "--variables", "count, dropping").exit_code == 0
+
+
+def test_state_without_its_probe_or_variables_is_refused(cli: Cli, scenario_file: Path) -> None:
+    folder = printed_json(cli("run", scenario_file, "--json"))["folder"]
+    assert '--set probes.state="10 ms"' in cli("plot", "state", folder).stderr
+    with pytest.raises(sj.InputError, match="droptail: no state variable"):
+        _drawn("state", [with_state("droptail")])
+    panels = _drawn("state", [with_state("droptail"), with_state("codel")])
+    assert [axes.get_ylabel() for axes in panels] == STATE_PANELS["codel"]
+    assert panels[0].get_title(loc="left") == "codel"
 
 
 def test_comparison_on_a_trace_shows_its_capacity(tmp_path: Path) -> None:

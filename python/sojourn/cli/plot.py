@@ -18,8 +18,9 @@ KIND_LIST = "\n\n".join(f"{name}: {about}" for name, (_, about) in KINDS.items()
 @click.option(
     "-o", "--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="PNG, SVG or PDF [KIND.png]."
 )
+@click.option("--variables", metavar="A,B,…", help="State variables, for the kind state [those that tell most].")
 @options.as_json
-def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bool) -> None:
+def command(kind: str, results: tuple[Path, ...], file: Path | None, variables: str | None, as_json: bool) -> None:
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import plots
     from sojourn.cli import output
@@ -28,6 +29,8 @@ def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bo
     from sojourn.store import load_all
 
     draw = plots.kind(kind)
+    if variables is not None:
+        draw = plots.with_variables(kind, [name.strip() for name in variables.split(",")])
     target = file or Path(f"{kind}.png")
     figure_format(target)
     loaded = load_all(list(results))

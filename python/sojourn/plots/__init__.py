@@ -5,7 +5,7 @@ A kind's module has a function `draw(results, labels, figure)` that fills an emp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 KINDS = {
     "timeseries": ("sojourn.plots.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"),
     "cdf": ("sojourn.plots.cdf", "share of packets that waited at most so long"),
+    "state": ("sojourn.plots.state", "state variables of the queue managers over time, drops as thin vertical lines"),
     "ccdf": ("sojourn.plots.ccdf", "share of packets that waited longer, on a logarithmic axis for the tail"),
 }
 
@@ -36,3 +37,16 @@ def kind(name: str) -> Draw:
         raise unknown("figure kind", name, list(KINDS))
     draw: Draw = import_module(KINDS[name][0]).draw
     return draw
+
+
+def with_variables(name: str, variables: Sequence[str]) -> Draw:
+    """Drawing function of a figure kind that shows just these variables; refused if it has none to choose."""
+    from functools import partial
+    from inspect import signature
+
+    draw: Callable[..., None] = kind(name)
+    if "variables" not in signature(draw).parameters:
+        from sojourn.errors import InputError
+
+        raise InputError(f"--variables: the figure kind {name} has none to choose; leave it out")
+    return partial(draw, variables=variables)

@@ -32,8 +32,13 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> No
 def time_label(results: Sequence[Result]) -> str:
     """Label of the time axis, which also says what line and band are where there is a band."""
     duration = max(seconds(result.scenario.document["duration"]) for result in results)
-    banded = any(forward_packets(result).height > 2 * STEPS for result in results)
-    note = f"   (line: median of {1000 * duration / STEPS:.3g} ms, band: lowest to highest)" if banded else ""
+    return series_label([forward_packets(result) for result in results], duration)
+
+
+def series_label(tables: Sequence[pl.DataFrame], duration_s: float) -> str:
+    """Label of the time axis of what `draw_series` draws."""
+    banded = any(table.height > 2 * STEPS for table in tables)
+    note = f"   (line: median of {1000 * duration_s / STEPS:.3g} ms, band: lowest to highest)" if banded else ""
     return f"time [s]{note}"
 
 
@@ -59,36 +64,42 @@ def sojourn_series(packets: pl.DataFrame, axes: Axes, **options: Any) -> Span:
     """Sojourn time of sent packets in ms over time in s and a line per drop; give the span of the sojourn times."""
     sent = packets.filter(pl.col("fate").is_in(["sent", "marked"]))
     dropped = packets.filter(~pl.col("fate").is_in(["sent", "marked"]))
-    _draw_line(sent, axes, **options)
-    _draw_drops(dropped["time_s"], axes)
+    draw_series(sent, "sojourn_ms", axes, **options)
+    draw_drops(dropped["time_s"], axes)
     low, median, high = (sent["sojourn_ms"].quantile(q) or 0.0 for q in (0.02, 0.5, 1.0))
     return Span(low, median, high)
 
 
-def _draw_line(sent: pl.DataFrame, axes: Axes, **options: Any) -> None:
-    """Every packet where they can be told apart; else the median over the span of many, which is a small file."""
-    if sent.height <= 2 * STEPS:
-        axes.plot(sent["time_s"], sent["sojourn_ms"], linewidth=0.8, **options)
+def draw_series(table: pl.DataFrame, value: str, axes: Axes, **options: Any) -> None:
+    """Every `value` over `time_s` where they can be told apart; else the median over the span of many: a small file."""
+    if table.height <= 2 * STEPS:
+        axes.plot(table["time_s"], table[value], linewidth=0.8, **options)
         return
-    time, sojourn = pl.col("time_s"), pl.col("sojourn_ms")
+    time, values = pl.col("time_s"), pl.col(value)
     step = ((time - time.min()) / (time.max() - time.min()) * STEPS).cast(pl.Int64)
-    spans = sent.group_by(step.alias("step")).agg(
-        time.median(), low=sojourn.min(), median=sojourn.median(), high=sojourn.max()
+    spans = table.group_by(step.alias("step")).agg(
+        time.median(), low=values.min(), median=values.median(), high=values.max()
     )
     spans = spans.sort("step")
-    axes.fill_between(spans["time_s"], spans["low"], spans["high"], alpha=0.35, linewidth=0, **options)
+    band = {key: option for key, option in options.items() if key == "color"}
+    axes.fill_between(spans["time_s"], spans["low"], spans["high"], alpha=0.35, linewidth=0, **band)
     axes.plot(spans["time_s"], spans["median"], linewidth=0.8, **options)
 
 
-def _draw_drops(times: pl.Series, axes: Axes) -> None:
-    """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top."""
+def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True) -> None:
+    """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top.
+
+    With `titled`, how many there are stands on the right above the axes.
+    """
     many = len(times) > MANY_DROPS
     low, high = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)
     axes.vlines(
         times, low, high, transform=axes.get_xaxis_transform(), colors="0.35", linewidth=0.3, alpha=0.6, zorder=0.5
     )
-    text = f"{len(times)} drops" if len(times) != 1 else "1 drop"
-    axes.set_title(f"{text} (thin lines)" if len(times) else "no drops", loc="right", color="0.35", fontsize=7, pad=3)
+    if titled:
+        text = f"{len(times)} drops" if len(times) != 1 else "1 drop"
+        text = f"{text} (thin lines)" if len(times) else "no drops"
+        axes.set_title(text, loc="right", color="0.35", fontsize=7, pad=3)
 
 
 MANY_DROPS = 150
