@@ -138,6 +138,39 @@ def test_aqm_list(cli: Cli) -> None:
     assert {"droptail", "codel", "pie"} <= set(names)
 
 
+def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
+    for entry in printed_json(cli("aqm", "list", "--json")):
+        shown = " ".join(cli("aqm", "show", entry["name"]).output.split())
+        assert entry["source"] in shown
+        for param in entry["params"]:
+            assert param["doc"].split()[0] in shown
+            bounds = param["choices"] or (
+                ["false", "true"] if param["kind"] == "flag" else [param["min"], param["max"]]
+            )
+            assert all(str(bound).split()[0] in shown for bound in bounds), param["name"]
+        assert all(profile["spelling"] in shown for profile in entry["profiles"])
+        state = f"{entry['state_bytes']} bytes {'per flow' if entry['by_flow'] else 'of the manager'}"
+        assert f"{state}, {entry['queue_bytes']} " in shown
+        # Whatever a queue is made of, the manager is a part of it.
+        assert entry["by_flow"] or entry["state_bytes"] < entry["queue_bytes"]
+
+
+def test_aqm_show_of_a_configured_one_shows_its_values(cli: Cli) -> None:
+    shown = cli("aqm", "show", "codel@linux target 7ms").output
+    [target] = [line.split() for line in shown.splitlines() if line.startswith(" target ")]
+    assert target[-8:] == ["7", "ms", "5", "ms", "1", "us", "10", "s"]
+    assert "differs in" in shown
+    plain = cli("aqm", "show", "codel").output
+    assert " value " not in plain.splitlines()[3]
+
+
+def test_state_of_a_composition_counts_both_parts(cli: Cli) -> None:
+    def state(name: str) -> int:
+        return int(printed_json(cli("aqm", "show", name, "--json"))["chosen"]["state_bytes"])
+
+    assert state("fq(codel)") - state("fq(droptail)") == state("codel") - state("droptail")
+
+
 def test_sweep_writes_one_row_per_run(cli: Cli, tmp_path: Path) -> None:
     study = '[sweep]\n"link.aqm" = ["codel", "pie"]\n"flows.0.count" = [1, 4]\nseeds = 2\n'
     (tmp_path / "study.toml").write_text(SHORT + study)

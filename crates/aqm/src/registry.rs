@@ -37,6 +37,7 @@ macro_rules! algorithms {
                 profiles: <$module::Config as crate::params::Config>::PROFILES,
                 by_flow: false,
                 state_bytes: core::mem::size_of::<$module::$type>(),
+                queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
                 configure: |profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
             }, )+
             $( Algorithm {
@@ -47,6 +48,7 @@ macro_rules! algorithms {
                 profiles: <$flows::Config as crate::params::Config>::PROFILES,
                 by_flow: true,
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
+                queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
                 configure: |profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
             }, )+
         ];
@@ -62,6 +64,15 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => config.value(param), )+
                     $( Self::$Flows(config) => config.value(param), )+
+                }
+            }
+
+            /// Bytes of state as [`Algorithm::state_bytes`], with the manager that `fq` has in its brackets.
+            pub fn state_bytes(&self) -> usize {
+                let own = Algorithm::find(self.name()).map_or(0, |algorithm| algorithm.state_bytes);
+                match self {
+                    Self::Fq(flows) => own + flows.aqm().config.state_bytes(),
+                    _ => own,
                 }
             }
 
@@ -119,8 +130,10 @@ pub struct Algorithm {
     pub profiles: &'static [(&'static str, &'static str)],
     /// Whether each flow has a queue of its own.
     pub by_flow: bool,
-    /// Bytes of state per queue (per flow where each has its own), packets not counted.
+    /// Bytes of the manager's state per queue; per flow, with what schedules it, where each has its own queue.
     pub state_bytes: usize,
+    /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
+    pub queue_bytes: usize,
     configure: Configure,
 }
 

@@ -22,6 +22,7 @@ pub fn aqm(aqm: &AqmSpec) -> Value {
         "name": aqm.config.name(),
         "profile": aqm.profile,
         "text": aqm.text,
+        "state_bytes": aqm.config.state_bytes(),
         "params": values(aqm.algorithm(), &aqm.config),
     })
 }
@@ -38,7 +39,8 @@ fn algorithm(algorithm: &Algorithm) -> Value {
         "summary": algorithm.summary,
         "source": algorithm.source,
         "by_flow": algorithm.by_flow,
-        "state_bytes": algorithm.state_bytes,
+        "state_bytes": plain.state_bytes(),
+        "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),
         "profiles": profiles.collect::<Vec<_>>(),
     })

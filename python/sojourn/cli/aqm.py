@@ -18,7 +18,7 @@ def command() -> None:
 @command.command("list")
 @options.as_json
 def list_command(as_json: bool) -> None:
-    """List what there is: name, profiles, source."""
+    """List what there is: name, profiles, source, bytes of state."""
     from sojourn.aqms import registry
     from sojourn.cli import output
 
@@ -32,13 +32,17 @@ def list_command(as_json: bool) -> None:
         if profiles:
             click.echo(f"    {', '.join(profiles)}")
         click.echo(f"    {entry['source']}")
+        click.echo(f"    {entry['state_bytes']} bytes of state per {_whose(entry)}")
 
 
 @command.command("show")
 @click.argument("name")
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:
-    """Show the parameters of NAME (e.g. codel or codel@act), their values per profile and the sources."""
+    """Show NAME (e.g. codel, codel@act or "fq(codel) flows 16"): sources, bytes of state, parameters, profiles.
+
+    Values stand beside the defaults where NAME is more than a plain name.
+    """
     import json
 
     from sojourn import _core
@@ -52,9 +56,12 @@ def show_command(name: str, as_json: bool) -> None:
         return
     click.echo(f"{entry['name']}: {entry['summary']}")
     click.echo(f"Source: {entry['source']}")
-    click.echo(f"State: {entry['state_bytes']} bytes per {'flow' if entry['by_flow'] else 'queue'}")
+    click.echo(f"State: {_state(entry, chosen)}")
+    plain = chosen["text"] == entry["name"]
     if entry["params"]:
-        output.print_text_table(["parameter", "meaning", "default", "from", "to"], _parameters(entry))
+        value = [] if plain else ["value"]
+        rows = _parameters(entry, None if plain else chosen["params"])
+        output.print_text_table(["parameter", "meaning", *value, "default", "from", "to"], rows)
     else:
         click.echo("No parameters.")
     if len(entry["profiles"]) > 1:
@@ -119,17 +126,32 @@ def diff_command(
     ctx.exit(0 if found.first_difference is None else 1)
 
 
-def _parameters(entry: dict[str, Any]) -> list[list[str]]:
-    return [[p["name"], p["doc"], str(p["default"]), *_range(p)] for p in entry["params"]]
+def _whose(entry: dict[str, Any]) -> str:
+    return "flow" if entry["by_flow"] else "queue"
+
+
+def _state(entry: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """Bytes of state, in words."""
+    if not entry["by_flow"]:
+        return f"{chosen['state_bytes']} bytes of the manager, {entry['queue_bytes']} of the whole queue; packets extra"
+    table = f"4 for each of {chosen['params']['flows']} hash buckets"
+    return f"{chosen['state_bytes']} bytes per flow, {entry['queue_bytes']} per queue and {table}; packets extra"
+
+
+def _parameters(entry: dict[str, Any], values: dict[str, str] | None) -> list[list[str]]:
+    rows = []
+    for param in entry["params"]:
+        value = [] if values is None else [values[param["name"]]]
+        rows.append([param["name"], param["doc"], *value, str(param["default"]), *_range(param)])
+    return rows
 
 
 def _range(param: dict[str, Any]) -> list[str]:
-    if param.get("choices"):
+    if param["kind"] == "flag":
+        return ["false | true", ""]
+    if param["choices"]:
         return [" | ".join(param["choices"]), ""]
-    return [
-        str(param["min"] if param["min"] is not None else ""),
-        str(param["max"] if param["max"] is not None else ""),
-    ]
+    return [str(param["min"]), str(param["max"])]
 
 
 def _profiles(entry: dict[str, Any]) -> list[list[str]]:

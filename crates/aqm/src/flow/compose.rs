@@ -34,6 +34,11 @@ pub const fn flow_bytes<A>() -> usize {
     size_of::<Flow<A>>()
 }
 
+/// Bytes of a discipline of flows under `A`, without its packets, flows and hash table.
+pub const fn queue_bytes<A>() -> usize {
+    size_of::<FlowQueue<A, u32>>()
+}
+
 /// The parameters `a`, then `b`; `N` is the number of both.
 pub const fn join<const N: usize>(a: &[Param], b: &[Param]) -> [Param; N] {
     let mut both = [a[0]; N];

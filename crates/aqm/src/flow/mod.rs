@@ -17,7 +17,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use compose::{Composed, build, flow_bytes, join};
+pub use compose::{Composed, build, flow_bytes, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
