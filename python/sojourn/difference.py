@@ -85,11 +85,11 @@ def diff(
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
     texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]
-    told = progress or (lambda _share: None)
     if scenario is not None:
+        told = progress or (lambda _share: None)
         arrivals = _recorded_under(texts[0], scenario, seed, lambda share: told(share / 2))
-        progress = lambda share: told(0.5 + share / 2)  # noqa: E731
-    elif vector is not None:
+        return _diff(arrivals, texts, limit, lambda share: told(0.5 + share / 2))
+    if vector is not None:
         arrivals = from_vector(vector)
     elif log is not None:
         from sojourn.store import load
