@@ -155,11 +155,15 @@ def _read_lines(path: Path) -> list[str]:
         raise InputError(f"{path}: not a whole gzip file ({error}); fetch it again") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a readable file") from None
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give a readable file") from None
     except ValueError:
         raise InputError(f"{path}: not valid JSON") from None
     for key, kind, least in _META_KEYS:

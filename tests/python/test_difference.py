@@ -192,6 +192,8 @@ USAGE = {
     "rate of a vector": (["codel", "--vector", "x", "--rate", "1mbit"], "the vector has its own"),
     "no unit": (["codel", "pie", "--rate", "10"], 'rate: "10" has no unit'),
     "zero rate": (["codel", "pie", "--rate", "0 bit/s"], "rate: "),
+    "rate too low": (["codel", "pie", "--rate", "9 bit/s"], 'rate: "9 bit/s" is too low'),
+    "too many packets": (["codel", "pie", "--packets", "10000001"], "packets: 10000001 is out of range"),
     "bad limit": (["codel", "pie", "--limit", "many"], "limit: "),
     "scenario without B": (["codel", "--scenario", "x.toml"], "give a second AQM"),
     "missing vector": (["codel", "--vector", "none"], "none: no such vector"),

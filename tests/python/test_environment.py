@@ -100,6 +100,13 @@ def test_ctrl_c(tmp_path: Path, wait_s: float) -> None:
     assert took_s < 2.0  # 0.03 s on an idle machine; the bound only catches waiting for the run to end
 
 
+def test_ctrl_c_during_a_replay(tmp_path: Path) -> None:
+    code, stderr, took_s = _interrupt(["aqm", "diff", "codel", "pie", "--packets", "9000000"], tmp_path, 0.8)
+    assert code == 130
+    assert "Traceback" not in stderr
+    assert took_s < 4.0  # the arrivals are made in one go, about a second of it
+
+
 def test_ctrl_c_keeps_finished_runs_whole(tmp_path: Path) -> None:
     generator = random.Random(1)
     for attempt in range(5):

@@ -102,8 +102,16 @@ pub fn made_up_arrivals<'py>(
     packets: Unsigned,
     rate: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let packets: u32 = packets.get("packets")?;
-    let arrivals = replay::arrivals(seed.get("seed")?, packets as usize, link_rate(rate)?);
+    let packets: usize = packets.get("packets")?;
+    if packets > MOST_ARRIVALS {
+        return Err(input(format!("packets: {packets} is out of range; from 1 to {MOST_ARRIVALS}")));
+    }
+    let link = link_rate(rate)?;
+    if link < LEAST_RATE {
+        return Err(input(format!("rate: {rate:?} is too low for made-up arrivals; give at least {LEAST_RATE}")));
+    }
+    let seed = seed.get("seed")?;
+    let arrivals = py.detach(|| replay::arrivals(seed, packets, link));
     let columns = PyDict::new(py);
     let of = |value: fn(&Arrival) -> u32| PyArray1::from_iter(py, arrivals.iter().map(value));
     columns.set_item("time_ns", PyArray1::from_iter(py, arrivals.iter().map(|a| a.at.as_nanos())))?;
@@ -258,5 +266,9 @@ const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 const MAX_BYTES: u32 = 1_000_000_000;
 const LONGEST_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;
+/// Of made-up arrivals: a gigabyte or so.
+const MOST_ARRIVALS: usize = 10_000_000;
+/// Slower, made-up arrivals would be hours apart, and a queue would do nothing but make up for its updates.
+const LEAST_RATE: Rate = Rate::from_bps(1000);
 /// Steps between two looks at the clock: a millisecond or so.
 const STEPS_PER_LOOK: u32 = 4096;
