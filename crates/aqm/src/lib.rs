@@ -22,6 +22,7 @@ pub mod fq_codel;
 pub mod fq_pie;
 pub mod limits;
 pub mod named;
+pub mod own;
 pub mod packet;
 pub mod params;
 pub mod pi2;

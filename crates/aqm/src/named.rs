@@ -2,7 +2,7 @@
 
 use crate::fq;
 use crate::params::Value;
-use crate::registry::{Algorithm, AnyConfig};
+use crate::registry::{Algorithm, AnyConfig, Catalogue, REGISTERED};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -20,9 +20,14 @@ impl Named {
     /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]…`, tc's way: `codel@act target 5ms
     /// ecn`, `fq(codel@act ecn) quantum 300B`.
     pub fn parse(text: &str) -> Result<Self, String> {
+        Self::parse_with(text, REGISTERED)
+    }
+
+    /// [`Named::parse`] that knows the algorithms of `own` as well.
+    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
-        let algorithm = algorithm(name)?;
+        let algorithm = algorithm(name, own)?;
         let mut words = words.split_whitespace().peekable();
         let mut params = Vec::new();
         while let Some(param) = words.next() {
@@ -35,20 +40,30 @@ impl Named {
             };
             params.push((param.to_string(), value.to_string()));
         }
-        Self::configure(name, profile, &params)
+        Self::configure_with(name, profile, &params, own)
     }
 
     /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets, with
     /// `params` set by name.
     pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, String> {
-        let algorithm = algorithm(name)?;
+        Self::configure_with(name, profile, params, REGISTERED)
+    }
+
+    /// [`Named::configure`] that knows the algorithms of `own` as well.
+    pub fn configure_with(
+        name: &str,
+        profile: &str,
+        params: &[(String, String)],
+        own: &dyn Catalogue,
+    ) -> Result<Self, String> {
+        let algorithm = algorithm(name, own)?;
         let mut config = algorithm.configure(profile, params)?;
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
                 let name = algorithm.name;
                 return Err(format!("{name} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\""));
             };
-            config = AnyConfig::Fq(flows.with_aqm(Self::parse(inner)?)?);
+            config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
         }
         let mut profiles = algorithm.profiles.iter().map(|&(name, _)| name);
         let profile = profiles.find(|&name| profile.is_empty() || name == profile).expect("it was configured");
@@ -65,9 +80,9 @@ impl Named {
         }
     }
 
-    /// The algorithm's entry in the registry.
+    /// The algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
-        Algorithm::find(self.config.name()).expect("a configuration is of a registered algorithm")
+        self.config.algorithm()
     }
 
     /// The parameters that differ from the profile's.
@@ -96,8 +111,8 @@ impl Named {
 }
 
 /// The algorithm of a name that may have a manager in brackets.
-fn algorithm(name: &str) -> Result<&'static Algorithm, String> {
-    Algorithm::find(name.split('(').next().unwrap_or(name).trim())
+fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, String> {
+    Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)
 }
 
 /// What stands in the brackets of a name.

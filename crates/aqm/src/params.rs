@@ -180,6 +180,9 @@ macro_rules! choice {
     };
 }
 
+/// Why a value or a combination of values is refused: what is wrong, and what to write.
+pub type Refusal = String;
+
 /// An algorithm's configuration: parameters by name, profiles by name.
 pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
     /// The parameters, in the order of the docs page.
@@ -278,8 +281,8 @@ macro_rules! config {
                 }
             }
 
-            fn validate(&self) -> Result<(), alloc::string::String> {
-                let validate: fn(&Self) -> Result<(), alloc::string::String> = $validate;
+            fn validate(&self) -> Result<(), $crate::params::Refusal> {
+                let validate: fn(&Self) -> Result<(), $crate::params::Refusal> = $validate;
                 validate(self)
             }
         }

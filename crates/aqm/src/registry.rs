@@ -1,4 +1,5 @@
-//! The one place where a queue discipline is made known: a line here gives it a name everywhere.
+//! The one place where a queue discipline is made known: a line here gives it a name everywhere. Those of other crates
+//! come in a [`Catalogue`].
 
 use crate::aqm::{Aqm, DynAqm};
 use crate::flow::{self, Composed};
@@ -13,6 +14,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 
 pub use crate::named::Named;
+pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
 /// that queue flows apart, each with a name for its configuration.
@@ -22,10 +24,10 @@ macro_rules! algorithms {
         by flow:
         $( $by_flow:literal => $flows:ident :: $Flows:ident, $what:literal, $origin:literal; )+
     ) => {
-        /// A validated configuration of any registered algorithm.
+        /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ Own(Own) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -38,7 +40,7 @@ macro_rules! algorithms {
                 by_flow: false,
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
-                configure: |profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
+                configure: &|_, profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
             }, )+
             $( Algorithm {
                 name: $by_flow,
@@ -49,14 +51,18 @@ macro_rules! algorithms {
                 by_flow: true,
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
                 queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
-                configure: |profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
+                configure: &|_, profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
             }, )+
         ];
 
         impl AnyConfig {
             /// The algorithm's name.
             pub fn name(&self) -> &'static str {
-                match self { $( Self::$type(_) => $name, )+ $( Self::$Flows(_) => $by_flow, )+ }
+                match self {
+                    $( Self::$type(_) => $name, )+
+                    $( Self::$Flows(_) => $by_flow, )+
+                    Self::Own(own) => own.algorithm.name,
+                }
             }
 
             /// The value of a parameter.
@@ -64,6 +70,7 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => config.value(param), )+
                     $( Self::$Flows(config) => config.value(param), )+
+                    Self::Own(own) => own.config.value(param),
                 }
             }
 
@@ -81,6 +88,7 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
                     $( Self::$Flows(config) => flow::build(config, limits, host), )+
+                    Self::Own(own) => single(own.config.manager(), limits, host),
                 }
             }
 
@@ -89,6 +97,7 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+
+                    Self::Own(own) => Some(own.config.manager()),
                 }
             }
         }
@@ -115,7 +124,17 @@ algorithms! {
     "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
 }
 
-/// A registered algorithm.
+impl AnyConfig {
+    /// The algorithm that it configures.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        match self {
+            Self::Own(own) => own.algorithm,
+            _ => Algorithm::find(self.name()).expect("every other one is registered"),
+        }
+    }
+}
+
+/// An algorithm: a registered one, or one that came in a [`Catalogue`].
 #[derive(Clone, Copy)]
 pub struct Algorithm {
     /// Name in files, on the command line and in Python.
@@ -134,24 +153,31 @@ pub struct Algorithm {
     pub state_bytes: usize,
     /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
     pub queue_bytes: usize,
-    configure: Configure,
+    /// Makes a configuration of the algorithm, which is the first argument.
+    pub configure: &'static Configure,
 }
 
-/// Makes a configuration from a profile's name and parameters by name.
-type Configure = fn(&str, &[(String, String)]) -> Result<AnyConfig, String>;
+/// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
+pub type Configure = dyn Fn(&'static Algorithm, &str, &[(String, String)]) -> Result<AnyConfig, String> + Send + Sync;
 
 impl Algorithm {
-    /// The algorithm called `name`.
+    /// The registered algorithm called `name`.
     pub fn find(name: &str) -> Result<&'static Self, String> {
-        ALGORITHMS
-            .iter()
-            .find(|a| a.name == name)
-            .ok_or_else(|| unknown("AQM", name, ALGORITHMS.iter().map(|a| a.name)))
+        Self::find_with(name, REGISTERED)
+    }
+
+    /// The algorithm called `name`, registered or in `own`.
+    pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, String> {
+        let registered = ALGORITHMS.iter().find(|a| a.name == name);
+        registered.map(Ok).or_else(|| own.find(name)).unwrap_or_else(|| {
+            let others = own.names();
+            Err(unknown("AQM", name, ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied())))
+        })
     }
 
     /// A configuration of `profile` (empty: the plain one) with `params` set by name.
-    pub fn configure(&self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, String> {
-        (self.configure)(profile, params)
+    pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, String> {
+        (self.configure)(self, profile, params)
     }
 
     pub(crate) fn has_flag(&self, name: &str) -> bool {
@@ -170,7 +196,7 @@ pub fn parse(text: &str) -> Result<AnyConfig, String> {
     Named::parse(text).map(|named| named.config)
 }
 
-fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, String> {
+pub(crate) fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, String> {
     let profile = if profile.is_empty() { C::PROFILES[0].0 } else { profile };
     let mut config =
         C::profile(profile).ok_or_else(|| unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p)))?;

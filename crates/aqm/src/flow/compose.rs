@@ -111,7 +111,7 @@ macro_rules! flow_queue {
                 }
             }
 
-            fn validate(&self) -> Result<(), alloc::string::String> {
+            fn validate(&self) -> Result<(), $crate::params::Refusal> {
                 self.queue.validate()?;
                 self.aqm.validate()
             }

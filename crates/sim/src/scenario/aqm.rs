@@ -3,7 +3,7 @@
 use super::keys::mismatch;
 use serde_json::{Map, Value};
 use sojourn_aqm::params;
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Named};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, REGISTERED};
 
 /// A queue manager as chosen and as configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +19,23 @@ pub struct AqmSpec {
 impl AqmSpec {
     /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the mend.
     pub fn parse(text: &str) -> Result<Self, String> {
-        Named::parse(text).map(Self::new)
+        Self::parse_with(text, REGISTERED)
+    }
+
+    /// [`AqmSpec::parse`] that knows the algorithms of `own` as well.
+    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
+        Named::parse_with(text, own).map(Self::new)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
     pub fn read(value: &Value) -> Result<Self, String> {
+        Self::read_with(value, REGISTERED)
+    }
+
+    /// [`AqmSpec::read`] that knows the algorithms of `own` as well.
+    pub fn read_with(value: &Value, own: &dyn Catalogue) -> Result<Self, String> {
         let table = match value {
-            Value::String(text) => return Self::parse(text),
+            Value::String(text) => return Self::parse_with(text, own),
             Value::Object(table) => table,
             other => return Err(mismatch(other, r#"a text such as "codel@act target 5ms", or a table"#)),
         };
@@ -40,16 +50,20 @@ impl AqmSpec {
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
-        Named::configure(name, profile, &params).map(Self::new)
+        Named::configure_with(name, profile, &params, own).map(Self::new)
     }
 
-    /// The algorithm's entry in the registry.
+    /// The algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
-        Algorithm::find(self.config.name()).expect("a configuration is of a registered algorithm")
+        self.config.algorithm()
     }
 
-    /// Every parameter written out.
+    /// Every parameter written out; of an algorithm that is not registered those that differ from its own defaults, so
+    /// that the table can be read without it.
     pub fn table(&self) -> Map<String, Value> {
+        if matches!(self.config, AnyConfig::Own(_)) {
+            return self.short_table();
+        }
         let algorithm = self.algorithm();
         self.table_of(algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?))))
     }

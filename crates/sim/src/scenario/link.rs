@@ -3,6 +3,7 @@
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
 use super::{AqmSpec, Error, Service, service};
 use serde_json::{Map, Value};
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Limits};
 use std::path::Path;
 
@@ -25,7 +26,7 @@ pub struct LinkSpec {
 
 impl LinkSpec {
     /// Reads the link at `place`.
-    pub(super) fn read(place: &str, value: &Value, base: &Path) -> Result<Self, Error> {
+    pub(super) fn read(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
         let table = Table::new(place, values, KEYS);
@@ -34,13 +35,22 @@ impl LinkSpec {
             delay: table.field("delay")?,
             overhead: table.field("overhead")?,
             mtu: table.field("mtu")?,
-            aqm: table.field("aqm")?,
+            aqm: match values.get("aqm") {
+                Some(value) => AqmSpec::read_with(value, own).map_err(|text| table.error("aqm", text))?,
+                None => table.field("aqm")?,
+            },
             limits: table.field("limit")?,
         })
     }
 
     /// Reads the way back of `self`, which lends it what `value` leaves out, but not its queue.
-    pub(super) fn read_way_back(&self, place: &str, value: Option<&Value>, base: &Path) -> Result<Self, Error> {
+    pub(super) fn read_way_back(
+        &self,
+        place: &str,
+        value: Option<&Value>,
+        base: &Path,
+        own: &dyn Catalogue,
+    ) -> Result<Self, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
         let lent = self.write();
         for name in ["delay", "overhead", "mtu"] {
@@ -49,7 +59,7 @@ impl LinkSpec {
         if !Service::is_given(&values) {
             self.service.write_way_back(self.mtu, &mut values);
         }
-        Self::read(place, &Value::Object(values), base)
+        Self::read(place, &Value::Object(values), base, own)
     }
 
     pub(super) fn write(&self) -> Map<String, Value> {

@@ -26,6 +26,7 @@ pub use traffic::{TcpSpec, Traffic, UdpSpec};
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
+use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use std::fmt;
 use std::path::Path;
 
@@ -66,11 +67,16 @@ impl Scenario {
     /// Reads TOML or JSON after the overrides `sets` (`("link.rate", "20 Mbit/s")`, `("flows.0.count", "8")`; an
     /// empty value removes the key); relative paths of traces start from `base`.
     pub fn parse(text: &str, sets: &[(String, String)], base: &Path) -> Result<Self, Error> {
+        Self::parse_with(text, sets, base, REGISTERED)
+    }
+
+    /// [`Scenario::parse`] that knows the queue managers of `own` as well as the registered ones.
+    pub fn parse_with(text: &str, sets: &[(String, String)], base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let mut tree = tree::parse(text)?;
         for (path, value) in sets {
-            tree::set(&mut tree, path, value)?;
+            tree::set(&mut tree, path, value, own)?;
         }
-        Self::read(as_table("", &tree)?, base)
+        Self::read(as_table("", &tree)?, base, own)
     }
 
     /// The scenario as JSON with every default written out: equal scenarios give equal texts, and
@@ -95,7 +101,7 @@ impl Scenario {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()
     }
 
-    fn read(values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
+    fn read(values: &Map<String, Value>, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         if values.contains_key("sweep") {
             return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
         }
@@ -108,8 +114,8 @@ impl Scenario {
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
         let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
-        let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base)?;
-        let reverse = link.read_way_back("reverse", values.get("reverse"), base)?;
+        let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
+        let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
         let flows = read_flows(values.get("flows"), &link, &reverse)?;
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, link, reverse, flows, probes };

@@ -86,10 +86,20 @@ fn flow_schema(kind: &traffic::TrafficKind) -> Value {
 
 fn aqm_schema() -> Value {
     let names: Vec<_> = ALGORITHMS.iter().map(|a| a.name).collect();
-    let text = json!({ "type": "string", "pattern": format!(r"^\s*(({})(@\S+)?(\s|$)|fq\s*\(.+\))", names.join("|")) });
+    let text =
+        json!({ "type": "string", "pattern": format!(r"^\s*(({})(@\S+)?(\s|$)|fq\s*\(.+\)|{OWN})", names.join("|")) });
     let tables = ALGORITHMS.iter().map(algorithm_schema);
-    json!({ "oneOf": std::iter::once(text).chain(tables).collect::<Vec<_>>() })
+    let own = json!({
+        "type": "object",
+        "description": "A class in a Python file, with its own parameters.",
+        "properties": { "name": { "type": "string", "pattern": format!("^{OWN}$") } },
+        "required": ["name"],
+    });
+    json!({ "oneOf": std::iter::once(text).chain(tables).chain([own]).collect::<Vec<_>>() })
 }
+
+/// A class in a Python file: `my_aqm.py:MyAqm`.
+const OWN: &str = r"\S+:\S+";
 
 fn algorithm_schema(algorithm: &Algorithm) -> Value {
     let mut properties: Map<_, _> =

@@ -3,6 +3,7 @@
 use super::keys::{join, literal};
 use super::{AqmSpec, Error};
 use serde_json::Value;
+use sojourn_aqm::registry::Catalogue;
 
 /// Reads TOML, or JSON if the text begins with a brace.
 pub(super) fn parse(text: &str) -> Result<Value, Error> {
@@ -14,7 +15,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
 }
 
 /// Sets the value at `path` (`link.rate`, `flows.0.count` or `flows[0].count`); an empty text removes it.
-pub(super) fn set(tree: &mut Value, path: &str, text: &str) -> Result<(), Error> {
+pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue) -> Result<(), Error> {
     let names: Vec<String> = path.replace('[', ".").replace(']', "").split('.').map(|n| n.trim().to_string()).collect();
     if names.iter().any(String::is_empty) || names.len() > DEEPEST {
         return Err(Error::new(path, r#"is no key; write e.g. "link.rate" or "flows.0.count""#));
@@ -26,7 +27,7 @@ pub(super) fn set(tree: &mut Value, path: &str, text: &str) -> Result<(), Error>
         at = step_into(at, name, &place)?;
         place = join(&place, name);
         if let (Value::String(spelling), "aqm") = (&*at, name.as_str()) {
-            let aqm = AqmSpec::parse(spelling).map_err(|e| Error::new(&place, e))?;
+            let aqm = AqmSpec::parse_with(spelling, own).map_err(|e| Error::new(&place, e))?;
             *at = Value::Object(aqm.short_table());
         }
     }
