@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sojourn._core import InputError
+    from sojourn._core import AqmError, InputError
     from sojourn.aqms import Aqm
     from sojourn.comparison import Comparison, compare
     from sojourn.difference import Difference, diff
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Aqm",
+    "AqmError",
     "Comparison",
     "Difference",
     "InputError",
@@ -35,6 +36,7 @@ __all__ = [
 
 _HOMES = {
     "Aqm": "sojourn.aqms",
+    "AqmError": "sojourn._core",
     "Comparison": "sojourn.comparison",
     "Difference": "sojourn.difference",
     "InputError": "sojourn._core",

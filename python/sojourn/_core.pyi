@@ -7,7 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Algorithm",
+    "AqmError",
+    "Cx",
+    "Fifo",
     "InputError",
+    "Limits",
+    "Link",
+    "Meta",
     "Output",
     "Queue",
     "diff",
@@ -24,6 +31,12 @@ __all__ = [
 class InputError(ValueError):
     """Wrong input; the text names the place and the mend."""
 
+class AqmError(RuntimeError):
+    """A queue manager written in Python raised.
+
+    The text names class, method, time and line, the cause is the exception.
+    """
+
 def version() -> str:
     """Version of the core."""
 
@@ -31,7 +44,7 @@ def parse_scenario(text: str, sets: list[tuple[str, str]], base: str) -> str:
     """Canonical JSON of a scenario in TOML or JSON, every default written out.
 
     `sets` are overrides by dotted path, e.g. ("link.rate", "20 Mbit/s"); an empty value removes the key. Relative
-    paths of traces start from the folder `base`.
+    paths of traces and of queue managers in Python start from the folder `base`.
     """
 
 def scenario_schema() -> str:
@@ -44,10 +57,11 @@ def registry() -> str:
     of traffic (`traffic`).
     """
 
-def parse_aqm(text: str) -> str:
+def parse_aqm(text: str, base: str = ".") -> str:
     """JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table.
 
-    It has name, profile, shortest spelling (`text`) and every parameter (`params`).
+    It has name, profile, shortest spelling (`text`), every parameter (`params`), and the `algorithm` as in the
+    registry. Relative paths of queue managers in Python start from the folder `base`.
     """
 
 def diff(
@@ -78,8 +92,9 @@ def tc_queue(aqm: str, line: str, created_ns: int | None) -> tuple[str, str, boo
 def simulate(scenario_json: str, seed: int, progress: Callable[[float], object] | None = None) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.
 
-    The interpreter is free meanwhile; about every 50 ms signals are handled and `progress` is called with the share
-    done, from 0 to 1. What either raises ends the run.
+    The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
+    `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
+    a queue manager.
     """
 
 @final
@@ -125,3 +140,127 @@ class Queue:
 
     def state(self) -> dict[str, float]:
         """State variables of the queue manager by name; times in seconds."""
+
+@final
+class Algorithm:
+    """A class as an algorithm. What it holds lives as long as the program; there is one per class.
+
+    `params` are name and default of each parameter of `__init__`, and the words of a choice: a default's type, or the
+    unit in its text, says what the parameter is.
+    """
+
+    def __new__(
+        cls,
+        name: str,
+        summary: str,
+        params: list[tuple[str, Any, list[str]]],
+        make: Callable[[dict[str, Any]], object],
+        methods: list[str],
+        judges_overflow: bool,
+    ) -> Algorithm: ...
+    def configure(self, params: list[tuple[str, str]]) -> tuple[str, dict[str, Any]]:
+        """Shortest spelling with `params` set by name, and what an instance gets: ns, bytes, bit/s."""
+
+@final
+class Meta:
+    """A packet's metadata, as it was when asked for."""
+
+    @property
+    def enqueued(self) -> int:
+        """When the queue accepted it, in ns."""
+    @property
+    def len(self) -> int:
+        """Size in bytes as the queue accounts it."""
+    @property
+    def flow(self) -> int:
+        """Number of the transport flow."""
+    @property
+    def hosts(self) -> tuple[int, int]:
+        """Numbers of the sending and the receiving host."""
+    @property
+    def dscp(self) -> int:
+        """Differentiated services code point."""
+    @property
+    def ecn(self) -> int:
+        """ECN field: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
+    @property
+    def is_ect(self) -> bool:
+        """Whether a mark is understood: everything but Not-ECT."""
+
+@final
+class Limits:
+    """How much the queue may hold; None is unlimited."""
+
+    @property
+    def packets(self) -> int | None:
+        """Most waiting packets."""
+    @property
+    def bytes(self) -> int | None:
+        """Most waiting bytes."""
+    @property
+    def time(self) -> int | None:
+        """Most waiting time in ns, at the link's nominal rate."""
+
+@final
+class Link:
+    """The link that the queue feeds."""
+
+    @property
+    def rate(self) -> int:
+        """Nominal rate in bit/s."""
+    @property
+    def mtu(self) -> int:
+        """Largest packet in bytes."""
+
+@final
+class Cx:
+    """What the host lends for one call: the time, the queue's random stream, the backlog when the call began."""
+
+    @property
+    def now(self) -> int:
+        """The time in ns."""
+    @property
+    def packets(self) -> int:
+        """Packets that waited in this queue when the call began."""
+    @property
+    def bytes(self) -> int:
+        """Bytes that waited in this queue when the call began."""
+    @property
+    def total_packets(self) -> int:
+        """Packets that waited in all queues of the discipline when the call began."""
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that waited in all queues of the discipline when the call began."""
+    @property
+    def rate(self) -> int:
+        """Nominal rate of the link in bit/s."""
+    @property
+    def mtu(self) -> int:
+        """Largest packet in bytes."""
+    def random(self) -> float:
+        """Draw the next number of the queue's random stream, uniform in [0, 1)."""
+    def below(self, n: int) -> int:
+        """Draw the next whole number of the queue's random stream, uniform in 0..n."""
+
+@final
+class Fifo:
+    """The queue during a call; 0 is its head."""
+
+    def __len__(self) -> int: ...
+    @property
+    def bytes(self) -> int:
+        """Bytes in this queue."""
+    @property
+    def total_packets(self) -> int:
+        """Packets in all queues of the discipline."""
+    @property
+    def total_bytes(self) -> int:
+        """Bytes in all queues of the discipline."""
+    def meta(self, i: int = 0) -> Meta | None:
+        """Packet `i`; None past the end."""
+    def mark(self, i: int = 0, reason: str | None = None) -> bool:
+        """Mark packet `i` CE, or drop it when it is Not-ECT; whether it is still queued."""
+    def drop(self, i: int = 0, reason: str | None = None) -> None:
+        """Drop packet `i`."""
+    def pop(self) -> Meta | None:
+        """Take the head out for transmission, at most once and in `dequeue` only; None when there is none."""

@@ -1,20 +1,118 @@
-"""Queue managers as Python classes, made from the registry of the core: one class per algorithm."""
+"""Queue managers as Python classes: those of the registry, made from it, and the base of a user's own."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from sojourn import _core
 from sojourn.errors import InputError, unknown
 from sojourn.scenario import spelled_aqm
 
+if TYPE_CHECKING:
+    from sojourn._core import Cx, Fifo, Limits, Link, Meta
 
-class Aqm:
-    """A configured queue manager; `text` is its spelling in files and on the command line."""
+Verdict = Literal["accept", "mark", "drop"]
+"""What becomes of an arriving packet; a mark on one that is not ECN-capable is a drop."""
+
+
+class _Configured(type):
+    """Calls a user's class with numbers for texts: `MyAqm(target="5 ms")` gives its `__init__` nanoseconds."""
+
+    def __call__(cls, *args: Any, **params: Any) -> Any:
+        if issubclass(cls, Registered):
+            return super().__call__(*args, **params)
+        from sojourn import user_aqms
+
+        user = cast("type[Aqm]", cls)
+        text, values = user_aqms.configure(user, args, params)
+        made = user_aqms.make(user)(values)
+        made._text = text
+        return made
+
+
+class Aqm(metaclass=_Configured):
+    """A queue manager: derive from it to write one, `class MyAqm(sojourn.Aqm)`; docs/python_aqm.md tells how.
+
+    The methods are those of the Rust trait, and none is needed: what a class does not define is not called. Times are
+    whole nanoseconds. An instance that a program makes stands for the class and its parameters; each queue makes one
+    of its own. `text` is the spelling in files and on the command line.
+    """
+
+    judges_overflow: ClassVar[bool] = False
+    """Whether `enqueue` judges also packets that do not fit into the limits, and may make room for them."""
+
+    _digest: ClassVar[str | None] = None
+    _text: str = ""
+
+    def __init_subclass__(cls) -> None:
+        """Note the source, which is part of what a result is stored under."""
+        from sojourn.user_aqms import source_digest
+
+        cls._digest = source_digest(cls)
+
+    def attach(self, limits: Limits, link: Link) -> None:
+        """Tell, once and first, how much the queue may hold and what it feeds."""
+
+    def enqueue(self, cx: Cx, meta: Meta, queue: Fifo) -> Verdict | None:
+        """Judge an arriving packet, which is not yet in `queue`: "accept" (or None), "mark" or "drop"."""
+        return None
+
+    def dequeue(self, cx: Cx, queue: Fifo) -> Meta | None:
+        """Choose what to transmit: drop or mark at will, then pop. `queue` may be empty."""
+        return queue.pop()
+
+    def next_update(self) -> int | None:
+        """Tell when `update` is due next, in ns; asked after `attach` and after each update."""
+        return None
+
+    def update(self, at: int, cx: Cx) -> None:
+        """Do periodic work; called for each due instant with the scheduled time, also when idle or late."""
+
+    def overflowed(self, cx: Cx, meta: Meta) -> None:
+        """Learn that the limits refused an arriving packet."""
+
+    def emptied(self, cx: Cx) -> None:
+        """Learn that a dequeue has just emptied the queue."""
+
+    def shed(self, cx: Cx, n: int) -> None:
+        """Learn that the limits took `n` packets from the head of this queue, one of several, to make room."""
+
+    def unscheduled(self) -> None:
+        """Learn that the queue, one of several and empty, has lost its place among those served in turn."""
+
+    def observe(self) -> dict[str, float]:
+        """Show state variables by name; times in seconds."""
+        return {}
+
+    @property
+    def text(self) -> str:
+        """Spelling in files and on the command line."""
+        return self._text
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Aqm) and bool(self.text) and other.text == self.text)
+
+    def __hash__(self) -> int:
+        return hash(self.text) if self.text else id(self)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.text}>"
+
+
+class Registered(Aqm):
+    """A configured queue manager of the registry."""
 
     algorithm: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        """Refuse what would run without its Python."""
+        if "algorithm" not in cls.__dict__:
+            raise TypeError(f"{cls.__bases__[0].__name__} runs in Rust and cannot be extended; derive from sojourn.Aqm")
 
     def __init__(self, profile: str | None = None, **params: object) -> None:
         """Configure `profile` (None: the plain one) with parameters by name, e.g. ``target="5 ms"``."""
@@ -23,20 +121,13 @@ class Aqm:
             if name not in known:
                 raise unknown(f"parameter of {self.algorithm}", name, known or ["none"])
         head = f"{self.algorithm}@{profile}" if profile else self.algorithm
-        words = [word for name, value in params.items() for word in _words(name, value)]
-        self.text: str = spelled_aqm(" ".join([head, *words]))
+        words = [word for name, value in params.items() for word in param_words(name, value)]
+        self._text = spelled_aqm(" ".join([head, *words]))
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Aqm) and other.text == self.text
 
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.text}>"
+def aqm_text(aqm: Aqm | type[Aqm] | str) -> str:
+    """Shortest spelling of a queue manager given as a text, an instance or a class."""
+    return spelled_aqm(str(aqm() if isinstance(aqm, type) else aqm))
 
 
 @cache
@@ -58,11 +149,13 @@ def find(name: str) -> dict[str, Any]:
 
 
 @cache
-def aqm_class(name: str) -> type[Aqm] | None:
+def aqm_class(name: str) -> type[Registered] | None:
     """Class called `name`: a registered name in any capitalisation, with or without underscores."""
     for entry in registry()["aqms"]:
         if entry["name"].replace("_", "") == name.lower():
-            return type(name, (Aqm,), {"algorithm": entry["name"], "__doc__": _doc(entry), "__module__": "sojourn"})
+            return type(
+                name, (Registered,), {"algorithm": entry["name"], "__doc__": _doc(entry), "__module__": "sojourn"}
+            )
     return None
 
 
@@ -86,12 +179,18 @@ def split_list(text: str) -> list[str]:
     return names
 
 
-def _words(name: str, value: object) -> list[str]:
+def param_words(name: str, value: object) -> list[str]:
+    """A parameter in tc's spelling."""
     if value is True:
         return [name]
     if value is False:
         return [f"no{name}"]
-    return [name, str(value).replace(" ", "")]
+    return [name, param_text(value)]
+
+
+def param_text(value: object) -> str:
+    """A parameter's value as one word."""
+    return str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")
 
 
 def _doc(entry: dict[str, Any]) -> str:

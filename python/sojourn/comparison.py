@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from sojourn.aqms import Aqm, aqm_text
 from sojourn.errors import InputError
 from sojourn.metrics import aggregate
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, run_all
-from sojourn.scenario import Scenario, spelled_aqm
+from sojourn.scenario import Scenario
 from sojourn.units import bits_per_second, seconds
-
-if TYPE_CHECKING:
-    from sojourn.aqms import Aqm
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
 MAX_WARMUP_S = 10.0
@@ -67,7 +65,7 @@ class Comparison:
 
 
 def compare(
-    aqms: Sequence[Aqm | str],
+    aqms: Sequence[Aqm | type[Aqm] | str],
     *,
     rate: str | None = None,
     trace: Path | str | None = None,
@@ -92,7 +90,7 @@ def compare(
     is left out of the statistics. `packets` records every packet of the first seed, for figures. With `out`, results
     are stored there and finished ones read instead of computed.
     """
-    names = [spelled_aqm(str(aqm)) for aqm in aqms]
+    names = [aqm_text(aqm) for aqm in aqms]
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
     tcp = {"kind": "tcp", "count": flows, "rtt": rtt, "spread": "1 s", "cc": cc, "stack": stack}

@@ -6,9 +6,9 @@ import errno
 from pathlib import Path
 from typing import NoReturn
 
-from sojourn._core import InputError
+from sojourn._core import AqmError, InputError
 
-__all__ = ["INPUT", "INTERRUPTED", "MACHINE", "InputError", "damaged", "explain", "read_text", "unknown"]
+__all__ = ["INPUT", "INTERRUPTED", "MACHINE", "AqmError", "InputError", "damaged", "explain", "read_text", "unknown"]
 
 INPUT = 2
 """Exit code of bad input or usage."""
@@ -22,7 +22,7 @@ def explain(error: BaseException) -> tuple[int, str] | None:
     """Exit code and one line for `error`; None for what can only be a defect of the program."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted; finished runs are kept"
-    if isinstance(error, InputError):
+    if isinstance(error, InputError | AqmError):
         return INPUT, str(error)
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""

@@ -33,11 +33,17 @@ class Queue:
     """
 
     def __init__(
-        self, aqm: Aqm | str, *, limit: str = "1000 packets", rate: str = "10 Mbit/s", mtu: int = 1500, seed: int = 1
+        self,
+        aqm: Aqm | type[Aqm] | str,
+        *,
+        limit: str = "1000 packets",
+        rate: str = "10 Mbit/s",
+        mtu: int = 1500,
+        seed: int = 1,
     ) -> None:
         """Hold `aqm` on a link of `rate`."""
-        self._core = _core.Queue(str(aqm), limit, rate, mtu, seed)
-        self.aqm = str(aqm)
+        self.aqm = str(aqm() if isinstance(aqm, type) else aqm)
+        self._core = _core.Queue(self.aqm, limit, rate, mtu, seed)
 
     def push(self, now_ns: int, size: int = 1500, *, flow: int = 0, ecn: int = 0, tag: Any = None) -> str:
         """Offer a packet of `size` bytes; says "queued", "marked" or "dropped:REASON"."""

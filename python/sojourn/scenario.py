@@ -37,14 +37,14 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".") -> Scenario:
-        """Parse TOML or JSON text; paths of traces are relative to `base`."""
+        """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`."""
         pairs = [(key, _spelled(value)) for key, value in (sets or {}).items()]
         return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve())))
 
     @classmethod
     def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
         """Make a scenario from a dictionary with the keys of the TOML file."""
-        return cls.parse(json.dumps(document), base=base)
+        return cls.parse(json.dumps(document, default=_spelled), base=base)
 
     def replace(self, sets: Mapping[str, object]) -> Scenario:
         """Return this scenario with some keys changed."""
@@ -84,6 +84,13 @@ class Scenario:
         links = (self.document["link"], self.document["reverse"])
         return [Path(link["trace"]) for link in links if link.get("trace")]
 
+    def user_aqms(self) -> list[str]:
+        """Names of the queue managers that are written in Python."""
+        from sojourn import user_aqms
+
+        links = (self.document["link"], self.document["reverse"])
+        return list(dict.fromkeys(name for link in links for name in user_aqms.references(link["aqm"])))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and other.document == self.document
 
@@ -99,19 +106,27 @@ class Scenario:
         return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
 
 
-@cache
-def _shortest(aqm: str) -> str:
+def spelled_aqm(aqm: str | Mapping[str, Any]) -> str:
+    """Shortest spelling of an AQM given as a text, or as the table of a canonical scenario."""
+    from sojourn import user_aqms
+
+    if isinstance(aqm, str):
+        return user_aqms.shown(_spell(aqm)) if ":" in aqm else _shortest(aqm)
+    return user_aqms.label(aqm) if user_aqms.references(aqm) else _shortest(json.dumps(aqm))
+
+
+def _spell(aqm: str) -> str:
     return str(json.loads(_core.parse_aqm(aqm))["text"])
 
 
-def spelled_aqm(aqm: object) -> str:
-    """Shortest spelling of an AQM that is given as text or as a table."""
-    return _shortest(aqm if isinstance(aqm, str) else json.dumps(aqm))
+_shortest = cache(_spell)
 
 
 def _spelled(value: object) -> str:
     if isinstance(value, str):
         return value
-    if hasattr(value, "text"):
-        return str(value.text)
+    if isinstance(value, type) or hasattr(value, "text"):
+        from sojourn.aqms import aqm_text
+
+        return aqm_text(value)  # type: ignore[arg-type]
     return json.dumps(value)

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import _core
+from sojourn import _core, user_aqms
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
 from sojourn.result import Result
@@ -23,8 +23,11 @@ MANIFEST = "manifest.json"
 
 
 def run_hash(scenario: Scenario, seed: int, engine: str = ENGINE) -> str:
-    """Name of the run: a hash of canonical scenario, contents of traces, seed, engine and format version."""
-    return _hash(scenario.document, {str(p): trace_digest(p) for p in scenario.traces()}, seed, engine)
+    """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
+
+    The files are the traces and the sources of queue managers in Python.
+    """
+    return _hash(scenario.document, _traces(scenario), _sources(scenario), seed, engine)
 
 
 def save(result: Result, root: Path, command: list[str]) -> Result:
@@ -41,7 +44,8 @@ def save(result: Result, root: Path, command: list[str]) -> Result:
             "seed": result.seed,
             "fingerprint": result.fingerprint,
             "scenario": result.scenario.document,
-            "traces": {str(path): trace_digest(path) for path in result.scenario.traces()},
+            "traces": _traces(result.scenario),
+            "aqms": _sources(result.scenario),
             "summary": result.totals,
             "tables": tables,
         }
@@ -116,7 +120,8 @@ def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
 
 def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     try:
-        name = _hash(manifest["scenario"], manifest["traces"], manifest["seed"], manifest["engine"])
+        sources = manifest.get("aqms", {})
+        name = _hash(manifest["scenario"], manifest["traces"], sources, manifest["seed"], manifest["engine"])
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
         sizes = {name: about["bytes"] for name, about in manifest["tables"].items()}
     except (KeyError, TypeError, AttributeError):
@@ -133,18 +138,29 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
             damaged(folder, f"{file.name} has {file.stat().st_size} of {size} bytes")
 
 
-def _hash(document: dict[str, Any], digests: dict[str, str], seed: int, engine: str) -> str:
-    subject = {"scenario": _by_content(document, digests), "seed": seed, "engine": engine, "format": FORMAT}
+def _traces(scenario: Scenario) -> dict[str, str]:
+    return {str(path): trace_digest(path) for path in scenario.traces()}
+
+
+def _sources(scenario: Scenario) -> dict[str, str]:
+    return {name: user_aqms.digest(name) for name in scenario.user_aqms()}
+
+
+def _hash(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str], seed: int, engine: str) -> str:
+    subject = {"scenario": _by_content(document, traces, sources), "seed": seed, "engine": engine, "format": FORMAT}
     text = json.dumps(subject, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _by_content(document: dict[str, Any], digests: dict[str, str]) -> dict[str, Any]:
-    """Return the scenario with each trace named by its contents, so that a moved file is the same run."""
+def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
+    """Return the scenario with each file named by its contents, so that a moved one is the same run."""
     links = {}
     for key in ("link", "reverse"):
-        link = document[key]
-        links[key] = {**link, "trace": digests[link["trace"]]} if link.get("trace") else link
+        link = dict(document[key])
+        if link.get("trace"):
+            link["trace"] = traces[link["trace"]]
+        link["aqm"] = {**link["aqm"], "name": user_aqms.by_content(link["aqm"]["name"], sources)}
+        links[key] = link
     return {**document, **links}
 
 

@@ -19,7 +19,7 @@
 //! }
 //!
 //! /// Drops what finds `depth` packets waiting.
-//! struct Shallow(u64);
+//! pub struct Shallow(u64);
 //!
 //! impl Aqm for Shallow {
 //!     fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, _: &Meta, queue: &mut Q) -> Verdict {

@@ -1,11 +1,26 @@
 //! What goes wrong at this border, and as which exception.
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
 
 create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the mend.");
+
+create_exception!(
+    sojourn._core,
+    AqmError,
+    PyRuntimeError,
+    "A queue manager written in Python raised; the text names class, method, time and line, the cause is the exception."
+);
+
+/// The result of what may have called Python: an exception that it left pending goes first.
+pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> {
+    match PyErr::take(py) {
+        Some(raised) => Err(raised),
+        None => result.map_err(input),
+    }
+}
 
 /// Any refusal of input.
 pub fn input(error: impl Display) -> PyErr {

@@ -4,14 +4,19 @@
 //! in the crates below.
 
 mod error;
+mod lent;
+mod manager;
 mod output;
+mod own;
 mod queue;
 mod registry;
 mod replay;
 mod slices;
+mod views;
 
-use error::{InputError, Unsigned, input};
+use error::{AqmError, InputError, Unsigned, check};
 use output::Output;
+use own::{Classes, PyAlgorithm, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
 use sojourn_sim::Simulation;
@@ -22,8 +27,15 @@ use std::path::Path;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InputError", module.py().get_type::<InputError>())?;
+    module.add("AqmError", module.py().get_type::<AqmError>())?;
     module.add_class::<Output>()?;
     module.add_class::<Queue>()?;
+    module.add_class::<PyAlgorithm>()?;
+    module.add_class::<views::CxView>()?;
+    module.add_class::<views::FifoView>()?;
+    module.add_class::<views::MetaView>()?;
+    module.add_class::<views::LimitsView>()?;
+    module.add_class::<views::LinkView>()?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
@@ -44,11 +56,12 @@ fn version() -> &'static str {
 /// Canonical JSON of a scenario in TOML or JSON, every default written out.
 ///
 /// `sets` are overrides by dotted path, e.g. ("link.rate", "20 Mbit/s"); an empty value removes the key. Relative
-/// paths of traces start from the folder `base`.
+/// paths of traces and of queue managers in Python start from the folder `base`.
 #[pyfunction]
 fn parse_scenario(py: Python<'_>, text: &str, sets: Vec<(String, String)>, base: &str) -> PyResult<String> {
-    let parse = || Scenario::parse(text, &sets, Path::new(base)).map(|scenario| scenario.canonical());
-    py.detach(parse).map_err(input)
+    let parse = || Scenario::parse_with(text, &sets, Path::new(base), &Classes { base });
+    let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
+    check(py, canonical)
 }
 
 /// JSON Schema (draft 2020-12) of scenario files.
@@ -65,21 +78,25 @@ fn registry_json() -> String {
 }
 
 /// JSON of a queue manager given as a text ("codel@act target 5ms") or as a JSON table: name, profile, shortest
-/// spelling (`text`) and every parameter (`params`).
+/// spelling (`text`), every parameter (`params`), and the `algorithm` as in the registry. Relative paths of queue
+/// managers in Python start from the folder `base`.
 #[pyfunction]
-fn parse_aqm(text: &str) -> PyResult<String> {
+#[pyo3(signature = (text, base = "."))]
+fn parse_aqm(py: Python<'_>, text: &str, base: &str) -> PyResult<String> {
+    let own = Classes { base };
     let aqm = if text.trim_start().starts_with('{') {
-        AqmSpec::read(&serde_json::from_str(text).map_err(input)?)
+        AqmSpec::read_with(&serde_json::from_str(text).map_err(error::input)?, &own)
     } else {
-        AqmSpec::parse(text)
+        AqmSpec::parse_with(text, &own)
     };
-    aqm.map(|aqm| registry::aqm(&aqm).to_string()).map_err(input)
+    check(py, aqm.map(|aqm| registry::aqm(&aqm).to_string()))
 }
 
 /// Simulates a scenario (TOML or JSON text with absolute paths) once.
 ///
-/// The interpreter is free meanwhile; about every 50 ms signals are handled and `progress` is called with the share
-/// done, from 0 to 1. What either raises ends the run.
+/// The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
+/// `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
+/// a queue manager.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, progress = None))]
 fn simulate(
@@ -90,14 +107,21 @@ fn simulate(
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
-        let scenario = Scenario::parse(scenario_json, &[], Path::new("/"))?;
-        Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64()))
+        let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" })?;
+        let python = [&scenario.link, &scenario.reverse].into_iter().any(|link| is_python(&link.aqm.config));
+        Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python))
     };
-    let (mut simulation, duration_s) = py.detach(start).map_err(input)?;
-    slices::run(py, progress.as_ref(), || {
+    let started = py.detach(start);
+    let (mut simulation, duration_s, python) = check(py, started)?;
+    let step = || {
         let done = simulation.advance(EVENTS_PER_STEP);
         if done { None } else { Some(simulation.now().as_secs_f64() / duration_s) }
-    })?;
+    };
+    if python {
+        slices::run_attached(py, progress.as_ref(), step)?;
+    } else {
+        slices::run(py, progress.as_ref(), step)?;
+    }
     Output::new(py, py.detach(|| simulation.finish()))
 }
 

@@ -1,6 +1,7 @@
 //! A single queue, driven step by step from Python.
 
-use crate::error::{Unsigned, input};
+use crate::error::{Unsigned, check, input};
+use crate::own::Classes;
 use pyo3::prelude::*;
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
 use sojourn_sim::scenario::AqmSpec;
@@ -29,9 +30,9 @@ impl Queue {
         signature = (aqm, limit = "1000 packets", rate = "10 Mbit/s", mtu = Unsigned::of(1500), seed = Unsigned::of(1)),
         text_signature = "(aqm, limit='1000 packets', rate='10 Mbit/s', mtu=1500, seed=1)"
     )]
-    fn new(aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
+    fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
-        let aqm = AqmSpec::parse(aqm).map_err(at("aqm"))?;
+        let aqm = check(py, AqmSpec::parse_with(aqm, &Classes { base: "." }).map_err(|e| format!("aqm: {e}")))?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
         let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;
         if link_rate.as_bps() == 0 {
@@ -40,6 +41,7 @@ impl Queue {
         let link = Link { rate: link_rate, mtu: mtu.get("mtu")? };
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
         let qdisc = Mutex::new(aqm.config.build(limits, host));
+        raised(py)?;
         Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO })
     }
 
@@ -50,7 +52,15 @@ impl Queue {
         signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None),
         text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None)"
     )]
-    fn push(&mut self, now_ns: Unsigned, size: Unsigned, flow: Unsigned, ecn: Unsigned, tag: Tag) -> PyResult<String> {
+    fn push(
+        &mut self,
+        py: Python<'_>,
+        now_ns: Unsigned,
+        size: Unsigned,
+        flow: Unsigned,
+        ecn: Unsigned,
+        tag: Tag,
+    ) -> PyResult<String> {
         let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(ecn.get::<usize>("ecn")?).copied();
         let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
         let size = size.get("size")?;
@@ -61,6 +71,7 @@ impl Queue {
         let now = self.advance(now_ns)?;
         let (qdisc, dropped) = self.parts();
         let fate = qdisc.enqueue(now, meta, tag, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
+        raised(py)?;
         Ok(match fate {
             Enqueued::Queued => "queued".to_string(),
             Enqueued::Marked => "marked".to_string(),
@@ -70,10 +81,11 @@ impl Queue {
 
     /// Takes the next packet at `now_ns`: its tag, its sojourn in nanoseconds, and whether it carries a mark; None
     /// when there is none. The manager may drop packets on the way.
-    fn pop(&mut self, now_ns: Unsigned) -> PyResult<Option<(Tag, i64, bool)>> {
+    fn pop(&mut self, py: Python<'_>, now_ns: Unsigned) -> PyResult<Option<(Tag, i64, bool)>> {
         let now = self.advance(now_ns)?;
         let (qdisc, dropped) = self.parts();
         let next = qdisc.dequeue(now, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
+        raised(py)?;
         Ok(match next {
             Dequeued::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
             Dequeued::Empty | Dequeued::NotBefore(_) => None,
@@ -92,12 +104,13 @@ impl Queue {
     }
 
     /// State variables of the queue manager by name; times in seconds.
-    fn state(&mut self) -> BTreeMap<&'static str, f64> {
+    fn state(&mut self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, f64>> {
         let mut state = BTreeMap::new();
         self.parts().0.observe(&mut |name, value| {
             state.insert(name, value);
         });
-        state
+        raised(py)?;
+        Ok(state)
     }
 }
 
@@ -118,6 +131,11 @@ impl Queue {
         let qdisc = self.qdisc.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         (&mut **qdisc, &mut self.dropped)
     }
+}
+
+/// An exception that a manager in Python left pending.
+fn raised(py: Python<'_>) -> PyResult<()> {
+    PyErr::take(py).map_or(Ok(()), Err)
 }
 
 /// A day: the manager makes up for every periodic update since the last call, and a clock that counts from 1970

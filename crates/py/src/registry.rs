@@ -24,10 +24,11 @@ pub fn aqm(aqm: &AqmSpec) -> Value {
         "text": aqm.text,
         "state_bytes": aqm.config.state_bytes(),
         "params": values(aqm.algorithm(), &aqm.config),
+        "algorithm": algorithm(aqm.algorithm()),
     })
 }
 
-fn algorithm(algorithm: &Algorithm) -> Value {
+fn algorithm(algorithm: &'static Algorithm) -> Value {
     let plain = profile(algorithm, algorithm.profiles[0].0);
     let profiles = algorithm.profiles.iter().zip(algorithm.spellings());
     let profiles = profiles.map(|(&(name, summary), spelling)| {
@@ -66,7 +67,7 @@ fn values(algorithm: &Algorithm, config: &AnyConfig) -> Map<String, Value> {
     pairs.map(|(name, value)| (name.to_string(), value.to_string().into())).collect()
 }
 
-fn profile(algorithm: &Algorithm, name: &str) -> AnyConfig {
+fn profile(algorithm: &'static Algorithm, name: &str) -> AnyConfig {
     algorithm.configure(name, &[]).expect("a profile is a valid configuration")
 }
 

@@ -10,8 +10,31 @@ pub fn run(
     progress: Option<&Bound<'_, PyAny>>,
     mut step: impl FnMut() -> Option<f64> + Send,
 ) -> PyResult<()> {
+    run_slices(py, progress, || Ok(py.detach(|| slice(&mut step))))
+}
+
+/// [`run`] for work that calls Python: it keeps the interpreter lock, lets other threads have it between slices, and
+/// stops after a step that left an exception pending.
+pub fn run_attached(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    mut step: impl FnMut() -> Option<f64>,
+) -> PyResult<()> {
+    run_slices(py, progress, || {
+        let share = slice(&mut || step().filter(|_| !PyErr::occurred(py)));
+        PyErr::take(py).map_or(Ok(()), Err)?;
+        py.detach(|| ());
+        Ok(share)
+    })
+}
+
+fn run_slices(
+    py: Python<'_>,
+    progress: Option<&Bound<'_, PyAny>>,
+    mut slice: impl FnMut() -> PyResult<Option<f64>>,
+) -> PyResult<()> {
     loop {
-        let share = py.detach(|| slice(&mut step));
+        let share = slice()?;
         py.check_signals()?;
         if let Some(progress) = progress {
             progress.call1((share.unwrap_or(1.0),))?;

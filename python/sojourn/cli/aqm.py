@@ -46,11 +46,10 @@ def show_command(name: str, as_json: bool) -> None:
     import json
 
     from sojourn import _core
-    from sojourn.aqms import find
     from sojourn.cli import output
 
     chosen = json.loads(_core.parse_aqm(name))
-    entry = find(chosen["name"])
+    entry = chosen.pop("algorithm")
     if as_json:
         output.print_json(entry | {"chosen": chosen})
         return

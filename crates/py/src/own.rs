@@ -1,0 +1,219 @@
+//! Classes of users as algorithms by name, for scenarios and everything else that names queue managers.
+
+use crate::error::input;
+use crate::manager::{Class, Manager, raise};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::params::{Param, Value, unknown};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig};
+use sojourn_aqm::{Duration, DynAqm, Rate, units};
+use std::sync::Mutex;
+
+/// Finds the classes that names like `my_aqm.py:MyAqm` stand for; relative paths start from `base`.
+pub struct Classes<'a> {
+    pub base: &'a str,
+}
+
+impl Catalogue for Classes<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, String>> {
+        if !name.contains(':') {
+            return None;
+        }
+        let found = Python::attach(|py| {
+            let find = || -> PyResult<Result<&'static Algorithm, String>> {
+                let loader = py.import("sojourn.user_aqms")?;
+                match loader.call_method1("algorithm_named", (name, self.base)) {
+                    Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
+                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => {
+                        Ok(Err(error.value(py).to_string()))
+                    }
+                    Err(error) => Err(error),
+                }
+            };
+            raise(py, find)
+        });
+        // Nobody reads this text: the pending exception goes first.
+        Some(found.unwrap_or_else(|| Err(format!("{name} cannot be loaded"))))
+    }
+}
+
+/// Whether a configuration calls Python.
+pub fn is_python(config: &AnyConfig) -> bool {
+    match config {
+        AnyConfig::Own(_) => true,
+        AnyConfig::Fq(flows) => is_python(&flows.aqm().config),
+        _ => false,
+    }
+}
+
+/// A class as an algorithm. What it holds lives as long as the program, like a registered one; there is one per class.
+///
+/// `params` are name and default of each parameter of `__init__`, and the words of a choice: a default's type, or the
+/// unit in its text, says what the parameter is.
+#[pyclass(name = "Algorithm", frozen, module = "sojourn._core")]
+pub struct PyAlgorithm(&'static Algorithm);
+
+#[pymethods]
+impl PyAlgorithm {
+    #[new]
+    fn new(
+        name: &str,
+        summary: &str,
+        params: Vec<(String, Bound<'_, PyAny>, Vec<String>)>,
+        make: Py<PyAny>,
+        methods: Vec<String>,
+        judges_overflow: bool,
+    ) -> PyResult<Self> {
+        let read = |(name, default, choices): (String, Bound<'_, PyAny>, Vec<String>)| {
+            parameter(&name, &default, choices).map_err(|text| input(format!("{name}: {text}")))
+        };
+        let (params, defaults): (Vec<Param>, Vec<Value>) =
+            params.into_iter().map(read).collect::<PyResult<Vec<_>>>()?.into_iter().unzip();
+        let (name, summary): (&'static str, &'static str) = (leak(name), leak(summary));
+        let class = Class { name, make, methods, judges_overflow, states: Mutex::default() };
+        let (class, params): (&'static Class, &'static [Param]) = (Box::leak(Box::new(class)), params.leak());
+        let configure = move |algorithm, profile: &str, given: &[(String, String)]| {
+            configure(class, algorithm, defaults.clone(), profile, given)
+        };
+        let algorithm = Algorithm {
+            name,
+            summary,
+            source: name,
+            params,
+            profiles: &[("plain", "its own defaults")],
+            by_flow: false,
+            state_bytes: size_of::<Manager>(),
+            configure: Box::leak(Box::new(configure)),
+        };
+        Ok(Self(Box::leak(Box::new(algorithm))))
+    }
+
+    /// The shortest spelling with `params` set by name, and what an instance gets: ns, bytes, bit/s.
+    fn configure<'py>(&self, py: Python<'py>, params: Vec<(String, String)>) -> PyResult<(String, Bound<'py, PyDict>)> {
+        let named = Named::configure_with(self.0.name, "", &params, &[self.0]);
+        let named = crate::error::check(py, named)?;
+        let values: Vec<_> =
+            self.0.params.iter().filter_map(|p| Some((p.name, Number(named.config.value(p.name)?)))).collect();
+        Ok((named.spelling(), to_dict(py, &values)?))
+    }
+}
+
+/// A value of a parameter as an instance gets it.
+#[derive(Clone, Copy, Debug)]
+pub struct Number(pub Value);
+
+impl<'py> IntoPyObject<'py> for Number {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match self.0 {
+            Value::Time(span) => span.as_nanos().into_pyobject(py)?.into_any(),
+            Value::Bytes(n) | Value::Count(n) => n.into_pyobject(py)?.into_any(),
+            Value::Rate(rate) => rate.as_bps().into_pyobject(py)?.into_any(),
+            Value::Number(x) => x.into_pyobject(py)?.into_any(),
+            Value::Flag(on) => on.into_pyobject(py)?.to_owned().into_any(),
+            Value::Choice(word) => word.into_pyobject(py)?.into_any(),
+        })
+    }
+}
+
+/// Parameters as keyword arguments.
+pub fn to_dict<'py>(py: Python<'py>, params: &[(&'static str, Number)]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    params.iter().try_for_each(|(name, value)| dict.set_item(name, *value))?;
+    Ok(dict)
+}
+
+/// A class and its parameters.
+#[derive(Clone)]
+struct Config {
+    class: &'static Class,
+    params: Vec<(&'static str, Number)>,
+}
+
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple(self.class.name).field(&self.params).finish()
+    }
+}
+
+impl OwnConfig for Config {
+    fn value(&self, param: &str) -> Option<Value> {
+        self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
+    }
+    fn manager(&self) -> Box<dyn DynAqm + Send> {
+        Box::new(Manager::new(self.class, &self.params))
+    }
+    fn boxed(&self) -> Box<dyn OwnConfig> {
+        Box::new(self.clone())
+    }
+}
+
+/// Reads parameters and lets `__init__` judge them, so that what it refuses is known before a run begins.
+fn configure(
+    class: &'static Class,
+    algorithm: &'static Algorithm,
+    defaults: Vec<Value>,
+    profile: &str,
+    given: &[(String, String)],
+) -> Result<AnyConfig, String> {
+    if !["", algorithm.profiles[0].0].contains(&profile) {
+        return Err(unknown("profile", profile, algorithm.profiles.iter().map(|&(name, _)| name)));
+    }
+    let mut params: Vec<_> = algorithm.params.iter().zip(defaults).map(|(p, v)| (p.name, Number(v))).collect();
+    for (name, text) in given {
+        let Some(i) = algorithm.params.iter().position(|param| param.name == name) else {
+            return Err(unknown("parameter", name, algorithm.params.iter().map(|param| param.name)));
+        };
+        params[i].1 = Number(algorithm.params[i].parse(text)?);
+    }
+    let judged = Python::attach(|py| raise(py, || class.judge(py, &to_dict(py, &params)?)));
+    judged.unwrap_or_else(|| Err(format!("{} cannot be made", class.name)))?;
+    Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Config { class, params }))))
+}
+
+/// What a parameter with this default is, and the default.
+fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Result<(Param, Value), String> {
+    let choices: Vec<&'static str> = choices.iter().map(|word| leak(word)).collect();
+    let value = value(default, &choices)?;
+    let range = match value {
+        Value::Time(_) => (Value::Time(Duration::ZERO), Value::Time(Duration::from_secs(1_000_000_000))),
+        Value::Bytes(_) => (Value::Bytes(0), Value::Bytes(u64::MAX)),
+        Value::Rate(_) => (Value::Rate(Rate::from_bps(0)), Value::Rate(Rate::from_bps(u64::MAX))),
+        Value::Count(_) => (Value::Count(0), Value::Count(u64::MAX)),
+        Value::Number(_) => (Value::Number(f64::MIN), Value::Number(f64::MAX)),
+        Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
+        Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
+    };
+    Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))
+}
+
+fn value(default: &Bound<'_, PyAny>, choices: &[&'static str]) -> Result<Value, String> {
+    if let Ok(on) = default.extract::<bool>() {
+        return Ok(Value::Flag(on));
+    }
+    if let Ok(n) = default.extract::<u64>() {
+        return Ok(Value::Count(n));
+    }
+    if let Ok(text) = default.extract::<String>() {
+        if let Some(word) = choices.iter().find(|word| **word == text) {
+            return Ok(Value::Choice(word));
+        }
+        let time = units::duration(&text).map(Value::Time);
+        let found =
+            time.or_else(|_| units::rate(&text).map(Value::Rate)).or_else(|_| units::bytes(&text).map(Value::Bytes));
+        return found.map_err(|_| {
+            format!(r#"{text:?} is neither a time, a rate, a size nor a word of a Literal; write e.g. "5 ms""#)
+        });
+    }
+    match default.extract::<f64>() {
+        Ok(x) if x.is_finite() => Ok(Value::Number(x)),
+        _ => Err(format!(r#"the default {default} is no parameter's; write e.g. True, 3, 0.5 or "5 ms""#)),
+    }
+}
+
+fn leak(text: &str) -> &'static str {
+    Box::leak(text.into())
+}

@@ -1,0 +1,106 @@
+"""Runs in processes of their own, for queue managers in Python, of which one process runs only one at a time.
+
+`python -m sojourn.worker` is such a process: runs come in by its standard input, progress and results go out by its
+standard output, pickled. It ends with its input. The program's own main module is never loaded in it.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sojourn import store
+from sojourn.errors import AqmError
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+
+
+class Worker:
+    """A process that does one run after the other."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+        command, pipe = [sys.executable, "-m", "sojourn.worker"], subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=os.environ | {"PYTHONPATH": path})
+
+    def do(
+        self, scenario: Scenario, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
+    ) -> Result:
+        """Do a run, and store it under `root` if given; what it raised is raised here."""
+        try:
+            pickle.dump((scenario.canonical, seed, root, command), self._process.stdin)  # type: ignore[arg-type]
+            self._process.stdin.flush()  # type: ignore[union-attr]
+            while True:
+                kind, content = pickle.load(self._process.stdout)  # type: ignore[arg-type]
+                if kind != "progress":
+                    break
+                tick(content)
+        except (EOFError, BrokenPipeError):
+            names = ", ".join(scenario.user_aqms())
+            raise AqmError(f"{names}: its process died with status {self._process.wait()}") from None
+        if kind == "stored":
+            return store.load(content)
+        if kind == "result":
+            totals, frames = content
+            return Result(scenario, seed, totals, {name: partial(frames.get, name) for name in frames})
+        error, text = content
+        raise error from _InWorker(text)
+
+    def stop(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.stdout.close()  # type: ignore[union-attr]
+
+
+class _InWorker(Exception):  # noqa: N818
+    """The traceback of what a worker raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def main() -> None:
+    """Do runs until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a queue manager prints must not get among the answers
+
+    def send(kind: str, content: object) -> None:
+        pickle.dump((kind, content), answers)
+        answers.flush()
+
+    while True:
+        try:
+            task = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            canonical, seed, root, command = task
+            send(*_do(canonical, seed, root, command, lambda share: send("progress", share)))
+        except BrokenPipeError:
+            return
+        except BaseException as error:
+            send("raised", (error, traceback.format_exc()))
+
+
+def _do(
+    canonical: str, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
+) -> tuple[str, Any]:
+    result = Scenario(canonical).run(seed, progress=tick)
+    if root:
+        return "stored", store.save(result, root, command).folder
+    return "result", (result.totals, {name: result.table(name) for name in result.table_names})
+
+
+if __name__ == "__main__":
+    main()
