@@ -1,0 +1,247 @@
+"""A queue manager in Python that goes wrong: the exception reaches its author, and nothing is left half done."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from conftest import SHORT, Process, entries
+
+RAISING = {
+    "attach": "limits, link",
+    "enqueue": "cx, meta, queue",
+    "dequeue": "cx, queue",
+    "next_update": "",
+    "overflowed": "cx, meta",
+    "emptied": "cx",
+    "observe": "",
+}
+
+
+def bad(tmp_path: Path, method: str, arguments: str, body: str = "1 / 0") -> Path:
+    text = f"import sojourn as sj\n\n\nclass Bad(sj.Aqm):\n    def {method}(self, {arguments}):\n        {body}\n"
+    path = tmp_path / "bad.py"
+    path.write_text(text)
+    (tmp_path / "bad.toml").write_text(SHORT.replace('"codel"', '"bad.py:Bad"\nlimit = "5 packets"'))
+    return path
+
+
+@pytest.mark.parametrize("method", RAISING)
+@pytest.mark.parametrize("around", ["{}", "fq({}) overflow arrival"])
+def test_an_exception_ends_the_run_and_is_the_cause(tmp_path: Path, method: str, around: str) -> None:
+    path = bad(tmp_path, method, RAISING[method])
+    sets = {"link.aqm": around.format("bad.py:Bad"), "probes.state": "100 ms"}
+    scenario = sj.Scenario.load(tmp_path / "bad.toml", sets)
+    shares: list[float] = []
+    with pytest.raises(sj.AqmError) as raised:
+        scenario.run(progress=shares.append)
+    assert f"{path}:Bad: {method}" in str(raised.value)
+    assert "line 6: ZeroDivisionError: division by zero" in str(raised.value)
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
+    assert "1 / 0" in "".join(traceback.format_exception(raised.value))
+    assert 1.0 not in shares, "the run did not go on to its end"
+
+
+def test_update_and_its_times_are_checked(tmp_path: Path) -> None:
+    class Stuck(sj.Aqm):
+        def next_update(self) -> int:
+            return 1_000_000
+
+    class Wrong(sj.Aqm):
+        def next_update(self) -> Any:
+            return "soon"
+
+    with pytest.raises(sj.AqmError, match="1000000 ns is not after the update at 1000000 ns"):
+        sj.Scenario.parse(SHORT, {"link.aqm": Stuck}).run()
+    with pytest.raises(sj.AqmError, match="next_update: TypeError"):
+        sj.Queue(Wrong)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "body", "said"),
+    [
+        ("enqueue", "cx, meta, queue", "return 5", r'5 is no verdict; return "accept", "mark" or "drop"'),
+        ("enqueue", "cx, meta, queue", "queue.pop()", "may be popped only in dequeue"),
+        ("dequeue", "cx, queue", "queue.pop(); queue.pop()", "may be popped only once per dequeue"),
+        ("dequeue", "cx, queue", "pass", "1 packets wait and none was taken; end with return queue.pop()"),
+        ("dequeue", "cx, queue", "queue.drop(0, 'boredom')", "reason: .*boredom"),
+        ("dequeue", "cx", "pass", "TypeError"),
+        ("observe", "", "return {'a': 'b'}", "TypeError"),
+    ],
+)
+def test_misuse_says_what_to_write(tmp_path: Path, method: str, arguments: str, body: str, said: str) -> None:
+    path = bad(tmp_path, method, arguments, body)
+    queue = sj.Queue(f"{path}:Bad")
+    with pytest.raises(sj.AqmError, match=said):
+        queue.push(0)
+        queue.pop(1)
+        queue.state()
+
+
+def test_a_queue_goes_on_after_an_exception(tmp_path: Path) -> None:
+    path = bad(tmp_path, "dequeue", "cx, queue", "return queue.pop() if cx.now > 5 else 1 / 0")
+    queue = sj.Queue(f"{path}:Bad")
+    queue.push(0, tag="a")
+    with pytest.raises(sj.AqmError, match="division"):
+        queue.pop(1)
+    assert queue.pop(6).tag == "a"
+
+
+class Keeper(sj.Aqm):
+    """Keeps what it is lent, and does something at a later call."""
+
+    kept: list[Any] = []  # noqa: RUF012
+    then: Callable[[], object] | None = None
+
+    def enqueue(self, cx: Any, meta: Any, queue: Any) -> None:
+        Keeper.kept = [cx, meta, queue]
+        if Keeper.then:
+            Keeper.then()
+
+
+def test_what_was_lent_is_of_no_use_after_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Local(Keeper):
+        """Runs in this process, so that the test sees what it keeps."""
+
+    queue = sj.Queue(Local)
+    queue.push(7, 100, flow=4)
+    cx, meta, fifo = Keeper.kept
+    del queue
+    for use in (lambda: len(fifo), lambda: fifo.bytes, fifo.meta, fifo.mark, fifo.drop, lambda: fifo.total_packets):
+        with pytest.raises(RuntimeError, match="only within the call"):
+            use()
+    with pytest.raises(RuntimeError, match="only in dequeue"):
+        fifo.pop()
+    for draw in (cx.random, lambda: cx.below(2)):
+        with pytest.raises(RuntimeError, match="only within the call"):
+            draw()
+    assert (cx.now, meta.len, meta.flow) == (7, 100, 4), "copies stay"
+
+    raised: list[BaseException] = []
+
+    def use_elsewhere() -> None:
+        try:
+            Keeper.kept[2].meta(0)
+        except RuntimeError as error:
+            raised.append(error)
+
+    def in_another_thread() -> None:
+        thread = threading.Thread(target=use_elsewhere)
+        thread.start()
+        thread.join()
+
+    monkeypatch.setattr(Keeper, "then", staticmethod(in_another_thread))
+    sj.Queue(Local).push(8)
+    assert "by the same thread" in str(raised[0])
+
+
+def test_a_queue_within_a_queue_keeps_them_apart() -> None:
+    inner = sj.Queue("droptail")
+    seen: list[int] = []
+
+    class Outer(sj.Aqm):
+        def enqueue(self, cx: Any, meta: Any, queue: Any) -> None:
+            inner.push(cx.now)
+            inner_own.push(cx.now)
+            seen.append(len(queue))
+
+    inner_own = sj.Queue(Keeper)
+    outer = sj.Queue(Outer)
+    for now in range(3):
+        outer.push(now)
+    assert seen == [0, 1, 2]
+    assert len(inner) == len(inner_own) == 3
+
+
+def test_the_command_says_it_in_a_line_and_writes_nothing(tmp_path: Path, process: Process) -> None:
+    bad(tmp_path, "dequeue", "cx, queue", "return queue.pop() if cx.now < 1_000_000_000 else {}['count']")
+    (tmp_path / "study.toml").write_text((tmp_path / "bad.toml").read_text() + "[sweep]\nseeds = 2\n")
+    for command in (
+        ["run", "bad.toml"],
+        ["sweep", "study.toml", "--jobs", "2"],
+        ["compare", "--aqm", "bad.py:Bad", "--duration", "3s"],
+        ["compare", "--aqm", "bad.py:Bad,fq(bad.py:Bad)", "--duration", "3s", "--seeds", "2", "--jobs", "2"],
+    ):
+        ran = process(*command, "-o", "out")
+        assert ran.returncode == 2, ran.stderr
+        [line] = [line for line in ran.stderr.splitlines() if "%" not in line]
+        assert line.startswith(f"Error: {tmp_path}/bad.py:Bad: dequeue at 1.")
+        assert line.endswith("s, line 6: KeyError: 'count'")
+        assert not (tmp_path / "out").exists() or not entries(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class Bad(sj.Aqm)\n", "bad.py: cannot be loaded: SyntaxError"),
+        ("import sojourn as sj\nsj.nothing\n", "bad.py: cannot be loaded: AttributeError"),
+        (
+            "import sojourn as sj\nclass Bad(sj.Aqm):\n    def __init__(self):\n        self.a = [][0]\n",
+            "Bad: __init__, line 4: IndexError",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_loaded(tmp_path: Path, process: Process, text: str, said: str) -> None:
+    bad(tmp_path, "emptied", "cx").write_text(text)
+    ran = process("run", "bad.toml", "-o", "out")
+    assert ran.returncode == 2
+    assert said in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    with pytest.raises(sj.AqmError) as raised:
+        sj.Scenario.load(tmp_path / "bad.toml")
+    assert raised.value.__cause__ is not None
+
+
+def test_a_process_that_dies_is_reported(tmp_path: Path, process: Process) -> None:
+    bad(tmp_path, "dequeue", "cx, queue", "__import__('os')._exit(7)")
+    ran = process("compare", "--aqm", "bad.py:Bad", "--seeds", "2", "--duration", "2s", "-o", "out")
+    assert ran.returncode == 2
+    assert "bad.py:Bad: its process died with status 7" in ran.stderr
+
+
+def test_an_exception_from_a_process_has_its_traceback(tmp_path: Path) -> None:
+    path = bad(tmp_path, "emptied", "cx")
+    with pytest.raises(sj.AqmError) as raised:
+        sj.compare([f"{path}:Bad"], seeds=2, duration="2 s")
+    assert "1 / 0" in "".join(traceback.format_exception(raised.value))
+
+
+def test_ctrl_c_passes_through_a_manager_in_a_program(tmp_path: Path) -> None:
+    class Interrupted(sj.Aqm):
+        def dequeue(self, cx: Any, queue: Any) -> Any:
+            os.kill(os.getpid(), signal.SIGINT)
+            return queue.pop()
+
+    with pytest.raises(KeyboardInterrupt):
+        sj.Scenario.parse(SHORT, {"link.aqm": Interrupted}).run()
+
+
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_ctrl_c_ends_a_command_that_hangs_in_a_manager(tmp_path: Path, seeds: str) -> None:
+    body = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n        while True: pass"
+    bad(tmp_path, "dequeue", "cx, queue", body)
+    command = [sys.executable, "-m", "sojourn", "compare", "--aqm", "bad.py:Bad", "--seeds", seeds, "-o", "out"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 30
+    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
+        assert time.monotonic() < deadline, "it starts"
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(10) == 130
+    assert "Interrupted" in running.communicate()[1]
+    hanging = int((tmp_path / "pid").read_text())
+    while Path(f"/proc/{hanging}/stat").exists() and " Z " not in Path(f"/proc/{hanging}/stat").read_text():
+        assert time.monotonic() < deadline, "the process of the run has ended as well"
+        time.sleep(0.05)
+    assert not entries(tmp_path) & {"out"} or not entries(tmp_path / "out")
