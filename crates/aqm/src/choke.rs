@@ -116,6 +116,8 @@ impl Choke {
 impl Aqm for Choke {
     fn attach(&mut self, limits: &Limits, link: Link) {
         (self.params, self.idle) = params(&self.config, limit(limits, link), link);
+        // As many holes as packets may wait, up to a size that costs little.
+        self.slots.holes.reserve(limits.packets.unwrap_or(1024).min(1024) as usize);
     }
 
     /// Linux looks at the limit last.

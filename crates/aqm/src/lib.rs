@@ -3,6 +3,14 @@
 //! A queue manager ([`Aqm`]) decides; a queue discipline ([`Qdisc`]) holds the host's packets and does what was
 //! decided; a host (a simulator, an emulator, a network stack) owns the clock and calls both. Nothing here
 //! reads a clock or draws from a global generator, so the same calls give the same verdicts everywhere.
+//!
+//! # In a transport of one's own
+//!
+//! A QUIC or WebRTC stack that wants a managed send queue is such a host: `P` is its packet or a handle of it, and it
+//! gives its own clock with each call. `examples/embedding.rs` is a complete one. Updates of an algorithm need no timer;
+//! a [`SingleQueue`] allocates nothing after its construction while no more packets wait than it has room for: the
+//! limit's, up to 1024, or those of [`SingleQueue::with_capacity`]. The crate needs `core` and `alloc` only:
+//! `examples/no_std.rs` would not compile if anything in it brought the standard library along.
 #![no_std]
 extern crate alloc;
 

@@ -18,11 +18,16 @@ pub struct SingleQueue<A, P> {
 }
 
 impl<A: Aqm, P> SingleQueue<A, P> {
-    /// An empty queue.
-    pub fn new(mut aqm: A, limits: Limits, host: Host) -> Self {
-        aqm.attach(&limits, host.link);
-        // Room for what fits, up to a size that costs little when the limit is generous.
+    /// An empty queue with room for what fits, up to 1024 packets.
+    pub fn new(aqm: A, limits: Limits, host: Host) -> Self {
+        // A size that costs little when the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        Self::with_capacity(aqm, limits, host, capacity)
+    }
+
+    /// An empty queue with room for `capacity` packets: it allocates no more as long as no more wait.
+    pub fn with_capacity(mut aqm: A, limits: Limits, host: Host, capacity: usize) -> Self {
+        aqm.attach(&limits, host.link);
         Self { aqm, limits, host, ring: Ring::with_capacity(capacity), stats: Stats::default() }
     }
 

@@ -1,9 +1,9 @@
-//! Once a queue has been as long as it will be, neither enqueue nor dequeue allocates.
+//! A single queue allocates nothing after its construction; any queue nothing once it has been as long as it will be.
 //!
 //! Without the test harness: its other thread may allocate while this one counts.
 
 use sojourn_aqm::registry::ALGORITHMS;
-use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Rate, Rng};
+use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue, codel};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 
@@ -31,7 +31,10 @@ fn main() {
                         }
                     }
                 };
-                run(10_000);
+                // A single queue has room for so many packets from the start.
+                if algorithm.by_flow || limits.packets.is_none() {
+                    run(10_000);
+                }
                 let region = Region::new(ALLOCATOR);
                 run(10_000);
                 let change = region.change();
@@ -45,5 +48,20 @@ fn main() {
             }
         }
     }
+    with_room();
     println!("nothing is allocated per packet: ok");
+}
+
+/// A limit in bytes says nothing of packets: room can be asked for.
+fn with_room() {
+    let host = Host { link: LINK, rng: Rng::from_state(1) };
+    let codel = codel::Codel::new(&codel::Config::default());
+    let mut queue = SingleQueue::with_capacity(codel, Limits::bytes(3_000_000), host, 2_000);
+    let region = Region::new(ALLOCATOR);
+    for id in 0..3_000u32 {
+        queue.enqueue(Instant::ZERO, Meta::new(1500, 0), id, &mut |_, _, _| {});
+    }
+    assert_eq!(queue.backlog().packets, 2_000);
+    let change = region.change();
+    assert_eq!((change.allocations, change.reallocations), (0, 0), "with_capacity");
 }

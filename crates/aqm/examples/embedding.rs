@@ -1,0 +1,142 @@
+//! A datagram transport with a managed send queue: how a QUIC or WebRTC stack hosts this crate.
+//!
+//! The transport owns its packets and its clock, like any sans-I/O stack: each call gets `now`, nothing sleeps or
+//! reads a timer. The queue holds the datagrams themselves and gives each back, to be sent or as dropped.
+//! `main` sends a stream that is twice too fast over a paced path, on a virtual clock.
+//!
+//! Run it with `cargo run --example embedding`; `cargo test` runs it as well.
+
+use sojourn_aqm::registry::{self, AnyConfig};
+use sojourn_aqm::{
+    Dequeued, DropReason, Duration, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Serializer,
+};
+
+/// What waits to be sent.
+#[derive(Debug)]
+struct Datagram {
+    number: u64,
+    payload: Vec<u8>,
+}
+
+/// What the transport tells its user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    sent: u64,
+    marked: u64,
+    dropped: u64,
+}
+
+/// A connection's sending half: a managed queue and a pacer.
+struct Sender {
+    queue: Box<dyn Qdisc<Datagram> + Send>,
+    pacer: Serializer,
+    /// When the pacer lets the next datagram go.
+    next_send: Instant,
+    counts: Counts,
+}
+
+impl Sender {
+    /// A sender over a path of `rate`, with its queue under the AQM that `config` describes.
+    fn new(config: &AnyConfig, rate: Rate, seed: u64) -> Self {
+        let host = Host { link: Link { rate, mtu: 1200 }, rng: Rng::stream(seed, "send-queue", 0) };
+        let queue = config.build(Limits::packets(512), host);
+        Self { queue, pacer: Serializer::new(rate), next_send: Instant::ZERO, counts: Counts::default() }
+    }
+
+    /// The application hands over a datagram. Returns whether it waits; one that does not is gone.
+    fn send(&mut self, now: Instant, datagram: Datagram, ecn: Ecn) -> bool {
+        let meta = Meta::new(datagram.payload.len() as u32, 0).with_ecn(ecn);
+        let dropped = &mut self.counts.dropped;
+        let fate = self.queue.enqueue(now, meta, datagram, &mut |_, _, _: DropReason| *dropped += 1);
+        !matches!(fate, Enqueued::Dropped(_))
+    }
+
+    /// The next datagram to put on the wire at `now`, with the ECN field for its IP header; `None` until the time
+    /// that [`Sender::next_timeout`] tells.
+    fn poll_transmit(&mut self, now: Instant) -> Option<(Datagram, Ecn)> {
+        if now < self.next_send {
+            return None;
+        }
+        let dropped = &mut self.counts.dropped;
+        let lose = &mut |_: Meta, datagram: Datagram, _: DropReason| {
+            drop(datagram); // a stack would tell its retransmission or its media encoder here
+            *dropped += 1;
+        };
+        let Dequeued::Packet(meta, datagram) = self.queue.dequeue(now, lose) else { return None };
+        self.next_send = now + self.pacer.time_for(meta.len);
+        self.counts.sent += 1;
+        self.counts.marked += u64::from(meta.ecn == Ecn::Ce);
+        Some((datagram, meta.ecn))
+    }
+
+    /// When to call [`Sender::poll_transmit`] again.
+    fn next_timeout(&self) -> Option<Instant> {
+        (self.queue.backlog().packets > 0).then_some(self.next_send)
+    }
+}
+
+/// Two seconds of a stream of 10 Mbit/s over a path of 5; what came of it, and the longest wait of a datagram.
+fn overload(aqm: &str, ecn: Ecn) -> (Counts, Duration) {
+    let config = registry::parse(aqm).expect("a queue manager by name");
+    let mut sender = Sender::new(&config, Rate::from_bps(5_000_000), 1);
+    let interval = Duration::from_micros(960); // 1200 bytes at 10 Mbit/s
+    let end = Instant::ZERO + Duration::from_secs(2);
+    let (mut now, mut next_frame, mut number, mut in_order) = (Instant::ZERO, Instant::ZERO, 0, 0);
+    let mut handed_over = Vec::new();
+    let mut longest = Duration::ZERO;
+    while now < end {
+        if now == next_frame {
+            handed_over.push(now);
+            sender.send(now, Datagram { number, payload: vec![0; 1200] }, ecn);
+            number += 1;
+            next_frame += interval;
+        }
+        while let Some((datagram, _)) = sender.poll_transmit(now) {
+            assert!(datagram.number >= in_order, "in order");
+            in_order = datagram.number;
+            longest = longest.max(now - handed_over[datagram.number as usize]);
+        }
+        now = sender.next_timeout().map_or(next_frame, |at| at.min(next_frame));
+    }
+    (sender.counts, longest)
+}
+
+fn main() {
+    for (aqm, ecn) in
+        [("droptail", Ecn::NotEct), ("codel", Ecn::NotEct), ("codel ecn", Ecn::Ect0), ("pie", Ecn::NotEct)]
+    {
+        let (counts, longest) = overload(aqm, ecn);
+        println!("{aqm:<10} longest wait {:>6.1} ms, {counts:?}", longest.as_nanos() as f64 / 1e6);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_runs() {
+        main();
+    }
+
+    #[test]
+    fn every_datagram_is_sent_dropped_or_waits() {
+        let (counts, longest) = overload("droptail", Ecn::NotEct);
+        // 512 datagrams of 1200 bytes at 5 Mbit/s are 983 ms; the stream lasts for 2084 datagrams.
+        assert_eq!(counts.sent, 1042);
+        assert_eq!(counts.dropped, 2084 - 1042 - 512);
+        assert!((980..=985).contains(&(longest.as_nanos() / 1_000_000)), "{longest}");
+    }
+
+    #[test]
+    fn a_manager_keeps_the_wait_below_tail_drops() {
+        let (_, full) = overload("droptail", Ecn::NotEct);
+        for aqm in ["codel", "pie"] {
+            let (counts, longest) = overload(aqm, Ecn::NotEct);
+            assert!(longest < full, "{aqm}: {longest}");
+            assert!(counts.dropped > 10);
+        }
+        let (counts, _) = overload("codel ecn", Ecn::Ect0);
+        assert!(counts.marked > 10);
+    }
+}
