@@ -80,7 +80,8 @@ def checkout(tmp_path: Path) -> Path:
     """Return a folder in which the documents' relative paths lead where a user's do; output stays in it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
-    (folder / "scenarios").symlink_to(ROOT / "scenarios")
+    for name in ("scenarios", "examples"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     if SHARED.is_dir():
         (tmp_path / "shared").symlink_to(SHARED)
@@ -115,3 +116,8 @@ def test_the_readme_is_among_them() -> None:
     commands = [step.text for section in SECTIONS if section.name.startswith("README.md") for step in section.steps]
     for command in ("sojourn compare", "sojourn run", "sojourn plot", "sojourn reproduce", "import sojourn"):
         assert any(command in text for text in commands), command
+
+
+def test_the_queue_manager_shown_is_the_one_that_is_tested() -> None:
+    example = (ROOT / "examples" / "python-aqm" / "my_codel.py").read_text(encoding="utf-8")
+    assert f"```python\n{example}```" in (ROOT / "docs" / "python_aqm.md").read_text(encoding="utf-8")

@@ -35,9 +35,13 @@ def test_links_lead_to_files_and_headings(document: Path) -> None:
             assert anchor in anchors(target), f"{document.name}: {link}: no such heading"
 
 
-@pytest.mark.parametrize("document", [ROOT / "CONTRIBUTING.md", ROOT / "README.md"], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "document",
+    [ROOT / "CONTRIBUTING.md", ROOT / "README.md", ROOT / "docs" / "python_aqm.md"],
+    ids=lambda path: path.name,
+)
 def test_paths_named_in_the_text_exist(document: Path) -> None:
-    named = re.findall(r"`((?:crates|python|tests|docs|scenarios|bench)/[\w./-]+)`", prose(document))
+    named = re.findall(r"`((?:crates|python|tests|docs|scenarios|bench|examples)/[\w./-]+)`", prose(document))
     for path in {path for path in named if "NAME" not in path}:
         assert (ROOT / path).exists(), f"{document.name}: {path}"
 
