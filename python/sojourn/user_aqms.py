@@ -205,7 +205,8 @@ def _load(path: Path) -> ModuleType:
                 del sys.modules[name]
                 if isinstance(error, InputError) or not isinstance(error, Exception):
                     raise
-                raise AqmError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
+                said = ": ".join([type(error).__name__, *str(error).splitlines()])
+                raise AqmError(f"{path}: cannot be loaded: {said}") from error
         return sys.modules[name]
 
 

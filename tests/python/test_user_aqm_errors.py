@@ -78,6 +78,8 @@ def test_update_and_its_times_are_checked(tmp_path: Path) -> None:
         ("dequeue", "cx, queue", "queue.drop(0, 'boredom')", "reason: .*boredom"),
         ("dequeue", "cx", "pass", "TypeError"),
         ("observe", "", "return {'a': 'b'}", "TypeError"),
+        ("dequeue", "cx, queue", r"raise ValueError('one\ntwo')", "ValueError: one: two$"),
+        ("dequeue", "cx, queue", "assert cx is None", "AssertionError$"),
     ],
 )
 def test_misuse_says_what_to_write(tmp_path: Path, method: str, arguments: str, body: str, said: str) -> None:

@@ -386,6 +386,34 @@ def test_a_program_of_its_own_needs_no_file_and_no_guard(tmp_path: Path) -> None
         assert prints[0] == prints[1]
 
 
+def test_a_result_of_a_class_without_source_is_not_stored(tmp_path: Path) -> None:
+    import subprocess
+
+    text = 'import sojourn as sj\nclass A(sj.Aqm): pass\nsj.compare([A], duration="1 s", out="out")\n'
+    ran = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "InputError: __main__:A: its source cannot be read" in ran.stderr
+    assert not entries(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("aqm", "is_valid"),
+    [
+        ("my_aqm.py:MyAqm target 5ms", True),
+        ("fq(my_aqm.py:MyAqm target 5ms) quantum 300B", True),
+        ({"name": "my_aqm.py:MyAqm", "target": "5 ms"}, True),
+        ({"name": "fq(my_aqm.py:MyAqm)", "flows": 16}, True),
+        ({"name": "fq(my_aqm.py:MyAqm)", "flwos": 16}, False),
+        ("my_aqm.py", False),
+    ],
+)
+def test_the_schema_knows_classes_in_files(aqm: object, is_valid: bool) -> None:
+    import jsonschema
+
+    schema = json.loads(_core.scenario_schema())
+    document = {**BASE, "link": {"rate": "1 Mbit/s", "aqm": aqm}}
+    assert jsonschema.Draft202012Validator(schema).is_valid(document) == is_valid
+
+
 def test_a_file_that_starts_runs_when_it_is_loaded_is_refused(tmp_path: Path, process: Process) -> None:
     (tmp_path / "program.py").write_text(EXAMPLE.read_text() + 'sj.compare(["codel"], duration="1 s")\n')
     ran = process("compare", "--aqm", "program.py:MyCodel", "--duration", "1s")

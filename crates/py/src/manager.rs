@@ -50,7 +50,9 @@ impl Class {
         let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
         let line = last_line(py, &error).map_or(String::new(), |line| format!(", line {line}"));
         let kind = error.get_type(py).name().map_or_else(|_| "exception".to_string(), |name| name.to_string());
-        let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {kind}: {}", self.name, error.value(py)));
+        let said = error.value(py).to_string();
+        let said: Vec<&str> = std::iter::once(kind.as_str()).chain(said.lines().map(str::trim)).collect();
+        let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {}", self.name, said.join(": ")));
         explained.set_cause(py, Some(error));
         explained
     }

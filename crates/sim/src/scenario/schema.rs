@@ -99,7 +99,7 @@ fn aqm_schema() -> Value {
 }
 
 /// A class in a Python file: `my_aqm.py:MyAqm`.
-const OWN: &str = r"\S+:\S+";
+const OWN: &str = r"[^\s()]+:[^\s()]+";
 
 fn algorithm_schema(algorithm: &Algorithm) -> Value {
     let mut properties: Map<_, _> =
