@@ -41,7 +41,7 @@ check: lint test results skipped ## all that a change has to pass: lint, then th
 lint: format clippy docs ruff types ## formatting, clippy, docs, ruff and types, warnings denied; no tests
 
 .PHONY: bench
-bench: ## packets per CPU second, instructions per packet, memory (BENCH="a c" for some cases)
+bench: ## speed and memory of the simulator, cost of each queue discipline (BENCH="a c", "queues" or "codel pie" for some)
 	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: soak

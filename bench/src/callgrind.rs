@@ -20,18 +20,34 @@ struct Count {
 }
 
 fn count(case: &Case, share: f64) -> Option<Count> {
+    let run = run(&[], &["--work", case.name, &share.to_string()])?;
+    let packets = run.stdout.trim().parse().ok()?;
+    Some(Count { instructions: run.collected, packets })
+}
+
+/// Instructions within functions called like `pattern`, in a run of this program with `args`.
+pub fn collected_in(pattern: &str, args: &[&str]) -> Option<u64> {
+    run(&[&format!("--toggle-collect={pattern}")], args).map(|run| run.collected)
+}
+
+struct Run {
+    stdout: String,
+    collected: u64,
+}
+
+fn run(options: &[&str], args: &[&str]) -> Option<Run> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(options)
         .arg(program)
-        .args(["--work", case.name, &share.to_string()])
+        .args(args)
         .output()
         .ok()?;
-    let packets = std::str::from_utf8(&output.stdout).ok()?.trim().parse().ok()?;
     let report = String::from_utf8_lossy(&output.stderr);
     let line = report.lines().find(|line| line.contains("Collected"))?;
-    let instructions = line.rsplit(' ').next()?.parse().ok()?;
-    Some(Count { instructions, packets })
+    let collected = line.rsplit(' ').next()?.parse().ok()?;
+    Some(Run { stdout: String::from_utf8(output.stdout).ok()?, collected })
 }
 
 /// Shares of a case's duration that are run under callgrind.

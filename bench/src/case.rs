@@ -113,7 +113,8 @@ fn usage() -> libc::rusage {
     }
 }
 
-fn cpu_s() -> f64 {
+/// CPU time of the process.
+pub fn cpu_s() -> f64 {
     let usage = usage();
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
     seconds(usage.ru_utime) + seconds(usage.ru_stime)

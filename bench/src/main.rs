@@ -1,15 +1,21 @@
-//! Measures the simulator on fixed set-ups: `sojourn-bench [CASE…] [--once CASE DURATION]`.
+//! Measures the simulator on fixed set-ups, and what each queue discipline costs:
+//! `sojourn-bench [CASE…] [queues] [DISCIPLINE…]`; without arguments all.
 //!
-//! Without arguments every case runs in a process of its own, so that peak memory is the case's own, and a
-//! table is printed: bottleneck packets, packets per CPU second, nanoseconds per packet, events per packet,
-//! allocations after warm-up, peak memory, and, where valgrind is installed, instructions per packet as the
-//! difference of two runs of different length. CPU time is noisy on shared machines; instruction counts are not.
+//! Every case runs in a process of its own, so that peak memory is the case's own, and a table is printed: bottleneck
+//! packets, packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory,
+//! and, where valgrind is installed, instructions per packet as the difference of two runs of different length.
+//!
+//! The second table has a line per discipline: bytes of state, and for an enqueue with a dequeue instructions and
+//! nanoseconds under each load. CPU time is noisy on shared machines; instruction counts are not.
 
 mod alloc;
 mod callgrind;
 mod case;
+mod cost;
 
 use case::{CASES, Case, Measured};
+use cost::{Discipline, LOADS, Load};
+use std::io::Write;
 use std::process::{Command, ExitCode};
 
 #[global_allocator]
@@ -20,7 +26,8 @@ fn main() -> ExitCode {
     match args.first().map(String::as_str) {
         Some("--once") => once(&args[1..]),
         Some("--work") => work(&args[1..]),
-        _ => table(&args),
+        Some("--pairs") => pairs(&args[1..]),
+        _ => tables(&args),
     }
 }
 
@@ -42,28 +49,71 @@ fn work(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn table(names: &[String]) -> ExitCode {
-    let chosen: Vec<&Case> = CASES.iter().filter(|c| names.is_empty() || names.iter().any(|n| n == c.name)).collect();
-    if chosen.is_empty() {
+/// Does the pairs of one discipline under one load that are counted.
+fn pairs(args: &[String]) -> ExitCode {
+    let [aqm, load] = args else { return usage() };
+    let Some(load) = Load::find(load) else { return usage() };
+    load.count(aqm);
+    ExitCode::SUCCESS
+}
+
+fn tables(names: &[String]) -> ExitCode {
+    let chosen = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    let cases: Vec<&Case> = CASES.iter().filter(|case| chosen(case.name)).collect();
+    let mut queues = cost::disciplines();
+    queues.retain(|queue| chosen(QUEUES) || chosen(&queue.name));
+    let known = |name: &String| {
+        name == QUEUES || Case::find(name).is_some() || cost::disciplines().iter().any(|queue| queue.name == *name)
+    };
+    if !names.iter().all(known) {
         return usage();
     }
     let instructions = callgrind::available();
     if !instructions {
-        println!("skipped: instructions per packet, because valgrind is not installed");
+        println!("skipped: instructions, because valgrind is not installed");
     }
+    if !cases.is_empty() && !case_table(&cases, instructions) {
+        return ExitCode::FAILURE;
+    }
+    if !queues.is_empty() {
+        queue_table(&queues, instructions);
+    }
+    ExitCode::SUCCESS
+}
+
+fn case_table(cases: &[&Case], instructions: bool) -> bool {
     println!(
         "{:<4} {:<44} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>11}",
         "case", "set-up", "packets", "Mpkt/cpu s", "ns/pkt", "events", "allocs", "peak MB", "instr/pkt"
     );
-    for case in chosen {
+    for case in cases {
         let Some(measured) = in_own_process(case) else {
             eprintln!("case {} did not finish", case.name);
-            return ExitCode::FAILURE;
+            return false;
         };
         let counted = if instructions { callgrind::instructions_per_packet(case) } else { None };
         print_row(case, &measured, counted);
     }
-    ExitCode::SUCCESS
+    true
+}
+
+/// A line per discipline: state, and instructions and nanoseconds for an enqueue and a dequeue under each load.
+fn queue_table(queues: &[Discipline], instructions: bool) {
+    print!("{:<18} {:>7}", "", "");
+    LOADS.iter().for_each(|load| print!(" {:>14}", load.name));
+    print!("\n{:<18} {:>7}", "discipline", "state B");
+    LOADS.iter().for_each(|_| print!(" {:>7} {:>6}", "instr", "ns"));
+    println!();
+    for queue in queues {
+        print!("{:<18} {:>7}", queue.name, queue.state_bytes);
+        for load in &LOADS {
+            let cost = load.measure(&queue.name, instructions);
+            let counted = cost.instructions.map_or("-".to_string(), |n| format!("{n:.0}"));
+            print!(" {counted:>7} {:>6.1}", cost.ns);
+            let _ = std::io::stdout().flush();
+        }
+        println!();
+    }
 }
 
 fn print_row(case: &Case, m: &Measured, instructions: Option<f64>) {
@@ -89,6 +139,9 @@ fn in_own_process(case: &Case) -> Option<Measured> {
 
 fn usage() -> ExitCode {
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
-    eprintln!("usage: sojourn-bench [CASE…]; cases: {}", names.join(", "));
+    eprintln!("usage: sojourn-bench [CASE…] [queues] [DISCIPLINE…]; cases: {}", names.join(", "));
     ExitCode::from(2)
 }
+
+/// The name that stands for every discipline.
+const QUEUES: &str = "queues";

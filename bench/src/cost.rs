@@ -1,0 +1,168 @@
+//! What queue disciplines cost: an enqueue and a dequeue at a standing queue.
+
+use crate::{callgrind, case};
+use sojourn_aqm::registry::{self, ALGORITHMS};
+use sojourn_aqm::{Dequeued, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+
+/// The load under which a discipline is measured.
+#[derive(Clone, Copy)]
+pub struct Load {
+    /// Name in the table and on the command line.
+    pub name: &'static str,
+    /// Waiting packets; overloaded, at most.
+    packets: u32,
+    /// Flows that the packets belong to, at random.
+    flows: u32,
+    overloaded: bool,
+}
+
+/// The columns of the table. A standing queue is far below every target: nothing is dropped or marked, and each
+/// arrival finds the same backlog. Overloaded, a link of 10 Mbit/s is offered 12.5, and the manager acts; its cost is
+/// per arrival, of which four in five leave.
+pub const LOADS: [Load; 5] = [
+    Load { name: "100/1", packets: 100, flows: 1, overloaded: false },
+    Load { name: "100/1000", packets: 100, flows: 1000, overloaded: false },
+    Load { name: "10000/1", packets: 10_000, flows: 1, overloaded: false },
+    Load { name: "10000/1000", packets: 10_000, flows: 1000, overloaded: false },
+    Load { name: "overload", packets: 1000, flows: 16, overloaded: true },
+];
+
+/// What an enqueue and a dequeue cost.
+pub struct Cost {
+    /// CPU time, the least of several runs.
+    pub ns: f64,
+    /// Instructions, where valgrind is installed.
+    pub instructions: Option<f64>,
+}
+
+/// A discipline of the registry.
+pub struct Discipline {
+    /// As a user writes it.
+    pub name: String,
+    /// Bytes of state per queue, per flow where each has its own.
+    pub state_bytes: usize,
+}
+
+/// Every discipline of the registry with every profile.
+pub fn disciplines() -> Vec<Discipline> {
+    let of = |algorithm: &registry::Algorithm| {
+        let state_bytes = algorithm.state_bytes;
+        algorithm.spellings().map(|name| Discipline { name, state_bytes }).collect::<Vec<_>>()
+    };
+    ALGORITHMS.iter().flat_map(of).collect()
+}
+
+impl Load {
+    /// The load called `name`.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        LOADS.iter().find(|load| load.name == name)
+    }
+
+    /// Measures a discipline; its instructions in a process of its own, if `instructions` are asked for.
+    pub fn measure(&self, aqm: &str, instructions: bool) -> Cost {
+        let mut bench = Bench::new(aqm, *self);
+        let time = |_| {
+            let start = case::cpu_s();
+            bench.pairs(PAIRS_TIMED);
+            (case::cpu_s() - start) * 1e9 / PAIRS_TIMED as f64
+        };
+        let ns = (0..RUNS).map(time).fold(f64::INFINITY, f64::min);
+        let instructions = if instructions {
+            let collected = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name]);
+            collected.map(|n| n as f64 / PAIRS_COUNTED as f64)
+        } else {
+            None
+        };
+        Cost { ns, instructions }
+    }
+
+    /// Does what is counted, in a process of its own.
+    pub fn count(&self, aqm: &str) {
+        counted_pairs(&mut Bench::new(aqm, *self));
+    }
+}
+
+/// What callgrind collects.
+#[inline(never)]
+fn counted_pairs(bench: &mut Bench) {
+    bench.pairs(PAIRS_COUNTED);
+}
+
+/// A discipline under load.
+struct Bench {
+    queue: Box<dyn Qdisc<u32> + Send>,
+    now: Instant,
+    step: Duration,
+    /// One in so many arrivals is without a departure.
+    surplus: u64,
+    to_surplus: u64,
+    next: u32,
+    arrivals: Vec<Meta>,
+}
+
+impl Bench {
+    fn new(aqm: &str, load: Load) -> Self {
+        let mut rng = Rng::from_state(1);
+        let flow = |_| Meta::new(LEN, rng.below(load.flows as u64) as u32).with_ecn(Ecn::NotEct);
+        let arrivals = (0..ARRIVALS).map(flow).collect();
+        // A queue of 10,000 packets is one of a millisecond.
+        let rate = Rate::from_bps(if load.overloaded { 10_000_000 } else { 120_000_000_000 });
+        let surplus = if load.overloaded { 5 } else { u64::MAX };
+        let step =
+            rate.time_for(LEN as u64) - if load.overloaded { rate.time_for(LEN as u64 / 5) } else { Duration::ZERO };
+        let (queue, now) = (queue(aqm, load, rate), Instant::ZERO);
+        let mut bench = Self { queue, now, step, surplus, to_surplus: surplus, next: 0, arrivals };
+        if load.overloaded {
+            bench.pairs(200_000);
+        } else {
+            (0..load.packets).for_each(|_| bench.enqueue());
+            bench.pairs(2 * load.packets + ARRIVALS);
+            assert_eq!(bench.queue.backlog().packets, load.packets, "{aqm}: the queue stands");
+        }
+        bench
+    }
+
+    fn pairs(&mut self, n: u32) {
+        for _ in 0..n {
+            self.now += self.step;
+            self.enqueue();
+            self.to_surplus -= 1;
+            if self.to_surplus == 0 {
+                self.to_surplus = self.surplus;
+            } else {
+                let out = self.queue.dequeue(self.now, &mut |_, _, _| {});
+                debug_assert!(!matches!(out, Dequeued::NotBefore(_)));
+            }
+        }
+    }
+
+    #[inline]
+    fn enqueue(&mut self) {
+        let meta = self.arrivals[(self.next % ARRIVALS) as usize];
+        self.next = self.next.wrapping_add(1);
+        self.queue.enqueue(self.now, meta, self.next, &mut |_, _, _| {});
+    }
+}
+
+/// The discipline, with room for more packets than the load's, so that thresholds that follow from the limit are not
+/// reached by a standing queue.
+fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
+    let plain = registry::parse(aqm).expect("a discipline of the registry");
+    let limit = if load.overloaded { load.packets } else { 20 * load.packets.max(1000) };
+    let own: String = ["limit", "depth"]
+        .iter()
+        .filter(|param| !load.overloaded && plain.value(param).is_some())
+        .map(|param| format!(" {param} {limit}"))
+        .collect();
+    let config = registry::parse(&format!("{aqm}{own}")).expect("a limit that large is in range");
+    config.build(Limits::packets(limit), Host { link: Link { rate, mtu: LEN }, rng: Rng::from_state(1) })
+}
+
+const LEN: u32 = 1500;
+/// Arrivals that are repeated; a power of two.
+const ARRIVALS: u32 = 1 << 13;
+const PAIRS_TIMED: u32 = 200_000;
+const RUNS: u32 = 9;
+const PAIRS_COUNTED: u32 = 10_000;
+/// The function whose instructions are counted.
+const COUNTED: &str = "*counted_pairs*";
