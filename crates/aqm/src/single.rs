@@ -73,8 +73,10 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
             self.aqm.overflowed(&mut cx, &meta);
             return self.refuse(meta, packet, DropReason::Limit, sink);
         }
-        let marked = verdict == Verdict::Mark && mark(&mut meta, &mut self.stats);
-        self.ring.push(meta, packet);
+        // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
+        let mut queued = Meta { enqueued: now, ..meta };
+        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.stats);
+        self.ring.push(queued, packet);
         if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 

@@ -74,13 +74,13 @@ impl Codel {
     }
 
     /// Looks at the head: may it be dropped?
-    #[inline]
+    #[inline(always)] // the look at every departure, with the few that follow a drop
     fn dodequeue<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &Q) -> Look {
         self.look_at(queue.meta(0), 0, now, cx, queue)
     }
 
     /// Looks at the packet that would be the head if `held` bytes before it had left.
-    #[inline]
+    #[inline(always)]
     fn look_at<Q: Fifo>(&mut self, head: Option<Meta>, held: u32, now: u64, cx: &Cx, queue: &Q) -> Look {
         let Some(head) = head else {
             self.first_above_time = 0;
@@ -106,19 +106,25 @@ impl Codel {
         Look { ok_to_drop: ok_to_drop || hard_drop, hard_drop }
     }
 
-    /// Looks at the head, after dropping what is older than the hard limit if that is to be enforced here.
-    fn dodequeue_below_hard_limit<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q, enforce: bool) -> bool {
-        let mut r = self.dodequeue(now, cx, queue);
-        while enforce && r.hard_drop {
+    /// Drops heads older than the hard limit; may the one then at the head be dropped?
+    #[cold]
+    fn drop_beyond_hard_limit<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q) -> bool {
+        loop {
             queue.drop(0, DropReason::HardLimit);
-            r = self.dodequeue(now, cx, queue);
+            let r = self.dodequeue(now, cx, queue);
+            if !r.hard_drop {
+                return r.ok_to_drop;
+            }
         }
-        r.ok_to_drop
     }
 
     /// The look at the packet behind a dropped one.
     fn dodequeue_next<Q: Fifo>(&mut self, now: u64, cx: &Cx, queue: &mut Q) -> bool {
-        self.dodequeue_below_hard_limit(now, cx, queue, self.config.hard_limit == HardLimit::Strict)
+        let r = self.dodequeue(now, cx, queue);
+        if r.hard_drop && self.config.hard_limit == HardLimit::Strict {
+            return self.drop_beyond_hard_limit(now, cx, queue);
+        }
+        r.ok_to_drop
     }
 
     /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
@@ -255,7 +261,8 @@ impl Aqm for Codel {
             return None;
         }
         let now = self.config.law.clock(cx.now);
-        let ok_to_drop = self.dodequeue_below_hard_limit(now, cx, queue, true);
+        let r = self.dodequeue(now, cx, queue);
+        let ok_to_drop = if r.hard_drop { self.drop_beyond_hard_limit(now, cx, queue) } else { r.ok_to_drop };
         if self.dropping {
             if ok_to_drop {
                 self.keep_dropping(now, cx, queue);

@@ -83,7 +83,9 @@ impl Ns2Red {
             Some(since) => libm::floor(self.ptc * (cx.now - since).as_secs_f64()),
             None => 0.0,
         };
-        self.ave = self.ave * libm::pow(1.0 - self.q_w, m + 1.0) + self.q_w * q as f64;
+        let of_each = 1.0 - self.q_w;
+        let kept = if m > 0.0 { libm::pow(of_each, m + 1.0) } else { of_each };
+        self.ave = self.ave * kept + self.q_w * q as f64;
         self.adapt(cx.now);
         self.count += 1;
         self.count_bytes += meta.len as u64;

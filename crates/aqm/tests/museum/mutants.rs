@@ -209,7 +209,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "red-idle-arrival-does-not-count",
         history: "ns-2's m idle slots without the arrival's own update",
         file: "src/red/ns2.rs",
-        edits: &[("libm::pow(1.0 - self.q_w, m + 1.0)", "libm::pow(1.0 - self.q_w, m)")],
+        edits: &[("libm::pow(of_each, m + 1.0)", "libm::pow(of_each, m)")],
         caught_by: ("lib", "red::ns2::tests::the_average_is_geometric_and_decays_in_idle_time"),
     },
     Mutant {
