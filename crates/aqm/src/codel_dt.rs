@@ -10,6 +10,7 @@
 //! and to see what CoDel's law gains from dropping at the head: here the signal waits behind the whole queue.
 
 use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::departure::{DepartureTimer, Measured};
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::time::{Duration, Instant};
@@ -67,9 +68,7 @@ pub struct CodelDt {
     maxpacket: u32,
     /// Departure rate in bytes per second; zero before the first measurement.
     avg_rate: f64,
-    dq_start: Instant,
-    /// Bytes that have left in this measurement.
-    dq_count: Option<u64>,
+    departures: DepartureTimer,
 }
 
 impl CodelDt {
@@ -83,8 +82,7 @@ impl CodelDt {
             dropping: false,
             maxpacket: 256,
             avg_rate: 0.0,
-            dq_start: Instant::ZERO,
-            dq_count: None,
+            departures: DepartureTimer::new(config.dq_threshold.0),
         }
     }
 
@@ -130,21 +128,10 @@ impl CodelDt {
 
     /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
-        let dq_threshold = self.config.dq_threshold.0;
-        if backlog >= dq_threshold && self.dq_count.is_none() {
-            self.dq_start = now;
-            self.dq_count = Some(0);
-        }
-        let Some(dq_count) = self.dq_count.map(|bytes| bytes + len as u64) else { return };
-        self.dq_count = Some(dq_count);
-        let dq_time = now - self.dq_start;
-        if dq_count < dq_threshold || dq_time <= Duration::ZERO {
-            return;
-        }
-        let rate = dq_count as f64 / dq_time.as_secs_f64();
+        // A backlog of the threshold does not suffice to go on.
+        let to_go_on = self.config.dq_threshold.0 + 1;
+        let Some(Measured { rate, .. }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
         self.avg_rate = if self.avg_rate == 0.0 { rate } else { 0.5 * self.avg_rate + 0.5 * rate };
-        self.dq_count = (backlog > dq_threshold).then_some(0);
-        self.dq_start = now;
     }
 }
 
@@ -194,27 +181,21 @@ const WORD: Value = Value::Choice("");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::{DropReason, Link};
+    use crate::aqm::DropReason;
     use crate::limits::Limits;
     use crate::packet::Ecn;
     use crate::params::Config as _;
-    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-    use crate::rate::Rate;
-    use crate::rng::Rng;
+    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
     use crate::single::SingleQueue;
+    use crate::testing::{self, LINK};
     use alloc::vec::Vec;
-
-    /// One packet of 1500 bytes a millisecond.
-    const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
 
     fn ms(millis: f64) -> Instant {
         Instant::from_nanos(libm::round(millis * 1e6) as u64)
     }
 
     fn config(params: &[(&str, &str)]) -> Config {
-        let mut config = Config::default();
-        params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
-        config
+        testing::config("cablelabs", params)
     }
 
     fn queue(config: &Config) -> SingleQueue<CodelDt, u32> {
@@ -222,11 +203,11 @@ mod tests {
     }
 
     fn queue_under(codel: CodelDt) -> SingleQueue<CodelDt, u32> {
-        SingleQueue::new(codel, Limits::default(), Host { link: LINK, rng: Rng::from_state(1) })
+        testing::queue_under(codel, Limits::default(), LINK)
     }
 
     fn push(queue: &mut SingleQueue<CodelDt, u32>, now: Instant, len: u32) -> Enqueued {
-        queue.enqueue(now, Meta::new(len, 0).with_ecn(Ecn::Ect0), 0, &mut |_, _, _| {})
+        testing::push(queue, now, len, Ecn::Ect0)
     }
 
     /// Milliseconds at which arrivals are dropped or marked: 100 packets wait at 0, and each millisecond brings one
@@ -335,13 +316,13 @@ mod tests {
     fn the_departure_rate_is_measured_from_a_backlog_of_the_threshold_on() {
         let mut codel = CodelDt::new(&config(&[]));
         (0..1000).for_each(|t| codel.measure(ms(t as f64), 1500, 9_999));
-        assert_eq!((codel.dq_count, codel.avg_rate), (None, 0.0), "idle time is no measurement");
+        assert_eq!((codel.departures.count(), codel.avg_rate), (None, 0.0), "idle time is no measurement");
         // The packet at 1000 ms begins it and counts in it: 7 packets in 6 ms; then 7 in 7 ms.
         (1000..1007).for_each(|t| codel.measure(ms(t as f64), 1500, 10_001));
         assert_eq!(codel.avg_rate, 10_500.0 / 0.006);
         (1007..1014).for_each(|t| codel.measure(ms(t as f64), 1500, 10_000));
         assert!((codel.avg_rate - (875_000.0 + 750_000.0)).abs() < 1e-6, "{}", codel.avg_rate);
-        assert_eq!(codel.dq_count, None, "a backlog of the threshold does not suffice to go on");
+        assert_eq!(codel.departures.count(), None, "a backlog of the threshold does not suffice to go on");
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod departure;
 pub mod drophead;
 pub mod droptail;
 pub mod drr;
@@ -46,6 +47,8 @@ pub mod sfq;
 pub mod sfq_red;
 pub mod sfqcodel;
 pub mod single;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod units;
 

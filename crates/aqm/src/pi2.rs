@@ -154,33 +154,22 @@ const MINUTE: Value = Value::Time(Duration::from_secs(60));
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::Link;
     use crate::limits::Limits;
-    use crate::params::Config as _;
-    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-    use crate::rate::Rate;
+    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
     use crate::single::SingleQueue;
+    use crate::testing::{self, LINK, cx, ms};
     use alloc::vec::Vec;
 
-    /// One packet of 1500 bytes a millisecond.
-    const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
-
-    fn ms(millis: u64) -> Instant {
-        Instant::from_nanos(millis * 1_000_000)
-    }
-
     fn config(params: &[(&str, &str)]) -> Config {
-        let mut config = Config::default();
-        params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
-        config
+        testing::config("rfc9332", params)
     }
 
     fn queue_under(pi2: Pi2) -> SingleQueue<Pi2, u32> {
-        SingleQueue::new(pi2, Limits::default(), Host { link: LINK, rng: Rng::from_state(1) })
+        testing::queue_under(pi2, Limits::default(), LINK)
     }
 
     fn push(queue: &mut SingleQueue<Pi2, u32>, now: Instant, ecn: Ecn) -> Enqueued {
-        queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0, &mut |_, _, _| {})
+        testing::push(queue, now, 1500, ecn)
     }
 
     /// Shares of marks and drops among packets of `ecn` judged at `p`.
@@ -188,13 +177,7 @@ mod tests {
         const PACKETS: usize = 200_000;
         let pi2 = Pi2 { p, ..Pi2::new(&config(params)) };
         let mut rng = Rng::from_state(7);
-        let mut cx = Cx {
-            now: ms(1),
-            rng: &mut rng,
-            total_backlog: Default::default(),
-            backlog: Default::default(),
-            link: LINK,
-        };
+        let mut cx = cx(ms(1), &mut rng, Default::default(), LINK);
         let verdicts: Vec<_> = (0..PACKETS).map(|_| pi2.judge(ecn, 3000, &mut cx)).collect();
         let share = |of| verdicts.iter().filter(|&&verdict| verdict == of).count() as f64 / PACKETS as f64;
         (share(Verdict::Mark), share(Verdict::Drop))
@@ -236,7 +219,7 @@ mod tests {
                 let mut lost = 0;
                 // Judged with `behind` packets of 1000 bytes, or one more, beside it: 3000 bytes are the least.
                 for _ in 0..=behind {
-                    let dropped = queue.enqueue(ms(0), Meta::new(1000, 0), 0, &mut |_, _, _| {});
+                    let dropped = testing::push(&mut queue, ms(0), 1000, Ecn::NotEct);
                     lost += usize::from(matches!(dropped, Enqueued::Dropped(_)));
                 }
                 let out = queue.dequeue(ms(1), &mut |_, _, _| lost += 1);

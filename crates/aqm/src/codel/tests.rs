@@ -1,12 +1,12 @@
 use super::*;
-use crate::aqm::{Backlog, Link};
+use crate::aqm::Backlog;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config as _;
-use crate::qdisc::{Dequeued, Host, Qdisc};
-use crate::rate::Rate;
+use crate::qdisc::{Dequeued, Qdisc};
 use crate::rng::Rng;
 use crate::single::SingleQueue;
+use crate::testing::{self, LINK, cx, queue_under};
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 use alloc::string::ToString;
@@ -15,17 +15,13 @@ use alloc::vec::Vec;
 
 mod mahimahi;
 
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
-
 fn ms(millis: f64) -> Instant {
     Instant::from_nanos(libm::round(millis * 1e6) as u64)
 }
 
 /// The configuration of `codel@profile` with `params` set.
 fn config(profile: &str, params: &[(&str, &str)]) -> Config {
-    let mut config = Config::profile(profile).expect("a profile of the table");
-    params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
-    config
+    testing::config(profile, params)
 }
 
 fn state<A: Aqm>(aqm: &A, name: &str) -> f64 {
@@ -46,8 +42,7 @@ struct Saturated {
 
 impl Saturated {
     fn new(config: &Config, ecn: Ecn) -> Self {
-        let host = Host { link: LINK, rng: Rng::from_state(1) };
-        let mut queue = SingleQueue::new(Codel::new(config), Limits::default(), host);
+        let mut queue = queue_under(Codel::new(config), Limits::default(), LINK);
         for id in 0..3000 {
             queue.enqueue(Instant::ZERO, Meta::new(1500, 0).with_ecn(ecn), id, &mut |_, _, _| {});
         }
@@ -184,13 +179,7 @@ impl Fifo for Line {
 /// Dequeues from `line` at `now_ms`.
 fn dequeue(codel: &mut Codel, now_ms: f64, line: &mut Line) -> Option<Meta> {
     let mut rng = Rng::from_state(1);
-    let mut cx = Cx {
-        now: ms(now_ms),
-        rng: &mut rng,
-        total_backlog: line.total_backlog(),
-        backlog: line.total_backlog(),
-        link: LINK,
-    };
+    let mut cx = cx(ms(now_ms), &mut rng, line.total_backlog(), LINK);
     codel.dequeue(&mut cx, line).map(|popped| popped.meta)
 }
 
@@ -349,13 +338,7 @@ fn lastcount_is_count_after_the_entry() {
     (codel.count, codel.lastcount) = (10, 3);
     codel.drop_next = codel.law.law().clock(ms(1000.0));
     let mut rng = Rng::from_state(1);
-    let cx = Cx {
-        now: ms(1100.0),
-        rng: &mut rng,
-        total_backlog: Backlog::default(),
-        backlog: Backlog::default(),
-        link: LINK,
-    };
+    let cx = cx(ms(1100.0), &mut rng, Backlog::default(), LINK);
     codel.enter_dropping(codel.law.law().clock(cx.now), &cx, &mut Line::of(&[0.0]));
     assert_eq!((codel.count, codel.lastcount), (7, 7));
 }

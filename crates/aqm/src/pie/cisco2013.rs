@@ -7,6 +7,7 @@
 use super::Config;
 use super::controller::{accumulated, updated_probability};
 use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::departure::{DepartureTimer, Measured};
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
@@ -21,9 +22,7 @@ pub(super) struct Cisco2013 {
     qdelay_old: f64,
     burst_time: Duration,
     accu_prob: f64,
-    dq_start: Instant,
-    /// Bytes that have left in this measurement.
-    dq_count: Option<u64>,
+    departures: DepartureTimer,
     /// Average departure rate in bytes per second; zero before the first measurement.
     avg_dq_rate: f64,
     next_update: Instant,
@@ -39,8 +38,7 @@ impl Cisco2013 {
             qdelay_old: 0.0,
             burst_time: config.max_burst,
             accu_prob: 0.0,
-            dq_start: Instant::ZERO,
-            dq_count: None,
+            departures: DepartureTimer::new(config.dq_threshold.0),
             avg_dq_rate: 0.0,
             next_update: Instant::ZERO + FIRST_UPDATE,
             config: config.clone(),
@@ -67,27 +65,14 @@ impl Cisco2013 {
 
     /// Times the departure of `dq_threshold` bytes; `backlog` is what the packet of `len` bytes leaves behind.
     fn measure(&mut self, now: Instant, len: u32, backlog: u64) {
-        let dq_threshold = self.config.dq_threshold.0;
-        if backlog >= dq_threshold && self.dq_count.is_none() {
-            self.dq_start = now;
-            self.dq_count = Some(0);
-        }
-        // The packet that begins a measurement counts in it.
-        let Some(dq_count) = self.dq_count.map(|bytes| bytes + len as u64) else { return };
-        self.dq_count = Some(dq_count);
-        let dq_time = now - self.dq_start;
-        if dq_count < dq_threshold || dq_time == Duration::ZERO {
-            return;
-        }
-        let rate = dq_count as f64 / dq_time.as_secs_f64();
+        let to_go_on = self.config.dq_threshold.0;
+        let Some(Measured { rate, time }) = self.departures.departed(now, len, backlog, to_go_on) else { return };
         self.avg_dq_rate = match self.avg_dq_rate {
             0.0 => rate,
             avg => avg - avg / 8.0 + rate / 8.0,
         };
-        self.dq_count = (backlog >= dq_threshold).then_some(0);
-        self.dq_start = now;
         // The allowance for bursts is used up by measured time only: a queue too short to be measured keeps it.
-        self.burst_time = (self.burst_time - dq_time).max(Duration::ZERO);
+        self.burst_time = (self.burst_time - time).max(Duration::ZERO);
     }
 }
 
@@ -118,7 +103,7 @@ impl Aqm for Cisco2013 {
         self.p = updated_probability(&self.config, self.p, self.qdelay, self.qdelay_old);
         let half = self.target / 2.0;
         if self.qdelay < half && self.qdelay_old < half && self.p == 0.0 && self.avg_dq_rate > 0.0 {
-            self.dq_count = None;
+            self.departures.stop();
             self.avg_dq_rate = 0.0;
             self.burst_time = self.config.max_burst;
         }
@@ -150,24 +135,15 @@ const FIRST_UPDATE: Duration = Duration::from_millis(500);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aqm::{DropReason, Link};
+    use crate::aqm::DropReason;
     use crate::limits::Limits;
     use crate::packet::Ecn;
-    use crate::params::Config as _;
-    use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-    use crate::rate::Rate;
+    use crate::qdisc::{Dequeued, Enqueued, Qdisc};
     use crate::rng::Rng;
-    use crate::single::SingleQueue;
-
-    /// One packet of 1500 bytes a millisecond.
-    const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1514 };
-
-    fn ms(millis: u64) -> Instant {
-        Instant::from_nanos(millis * 1_000_000)
-    }
+    use crate::testing::{self, ETHERNET, cx, ms, push, queue_under};
 
     fn config() -> Config {
-        Config::profile("cisco2013").expect("a profile of the table")
+        testing::config("cisco2013", &[])
     }
 
     /// A controller in the midst of congestion, with `p` held.
@@ -207,14 +183,14 @@ mod tests {
         assert_eq!(pie.burst_time, Duration::from_millis(87));
         let expected = 1_750_000.0 * 7.0 / 8.0 + 1_500_000.0 / 8.0;
         assert!((pie.avg_dq_rate - expected).abs() < 1e-6, "{}", pie.avg_dq_rate);
-        assert_eq!(pie.dq_count, None, "the backlog has become too short");
+        assert_eq!(pie.departures.count(), None, "the backlog has become too short");
     }
 
     #[test]
     fn packets_that_leave_at_one_instant_are_no_measurement() {
         let mut pie = Cisco2013::new(&config());
         (0..9).for_each(|_| pie.measure(ms(5), 1500, 20_000));
-        assert_eq!((pie.dq_count, pie.avg_dq_rate), (Some(13_500), 0.0));
+        assert_eq!((pie.departures.count(), pie.avg_dq_rate), (Some(13_500), 0.0));
     }
 
     #[test]
@@ -227,13 +203,7 @@ mod tests {
             ("half the target", 0, 0.0100, 1.0, 9000, true),
         ] {
             let mut rng = Rng::from_state(1);
-            let mut cx = Cx {
-                now: ms(1),
-                rng: &mut rng,
-                total_backlog: Default::default(),
-                backlog: Default::default(),
-                link: LINK,
-            };
+            let mut cx = cx(ms(1), &mut rng, Default::default(), ETHERNET);
             let burst_time = Duration::from_millis(burst_ms);
             let mut pie = Cisco2013 { burst_time, qdelay, ..congested(config(), p) };
             assert_eq!(pie.drop_early(backlog, 1500, &mut cx), dropped, "{name}");
@@ -244,13 +214,7 @@ mod tests {
     fn drops_are_geometric_and_in_bytemode_proportional_to_size() {
         for (bytemode, len, p) in [(false, 757, 0.02), (true, 757, 0.01), (true, 1514, 0.02), (true, 9000, 0.02)] {
             let mut rng = Rng::from_state(3);
-            let mut cx = Cx {
-                now: ms(1),
-                rng: &mut rng,
-                total_backlog: Default::default(),
-                backlog: Default::default(),
-                link: LINK,
-            };
+            let mut cx = cx(ms(1), &mut rng, Default::default(), ETHERNET);
             let mut pie = congested(Config { bytemode, ..config() }, 0.02);
             let drops = (0..1_000_000).filter(|_| pie.drop_early(9000, len, &mut cx)).count() as f64;
             assert!((drops / 1e6 - p).abs() < 5e-4, "bytemode {bytemode}, {len} bytes: {drops}");
@@ -259,15 +223,11 @@ mod tests {
 
     #[test]
     fn updates_begin_after_half_a_second_and_read_the_backlog_over_the_rate() {
-        let mut queue = SingleQueue::new(
-            Cisco2013::new(&config()),
-            Limits::packets(1000),
-            Host { link: LINK, rng: Rng::from_state(1) },
-        );
+        let mut queue = queue_under(Cisco2013::new(&config()), Limits::packets(1000), ETHERNET);
         for t in 0..500 {
             let arrivals = if t == 0 { 300 } else { 1 };
             for _ in 0..arrivals {
-                queue.enqueue(ms(t), Meta::new(1500, 0), 0, &mut |_, _, _| panic!("p is zero"));
+                assert_eq!(push(&mut queue, ms(t), 1500, Ecn::NotEct), Enqueued::Queued, "p is zero");
             }
             assert!(matches!(queue.dequeue(ms(t), &mut |_, _, _| {}), Dequeued::Packet(..)));
         }
@@ -287,18 +247,13 @@ mod tests {
             [(0.0, 0.0099, 1e6, true), (0.0, 0.0100, 1e6, false), (0.0, 0.0099, 0.0, false), (0.5, 0.0, 1e6, false)]
         {
             let mut rng = Rng::from_state(1);
-            let mut cx = Cx {
-                now: ms(530),
-                rng: &mut rng,
-                total_backlog: Default::default(),
-                backlog: Default::default(),
-                link: LINK,
-            };
-            let mut pie = Cisco2013 { qdelay, avg_dq_rate, dq_count: Some(7), ..congested(config(), p) };
+            let mut cx = cx(ms(530), &mut rng, Default::default(), ETHERNET);
+            let mut pie = Cisco2013 { qdelay, avg_dq_rate, ..congested(config(), p) };
+            pie.departures.departed(ms(1), 7, 10_000, 0);
             pie.update(ms(530), &mut cx);
             let burst_ms = if reset { 100 } else { 0 };
             assert_eq!(pie.burst_time, Duration::from_millis(burst_ms), "p {p}, {qdelay} s, {avg_dq_rate} B/s");
-            assert_eq!(pie.dq_count.is_none(), reset);
+            assert_eq!(pie.departures.count().is_none(), reset);
         }
     }
 
@@ -313,10 +268,9 @@ mod tests {
             // Derandomised, so that the packet is due for sure.
             let config = Config { ecn, derandomise: true, ..config() };
             let pie = Cisco2013 { accu_prob: 8.5, ..congested(config, p) };
-            let mut queue = SingleQueue::new(pie, Limits::packets(9), Host { link: LINK, rng: Rng::from_state(1) });
-            queue.enqueue(ms(1), Meta::new(3028, 0), 0, &mut |_, _, _| {});
-            let meta = Meta::new(1500, 0).with_ecn(packet);
-            assert_eq!(queue.enqueue(ms(1), meta, 0, &mut |_, _, _| {}), expected, "ecn {ecn}, {packet:?}, p {p}");
+            let mut queue = queue_under(pie, Limits::packets(9), ETHERNET);
+            push(&mut queue, ms(1), 3028, Ecn::NotEct);
+            assert_eq!(push(&mut queue, ms(1), 1500, packet), expected, "ecn {ecn}, {packet:?}, p {p}");
             assert_eq!(queue.aqm().accu_prob, 0.0);
         }
     }

@@ -208,20 +208,13 @@ mod tests {
     use super::*;
     use crate::aqm::DropReason;
     use crate::packet::Ecn;
-    use crate::params::{Bytes, Config as _};
-    use crate::qdisc::{Enqueued, Host, Qdisc};
-    use crate::rate::Rate;
+    use crate::params::Bytes;
+    use crate::qdisc::{Enqueued, Qdisc};
     use crate::single::SingleQueue;
-
-    /// One packet of 1500 bytes a millisecond.
-    const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
-
-    fn ms(millis: u64) -> Instant {
-        Instant::from_nanos(millis * 1_000_000)
-    }
+    use crate::testing::{self, LINK, cx, ms, push, queue_under};
 
     fn config() -> Config {
-        Config::profile("docsis").expect("a profile of the table")
+        testing::config("docsis", &[])
     }
 
     fn backlog(packets: u32) -> Backlog {
@@ -235,9 +228,7 @@ mod tests {
 
     /// Updates at `at` with `bytes` queued.
     fn update(pie: &mut Docsis, at: Instant, bytes: u64) {
-        let total_backlog = Backlog { packets: 1, bytes };
-        let mut rng = Rng::from_state(1);
-        pie.update(at, &mut Cx { now: at, rng: &mut rng, total_backlog, backlog: total_backlog, link: LINK });
+        pie.update(at, &mut cx(at, &mut Rng::from_state(1), Backlog { packets: 1, bytes }, LINK));
     }
 
     #[test]
@@ -286,11 +277,8 @@ mod tests {
 
     #[test]
     fn congestion_begins_with_an_allowance_for_bursts_and_ends_after_a_quiet_second() {
-        let mut queue =
-            SingleQueue::new(Docsis::new(&config()), Limits::packets(90), Host { link: LINK, rng: Rng::from_state(1) });
-        let push = |queue: &mut SingleQueue<Docsis, u32>, at: u64| {
-            queue.enqueue(ms(at), Meta::new(1500, 0), 0, &mut |_, _, _| {})
-        };
+        let mut queue = queue_under(Docsis::new(&config()), Limits::packets(90), LINK);
+        let push = |queue: &mut SingleQueue<Docsis, u32>, at: u64| push(queue, ms(at), 1500, Ecn::NotEct);
         // The 31st packet finds a third of the buffer in use.
         for n in 0..=30 {
             assert_eq!(queue.aqm().state, State::Inactive, "{n} packets");
@@ -379,10 +367,9 @@ mod tests {
             (false, Ecn::Ect0, 0.09, Enqueued::Dropped(DropReason::Early)),
         ] {
             let pie = Docsis { accu_prob: 8.5, config: Config { ecn, ..config() }, ..congested(p) };
-            let mut queue = SingleQueue::new(pie, Limits::packets(9), Host { link: LINK, rng: Rng::from_state(1) });
-            queue.enqueue(ms(1), Meta::new(3000, 0), 0, &mut |_, _, _| {});
-            let meta = Meta::new(1500, 0).with_ecn(packet);
-            assert_eq!(queue.enqueue(ms(1), meta, 0, &mut |_, _, _| {}), expected, "ecn {ecn}, {packet:?}, p {p}");
+            let mut queue = queue_under(pie, Limits::packets(9), LINK);
+            push(&mut queue, ms(1), 3000, Ecn::NotEct);
+            assert_eq!(push(&mut queue, ms(1), 1500, packet), expected, "ecn {ecn}, {packet:?}, p {p}");
             assert_eq!(queue.aqm().accu_prob, 0.0);
         }
     }

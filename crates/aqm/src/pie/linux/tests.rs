@@ -1,21 +1,12 @@
 use super::*;
-use crate::aqm::{DropReason, Link};
+use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::packet::Ecn;
-use crate::params::Config as _;
-use crate::qdisc::{Enqueued, Host, Qdisc};
-use crate::rate::Rate;
-use crate::single::SingleQueue;
-
-/// One packet of 1500 bytes a millisecond.
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1514 };
-
-fn ms(millis: u64) -> Instant {
-    Instant::from_nanos(millis * 1_000_000)
-}
+use crate::qdisc::{Enqueued, Qdisc};
+use crate::testing::{self, ETHERNET, ms, push, queue_under};
 
 fn config() -> Config {
-    Config::profile("linux").expect("a profile of the table")
+    testing::config("linux", &[])
 }
 
 fn share(p: f64) -> u64 {
@@ -116,10 +107,9 @@ fn once_congestion_is_over_the_state_starts_again() {
 
 #[test]
 fn the_burst_allowance_is_used_up_between_departures() {
-    let mut queue =
-        SingleQueue::new(Linux::new(&config()), Limits::packets(99), Host { link: LINK, rng: Rng::from_state(1) });
+    let mut queue = queue_under(Linux::new(&config()), Limits::packets(99), ETHERNET);
     for _ in 0..3 {
-        queue.enqueue(ms(0), Meta::new(1500, 0), 0, &mut |_, _, _| {});
+        push(&mut queue, ms(0), 1500, Ecn::NotEct);
     }
     for (at, left_ms) in [(1, 150), (5, 146), (200, 0)] {
         queue.dequeue(ms(at), &mut |_, _, _| {});
@@ -159,10 +149,9 @@ fn a_mark_that_was_due_leaves_the_sum_and_a_random_one_clears_it() {
         (false, Ecn::Ect0, 0.5, 0.34, Enqueued::Queued, 0.84),
     ] {
         let pie = Linux { accu_prob: share(accu), ..congested(Config { ecn, ..config() }, p) };
-        let mut queue = SingleQueue::new(pie, Limits::packets(9), Host { link: LINK, rng: Rng::from_state(1) });
-        queue.enqueue(ms(1), Meta::new(3028, 0), 0, &mut |_, _, _| {});
-        let meta = Meta::new(1500, 0).with_ecn(packet);
-        assert_eq!(queue.enqueue(ms(1), meta, 0, &mut |_, _, _| {}), expected, "ecn {ecn}, {packet:?}, p {p}");
+        let mut queue = queue_under(pie, Limits::packets(9), ETHERNET);
+        push(&mut queue, ms(1), 3028, Ecn::NotEct);
+        assert_eq!(push(&mut queue, ms(1), 1500, packet), expected, "ecn {ecn}, {packet:?}, p {p}");
         let accu = queue.aqm().accu_prob as f64 / MAX_PROB as f64;
         assert!((accu - accu_after).abs() < 1e-9, "ecn {ecn}, {packet:?}, p {p}: {accu}");
     }

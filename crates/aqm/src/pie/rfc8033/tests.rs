@@ -1,22 +1,14 @@
 use super::*;
 use crate::aqm::DropReason;
 use crate::packet::Ecn;
-use crate::params::Config as _;
 use crate::pie::{Decay, Scaling};
-use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
-use crate::rate::Rate;
+use crate::qdisc::{Dequeued, Enqueued, Qdisc};
 use crate::single::SingleQueue;
+use crate::testing::{self, LINK, ms};
 use alloc::vec::Vec;
 
-/// One packet of 1500 bytes a millisecond.
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
-
-fn ms(millis: u64) -> Instant {
-    Instant::from_nanos(millis * 1_000_000)
-}
-
 fn config(profile: &str) -> Config {
-    Config::profile(profile).expect("a profile of the table")
+    testing::config(profile, &[])
 }
 
 fn queue(config: &Config, limits: Limits) -> SingleQueue<Rfc8033, u32> {
@@ -24,11 +16,11 @@ fn queue(config: &Config, limits: Limits) -> SingleQueue<Rfc8033, u32> {
 }
 
 fn queue_under(pie: Rfc8033, limits: Limits) -> SingleQueue<Rfc8033, u32> {
-    SingleQueue::new(pie, limits, Host { link: LINK, rng: Rng::from_state(1) })
+    testing::queue_under(pie, limits, LINK)
 }
 
 fn push(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant, ecn: Ecn) -> Enqueued {
-    queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0, &mut |_, _, _| {})
+    testing::push(queue, now, 1500, ecn)
 }
 
 fn pop(queue: &mut SingleQueue<Rfc8033, u32>, now: Instant) -> bool {

@@ -1,13 +1,12 @@
 use super::*;
 use crate::packet::Ecn;
-use crate::params::Config as _;
+use crate::testing::{self, cx};
 
 const MBIT10: Rate = Rate::from_bps(10_000_000);
 const LINK: Link = Link { rate: MBIT10, mtu: 1500 };
 
 fn config() -> Config {
-    let plain = Config::profile("linux").expect("a profile");
-    Config { min: Bytes(10_000), max: Bytes(30_000), burst: 17, probability: 0.1, ..plain }
+    testing::config("linux", &[("min", "10 kB"), ("max", "30 kB"), ("burst", "17"), ("probability", "0.1")])
 }
 
 fn red(config: &Config) -> LinuxRed {
@@ -25,9 +24,8 @@ fn standing(config: &Config, bytes: u64) -> LinuxRed {
 }
 
 fn arrive(red: &mut LinuxRed, rng: &mut Rng, ecn: Ecn, bytes: u64) -> Verdict {
-    let total_backlog = Backlog { packets: 1, bytes };
-    let mut cx = Cx { now: us(1), rng, total_backlog, backlog: total_backlog, link: LINK };
-    red.arrive(&mut cx, &Meta::new(1500, 0).with_ecn(ecn), total_backlog)
+    let backlog = Backlog { packets: 1, bytes };
+    red.arrive(&mut cx(us(1), rng, backlog, LINK), &Meta::new(1500, 0).with_ecn(ecn), backlog)
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::packet::Ecn;
 use crate::params::Bytes;
 use crate::rate::Rate;
+use crate::testing::cx;
 use crate::time::Duration;
 use alloc::vec::Vec;
 
@@ -23,8 +24,8 @@ fn close(a: f64, b: f64) -> bool {
 
 /// An arrival of `meta` that finds `q` packets of 1000 bytes.
 fn arrive(red: &mut Ns2Red, now: Instant, rng: &mut Rng, meta: Meta, q: u32) -> Verdict {
-    let total_backlog = Backlog { packets: q, bytes: 1000 * q as u64 };
-    red.arrive(&mut Cx { now, rng, total_backlog, backlog: total_backlog, link: LINK }, &meta, total_backlog)
+    let backlog = Backlog { packets: q, bytes: 1000 * q as u64 };
+    red.arrive(&mut cx(now, rng, backlog, LINK), &meta, backlog)
 }
 
 /// A queue whose average is and stays at `q` packets.

@@ -1,0 +1,46 @@
+//! What the unit tests of the algorithms share: a link, a clock in milliseconds, a queue, and a call's context.
+
+use crate::aqm::{Aqm, Backlog, Cx, Link};
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::params::Config;
+use crate::qdisc::{Enqueued, Host, Qdisc};
+use crate::rate::Rate;
+use crate::rng::Rng;
+use crate::single::SingleQueue;
+use crate::time::Instant;
+
+/// One packet of 1500 bytes a millisecond.
+pub const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+/// The same, its largest packet with an Ethernet header.
+pub const ETHERNET: Link = Link { mtu: 1514, ..LINK };
+
+/// A point in milliseconds from the origin.
+pub fn ms(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+/// The configuration of a profile with parameters set, each in its range; whether they go together is not asked.
+pub fn config<C: Config>(profile: &str, params: &[(&str, &str)]) -> C {
+    let mut config = C::profile(profile).expect("a profile of the table");
+    params.iter().for_each(|(name, text)| config.set(name, text).expect("a parameter in its range"));
+    config
+}
+
+/// A queue above `link`, with the random stream that starts from 1.
+pub fn queue_under<A: Aqm>(aqm: A, limits: Limits, link: Link) -> SingleQueue<A, u32> {
+    SingleQueue::new(aqm, limits, Host { link, rng: Rng::from_state(1) })
+}
+
+/// Offers a packet; queued ones must not be dropped for it.
+pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn: Ecn) -> Enqueued {
+    let mut dropped = 0;
+    let enqueued = queue.enqueue(now, Meta::new(len, 0).with_ecn(ecn), 0, &mut |_, _, _| dropped += 1);
+    assert_eq!(dropped, u32::from(matches!(enqueued, Enqueued::Dropped(_))), "only the arrival is dropped");
+    enqueued
+}
+
+/// What a call of the algorithm of a queue with `backlog` is lent.
+pub fn cx(now: Instant, rng: &mut Rng, backlog: Backlog, link: Link) -> Cx<'_> {
+    Cx { now, rng, total_backlog: backlog, backlog, link }
+}
