@@ -11,6 +11,7 @@ use crate::aqm::{DropReason, Link};
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Stats};
+use crate::registry::Queues;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -39,6 +40,19 @@ pub enum Order {
     Fifo,
     /// As they came within each flow.
     PerFlow,
+    /// As they came within each flow, among packets that came with the same ECN field.
+    PerFlowAndEcn,
+}
+
+impl Order {
+    /// Of a discipline that consists of `queues`.
+    pub const fn of(queues: Queues) -> Self {
+        match queues {
+            Queues::One => Self::Fifo,
+            Queues::PerFlow => Self::PerFlow,
+            Queues::Two => Self::PerFlowAndEcn,
+        }
+    }
 }
 
 /// A rule of the suite.
@@ -196,11 +210,14 @@ impl Subject {
         let backlog = self.qdisc.backlog();
         match dequeued {
             Dequeued::Packet(meta, id) => {
-                let earlier = |&&(_, other): &&(u32, Meta)| self.order == Order::Fifo || other.flow == meta.flow;
-                let first = self.waiting.iter().find(earlier).map(|&(first, _)| first);
-                let waits = self.waiting.iter().any(|(waiting, _)| waiting == id);
-                if waits && first != Some(*id) {
-                    return Err((Rule::Order, format!("packet {id} left before packet {first:?}")));
+                if let Some(&(_, original)) = self.waiting.iter().find(|(waiting, _)| waiting == id) {
+                    let before = |&&(_, other): &&(u32, Meta)| match self.order {
+                        Order::Fifo => true,
+                        Order::PerFlow => other.flow == original.flow,
+                        Order::PerFlowAndEcn => (other.flow, other.ecn) == (original.flow, original.ecn),
+                    };
+                    let first = self.waiting.iter().find(before).map(|&(first, _)| first);
+                    ensure(first == Some(*id), Rule::Order, || format!("packet {id} left before packet {first:?}"))?;
                 }
                 self.expected.departed.add(meta.len);
                 self.leave(*id, meta)

@@ -9,7 +9,7 @@
 use crate::aqm::DynAqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
-use crate::registry::Named;
+use crate::registry::{Named, Queues};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
@@ -27,7 +27,9 @@ impl Config {
     pub fn with_aqm(mut self, aqm: Named) -> Result<Self, String> {
         if aqm.config.manager().is_none() {
             let name = aqm.config.name();
-            return Err(alloc::format!("{name} queues flows itself; write e.g. \"fq(codel)\""));
+            let does =
+                if aqm.algorithm().queues == Queues::PerFlow { "queues flows itself" } else { "has two queues itself" };
+            return Err(alloc::format!("{name} {does}; write e.g. \"fq(codel)\""));
         }
         self.aqm = Box::new(aqm);
         Ok(self)

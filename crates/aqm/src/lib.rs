@@ -21,10 +21,13 @@ pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod coupled;
 mod departure;
 pub mod drophead;
 pub mod droptail;
 pub mod drr;
+pub mod dual;
+pub mod dualpi2;
 pub mod flow;
 pub mod fq;
 pub mod fq_codel;
@@ -53,6 +56,7 @@ pub mod time;
 pub mod units;
 
 pub use aqm::{Aqm, Backlog, Cx, DropReason, DynAqm, Fifo, Link, Popped, Verdict};
+pub use dual::DualQueue;
 pub use flow::FlowQueue;
 pub use limits::Limits;
 pub use packet::{Ecn, Meta};

@@ -29,6 +29,11 @@ impl Limits {
         Self { packets: None, bytes: Some(n), time: None }
     }
 
+    /// These bounds, and at most `n` packets.
+    pub fn with_packets(self, n: u32) -> Self {
+        Self { packets: Some(self.packets.map_or(n, |most| most.min(n))), ..self }
+    }
+
     /// Reads one bound (`1000 packets`, `250 kB`, `50 ms`) or several, joined by `+` (`1000 packets + 1 MB`).
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let mut limits = Self::default();

@@ -43,7 +43,7 @@
 
 use crate::aqm::{Aqm, DynAqm};
 use crate::params::{Config, Value};
-use crate::registry::{Algorithm, AnyConfig, configure};
+use crate::registry::{Algorithm, AnyConfig, Queues, configure};
 use crate::single::SingleQueue;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -146,7 +146,7 @@ impl Algorithm {
             source,
             params: C::PARAMS,
             profiles: C::PROFILES,
-            by_flow: false,
+            queues: Queues::One,
             state_bytes: size_of::<C::Aqm>(),
             queue_bytes: size_of::<SingleQueue<C::Aqm, u32>>(),
             configure: &configure_own::<C>,

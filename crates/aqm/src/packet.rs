@@ -22,6 +22,11 @@ impl Ecn {
     pub const fn is_ect(self) -> bool {
         !matches!(self, Self::NotEct)
     }
+
+    /// Whether it identifies a packet as L4S: ECT(1) or CE (RFC 9331 §5).
+    pub const fn is_l4s(self) -> bool {
+        matches!(self, Self::Ect1 | Self::Ce)
+    }
 }
 
 /// A packet's metadata: all that an algorithm may see, kept beside the host's own handle.

@@ -12,9 +12,9 @@
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
 use crate::config;
+use crate::coupled::{Controller, Coupling, Judged};
 use crate::packet::{Ecn, Meta};
 use crate::params::Value;
-use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
 config! {
@@ -43,15 +43,12 @@ config! {
     validate |_| Ok(())
 }
 
-/// A PI2-managed queue's state. Delays are in seconds.
+/// A PI2-managed queue's state.
 #[derive(Clone, Debug)]
 pub struct Pi2 {
     config: Config,
-    target: f64,
-    /// The controller's output p', 0..=1.
-    p: f64,
-    qdelay: f64,
-    qdelay_old: f64,
+    controller: Controller,
+    coupling: Coupling,
     /// When the head was enqueued; `None` while the queue is empty.
     head: Option<Instant>,
     next_update: Instant,
@@ -60,11 +57,10 @@ pub struct Pi2 {
 impl Pi2 {
     /// An idle queue's state.
     pub fn new(config: &Config) -> Self {
+        let coupling = Coupling { k: config.k, drop_overload: config.drop_overload };
         Self {
-            target: config.target.as_secs_f64(),
-            p: 0.0,
-            qdelay: 0.0,
-            qdelay_old: 0.0,
+            controller: Controller::new(config.target, config.alpha, config.beta, coupling.most()),
+            coupling,
             head: None,
             next_update: Instant::ZERO + config.tupdate,
             config: config.clone(),
@@ -76,27 +72,9 @@ impl Pi2 {
         if bytes < 2 * cx.link.mtu as u64 {
             return Verdict::Accept;
         }
-        let rng = &mut *cx.rng;
-        let (ect, scalable) = (self.config.ecn && ecn.is_ect(), matches!(ecn, Ecn::Ect1 | Ecn::Ce));
-        let overload = self.config.k * self.p > 1.0;
-        if ect && scalable {
-            return match overload {
-                true if self.config.drop_overload && self.rolls_twice(rng) => Verdict::Drop,
-                true => Verdict::Mark,
-                false if rng.uniform() < self.config.k * self.p => Verdict::Mark,
-                false => Verdict::Accept,
-            };
-        }
-        match self.rolls_twice(rng) {
-            false => Verdict::Accept,
-            true if ect && !(overload && self.config.drop_overload) => Verdict::Mark,
-            true => Verdict::Drop,
-        }
-    }
-
-    /// With probability p'².
-    fn rolls_twice(&self, rng: &mut Rng) -> bool {
-        rng.uniform() < self.p && rng.uniform() < self.p
+        let ect = self.config.ecn && ecn.is_ect();
+        let packet = Judged { ect, scalable: ect && ecn.is_l4s(), native: 0.0 };
+        self.coupling.judge(self.controller.p, packet, cx.rng)
     }
 }
 
@@ -133,18 +111,17 @@ impl Aqm for Pi2 {
 
     fn update(&mut self, at: Instant, _: &mut Cx) {
         self.next_update = at + self.config.tupdate;
-        self.qdelay = self.head.map_or(0.0, |enqueued| (at - enqueued).as_secs_f64());
-        let delta =
-            self.config.alpha * (self.qdelay - self.target) + self.config.beta * (self.qdelay - self.qdelay_old);
-        let most = if self.config.drop_overload { 1.0 } else { (1.0 / self.config.k).min(1.0) };
-        self.p = (self.p + delta).clamp(0.0, most);
-        self.qdelay_old = self.qdelay;
+        self.controller.update(self.head.map_or(0.0, |enqueued| (at - enqueued).as_secs_f64()));
+    }
+
+    fn rest(&mut self, until: Instant) {
+        if self.head.is_none() && self.controller.is_at_rest() {
+            self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
+        }
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        see("p", self.p);
-        see("qdelay", self.qdelay);
-        see("qdelay_old", self.qdelay_old);
+        self.controller.observe(see);
     }
 }
 
@@ -156,12 +133,20 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
     use crate::qdisc::{Dequeued, Enqueued, Qdisc};
+    use crate::rng::Rng;
     use crate::single::SingleQueue;
     use crate::testing::{self, LINK, cx, ms};
     use alloc::vec::Vec;
 
     fn config(params: &[(&str, &str)]) -> Config {
         testing::config("rfc9332", params)
+    }
+
+    /// A queue's state with `p` and the last delay given.
+    fn at(params: &[(&str, &str)], p: f64, qdelay_old: f64) -> Pi2 {
+        let mut pi2 = Pi2::new(&config(params));
+        (pi2.controller.p, pi2.controller.qdelay_old) = (p, qdelay_old);
+        pi2
     }
 
     fn queue_under(pi2: Pi2) -> SingleQueue<Pi2, u32> {
@@ -175,7 +160,7 @@ mod tests {
     /// Shares of marks and drops among packets of `ecn` judged at `p`.
     fn shares(params: &[(&str, &str)], ecn: Ecn, p: f64) -> (f64, f64) {
         const PACKETS: usize = 200_000;
-        let pi2 = Pi2 { p, ..Pi2::new(&config(params)) };
+        let pi2 = at(params, p, 0.0);
         let mut rng = Rng::from_state(7);
         let mut cx = cx(ms(1), &mut rng, Default::default(), LINK);
         let verdicts: Vec<_> = (0..PACKETS).map(|_| pi2.judge(ecn, 3000, &mut cx)).collect();
@@ -215,7 +200,7 @@ mod tests {
     fn two_packets_are_left_alone() {
         for (behind, drops) in [(2, 0), (3, 1)] {
             for early in ["off", "on"] {
-                let mut queue = queue_under(Pi2 { p: 1.0, ..Pi2::new(&config(&[("drop_early", early)])) });
+                let mut queue = queue_under(at(&[("drop_early", early)], 1.0, 0.0));
                 let mut lost = 0;
                 // Judged with `behind` packets of 1000 bytes, or one more, beside it: 3000 bytes are the least.
                 for _ in 0..=behind {
@@ -231,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_dropped_head_brings_the_next_one_before_the_judge() {
-        let mut queue = queue_under(Pi2 { p: 1.0, ..Pi2::new(&config(&[])) });
+        let mut queue = queue_under(at(&[], 1.0, 0.0));
         (0..10).for_each(|_| assert_eq!(push(&mut queue, ms(0), Ecn::Ect0), Enqueued::Queued));
         let mut reasons = Vec::new();
         assert!(matches!(queue.dequeue(ms(1), &mut |_, _, reason| reasons.push(reason)), Dequeued::Packet(..)));
@@ -248,16 +233,16 @@ mod tests {
         for (at, qdelay, change) in [(16, 0.006, 0.006), (32, 0.022, 0.016), (48, 0.038, 0.016)] {
             queue.settle(ms(at));
             expected += 0.16 * (qdelay - 0.015) + 3.2 * change;
-            let pi2 = queue.aqm();
-            assert!((pi2.p - expected).abs() < 1e-12 && (pi2.qdelay - qdelay).abs() < 1e-12, "{pi2:?} at {at} ms");
+            let pi = &queue.aqm().controller;
+            assert!((pi.p - expected).abs() < 1e-12 && (pi.qdelay - qdelay).abs() < 1e-12, "{pi:?} at {at} ms");
         }
         push(&mut queue, ms(50), Ecn::NotEct);
         queue.dequeue(ms(50), &mut |_, _, _| {});
         queue.settle(ms(64));
-        assert!((queue.aqm().qdelay - 0.014).abs() < 1e-12, "the delay of the packet now at the head");
+        assert!((queue.aqm().controller.qdelay - 0.014).abs() < 1e-12, "the delay of the packet now at the head");
         queue.dequeue(ms(65), &mut |_, _, _| {});
         queue.settle(ms(80));
-        assert_eq!(queue.aqm().qdelay, 0.0);
+        assert_eq!(queue.aqm().controller.qdelay, 0.0);
     }
 
     #[test]
@@ -269,10 +254,10 @@ mod tests {
             (&[], 0.001, 0.1, 0, 0.0),
         ] {
             let next_update = ms(2000);
-            let mut queue = queue_under(Pi2 { p, qdelay_old, next_update, ..Pi2::new(&config(params)) });
+            let mut queue = queue_under(Pi2 { next_update, ..at(params, p, qdelay_old) });
             push(&mut queue, ms(2000 - wait_ms), Ecn::NotEct);
             queue.settle(ms(2000));
-            assert_eq!(queue.aqm().p, expected, "{params:?}");
+            assert_eq!(queue.aqm().controller.p, expected, "{params:?}");
         }
     }
 }

@@ -2,13 +2,14 @@
 //! come in a [`Catalogue`].
 
 use crate::aqm::{Aqm, DynAqm};
+use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
 use crate::{ared, choke, codel, codel_dt, drophead, droptail, pi2, pie, red};
-use crate::{drr, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
+use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,17 +18,19 @@ pub use crate::named::Named;
 pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
-/// that queue flows apart, each with a name for its configuration.
+/// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues.
 macro_rules! algorithms {
     (
         $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+
         by flow:
         $( $by_flow:literal => $flows:ident :: $Flows:ident, $what:literal, $origin:literal; )+
+        dual:
+        $( $dual:literal => $two:ident :: $Two:ident, $does:literal, $from:literal; )+
     ) => {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ Own(Own) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -37,7 +40,7 @@ macro_rules! algorithms {
                 source: $source,
                 params: <$module::Config as crate::params::Config>::PARAMS,
                 profiles: <$module::Config as crate::params::Config>::PROFILES,
-                by_flow: false,
+                queues: Queues::One,
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
                 configure: &|_, profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
@@ -48,10 +51,21 @@ macro_rules! algorithms {
                 source: $origin,
                 params: <$flows::Config as crate::params::Config>::PARAMS,
                 profiles: <$flows::Config as crate::params::Config>::PROFILES,
-                by_flow: true,
+                queues: Queues::PerFlow,
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
                 queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
                 configure: &|_, profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
+            }, )+
+            $( Algorithm {
+                name: $dual,
+                summary: $does,
+                source: $from,
+                params: <$two::Config as crate::params::Config>::PARAMS,
+                profiles: <$two::Config as crate::params::Config>::PROFILES,
+                queues: Queues::Two,
+                state_bytes: core::mem::size_of::<$two::$Two>(),
+                queue_bytes: core::mem::size_of::<DualQueue<$two::$Two, u32>>(),
+                configure: &|_, profile, params| configure::<$two::Config>(profile, params).map(AnyConfig::$Two),
             }, )+
         ];
 
@@ -61,6 +75,7 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(_) => $name, )+
                     $( Self::$Flows(_) => $by_flow, )+
+                    $( Self::$Two(_) => $dual, )+
                     Self::Own(own) => own.algorithm.name,
                 }
             }
@@ -70,6 +85,7 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => config.value(param), )+
                     $( Self::$Flows(config) => config.value(param), )+
+                    $( Self::$Two(config) => config.value(param), )+
                     Self::Own(own) => own.config.value(param),
                 }
             }
@@ -88,15 +104,20 @@ macro_rules! algorithms {
                 match self {
                     $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
                     $( Self::$Flows(config) => flow::build(config, limits, host), )+
+                    $( Self::$Two(config) => {
+                        let limits = limits.with_packets(config.limit as u32);
+                        Box::new(DualQueue::new($two::$Two::new(config), limits, host))
+                    } )+
                     Self::Own(own) => single(own.config.manager(), limits, host),
                 }
             }
 
-            /// The manager of a single queue, to put under a discipline of one's own; `None` for one of flows.
+            /// The manager of a single queue, to put under a discipline of one's own; `None` for one of several queues.
             pub fn manager(&self) -> Option<Box<dyn DynAqm + Send>> {
                 match self {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+
+                    $( Self::$Two(_) => None, )+
                     Self::Own(own) => Some(own.config.manager()),
                 }
             }
@@ -122,6 +143,8 @@ algorithms! {
     "sfq_red" => sfq_red::SfqRed, "SFQ-RED: SFQ with a RED for each flow", "Linux, sch_sfq.c (redflowlimit)";
     "drr" => drr::Drr, "Deficit Round Robin: flows take turns, each sends what its credit covers", "M. Shreedhar, G. Varghese, SIGCOMM 1995";
     "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
+    dual:
+    "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
 }
 
 impl AnyConfig {
@@ -147,14 +170,25 @@ pub struct Algorithm {
     pub params: &'static [Param],
     /// Its profiles: name and what it is; the first is the plain name's.
     pub profiles: &'static [(&'static str, &'static str)],
-    /// Whether each flow has a queue of its own.
-    pub by_flow: bool,
+    /// The queues that it consists of.
+    pub queues: Queues,
     /// Bytes of the manager's state per queue; per flow, with what schedules it, where each has its own queue.
     pub state_bytes: usize,
     /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
     pub queue_bytes: usize,
     /// Makes a configuration of the algorithm, which is the first argument.
     pub configure: &'static Configure,
+}
+
+/// What queues an algorithm consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// A single one.
+    One,
+    /// Each flow's own.
+    PerFlow,
+    /// A classic one and one for L4S.
+    Two,
 }
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.

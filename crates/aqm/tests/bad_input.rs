@@ -2,7 +2,7 @@
 //! combinations that no range can exclude, and names that do not exist.
 
 use sojourn_aqm::params::{Param, Value};
-use sojourn_aqm::registry::{ALGORITHMS, parse};
+use sojourn_aqm::registry::{ALGORITHMS, Queues, parse};
 use sojourn_aqm::{Duration, Limits};
 
 #[test]
@@ -100,7 +100,10 @@ fn combinations_that_mean_nothing_are_refused() {
     }
     // These take turns by packets where the quantum is 0.
     let by_packets = ["sfq", "sfq_red", "sfqcodel"];
-    for by_flow in ALGORITHMS.iter().filter(|algorithm| algorithm.by_flow && !by_packets.contains(&algorithm.name)) {
+    for by_flow in ALGORITHMS
+        .iter()
+        .filter(|algorithm| algorithm.queues == Queues::PerFlow && !by_packets.contains(&algorithm.name))
+    {
         let error = parse(&format!("{} quantum 0B", by_flow.name)).expect_err(by_flow.name);
         assert!(error.starts_with("quantum (0 B) must be positive") && error.ends_with("quantum 1514B"), "{error}");
     }

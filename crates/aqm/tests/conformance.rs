@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use sojourn_aqm::conformance::{Op, Order, case, check};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::cell::Cell;
 
@@ -29,7 +29,7 @@ fn every_registered_algorithm_keeps_to_the_rules() {
 #[test]
 fn flow_queueing_with_every_manager_keeps_to_the_rules() {
     let fq = Algorithm::find("fq").expect("it is registered");
-    for algorithm in ALGORITHMS.iter().filter(|algorithm| !algorithm.by_flow) {
+    for algorithm in ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One) {
         for spelling in algorithm.spellings() {
             let inner = Named::parse(&spelling).expect("a spelling is read");
             let config = config(fq, fq.profiles[0].0).prop_map(move |config| {
@@ -46,7 +46,7 @@ fn flow_queueing_with_every_manager_keeps_to_the_rules() {
 /// Runs the suite on configurations of an algorithm; how many packets they dropped or marked of their own accord.
 fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = AnyConfig>) -> u64 {
     let managed = Cell::new(0);
-    let order = if algorithm.by_flow { Order::PerFlow } else { Order::Fifo };
+    let order = Order::of(algorithm.queues);
     runner(name)
         .run(&(config, limits(), ops(), any::<u64>()), |(config, limits, ops, seed)| {
             let host = Host { link: LINK, rng: Rng::from_state(seed) };

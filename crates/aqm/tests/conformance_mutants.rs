@@ -93,9 +93,18 @@ fn order_is_judged_by_flow_where_flows_are_queued_apart() {
     // Two flows: last in, first out over all is in order within each flow of one packet.
     let two = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 2)), Op::Dequeue, Op::Dequeue];
     let one = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(Meta::new(100, 1)), Op::Dequeue, Op::Dequeue];
-    for (ops, order, passes) in
-        [(&two, Order::PerFlow, true), (&two, Order::Fifo, false), (&one, Order::PerFlow, false)]
-    {
+    // One flow whose packets an ECN field sends to two queues.
+    let l4s = Meta::new(100, 1).with_ecn(Ecn::Ect1);
+    let mixed = [Op::Enqueue(Meta::new(100, 1)), Op::Enqueue(l4s), Op::Dequeue, Op::Dequeue];
+    for (ops, order, passes) in [
+        (&two, Order::PerFlow, true),
+        (&two, Order::Fifo, false),
+        (&one, Order::PerFlow, false),
+        (&mixed, Order::PerFlow, false),
+        (&mixed, Order::PerFlowAndEcn, true),
+        (&one, Order::PerFlowAndEcn, false),
+        (&two, Order::PerFlowAndEcn, true),
+    ] {
         let result = run_with(Fault::LastInFirstOut, order, ops);
         assert_eq!(result.is_ok(), passes, "{order:?}: {result:?}");
     }

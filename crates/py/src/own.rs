@@ -5,8 +5,8 @@ use crate::manager::{Class, Manager, raise};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::params::{Param, Value, unknown};
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig};
-use sojourn_aqm::{Duration, DynAqm, Rate, units};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig, Queues};
+use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use std::sync::Mutex;
 
 /// Finds the classes that names like `my_aqm.py:MyAqm` stand for; relative paths start from `base`.
@@ -81,8 +81,9 @@ impl PyAlgorithm {
             source: name,
             params,
             profiles: &[("plain", "its own defaults")],
-            by_flow: false,
+            queues: Queues::One,
             state_bytes: size_of::<Manager>(),
+            queue_bytes: size_of::<SingleQueue<Manager, u32>>(),
             configure: Box::leak(Box::new(configure)),
         };
         Ok(Self(Box::leak(Box::new(algorithm))))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
 use sojourn_sim::scenario::{AqmSpec, traffic};
 use sojourn_sim::tcp;
 
@@ -39,7 +39,7 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "name": algorithm.name,
         "summary": algorithm.summary,
         "source": algorithm.source,
-        "by_flow": algorithm.by_flow,
+        "by_flow": algorithm.queues == Queues::PerFlow,
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use crate::packet::{Ecn, Meta};
 use crate::params::{Param, Value};
 use crate::qdisc::{Host, Qdisc, Stats};
 use crate::rate::Rate;
-use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, Named};
+use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::boxed::Box;
@@ -38,7 +38,7 @@ pub struct Case {
 /// queueing with each manager of one queue.
 pub fn disciplines() -> Vec<String> {
     let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
-    let managers = ALGORITHMS.iter().filter(|algorithm| !algorithm.by_flow);
+    let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One);
     let under_flows = managers.flat_map(|algorithm| algorithm.spellings()).map(|manager| format!("fq({manager})"));
     plain.chain(under_flows).collect()
 }
@@ -62,8 +62,7 @@ impl Case {
 
     /// Runs the suite on it.
     pub fn run(&self) -> Result<Stats, Violation> {
-        let by_flow = ALGORITHMS.iter().any(|algorithm| algorithm.by_flow && algorithm.name == self.config.name());
-        let order = if by_flow { Order::PerFlow } else { Order::Fifo };
+        let order = Order::of(self.config.algorithm().queues);
         let host = Host { link: self.link, rng: Rng::from_state(self.seed) };
         let make = || self.config.build::<u32>(self.limits, host.clone()) as Box<dyn Qdisc<u32>>;
         check(make, &self.limits, self.link, order, &self.ops)

@@ -296,9 +296,8 @@ fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, total: Backlog, now: Inst
 
 /// The host's limits and the configured ones.
 fn within(limits: Limits, config: &Config) -> Limits {
-    let packets = limits.packets.map_or(config.limit as u32, |most| most.min(config.limit as u32));
     let bytes = limits.bytes.map_or(config.memory_limit.0, |most| most.min(config.memory_limit.0));
-    Limits { packets: Some(packets), bytes: Some(bytes), time: limits.time }
+    Limits { bytes: Some(bytes), ..limits.with_packets(config.limit as u32) }
 }
 
 const MAX_PREALLOCATED: u32 = 1024;

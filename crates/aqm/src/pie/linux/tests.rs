@@ -3,7 +3,7 @@ use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::packet::Ecn;
 use crate::qdisc::{Enqueued, Qdisc};
-use crate::testing::{self, ETHERNET, ms, push, queue_under};
+use crate::testing::{self, ETHERNET, cx, ms, push, queue_under};
 
 fn config() -> Config {
     testing::config("linux", &[])
@@ -239,6 +239,5 @@ fn an_idle_queue_comes_to_rest_in_the_state_of_a_fresh_one() {
 fn update(pie: &mut Linux) {
     let at = pie.timer.expires;
     let mut rng = Rng::from_state(1);
-    let none = Default::default();
-    pie.update(at, &mut Cx { now: at, rng: &mut rng, total_backlog: none, backlog: none, link: LINK });
+    pie.update(at, &mut cx(at, &mut rng, Default::default(), ETHERNET));
 }

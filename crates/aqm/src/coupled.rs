@@ -1,0 +1,106 @@
+//! What PI2 and DualPI2 share: the controller of p', and what p' means for a packet (K. De Schepper et al., CoNEXT 2016;
+//! RFC 9332).
+
+use crate::aqm::Verdict;
+use crate::rng::Rng;
+use crate::time::Duration;
+
+/// The proportional-integral controller of p', without any scaling. Delays are in seconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Controller {
+    target: f64,
+    alpha: f64,
+    beta: f64,
+    /// The output p', from 0 to `most`.
+    pub p: f64,
+    most: f64,
+    pub qdelay: f64,
+    pub qdelay_old: f64,
+}
+
+impl Controller {
+    /// A controller that has seen no delay; the gains are per second.
+    pub fn new(target: Duration, alpha: f64, beta: f64, most: f64) -> Self {
+        Self { target: target.as_secs_f64(), alpha, beta, p: 0.0, most, qdelay: 0.0, qdelay_old: 0.0 }
+    }
+
+    /// An update, due every Tupdate.
+    pub fn update(&mut self, qdelay: f64) {
+        self.qdelay = qdelay;
+        let delta = self.alpha * (qdelay - self.target) + self.beta * (qdelay - self.qdelay_old);
+        self.p = (self.p + delta).clamp(0.0, self.most);
+        self.qdelay_old = qdelay;
+    }
+
+    /// Whether updates without delay leave it as it is.
+    pub fn is_at_rest(&self) -> bool {
+        self.p == 0.0 && self.qdelay == 0.0 && self.qdelay_old == 0.0
+    }
+
+    pub fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("p", self.p);
+        see("qdelay", self.qdelay);
+        see("qdelay_old", self.qdelay_old);
+    }
+}
+
+/// How the probabilities of classic and scalable packets follow from p'.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coupling {
+    /// What p' is multiplied by for scalable packets.
+    pub k: f64,
+    /// Whether to drop where k p' is above one.
+    pub drop_overload: bool,
+}
+
+/// What a verdict depends on besides p'.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged {
+    pub ect: bool,
+    pub scalable: bool,
+    /// The probability that the scalable packet's own queue asks for.
+    pub native: f64,
+}
+
+/// What decides with a given probability.
+pub(crate) trait Dice {
+    /// With probability `p`.
+    fn once(&mut self, p: f64) -> bool;
+    /// With probability `p`².
+    fn squared(&mut self, p: f64) -> bool;
+}
+
+impl Dice for Rng {
+    fn once(&mut self, p: f64) -> bool {
+        self.uniform() < p
+    }
+    fn squared(&mut self, p: f64) -> bool {
+        self.uniform() < p && self.uniform() < p
+    }
+}
+
+impl Coupling {
+    /// The greatest p'.
+    pub fn most(self) -> f64 {
+        if self.drop_overload { 1.0 } else { (1.0 / self.k).min(1.0) }
+    }
+
+    /// The verdict at `p`: for a scalable packet with the greater of k p' and `native`, for a classic one with p'².
+    /// Overload is where k p' is above one: there both kinds are dropped with p'².
+    pub fn judge(self, p: f64, packet: Judged, dice: &mut impl Dice) -> Verdict {
+        let overload = self.k * p > 1.0;
+        if packet.scalable {
+            return match overload {
+                true if self.drop_overload && dice.squared(p) => Verdict::Drop,
+                true => Verdict::Mark,
+                false if dice.once(packet.native.max(self.k * p)) => Verdict::Mark,
+                false => Verdict::Accept,
+            };
+        }
+        match dice.squared(p) {
+            false => Verdict::Accept,
+            true if packet.ect && !(overload && self.drop_overload) => Verdict::Mark,
+            true => Verdict::Drop,
+        }
+    }
+}

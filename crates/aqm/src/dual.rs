@@ -1,0 +1,206 @@
+//! Two queues behind one link, whose managers are coupled: one for classic traffic, one for scalable traffic that wants
+//! low latency (RFC 9332).
+
+use crate::aqm::{Backlog, Cx, DropReason, Link, Verdict};
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::ring::Ring;
+use crate::single::mark;
+use crate::time::Instant;
+
+/// One of the two queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The classic queue, C.
+    Classic,
+    /// The low-latency queue, L.
+    L4s,
+}
+
+/// What a manager sees of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// What waits.
+    pub backlog: Backlog,
+    /// When the head was enqueued.
+    pub since: Option<Instant>,
+}
+
+impl Waiting {
+    /// How long the head has waited, in seconds; zero where there is none.
+    pub fn delay(&self, now: Instant) -> f64 {
+        self.since.map_or(0.0, |since| (now - since).as_secs_f64())
+    }
+}
+
+/// What a manager sees of both queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Both {
+    /// The queue C.
+    pub classic: Waiting,
+    /// The queue L.
+    pub l4s: Waiting,
+}
+
+/// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
+pub trait DualAqm {
+    /// The queue that a packet joins.
+    fn classify(&self, meta: &Meta) -> Side;
+
+    /// Judges an arriving packet that fits into the limits. `cx.backlog` is that of its queue, without it.
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let _ = (cx, meta, side);
+        Verdict::Accept
+    }
+
+    /// The queue that is served next, which is not empty; `None` where both are.
+    fn choose(&mut self, now: Instant, link: Link, queues: &Both) -> Option<Side>;
+
+    /// Judges the head of the queue chosen. It has left: neither `queues` nor the backlogs of `cx` contain it.
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict;
+
+    /// A packet of `len` bytes is sent from `side`; `queues` are without it.
+    fn sent(&mut self, side: Side, len: u32, queues: &Both);
+
+    /// When [`DualAqm::update`] is due next.
+    fn next_update(&self) -> Instant;
+
+    /// Periodic work, at the scheduled time.
+    fn update(&mut self, at: Instant, queues: &Both);
+
+    /// Shows the state variables by name; times in seconds.
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
+}
+
+/// Two queues under `A`, with limits for both together.
+#[derive(Debug)]
+pub struct DualQueue<A, P> {
+    aqm: A,
+    limits: Limits,
+    host: Host,
+    classic: Ring<P>,
+    l4s: Ring<P>,
+    stats: Stats,
+}
+
+impl<A: DualAqm, P> DualQueue<A, P> {
+    /// Two empty queues.
+    pub fn new(aqm: A, limits: Limits, host: Host) -> Self {
+        // Room for what fits, up to a size that costs little when the limit is generous.
+        let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        let ring = || Ring::with_capacity(capacity);
+        Self { aqm, limits, host, classic: ring(), l4s: ring(), stats: Stats::default() }
+    }
+
+    fn ring(&mut self, side: Side) -> &mut Ring<P> {
+        match side {
+            Side::Classic => &mut self.classic,
+            Side::L4s => &mut self.l4s,
+        }
+    }
+
+    fn look(&self) -> Both {
+        let waiting = |ring: &Ring<P>| Waiting {
+            backlog: Backlog { packets: ring.len() as u32, bytes: ring.bytes() },
+            since: ring.get(0).map(|head| head.meta.enqueued),
+        };
+        Both { classic: waiting(&self.classic), l4s: waiting(&self.l4s) }
+    }
+
+    /// The manager and the context of its call about a packet of `side`.
+    fn lend(&mut self, now: Instant, side: Side) -> (&mut A, Cx<'_>) {
+        let total_backlog = self.total();
+        let ring = self.ring(side);
+        let backlog = Backlog { packets: ring.len() as u32, bytes: ring.bytes() };
+        (&mut self.aqm, Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link })
+    }
+
+    fn total(&self) -> Backlog {
+        let packets = (self.classic.len() + self.l4s.len()) as u32;
+        Backlog { packets, bytes: self.classic.bytes() + self.l4s.bytes() }
+    }
+
+    /// Runs every update due before `now` (up to and including it for `inclusive`).
+    fn run_updates(&mut self, now: Instant, inclusive: bool) {
+        loop {
+            let at = self.aqm.next_update();
+            if at > now || (at == now && !inclusive) {
+                return;
+            }
+            let queues = self.look();
+            self.aqm.update(at, &queues);
+        }
+    }
+
+    fn discard(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+        Enqueued::Dropped(reason)
+    }
+}
+
+impl<A: DualAqm, P> Qdisc<P> for DualQueue<A, P> {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.run_updates(now, false);
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        if !self.limits.admit(self.total(), meta.len, self.host.link) {
+            return self.discard(meta, packet, DropReason::Limit, sink);
+        }
+        let side = self.aqm.classify(&meta);
+        let (aqm, mut cx) = self.lend(now, side);
+        let marked = match aqm.enqueue(&mut cx, &meta, side) {
+            Verdict::Accept => false,
+            Verdict::Mark if meta.ecn.is_ect() => mark(&mut meta, &mut self.stats),
+            Verdict::Mark | Verdict::Drop => return self.discard(meta, packet, DropReason::Early, sink),
+        };
+        self.ring(side).push(meta, packet);
+        if marked { Enqueued::Marked } else { Enqueued::Queued }
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.run_updates(now, false);
+        loop {
+            let queues = self.look();
+            let Some(side) = self.aqm.choose(now, self.host.link, &queues) else { return Dequeued::Empty };
+            let queued = self.ring(side).pop().expect("the queue chosen is not empty");
+            let (mut meta, packet) = (queued.meta, queued.packet);
+            let (aqm, mut cx) = self.lend(now, side);
+            match aqm.judge(&mut cx, &meta, side) {
+                Verdict::Accept => {}
+                Verdict::Mark if meta.ecn.is_ect() => {
+                    mark(&mut meta, &mut self.stats);
+                }
+                Verdict::Mark | Verdict::Drop => {
+                    self.discard(meta, packet, DropReason::Late, sink);
+                    continue;
+                }
+            }
+            let queues = self.look();
+            self.aqm.sent(side, meta.len, &queues);
+            self.stats.departed.add(meta.len);
+            return Dequeued::Packet(meta, packet);
+        }
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.run_updates(now, true);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.total()
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("l_packets", self.l4s.len() as f64);
+        see("c_packets", self.classic.len() as f64);
+        self.aqm.observe(see);
+    }
+}
+
+const MAX_PREALLOCATED: u32 = 1024;
