@@ -67,6 +67,7 @@ impl<P> Slab<P> {
     }
 
     /// Appends a packet to `line`; its handle.
+    #[inline]
     pub fn push(&mut self, line: &mut Line, meta: Meta, packet: P) -> u32 {
         let node = Node { meta, packet: Some(packet), prev: line.tail, next: NONE };
         let at = self.free;
@@ -126,17 +127,32 @@ impl<P> Slab<P> {
     /// Takes the head of `line` off: its handle, and it as a line of its own.
     pub fn behead(&mut self, line: &mut Line) -> Option<(u32, Line)> {
         let head = line.head()?;
+        let bytes = self.nodes[head as usize].meta.len as u64;
+        self.unlink_head(line, head);
+        self.nodes[head as usize].next = NONE;
+        Some((head, Line { head, tail: head, packets: 1, bytes }))
+    }
+
+    /// Takes the packet with the handle `head`, which is its first, out of `line`.
+    #[inline]
+    fn pop(&mut self, line: &mut Line, head: u32) -> (Meta, P) {
+        self.unlink_head(line, head);
         let node = &mut self.nodes[head as usize];
-        let len = node.meta.len as u64;
+        node.next = self.free;
+        self.free = head;
+        (node.meta, node.packet.take().expect("a handle in a line is of a packet"))
+    }
+
+    #[inline]
+    fn unlink_head(&mut self, line: &mut Line, head: u32) {
+        let node = &self.nodes[head as usize];
         line.head = node.next;
-        node.next = NONE;
+        line.packets -= 1;
+        line.bytes -= node.meta.len as u64;
         match line.head {
             NONE => line.tail = NONE,
             next => self.nodes[next as usize].prev = NONE,
         }
-        line.packets -= 1;
-        line.bytes -= len;
-        Some((head, Line { head, tail: head, packets: 1, bytes: len }))
     }
 
     #[inline]
@@ -169,7 +185,7 @@ pub(super) struct View<'a, P> {
     pub total: &'a mut Backlog,
     pub stats: &'a mut Stats,
     pub sink: &'a mut dyn Sink<P>,
-    pub out: Option<(Meta, P)>,
+    pub out: Option<P>,
 }
 
 impl<P> View<'_, P> {
@@ -225,9 +241,11 @@ impl<P> Fifo for View<'_, P> {
     #[inline]
     fn pop(&mut self) -> Option<Popped> {
         debug_assert!(self.out.is_none(), "one pop per dequeue");
-        let at = self.line.head()?;
-        let (meta, packet) = self.remove(at);
-        self.out = Some((meta, packet));
+        let head = self.line.head()?;
+        let (meta, packet) = self.packets.pop(self.line, head);
+        self.total.packets -= 1;
+        self.total.bytes -= meta.len as u64;
+        self.out = Some(packet);
         Some(Popped { meta })
     }
 }

@@ -21,7 +21,7 @@ pub use compose::{Composed, build, flow_bytes, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
-use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Verdict};
+use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Popped, Verdict};
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
@@ -89,7 +89,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 
     /// The packet's flow, with its updates made up for if it was idle.
-    #[inline]
+    #[inline(always)] // hot in enqueue; rehashing is its other user
     fn find(&mut self, meta: &Meta, now: Instant) -> usize {
         let found = self.table.find(meta, &mut *self.make);
         let flow = &mut self.table.flows[found.flow];
@@ -130,7 +130,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 
     /// Flow `i`'s manager and what is lent to it for a call at `now`.
-    #[inline]
+    #[inline(always)] // else the parts are moved through memory
     fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
         let flow = &mut self.table.flows[i];
         let (total_backlog, backlog) = (self.total, flow.line.backlog());
@@ -147,12 +147,14 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 
     /// The limits refuse a packet of flow `i`.
+    #[cold]
     fn overflow(&mut self, now: Instant, i: usize, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         let (aqm, mut cx, _) = self.lend(now, i, sink);
         aqm.overflowed(&mut cx, &meta);
         self.refuse(meta, packet, DropReason::Limit, sink)
     }
 
+    #[inline(never)]
     fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
@@ -225,8 +227,8 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
             self.table.flows[i].changed = self.changes;
             self.shown = Some(i);
             self.note_update(i);
-            if let Some((meta, packet)) = out {
-                self.schedule.served(&mut self.table.flows, i, Some(meta.len));
+            if let (Some(Popped { meta }), Some(packet)) = (popped, out) {
+                self.schedule.served(&mut self.table.flows, i, meta.len);
                 self.stats.departed.add(meta.len);
                 return Dequeued::Packet(meta, packet);
             }
@@ -235,7 +237,7 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
                 self.schedule.rotate(&mut self.table.flows);
                 return Dequeued::Empty;
             }
-            self.schedule.served(&mut self.table.flows, i, None);
+            self.schedule.ran_empty(&mut self.table.flows, i);
         }
         Dequeued::Empty
     }

@@ -107,11 +107,14 @@ impl Schedule {
     }
 
     /// A packet has been queued in flow `i`: it gets its place in the schedule if it has none.
-    #[inline]
+    #[inline(always)] // the check is hot in enqueue; rehashing is its other user
     pub fn activate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
-        if !flows[i].turn.is_off() {
-            return;
+        if flows[i].turn.is_off() {
+            self.join(flows, i);
         }
+    }
+
+    fn join<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         self.new_flow_count += 1;
         // What was left of an earlier credit is forgotten: idling earns nothing.
         flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };
@@ -168,20 +171,21 @@ impl Schedule {
         }
     }
 
-    /// The flow served, the first in line, has sent `len` bytes, or nothing.
+    /// The flow served, the first in line, had nothing to send.
+    pub fn ran_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows of single
+        // packets, new each time, would starve them.
+        let waits = flows[i].turn.place == Place::New && self.old.len > 0;
+        if self.scheduler == Scheduler::DrrPlusPlus && waits {
+            self.rotate(flows);
+        } else {
+            self.unlink(flows);
+        }
+    }
+
+    /// The flow served, the first in line, has sent `len` bytes.
     #[inline]
-    pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, sent: Option<u32>) {
-        let Some(len) = sent else {
-            // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows
-            // of single packets, new each time, would starve them.
-            let waits = flows[i].turn.place == Place::New && self.old.len > 0;
-            if self.scheduler == Scheduler::DrrPlusPlus && waits {
-                self.rotate(flows);
-            } else {
-                self.unlink(flows);
-            }
-            return;
-        };
+    pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, len: u32) {
         match self.quantum {
             // Under SFQ a flow that runs empty leaves at once, below.
             0 if self.scheduler == Scheduler::Sfq && flows[i].line.is_empty() => {}

@@ -71,7 +71,7 @@ impl<A> Table<A> {
     }
 
     /// The flow of a packet; `make` makes the queue manager of one that has none.
-    #[inline]
+    #[inline(always)]
     pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> Found {
         let key = self.key(meta);
         let bucket = self.bucket(key, meta);
