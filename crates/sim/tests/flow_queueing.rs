@@ -34,6 +34,7 @@ fn a_call_does_not_wait_behind_downloads_that_are_queued_apart() {
         "fq_codel@linux",
         "fq(codel@act)",
         "fq_pie",
+        "fq_pie@rfc8033",
         "fq(pie@draft00)",
         "fq(droptail)",
         "drr",

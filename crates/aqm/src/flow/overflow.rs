@@ -17,8 +17,7 @@ pub(super) struct Shedding {
     pub depth: u32,
     /// The most flows that wait at once.
     places: u32,
-    /// Packets and flows that a fair share is reckoned from.
-    limit: u32,
+    /// Flows that share the limit fairly.
     flows: u32,
     /// Number of the queue that lost a packet last.
     last_victim: Option<u32>,
@@ -33,7 +32,6 @@ impl Shedding {
             headdrop: config.headdrop,
             depth: config.depth as u32,
             places: if config.divisor > 0 { config.flows as u32 } else { u32::MAX },
-            limit: config.limit as u32,
             flows: config.flows as u32,
             last_victim: None,
         }
@@ -75,8 +73,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// ns-2's SFQ: whether flow `i` may have another packet, by what is left of the limit.
     fn within_share(&self, i: usize) -> bool {
         let used = self.table.flows[i].line.packets;
-        let (limit, flows) =
-            (self.limits.packets.map_or(self.shedding.limit, |n| n.min(self.shedding.limit)), self.shedding.flows);
+        let (limit, flows) = (self.limits.packets.unwrap_or(u32::MAX), self.shedding.flows);
         let left = limit - self.total.packets;
         used < left / 2 && (left >= flows || used <= limit / flows)
     }

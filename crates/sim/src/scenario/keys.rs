@@ -53,7 +53,7 @@ pub(super) enum Datum {
     Rate(Rate),
     /// Bytes or a count.
     Whole(u64),
-    Aqm(AqmSpec),
+    Aqm(Box<AqmSpec>),
     Limits(Limits),
 }
 
@@ -76,7 +76,7 @@ impl Kind {
                 in_range(size, least, most, " B").map(Datum::Whole)
             }
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
-            Self::Aqm => AqmSpec::read(value).map(Datum::Aqm),
+            Self::Aqm => AqmSpec::read(value).map(|aqm| Datum::Aqm(Box::new(aqm))),
             Self::Limits => limits(value).map(Datum::Limits),
             Self::Section => unreachable!("sections are read by their own tables"),
         }
@@ -200,7 +200,7 @@ fields! {
     Rate: Rate(x) => x, self => *self;
     u32: Whole(x) => u32::try_from(x).expect("the key's range fits"), self => u64::from(*self);
     u64: Whole(x) => x, self => *self;
-    AqmSpec: Aqm(x) => x, self => self.clone();
+    AqmSpec: Aqm(x) => *x, self => Box::new(self.clone());
     Limits: Limits(x) => x, self => *self;
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
