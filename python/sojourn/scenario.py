@@ -125,8 +125,5 @@ _shortest = cache(_spell)
 def _spelled(value: object) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, type) or hasattr(value, "text"):
-        from sojourn.aqms import aqm_text
-
-        return aqm_text(value)  # type: ignore[arg-type]
-    return json.dumps(value)
+    value = value() if isinstance(value, type) else value
+    return str(value.text) if hasattr(value, "text") else json.dumps(value)

@@ -13,7 +13,7 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, entries, printed_json
-from sojourn import _core, store
+from sojourn import _core, store, user_aqms
 
 EXAMPLE = REPO / "examples" / "python-aqm" / "my_codel.py"
 MY_CODEL = f"{EXAMPLE}:MyCodel"
@@ -160,6 +160,19 @@ def test_a_command_names_the_file_relative_to_the_current_folder(tmp_path: Path,
     shown = cli("aqm", "show", "mine.py:MyCodel").output
     assert "CoDel: drops at the head" in shown
     assert "100 ms" in shown
+
+
+def test_a_class_is_its_own_file_wherever_the_scenario_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("mine", "theirs"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.py").write_text(EXAMPLE.read_text())
+    (tmp_path / "theirs" / "s.toml").write_text(SHORT)
+    monkeypatch.chdir(tmp_path / "mine")
+    cls = user_aqms.find("same.py:MyCodel")
+    for aqm in (cls, cls(target="7 ms")):
+        found = sj.Scenario.load(tmp_path / "theirs" / "s.toml", {"link.aqm": aqm})
+        assert found.user_aqms() == [f"{tmp_path}/mine/same.py:MyCodel"]
+        assert found.aqm.startswith("same.py:MyCodel")
 
 
 STUDY = SHORT + '\n[sweep]\n"link.aqm" = ["codel", "mine.py:MyCodel", "fq(mine.py:MyCodel ecn)"]\nseeds = 2\n'
