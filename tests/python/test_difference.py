@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,15 @@ def test_json_is_the_python_result(cli: Cli) -> None:
         assert {"backlog_packets", "backlog_bytes", "count", "drop_next"} <= set(first[side]["state"])
     # Nothing happened to either queue before that the other did not see.
     assert first["a"]["state"]["backlog_bytes"] == first["b"]["state"]["backlog_bytes"]
+
+
+def test_the_documents_name_every_key(repo: Path) -> None:
+    text = (repo / "docs/diff.md").read_text(encoding="utf-8").split("## What `--json` prints")[1]
+    found = sj.diff("codel", "pie", packets=2000).to_dict()
+    first = found["first_difference"]
+    assert first is not None
+    for key in [*found, *first, *first["arrival"], *first["a"]]:
+        assert re.search(rf"[`.]{key}`", text), key
 
 
 def test_the_seed_decides_the_arrivals() -> None:
