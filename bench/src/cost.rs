@@ -67,6 +67,8 @@ impl Load {
             (case::cpu_s() - start) * 1e9 / PAIRS_TIMED as f64
         };
         let ns = (0..RUNS).map(time).fold(f64::INFINITY, f64::min);
+        let dropped = bench.queue.stats().dropped_total().packets;
+        assert_eq!(dropped > 0, self.overloaded, "{aqm}, {}: {dropped} packets were dropped", self.name);
         let instructions = if instructions {
             let collected = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name]);
             collected.map(|n| n as f64 / PAIRS_COUNTED as f64)
@@ -105,8 +107,8 @@ impl Bench {
         let mut rng = Rng::from_state(1);
         let flow = |_| Meta::new(LEN, rng.below(load.flows as u64) as u32).with_ecn(Ecn::NotEct);
         let arrivals = (0..ARRIVALS).map(flow).collect();
-        // A queue of 10,000 packets is one of a millisecond.
-        let rate = Rate::from_bps(if load.overloaded { 10_000_000 } else { 120_000_000_000 });
+        // A queue of 10,000 packets is one of 0.1 ms, and of a few where flows that share a queue wait for the others.
+        let rate = Rate::from_bps(if load.overloaded { 10_000_000 } else { 1_200_000_000_000 });
         let surplus = if load.overloaded { 5 } else { u64::MAX };
         let step =
             rate.time_for(LEN as u64) - if load.overloaded { rate.time_for(LEN as u64 / 5) } else { Duration::ZERO };

@@ -99,13 +99,13 @@ fn case_table(cases: &[&Case], instructions: bool) -> bool {
 
 /// A line per discipline: state, and instructions and nanoseconds for an enqueue and a dequeue under each load.
 fn queue_table(queues: &[Discipline], instructions: bool) {
-    print!("{:<18} {:>7}", "", "");
+    print!("{:<22} {:>7}", "", "");
     LOADS.iter().for_each(|load| print!(" {:>14}", load.name));
-    print!("\n{:<18} {:>7}", "discipline", "state B");
+    print!("\n{:<22} {:>7}", "discipline", "state B");
     LOADS.iter().for_each(|_| print!(" {:>7} {:>6}", "instr", "ns"));
     println!();
     for queue in queues {
-        print!("{:<18} {:>7}", queue.name, queue.state_bytes);
+        print!("{:<22} {:>7}", queue.name, queue.state_bytes);
         for load in &LOADS {
             let cost = load.measure(&queue.name, instructions);
             let counted = cost.instructions.map_or("-".to_string(), |n| format!("{n:.0}"));
