@@ -161,4 +161,5 @@ fn every_sequence_of_bytes_is_a_case() {
 /// Cases of each discipline, at least.
 const ROUNDS: u64 = 30;
 /// Disciplines without an algorithm that drops or marks of its own accord.
-const LIMITS_ONLY: [&str; 7] = ["droptail", "drophead", "sfq", "drr", "fq", "fq(droptail)", "fq(drophead)"];
+const LIMITS_ONLY: [&str; 9] =
+    ["droptail", "drophead", "sfq", "sfq@linux-3.10", "sfq@ns2", "drr", "fq", "fq(droptail)", "fq(drophead)"];

@@ -179,8 +179,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "pi2-one-draw",
         history: "the square of p' is forgotten for classic traffic",
-        file: "src/pi2.rs",
-        edits: &[("rng.uniform() < self.p && rng.uniform() < self.p", "rng.uniform() < self.p")],
+        file: "src/coupled.rs",
+        edits: &[("self.uniform() < p && self.uniform() < p", "self.uniform() < p")],
         caught_by: ("lib", "pi2::tests::classic_packets_feel_the_square_and_scalable_ones_twice_the_probability"),
     },
     // RED and CHOKe
@@ -223,7 +223,10 @@ pub const MUTANTS: &[Mutant] = &[
         name: "red-linux-idle-arrival-adds-the-queue",
         history: "Linux's average is not fed at the arrival that ends a pause",
         file: "src/red/linux.rs",
-        edits: &[("Some(_) => self.decayed(params, now),", "Some(_) => self.decayed(params, now) + backlog,")],
+        edits: &[(
+            "Some(_) => self.qavg = self.decayed(idle, now),",
+            "Some(_) => self.qavg = self.decayed(idle, now) + backlog,",
+        )],
         caught_by: ("lib", "red::linux::tests::idle_time_decays_the_average_and_its_end_adds_nothing"),
     },
     Mutant {
@@ -255,7 +258,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "fq-batch-not-told",
         history: "CoDel's count is not raised by what a batch drop took from its flow",
         file: "src/flow/overflow.rs",
-        edits: &[("        self.tell(now, fattest, packets);\n", "        let _ = (now, packets);\n")],
+        edits: &[("        self.tell(now, fattest, packets, sink);\n", "        let _ = (now, packets, sink);\n")],
         caught_by: ("lib", "flow::tests::overflow::a_batch_leaves_the_head_of_the_fattest_flow_and_only_it"),
     },
     Mutant {

@@ -45,7 +45,6 @@ pub(super) enum Kind {
 }
 
 /// A value of a key.
-#[allow(clippy::large_enum_variant)] // one at a time, on its way from the file to a field
 pub(super) enum Datum {
     Text(String),
     Flag(bool),
