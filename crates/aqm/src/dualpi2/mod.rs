@@ -5,6 +5,12 @@
 //! Differs: the delay that the controller sees is the greater one of both queues, as in Linux; with the classic one
 //! alone, as in the RFC's first listing, unresponsive L4S traffic would never be dropped. The RFC leaves scheduler and
 //! weights open: they are Linux's in both profiles. Splitting of segments joined by a sender does not arise here.
+//!
+//! # When to use
+//!
+//! At a bottleneck that carries scalable congestion controls (TCP Prague, L4S) beside classic ones and cannot queue
+//! flows apart: scalable traffic waits about a millisecond, classic traffic the usual `target`, and both get about
+//! the same rates. Without any ECT(1) traffic it is a PI2.
 
 use crate::aqm::{Cx, Link, Verdict};
 use crate::coupled::{Controller, Coupling, Dice, Judged};

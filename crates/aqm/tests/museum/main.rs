@@ -84,7 +84,8 @@ impl Copy {
         let target = scratch.parent().expect("cargo's tmp lies in its target folder").to_path_buf();
         let copy = Self { workspace: scratch.join("museum"), target };
         let _ = fs::remove_dir_all(&copy.workspace);
-        for file in files("src").into_iter().chain(files("tests")).chain(["Cargo.toml".into()]) {
+        let folders = ["src", "tests", "examples"].into_iter().flat_map(files);
+        for file in folders.chain(["Cargo.toml".into()]) {
             copy.write(&file, &source(&file));
         }
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
