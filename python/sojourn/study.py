@@ -65,7 +65,7 @@ class Study:
         """Read a study file; `seeds` replaces the file's."""
         path = Path(path)
         try:
-            document = _document(path)
+            document = read_document(path)
             if "seeds" in document:
                 raise InputError("seeds: belongs into the table [sweep]; move it there")
             sweep = document.pop("sweep", {})
@@ -99,7 +99,7 @@ class Study:
         return StudyResult(self, run_all(runs, root, jobs=jobs, command=command, progress=progress))
 
 
-def _document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
+def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Read a study file on top of the one that it extends, if it extends one."""
     if path in extended:
         raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
@@ -109,7 +109,7 @@ def _document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
         return document
     if not isinstance(base, str):
         raise InputError('extends: not the name of a file; write e.g. extends = "setup.toml"')
-    return _merged(_document(path.parent / base, (*extended, path)), document)
+    return _merged(read_document(path.parent / base, (*extended, path)), document)
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
+from sojourn.study import read_document
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,7 +53,7 @@ def test_study_runs(cli: Cli, path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_schema_accepts(validator: Any, path: Path) -> None:
-    document = tomllib.loads(path.read_text())
+    document = read_document(path)
     document.pop("sweep", None)
     validator.validate(document)
 
