@@ -15,6 +15,10 @@ from sojourn import _core
 from sojourn.aqms import registry
 
 HERE = Path(__file__).parent
+EXCLUDE_CE = """\
+Each but `dualpi2` takes one flag more: with `exclude_ce` (`ared ecn exclude_ce`) packets that carry CE are left out of \
+what its algorithm measures, as khademi2013 recommends in section 7. It then sees a backlog without them, and sojourn \
+times without the time that the link spent on such packets in between. Limits and statistics count every packet."""
 # Changed parameters that serve as examples.
 CHANGES = {"target": "target 20ms", "ecn": "ecn", "quantum": "quantum 300B"}
 SOURCES = HERE.parents[1] / "crates" / "aqm" / "src"
@@ -37,6 +41,8 @@ def _index(entries: list[dict[str, Any]]) -> str:
             "",
             "One page each, written by `docs/aqm/generate.py` from the registry and the source. "
             "`sojourn aqm list` and `sojourn aqm show NAME` print the same.",
+            "",
+            EXCLUDE_CE,
             "",
             *_table(["name", "what it does", "profiles", "state"], rows),
             "",

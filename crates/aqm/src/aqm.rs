@@ -32,7 +32,8 @@ pub struct Cx<'a> {
     pub now: Instant,
     /// The queue's own random stream.
     pub rng: &'a mut Rng,
-    /// Backlog of the whole qdisc when the call began; equal to the queue's own unless flows are queued apart.
+    /// Backlog of the whole qdisc when the call began; equal to the queue's own unless flows are queued apart. This and
+    /// [`Cx::backlog`] are what an algorithm measures by: packets that carry CE can be left out of both.
     pub total_backlog: Backlog,
     /// Backlog of the queue under this algorithm when the call began.
     pub backlog: Backlog,
@@ -95,7 +96,8 @@ pub trait Fifo {
     fn bytes(&self) -> u64;
     /// Backlog of the whole qdisc, up to date.
     fn total_backlog(&self) -> Backlog;
-    /// Packet `i`; `None` past the end.
+    /// Packet `i`; `None` past the end. Where CE-marked packets are left out of what is measured, `enqueued` is later
+    /// by the time that the link has spent on such packets since.
     fn meta(&self, i: usize) -> Option<Meta>;
     /// Marks packet `i` CE, or drops it when it is Not-ECT. Returns whether it is still queued.
     fn mark(&mut self, i: usize, reason: DropReason) -> bool;

@@ -127,7 +127,7 @@ impl Aqm for Choke {
 
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
         self.slots.keep(queue.len());
-        self.vars.average(&self.params, &self.idle, queue.len() as u64, cx.now);
+        self.vars.average(&self.params, &self.idle, cx.backlog.packets as u64, cx.now);
         let verdict = self.verdict(cx, meta, queue);
         if verdict == Verdict::Accept || verdict == Verdict::Mark && meta.ecn.is_ect() {
             self.slots.push();

@@ -136,8 +136,8 @@ impl CodelDt {
 }
 
 impl Aqm for CodelDt {
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        let (now, curq) = (cx.now, queue.bytes());
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+        let (now, curq) = (cx.now, cx.backlog.bytes);
         self.maxpacket = self.maxpacket.max(meta.len);
         let delay = self.predicted_delay(curq + meta.len as u64, cx);
         if delay < self.config.target - self.config.dt_offset || curq <= self.maxpacket as u64 {

@@ -9,7 +9,7 @@
 use crate::aqm::DynAqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
-use crate::registry::{Named, Queues};
+use crate::registry::{AnyConfig, Named, Queues};
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 
@@ -25,6 +25,11 @@ pub struct Config {
 impl Config {
     /// The same flows under another manager; the error says why it cannot be one.
     pub fn with_aqm(mut self, aqm: Named) -> Result<Self, String> {
+        if matches!(aqm.config, AnyConfig::ExcludingCe(_)) {
+            return Err(
+                "exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"".into()
+            );
+        }
         if aqm.config.manager().is_none() {
             let name = aqm.config.name();
             let does =

@@ -32,6 +32,7 @@ pub mod flow;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
+mod left_out;
 pub mod limits;
 pub mod named;
 pub mod own;

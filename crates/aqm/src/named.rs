@@ -2,7 +2,7 @@
 
 use crate::fq;
 use crate::params::Value;
-use crate::registry::{Algorithm, AnyConfig, Catalogue, REGISTERED};
+use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -31,9 +31,10 @@ impl Named {
         let mut words = words.split_whitespace().peekable();
         let mut params = Vec::new();
         while let Some(param) = words.next() {
-            let (param, value) = if algorithm.has_flag(param) {
+            let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
+            let (param, value) = if has_flag(param) {
                 (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
-            } else if let Some(flag) = param.strip_prefix("no").filter(|flag| algorithm.has_flag(flag)) {
+            } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
                 (flag, "off")
             } else {
                 (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
@@ -57,13 +58,19 @@ impl Named {
         own: &dyn Catalogue,
     ) -> Result<Self, String> {
         let algorithm = algorithm(name, own)?;
-        let mut config = algorithm.configure(profile, params)?;
+        let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
+        let mut config = algorithm.configure(profile, &params)?;
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
                 let name = algorithm.name;
                 return Err(format!("{name} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\""));
             };
             config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
+        }
+        for (name, text) in common {
+            if is_on(&text).ok_or_else(|| format!("{name}: {text:?} is neither true nor false"))? {
+                config = config.excluding_ce()?;
+            }
         }
         let mut profiles = algorithm.profiles.iter().map(|&(name, _)| name);
         let profile = profiles.find(|&name| profile.is_empty() || name == profile).expect("it was configured");
@@ -72,7 +79,7 @@ impl Named {
 
     /// The name in the registry, with the manager in brackets if there is one: `codel`, `fq(codel@act)`.
     pub fn name(&self) -> String {
-        match &self.config {
+        match self.config.with_ce() {
             AnyConfig::Fq(flows) if *flows.aqm() != *fq::Config::default().aqm() => {
                 format!("{}({})", self.config.name(), flows.aqm().spelling())
             }
@@ -90,7 +97,8 @@ impl Named {
         let algorithm = self.algorithm();
         let plain = algorithm.configure(self.profile, &[]).expect("a profile is a valid configuration");
         let pairs = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
-        pairs.filter(|&(name, value)| plain.value(name) != Some(value)).collect()
+        let common = matches!(self.config, AnyConfig::ExcludingCe(_)).then_some((EXCLUDE_CE, Value::Flag(true)));
+        pairs.filter(|&(name, value)| plain.value(name) != Some(value)).chain(common).collect()
     }
 
     /// The shortest text that [`Named::parse`] reads as this.
@@ -141,6 +149,11 @@ fn split_name(text: &str) -> Result<(&str, &str), String> {
         (_, 0) => Ok((text, "")),
         _ => Err(format!("{text:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")),
     }
+}
+
+fn is_on(text: &str) -> Option<bool> {
+    let i = SWITCHES.iter().position(|&word| word == text)?;
+    Some(i % 2 == 0)
 }
 
 /// What may follow a flag.

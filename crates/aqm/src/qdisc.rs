@@ -93,6 +93,12 @@ pub trait Qdisc<P> {
         let _ = (now, meta);
         None
     }
+    /// From now on the algorithm does not see the packets that carry CE, neither in the backlog it is told nor in the
+    /// sojourn times it measures (N. Khademi et al. 2013, section 7); before the first packet. Whether the discipline
+    /// can do that.
+    fn exclude_ce(&mut self) -> bool {
+        false
+    }
     /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
     fn settle(&mut self, now: Instant);
     /// What waits.

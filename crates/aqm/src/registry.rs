@@ -30,7 +30,7 @@ macro_rules! algorithms {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -77,6 +77,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => $by_flow, )+
                     $( Self::$Two(_) => $dual, )+
                     Self::Own(own) => own.algorithm.name,
+                    Self::ExcludingCe(config) => config.name(),
                 }
             }
 
@@ -87,13 +88,14 @@ macro_rules! algorithms {
                     $( Self::$Flows(config) => config.value(param), )+
                     $( Self::$Two(config) => config.value(param), )+
                     Self::Own(own) => own.config.value(param),
+                    Self::ExcludingCe(config) => config.value(param),
                 }
             }
 
             /// Bytes of state as [`Algorithm::state_bytes`], with the manager that `fq` has in its brackets.
             pub fn state_bytes(&self) -> usize {
                 let own = Algorithm::find(self.name()).map_or(0, |algorithm| algorithm.state_bytes);
-                match self {
+                match self.with_ce() {
                     Self::Fq(flows) => own + flows.aqm().config.state_bytes(),
                     _ => own,
                 }
@@ -109,6 +111,11 @@ macro_rules! algorithms {
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
                     Self::Own(own) => single(own.config.manager(), limits, host),
+                    Self::ExcludingCe(config) => {
+                        let mut qdisc = config.build(limits, host);
+                        assert!(qdisc.exclude_ce(), "a discipline that cannot is refused when it is configured");
+                        qdisc
+                    }
                 }
             }
 
@@ -119,6 +126,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => None, )+
                     $( Self::$Two(_) => None, )+
                     Self::Own(own) => Some(own.config.manager()),
+                    Self::ExcludingCe(_) => None,
                 }
             }
         }
@@ -148,14 +156,31 @@ algorithms! {
 }
 
 impl AnyConfig {
+    /// The configuration under which CE-marked packets count like others.
+    pub fn with_ce(&self) -> &Self {
+        if let Self::ExcludingCe(config) = self { config } else { self }
+    }
+
+    /// The same with CE-marked packets left out of what the algorithm measures ([`Qdisc::exclude_ce`]).
+    pub fn excluding_ce(self) -> Result<Self, String> {
+        if self.algorithm().queues == Queues::Two {
+            let name = self.name();
+            return Err(format!("{EXCLUDE_CE}: the queues of {name} are coupled by their marks; leave it out"));
+        }
+        Ok(Self::ExcludingCe(Box::new(self)))
+    }
+
     /// The algorithm that it configures.
     pub fn algorithm(&self) -> &'static Algorithm {
-        match self {
+        match self.with_ce() {
             Self::Own(own) => own.algorithm,
             _ => Algorithm::find(self.name()).expect("every other one is registered"),
         }
     }
 }
+
+/// The flag of every discipline with which CE-marked packets are left out of what its algorithm measures.
+pub const EXCLUDE_CE: &str = "exclude_ce";
 
 /// An algorithm: a registered one, or one that came in a [`Catalogue`].
 #[derive(Clone, Copy)]

@@ -1,11 +1,14 @@
 //! One queue under one algorithm.
 
 use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::left_out::{CeBacklog, CeTime};
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::ring::Ring;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
 /// A first-in-first-out queue with limits, managed by `A`.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub struct SingleQueue<A, P> {
     host: Host,
     ring: Ring<P>,
     stats: Stats,
+    /// What the algorithm does not see; usually nothing is left out.
+    left_out: Option<Box<LeftOut>>,
 }
 
 impl<A: Aqm, P> SingleQueue<A, P> {
@@ -28,7 +33,7 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// An empty queue with room for `capacity` packets: it allocates no more as long as no more wait.
     pub fn with_capacity(mut aqm: A, limits: Limits, host: Host, capacity: usize) -> Self {
         aqm.attach(&limits, host.link);
-        Self { aqm, limits, host, ring: Ring::with_capacity(capacity), stats: Stats::default() }
+        Self { aqm, limits, host, ring: Ring::with_capacity(capacity), stats: Stats::default(), left_out: None }
     }
 
     /// The algorithm.
@@ -43,11 +48,18 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             if at > now || (at == now && !inclusive) {
                 return;
             }
-            let waiting = backlog(&self.ring);
+            let waiting = self.seen_backlog();
             let mut cx =
                 Cx { now: at, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
             self.aqm.update(at, &mut cx);
         }
+    }
+
+    /// The backlog as the algorithm sees it.
+    #[inline]
+    fn seen_backlog(&self) -> Backlog {
+        let waiting = backlog(&self.ring);
+        self.left_out.as_ref().map_or(waiting, |left_out| left_out.backlog.others(waiting))
     }
 }
 
@@ -56,15 +68,16 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
         self.run_updates(now, false);
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
-        let waiting = backlog(&self.ring);
+        let waiting = self.seen_backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let fits = self.limits.admit(waiting, meta.len, self.host.link);
+        let fits = self.limits.admit(backlog(&self.ring), meta.len, self.host.link);
         if !fits && !self.aqm.judges_overflow() {
             self.aqm.overflowed(&mut cx, &meta);
             return self.refuse(meta, packet, DropReason::Limit, sink);
         }
-        let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
+        let left_out = self.left_out.as_deref_mut();
+        let mut view = View { now, ring: &mut self.ring, stats: &mut self.stats, sink, left_out, out: None };
         let verdict = self.aqm.enqueue(&mut cx, &meta, &mut view);
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
             return self.refuse(meta, packet, DropReason::Early, sink);
@@ -77,21 +90,28 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
         let mut queued = Meta { enqueued: now, ..meta };
         let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.stats);
         self.ring.push(queued, packet);
+        if let Some(left_out) = &mut self.left_out {
+            left_out.queued(now, &queued);
+        }
         if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.run_updates(now, false);
         let was_empty = self.ring.is_empty();
-        let waiting = backlog(&self.ring);
+        let waiting = self.seen_backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let mut view = View { ring: &mut self.ring, stats: &mut self.stats, sink, out: None };
+        let left_out = self.left_out.as_deref_mut();
+        let mut view = View { now, ring: &mut self.ring, stats: &mut self.stats, sink, left_out, out: None };
         let popped = self.aqm.dequeue(&mut cx, &mut view);
         let out = view.out;
         debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
         if self.ring.is_empty() && !was_empty {
             self.aqm.emptied(&mut cx);
+        }
+        if let Some(left_out) = &mut self.left_out {
+            left_out.time.departed(now, out.as_ref().is_some_and(|(meta, _)| meta.ecn == Ecn::Ce));
         }
         match out {
             Some((meta, packet)) => {
@@ -103,13 +123,19 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     }
 
     fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
-        if !A::LETS_PASS || !self.ring.is_empty() || !self.limits.admit(Backlog::default(), meta.len, self.host.link) {
+        let passes = A::LETS_PASS && self.left_out.is_none() && self.ring.is_empty();
+        if !passes || !self.limits.admit(Backlog::default(), meta.len, self.host.link) {
             return None;
         }
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);
         self.stats.departed.add(meta.len);
         Some(meta)
+    }
+
+    fn exclude_ce(&mut self) -> bool {
+        self.left_out = Some(Box::default());
+        true
     }
 
     fn settle(&mut self, now: Instant) {
@@ -137,11 +163,38 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     }
 }
 
+/// What an algorithm does not see where CE-marked packets are left out.
+#[derive(Clone, Debug, Default)]
+struct LeftOut {
+    time: CeTime,
+    backlog: CeBacklog,
+    /// For each waiting packet the time that had been spent on others when it came.
+    before: VecDeque<Duration>,
+}
+
+impl LeftOut {
+    fn queued(&mut self, now: Instant, meta: &Meta) {
+        self.before.push_back(self.time.at(now));
+        if meta.ecn == Ecn::Ce {
+            self.backlog.add(meta);
+        }
+    }
+
+    /// Packet `i` has left the queue; how the algorithm sees it.
+    fn removed(&mut self, now: Instant, i: usize, meta: &Meta) -> Meta {
+        self.backlog.remove(meta);
+        let before = self.before.remove(i).expect("each waiting packet has its time");
+        self.time.seen(now, before, *meta)
+    }
+}
+
 /// The queue as lent to the algorithm for one call.
 struct View<'a, P> {
+    now: Instant,
     ring: &'a mut Ring<P>,
     stats: &'a mut Stats,
     sink: &'a mut dyn Sink<P>,
+    left_out: Option<&'a mut LeftOut>,
     out: Option<(Meta, P)>,
 }
 
@@ -160,12 +213,20 @@ impl<P> Fifo for View<'_, P> {
     }
     #[inline]
     fn meta(&self, i: usize) -> Option<Meta> {
-        self.ring.get(i).map(|queued| queued.meta)
+        let meta = self.ring.get(i)?.meta;
+        Some(match &self.left_out {
+            None => meta,
+            Some(left_out) => left_out.time.seen(self.now, left_out.before[i], meta),
+        })
     }
     fn mark(&mut self, i: usize, reason: DropReason) -> bool {
         let Some(queued) = self.ring.get_mut(i) else { return false };
         if queued.meta.ecn.is_ect() {
-            mark(&mut queued.meta, self.stats);
+            if mark(&mut queued.meta, self.stats) {
+                if let Some(left_out) = &mut self.left_out {
+                    left_out.backlog.add(&queued.meta);
+                }
+            }
             return true;
         }
         self.drop(i, reason);
@@ -173,6 +234,9 @@ impl<P> Fifo for View<'_, P> {
     }
     fn drop(&mut self, i: usize, reason: DropReason) {
         if let Some(queued) = self.ring.remove(i) {
+            if let Some(left_out) = &mut self.left_out {
+                left_out.removed(self.now, i, &queued.meta);
+            }
             self.stats.dropped[reason as usize].add(queued.meta.len);
             self.sink.dropped(queued.meta, queued.packet, reason);
         }
@@ -181,7 +245,11 @@ impl<P> Fifo for View<'_, P> {
     fn pop(&mut self) -> Option<Popped> {
         debug_assert!(self.out.is_none(), "one pop per dequeue");
         let queued = self.ring.pop()?;
-        let popped = Popped { meta: queued.meta };
+        let meta = match &mut self.left_out {
+            None => queued.meta,
+            Some(left_out) => left_out.removed(self.now, 0, &queued.meta),
+        };
+        let popped = Popped { meta };
         self.out = Some((queued.meta, queued.packet));
         Some(popped)
     }

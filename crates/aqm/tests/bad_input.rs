@@ -94,6 +94,11 @@ fn combinations_that_mean_nothing_are_refused() {
         ("fq_codel flows 0", "flows = 0 is out of range; from 1 to 65536"),
         ("sfq flows 1000000000", "flows = 1000000000 is out of range; from 1 to 65536"),
         ("fq_pie limit 0", "limit = 0 is out of range; from 1 to 1000000000"),
+        ("dualpi2 exclude_ce", "exclude_ce: the queues of dualpi2 are coupled by their marks; leave it out"),
+        (
+            "fq(codel ecn exclude_ce)",
+            "exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"",
+        ),
         ("sfq depth 0", "depth = 0 is out of range; from 1 to 1000000000"),
     ] {
         assert_eq!(parse(aqm).expect_err(aqm), error, "{aqm}");

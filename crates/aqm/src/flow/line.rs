@@ -1,9 +1,11 @@
 //! The packets of all flows in one slab, each flow's linked in a line: memory follows the backlog, not the flows.
 
+use super::left_out::LeftOut;
 use crate::aqm::{Backlog, DropReason, Fifo, Popped};
 use crate::packet::Meta;
 use crate::qdisc::{Sink, Stats};
 use crate::single::mark;
+use crate::time::Instant;
 use alloc::vec::Vec;
 
 /// A flow's packets, first in, first out.
@@ -180,11 +182,15 @@ impl<P> Slab<P> {
 
 /// A flow's queue as lent to its algorithm for one call.
 pub(super) struct View<'a, P> {
+    pub now: Instant,
+    /// Which flow's.
+    pub flow: usize,
     pub packets: &'a mut Slab<P>,
     pub line: &'a mut Line,
     pub total: &'a mut Backlog,
     pub stats: &'a mut Stats,
     pub sink: &'a mut dyn Sink<P>,
+    pub left_out: Option<&'a mut LeftOut>,
     pub out: Option<P>,
 }
 
@@ -192,6 +198,9 @@ impl<P> View<'_, P> {
     #[inline]
     fn remove(&mut self, at: u32) -> (Meta, P) {
         let (meta, packet) = self.packets.remove(self.line, at);
+        if let Some(left_out) = &mut self.left_out {
+            left_out.removed(self.flow, &meta);
+        }
         self.total.packets -= 1;
         self.total.bytes -= meta.len as u64;
         (meta, packet)
@@ -221,13 +230,22 @@ impl<P> Fifo for View<'_, P> {
     }
     #[inline]
     fn meta(&self, i: usize) -> Option<Meta> {
-        self.packets.nth(self.line, i).map(|at| *self.packets.meta(at))
+        let at = self.packets.nth(self.line, i)?;
+        let meta = *self.packets.meta(at);
+        Some(match &self.left_out {
+            None => meta,
+            Some(left_out) => left_out.seen(self.now, at, meta),
+        })
     }
     fn mark(&mut self, i: usize, reason: DropReason) -> bool {
         let Some(at) = self.packets.nth(self.line, i) else { return false };
         let meta = &mut self.packets.nodes[at as usize].meta;
         if meta.ecn.is_ect() {
-            mark(meta, self.stats);
+            if mark(meta, self.stats) {
+                if let Some(left_out) = &mut self.left_out {
+                    left_out.marked(self.flow, meta);
+                }
+            }
             return true;
         }
         self.discard(at, reason);
@@ -246,7 +264,12 @@ impl<P> Fifo for View<'_, P> {
         self.total.packets -= 1;
         self.total.bytes -= meta.len as u64;
         self.out = Some(packet);
-        Some(Popped { meta })
+        Some(Popped {
+            meta: match &mut self.left_out {
+                None => meta,
+                Some(left_out) => left_out.popped(self.now, self.flow, head, meta),
+            },
+        })
     }
 }
 

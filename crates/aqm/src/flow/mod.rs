@@ -9,6 +9,7 @@
 
 mod compose;
 mod config;
+mod left_out;
 mod line;
 mod overflow;
 mod perturb;
@@ -29,6 +30,7 @@ use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::fmt;
+use left_out::LeftOut;
 use line::{Slab, View};
 use overflow::Shedding;
 use perturb::Perturbation;
@@ -54,6 +56,8 @@ pub struct FlowQueue<A, P> {
     /// The flow served last, whose state is shown; before the first one, a manager without a flow.
     shown: Option<usize>,
     unused: A,
+    /// What the managers do not see; usually nothing is left out.
+    left_out: Option<Box<LeftOut>>,
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
@@ -79,6 +83,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             changes: 0,
             soonest: Instant::NEVER,
             shown: None,
+            left_out: None,
         }
     }
 
@@ -97,7 +102,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             flow.aqm.attach(&self.limits, self.host.link);
         }
         if flow.turn.is_off() {
-            update(flow, &mut self.host, self.total, now, false);
+            let backlogs = self.seen_backlogs(found.flow);
+            let flow = &mut self.table.flows[found.flow];
+            update(flow, &mut self.host, backlogs, now, false);
         }
         found.flow
     }
@@ -114,8 +121,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.soonest = Instant::NEVER;
         let mut at = self.schedule.first();
         while let Some(i) = at {
+            let backlogs = self.seen_backlogs(i);
             let flow = &mut self.table.flows[i];
-            update(flow, &mut self.host, self.total, now, inclusive);
+            update(flow, &mut self.host, backlogs, now, inclusive);
             self.soonest = self.soonest.min(flow.aqm.next_update().unwrap_or(Instant::NEVER));
             at = self.schedule.after(&self.table.flows, i);
         }
@@ -129,18 +137,31 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
+    /// The backlogs of all flows and of flow `i` as its manager sees them.
+    #[inline(always)]
+    fn seen_backlogs(&self, i: usize) -> (Backlog, Backlog) {
+        let (total, backlog) = (self.total, self.table.flows[i].line.backlog());
+        match &self.left_out {
+            None => (total, backlog),
+            Some(left_out) => left_out.others(i, total, backlog),
+        }
+    }
+
     /// Flow `i`'s manager and what is lent to it for a call at `now`.
     #[inline(always)] // else the parts are moved through memory
     fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
+        let (total_backlog, backlog) = self.seen_backlogs(i);
         let flow = &mut self.table.flows[i];
-        let (total_backlog, backlog) = (self.total, flow.line.backlog());
         let cx = Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
         let view = View {
+            now,
+            flow: i,
             packets: &mut self.packets,
             line: &mut flow.line,
             total: &mut self.total,
             stats: &mut self.stats,
             sink,
+            left_out: self.left_out.as_deref_mut(),
             out: None,
         };
         (&mut flow.aqm, cx, view)
@@ -168,6 +189,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.total.packets += 1;
         self.total.bytes += meta.len as u64;
         let handle = self.packets.push(&mut flow.line, meta, packet);
+        if let Some(left_out) = &mut self.left_out {
+            left_out.queued(meta.enqueued, i, handle, &meta);
+        }
         // A packet that takes another one's place leaves its flow as long as it was.
         if flow.line.packets != before {
             self.changes += 1;
@@ -230,22 +254,35 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
             if let (Some(Popped { meta }), Some(packet)) = (popped, out) {
                 self.schedule.served(&mut self.table.flows, i, meta.len);
                 self.stats.departed.add(meta.len);
+                let meta = match &mut self.left_out {
+                    None => meta,
+                    Some(left_out) => left_out.sent(now, meta),
+                };
                 return Dequeued::Packet(meta, packet);
             }
             if !is_empty {
                 // The manager keeps its packets back: they stay on the schedule.
                 self.schedule.rotate(&mut self.table.flows);
-                return Dequeued::Empty;
+                break;
             }
             self.schedule.ran_empty(&mut self.table.flows, i);
         }
+        if let Some(left_out) = &mut self.left_out {
+            left_out.idle(now);
+        }
         Dequeued::Empty
+    }
+
+    fn exclude_ce(&mut self) -> bool {
+        self.left_out = Some(Box::default());
+        true
     }
 
     fn settle(&mut self, now: Instant) {
         self.run_updates(now, true);
         if let Some(i) = self.shown {
-            update(&mut self.table.flows[i], &mut self.host, self.total, now, true);
+            let backlogs = self.seen_backlogs(i);
+            update(&mut self.table.flows[i], &mut self.host, backlogs, now, true);
         }
     }
 
@@ -279,9 +316,9 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
     }
 }
 
-/// Runs the updates of a flow's manager that are due before `now` (up to and including it for `inclusive`).
+/// Runs the updates of a flow's manager, which sees `backlogs` of all flows and of its own, that are due before `now` (up to and including it for `inclusive`).
 #[inline]
-fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, total: Backlog, now: Instant, inclusive: bool) {
+fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backlog), now: Instant, inclusive: bool) {
     while flow.aqm.next_update().is_some_and(|at| at <= now) {
         if flow.line.is_empty() {
             flow.aqm.rest(now);
@@ -290,8 +327,8 @@ fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, total: Backlog, now: Inst
         if at > now || (at == now && !inclusive) {
             return;
         }
-        let backlog = flow.line.backlog();
-        let mut cx = Cx { now: at, rng: &mut host.rng, total_backlog: total, backlog, link: host.link };
+        let (total_backlog, backlog) = backlogs;
+        let mut cx = Cx { now: at, rng: &mut host.rng, total_backlog, backlog, link: host.link };
         flow.aqm.update(at, &mut cx);
     }
 }

@@ -50,6 +50,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// place is dropped.
     fn rehash(&mut self, now: Instant, sink: &mut dyn Sink<P>) {
         let mut all = Line::default();
+        if let Some(left_out) = &mut self.left_out {
+            left_out.disperse();
+        }
         while let Some(i) = self.schedule.first() {
             self.packets.splice(&mut self.table.flows[i].line, &mut all);
             self.schedule.unlink(&mut self.table.flows);
@@ -57,6 +60,9 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         while let Some((handle, mut one)) = self.packets.behead(&mut all) {
             let meta = *self.packets.meta(handle);
             let i = self.find(&meta, now);
+            if let Some(left_out) = &mut self.left_out {
+                left_out.joined(i, &meta);
+            }
             let has_place = self.has_place(i) && self.table.flows[i].line.packets < self.shedding.depth;
             let (aqm, mut cx, mut view) = self.lend(now, i, sink);
             if !has_place {

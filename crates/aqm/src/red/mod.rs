@@ -19,7 +19,7 @@ mod tests;
 
 pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
 
-use crate::aqm::{Aqm, Backlog, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Link, Popped, Verdict};
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::rate::Rate;
@@ -67,8 +67,8 @@ impl Aqm for Red {
         true
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        let backlog = Backlog { packets: queue.len() as u32, bytes: queue.bytes() };
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, _: &mut Q) -> Verdict {
+        let backlog = cx.backlog;
         match &mut self.engine {
             Engine::Ns2(red) => red.arrive(cx, meta, backlog),
             Engine::Linux(red) => red.arrive(cx, meta, backlog),

@@ -3,7 +3,7 @@
 use super::keys::mismatch;
 use serde_json::{Map, Value};
 use sojourn_aqm::params;
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, REGISTERED};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, Named, REGISTERED};
 
 /// A queue manager as chosen and as configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,11 +61,14 @@ impl AqmSpec {
     /// Every parameter written out; of an algorithm that is not registered those that differ from its own defaults, so
     /// that the table can be read without it.
     pub fn table(&self) -> Map<String, Value> {
-        if matches!(self.config, AnyConfig::Own(_)) {
+        if matches!(self.config.with_ce(), AnyConfig::Own(_)) {
             return self.short_table();
         }
         let algorithm = self.algorithm();
-        self.table_of(algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?))))
+        let all = algorithm.params.iter().filter_map(|p| Some((p.name, self.config.value(p.name)?)));
+        // Only where it is on: every other scenario keeps its canonical form.
+        let common = self.named().changed().into_iter().filter(|&(name, _)| name == EXCLUDE_CE);
+        self.table_of(all.chain(common))
     }
 
     /// The parameters that differ from the profile's.
