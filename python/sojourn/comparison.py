@@ -16,7 +16,7 @@ from sojourn.metrics import aggregate
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, run_all
 from sojourn.scenario import Scenario
-from sojourn.units import bits_per_second, seconds
+from sojourn.units import highest_rate, seconds
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
 MAX_WARMUP_S = 10.0
@@ -131,7 +131,7 @@ def _is_small(scenario: Scenario) -> bool:
     """Whether a run has few enough packets to keep each of them."""
     document = scenario.document
     link = document["link"]
-    rate = bits_per_second(link["rate"]) if link.get("rate") else 100e6  # no published trace is faster on average
+    rate = highest_rate(link["rate"]) if link.get("rate") else 100e6  # no published trace is faster on average
     return rate * seconds(document["duration"]) / 8 / 1500 <= MAX_PACKETS
 
 

@@ -16,6 +16,11 @@ def bits_per_second(text: str) -> float:
     return _read(text, _BITS)
 
 
+def highest_rate(text: str) -> float:
+    """Bit/s of a canonical rate, or the highest of a schedule ("100 Mbit/s@0 s,10 Mbit/s@50 s")."""
+    return max(bits_per_second(step.split("@")[0]) for step in text.split(","))
+
+
 def _read(text: str, units: dict[str, float]) -> float:
     number, unit = text.split()
     return float(number) * units[unit]

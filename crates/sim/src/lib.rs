@@ -10,6 +10,7 @@ mod link;
 mod network;
 mod packet;
 mod probe;
+mod random;
 mod sampler;
 pub mod scenario;
 mod simulation;

@@ -16,9 +16,10 @@ pub(crate) struct Samplers {
     state: State,
     /// Payload of each flow at the last sample.
     delivered: Vec<u64>,
-    /// Bytes of each link at the last sample, and what of it was used.
+    /// Bytes of each link at the last sample, what of it was used and what could have been.
     bytes: [u64; 2],
     used: [u64; 2],
+    usable: [u64; 2],
 }
 
 recorder! {
@@ -73,6 +74,7 @@ impl Samplers {
             delivered: vec![0; flows],
             bytes: [0; 2],
             used: [0; 2],
+            usable: [0; 2],
         }
     }
 
@@ -88,7 +90,7 @@ impl Samplers {
             0 => self.sample_queues(now, network),
             1 => self.sample_flows(now, step, flows),
             2 => self.sample_state(now, network),
-            _ => self.sample_utilisation(now, step, network),
+            _ => self.sample_utilisation(now, network),
         }
         now + step
     }
@@ -123,13 +125,14 @@ impl Samplers {
         }
     }
 
-    fn sample_utilisation<P: Probe>(&mut self, now: Instant, step: Duration, network: &Network<P>) {
-        for (l, link) in network.links.iter().enumerate() {
+    fn sample_utilisation<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
+        for (l, link) in network.links.iter_mut().enumerate() {
             let bytes = link.tally.total_bytes - self.bytes[l];
             self.bytes[l] = link.tally.total_bytes;
-            let (used, usable) = (link.used(now), link.usable(now - step, now));
-            let utilisation = if usable > 0 { (used - self.used[l]) as f64 / usable as f64 } else { 0.0 };
-            self.used[l] = used;
+            let (used, usable) = link.used_and_usable(now);
+            let (used_now, usable_now) = (used - self.used[l], usable - self.usable[l]);
+            let utilisation = if usable_now > 0 { used_now as f64 / usable_now as f64 } else { 0.0 };
+            (self.used[l], self.usable[l]) = (used, usable);
             self.utilisation.push(now.as_nanos(), l as u8, bytes, utilisation);
         }
     }

@@ -257,9 +257,9 @@ recorder! {
 
 fn report_links(links: [Link; LINKS]) -> (Links, Table) {
     let mut table = SojournHistogram::default();
-    let mut report = |l: usize, link: Link| -> LinkSummary {
-        let opportunities = link.opportunity_bytes();
-        let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(opportunities);
+    let mut report = |l: usize, mut link: Link| -> LinkSummary {
+        let usable = link.usable_in_window();
+        let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(usable);
         sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
         summary
     };

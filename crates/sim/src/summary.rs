@@ -15,15 +15,15 @@ pub(crate) struct Tally {
     departed: u64,
     dropped: [u64; DropReason::ALL.len()],
     marked: u64,
-    /// Time that the transmitter was busy, or bytes that opportunities carried; in the window.
-    busy: Duration,
-    carried: u64,
+    /// What was used of the link in the window: time that the transmitter was busy, bits of a rate that varies, or
+    /// bytes that opportunities carried.
+    used: u64,
+    lost: u64,
     bytes: u64,
-    /// Since the start of the run, for rates over time: bytes whose transmission began, time that the transmitter
-    /// was or is going to be busy with them, bytes that opportunities carried.
+    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
+    /// or is going to be for them.
     pub total_bytes: u64,
-    pub total_busy: Duration,
-    pub total_carried: u64,
+    pub total_used: u64,
     /// Packet-nanoseconds waited.
     area: u128,
     backlog: u32,
@@ -40,12 +40,11 @@ impl Tally {
             departed: 0,
             dropped: [0; DropReason::ALL.len()],
             marked: 0,
-            busy: Duration::ZERO,
-            carried: 0,
+            used: 0,
+            lost: 0,
             bytes: 0,
             total_bytes: 0,
-            total_busy: Duration::ZERO,
-            total_carried: 0,
+            total_used: 0,
             area: 0,
             backlog: 0,
             backlog_since: from,
@@ -113,21 +112,27 @@ impl Tally {
         self.backlog
     }
 
+    /// The transmitter is busy for a span; `capacity` is what it does in one.
     #[inline]
-    pub fn transmission(&mut self, start: Instant, end: Instant) {
-        self.total_busy += end - start;
+    pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
+        self.total_used += capacity(start, end);
         let (start, end) = (start.max(self.from), end.min(self.to));
         if end > start {
-            self.busy += end - start;
+            self.used += capacity(start, end);
         }
+    }
+
+    /// A packet that left the server at `now` got lost on the medium.
+    pub fn loss(&mut self, now: Instant) {
+        self.lost += (now >= self.from && now <= self.to) as u64;
     }
 
     #[inline]
     pub fn opportunity(&mut self, now: Instant, bytes: u32) {
-        self.total_carried += bytes as u64;
+        self.total_used += bytes as u64;
         // An opportunity belongs to the window (from, to], like the capacity.
         if now > self.from {
-            self.carried += bytes as u64;
+            self.used += bytes as u64;
         }
     }
 
@@ -140,15 +145,11 @@ impl Tally {
         }
     }
 
-    /// The report; `opportunities` are the bytes that a trace offered.
-    pub fn report(mut self, opportunities: Option<u64>) -> (LinkSummary, Histogram) {
+    /// The report; `usable` is what could have been used in the window.
+    pub fn report(mut self, usable: u64) -> (LinkSummary, Histogram) {
         self.accumulate(self.to);
         let window = (self.to - self.from).as_nanos() as f64;
-        let utilisation = match opportunities {
-            None => self.busy.as_nanos() as f64 / window,
-            Some(capacity) if capacity > 0 => self.carried as f64 / capacity as f64,
-            Some(_) => 0.0,
-        };
+        let utilisation = if usable > 0 { self.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = self.dropped.iter().sum();
         let share = |n: u64| if self.arrived > 0 { n as f64 / self.arrived as f64 } else { 0.0 };
         let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), self.dropped[r as usize])).collect();
@@ -159,6 +160,7 @@ impl Tally {
             arrived: self.arrived,
             dropped,
             dropped_by: by_reason,
+            lost: self.lost,
             marked: self.marked,
             drop_rate: share(dropped),
             mark_rate: share(self.marked),
@@ -202,7 +204,8 @@ pub struct Links {
 /// A link in numbers, inside the statistics window.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkSummary {
-    /// Busy time of the transmitter by time; on a trace bytes carried by bytes of opportunity.
+    /// Busy time of the transmitter by time; bits sent by bits possible where the rate changes (`fluid`); bytes carried
+    /// by bytes of opportunity.
     pub utilisation: f64,
     /// Packets whose transmission began.
     pub packets: u64,
@@ -214,6 +217,8 @@ pub struct LinkSummary {
     pub dropped: u64,
     /// Packets dropped, by reason.
     pub dropped_by: BTreeMap<&'static str, u64>,
+    /// Packets sent that got lost between the server and the far end; no drops of the queue.
+    pub lost: u64,
     /// Packets newly marked CE.
     pub marked: u64,
     /// Drops by arrivals.
@@ -301,9 +306,10 @@ mod tests {
     fn busy_time_is_cut_at_the_window() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
         let mut tally = Tally::new(at(10), at(20));
-        tally.transmission(at(8), at(12));
-        tally.transmission(at(18), at(24));
-        assert_eq!(tally.report(None).0.utilisation, 0.4);
+        let time = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
+        tally.transmission(at(8), at(12), time);
+        tally.transmission(at(18), at(24), time);
+        assert_eq!(tally.report(time(at(10), at(20))).0.utilisation, 0.4);
     }
 
     #[test]
@@ -314,6 +320,6 @@ mod tests {
         (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
         tally.departure(at(16), &Meta::new(1500, 0), false);
         // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
-        assert!((tally.report(None).0.mean_backlog_packets - 1.4).abs() < 1e-12);
+        assert!((tally.report(1).0.mean_backlog_packets - 1.4).abs() < 1e-12);
     }
 }

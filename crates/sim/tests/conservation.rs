@@ -38,6 +38,34 @@ fn links() -> impl Strategy<Value = String> {
     let service = prop_oneof![
         (100_000u64..20_000_000).prop_map(|bps| format!("rate = \"{bps} bit/s\"")),
         any::<bool>().prop_map(|once| format!("trace = \"TRACE\"\nonce = {once}")),
+        (prop::collection::vec(0u64..20_000_000, 1..5), prop::sample::select(vec!["fluid", "latch", "opportunity"]))
+            .prop_map(|(rates, change)| {
+                let steps: Vec<_> = rates
+                    .iter()
+                    .enumerate()
+                    .map(|(i, bps)| format!("{} bit/s@{} ms", bps + 100_000, 300 * i))
+                    .collect();
+                let last = if change == "latch" { "1 Mbit/s" } else { "0 bit/s" };
+                format!("rate = \"{},{last}@1700 ms\"\nchange = \"{change}\"", steps.join(","))
+            }),
+        (100_000u64..9_000_000, 3_000u64..1_000_000, any::<bool>()).prop_map(|(bps, burst, overdraft)| {
+            let peak = 2 * bps;
+            format!("bucket = \"{bps} bit/s\"\nburst = \"{burst} B\"\npeak = \"{peak} bit/s\"\noverdraft = {overdraft}")
+        }),
+        (100_000u64..20_000_000).prop_map(|bps| format!("poisson = \"{bps} bit/s\"")),
+        (100_000u64..20_000_000).prop_map(|bps| format!("cox = \"{bps} bit/s\"")),
+    ];
+    let around = prop_oneof![
+        3 => Just(""),
+        1 => Just("below = \"1514 B\""),
+        1 => Just("below = \"8 packets wake 3 packets\""),
+        1 => Just("loss = 0.02"),
+        1 => Just("loss = { p = 0.01, r = 0.2, step = \"1 ms\" }\nbelow = \"20 kB\"\nframing = \"atm\""),
+        1 => Just("framing = \"ptm\"\naccount = \"ip\"\nmpu = \"84 B\""),
+    ];
+    let delay = prop_oneof![
+        (0u32..40).prop_map(|ms| format!("\"{ms} ms\"")),
+        any::<bool>().prop_map(|reorder| format!("\"30 ms@0s,3 ms@500ms,20 ms@1s,1 ms@1500ms\"\nreorder = {reorder}")),
     ];
     let limit = prop_oneof![
         (1u32..200).prop_map(|n| format!("[\"{n} packets\"]")),
@@ -45,11 +73,12 @@ fn links() -> impl Strategy<Value = String> {
         (5u32..200, 1u32..100).prop_map(|(ms, n)| format!("[\"{ms} ms\", \"{n} packets\"]")),
     ];
     let aqms: Vec<String> = registry::ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings()).collect();
-    (service, limit, prop::sample::select(aqms), 0u32..40, prop::sample::select(vec![0, 7, 38]), any::<bool>())
-        .prop_map(|(service, limit, aqm, delay, overhead, ecn)| {
+    let overhead = prop::sample::select(vec![0, 7, 38]);
+    (service, limit, prop::sample::select(aqms), delay, overhead, any::<bool>(), around)
+        .prop_map(|(service, limit, aqm, delay, overhead, ecn, around)| {
             let ecn = if ecn && registry::parse(&format!("{aqm} ecn")).is_ok() { " ecn" } else { "" };
             format!(
-                "{service}\nlimit = {limit}\naqm = \"{aqm}{ecn}\"\ndelay = \"{delay} ms\"\noverhead = \"{overhead} B\""
+                "{service}\nlimit = {limit}\naqm = \"{aqm}{ecn}\"\ndelay = {delay}\noverhead = \"{overhead} B\"\n{around}"
             )
         })
 }
@@ -100,6 +129,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     for (l, link) in [&summary.links.forward, &summary.links.reverse].into_iter().enumerate() {
         prop_assert_eq!(link.arrived, link.packets + link.dropped + waiting[l], "link {}", l);
         prop_assert_eq!(link.dropped, link.dropped_by.values().sum::<u64>());
+        prop_assert!(link.lost <= link.packets + 100, "{} lost of {}", link.lost, link.packets);
         check_link(link)?;
     }
     check_packets(output, [&summary.links.forward, &summary.links.reverse])?;

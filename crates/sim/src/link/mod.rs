@@ -3,26 +3,44 @@
 //! The queue is asked for a packet when transmission can start; that is when its sojourn time ends. The packet
 //! reaches the far end when its last bit does.
 
-mod fixed;
+mod below;
+mod bucket;
+mod cox;
+mod medium;
+mod one_by_one;
 mod opportunity;
+mod poisson;
+mod steps;
+mod trace;
 
 use crate::network::{InFlight, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::scenario::{LinkSpec, Service};
+use crate::scenario::{Framing, LinkSpec};
 use crate::summary::Tally;
-use fixed::FixedRate;
+use below::Below;
+use bucket::Bucket;
+use medium::Medium;
+use one_by_one::{OneByOne, Pace};
 use opportunity::Opportunities;
-use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng};
+use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Serializer};
+use steps::{Fluid, Latch};
 
 /// One direction of the bottleneck.
 pub(crate) struct Link {
     pub qdisc: Box<dyn Qdisc<Handle> + Send>,
     pub server: Server,
+    /// Whether it is a constant rate with a constant delay, no buffer below and no framing but an overhead.
+    plain: bool,
     /// One-way propagation delay.
     pub delay: Duration,
-    /// Framing bytes on the wire, counted by the queue too.
-    pub overhead: u32,
+    /// Bytes that framing adds to each packet, where it is plain.
+    overhead: u32,
+    framing: Framing,
+    /// Loss and changes of the delay, where there are any.
+    pub medium: Option<Box<Medium>>,
+    /// The buffer between the queue and the server.
+    below: Option<Below>,
     /// Packets on their way to the queue over access links.
     pub entry: InFlight,
     /// Packets on their way to the far end.
@@ -32,31 +50,57 @@ pub(crate) struct Link {
     pub tally: Tally,
 }
 
-/// How a link serves its queue. One file, and one line here.
+/// How a link serves its queue: paces of one packet after the other, or opportunities.
 pub(crate) enum Server {
     /// A constant rate.
-    Fixed(FixedRate),
-    /// Delivery opportunities from a trace.
+    Fixed(OneByOne<Serializer>),
+    /// A rate that changes, also for the packet in transmission.
+    Fluid(OneByOne<Fluid>),
+    /// A rate that changes from packet to packet.
+    Latch(OneByOne<Latch>),
+    /// A token bucket.
+    Bucket(OneByOne<Bucket>),
+    /// Delivery opportunities, from wherever they come.
     Opportunities(Opportunities),
+}
+
+/// Where a server sits.
+pub(crate) struct Seat {
+    /// Number of its link.
+    pub index: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Bytes that one opportunity carries.
+    pub mtu: u32,
+    /// Start of the statistics.
+    pub from: Instant,
+}
+
+impl Seat {
+    /// The server's own random stream.
+    fn rng(&self) -> Rng {
+        Rng::stream(self.seed, "link", self.index as u64)
+    }
 }
 
 impl Link {
     /// Link `index` of a run with `seed`, statistics from `warmup` to `end`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, warmup: Instant, end: Instant) -> Self {
-        let mtu = spec.mtu + spec.overhead;
-        let info = LinkInfo { rate: spec.service.mean_rate(spec.mtu), mtu };
+        let framing = spec.framing;
+        let info = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
         let host = Host { link: info, rng: Rng::stream(seed, "queue", index as u64) };
-        let server = match &spec.service {
-            Service::Rate(rate) => Server::Fixed(FixedRate::new(*rate)),
-            Service::Trace(trace) => {
-                Server::Opportunities(Opportunities::new(trace.trace.clone(), trace.once, spec.mtu))
-            }
-        };
+        let seat = Seat { index, seed, mtu: spec.mtu, from: warmup };
+        let (server, medium) = (spec.service.server(&seat), Medium::new(spec, index, seed));
+        let constant = matches!(server, Server::Fixed(_)) && medium.is_none();
         Self {
             qdisc: spec.aqm.config.build(spec.limits, host),
             server,
+            plain: constant && spec.below.is_none() && framing.is_plain(),
             delay: spec.delay,
-            overhead: spec.overhead,
+            overhead: framing.overhead,
+            framing,
+            medium,
+            below: spec.below.map(Below::new),
             entry: InFlight::new(),
             pipe: InFlight::new(),
             exit: InFlight::new(),
@@ -64,57 +108,98 @@ impl Link {
         }
     }
 
-    /// What the link has used until `now`: nanoseconds of transmission, or bytes of opportunity.
-    pub fn used(&self, now: Instant) -> u64 {
-        match &self.server {
-            Server::Fixed(server) => {
-                let ahead = (server.busy_until - now).max(Duration::ZERO);
-                (self.tally.total_busy - ahead).as_nanos() as u64
-            }
-            Server::Opportunities(_) => self.tally.total_carried,
+    /// Bytes of a packet as the queue counts them.
+    #[inline]
+    pub fn accounted(&self, ip_bytes: u32) -> u32 {
+        if self.plain { ip_bytes + self.overhead } else { self.framing.accounted(ip_bytes) }
+    }
+
+    /// Bytes on the medium of a packet that the queue counts as so many.
+    fn wire(&self, accounted: u32) -> u32 {
+        if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
+    }
+
+    /// What the link has used until `now` and could have used: time, bits, or bytes of opportunity.
+    pub fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
+        match &mut self.server {
+            Server::Fixed(server) => used_and_usable(server, &self.tally, now),
+            Server::Fluid(server) => used_and_usable(server, &self.tally, now),
+            Server::Latch(server) => used_and_usable(server, &self.tally, now),
+            Server::Bucket(server) => used_and_usable(server, &self.tally, now),
+            Server::Opportunities(server) => (self.tally.total_used, server.bytes_until(now)),
         }
     }
 
-    /// What the link could use in a span, in the same measure.
-    pub fn usable(&self, from: Instant, to: Instant) -> u64 {
-        match &self.server {
-            Server::Fixed(_) => (to - from).as_nanos() as u64,
-            Server::Opportunities(server) => server.capacity_bytes(from, to),
-        }
-    }
-
-    /// On a trace, the bytes of opportunity in the statistics window.
-    pub fn opportunity_bytes(&self) -> Option<u64> {
+    /// What it could have used in the statistics window, in the same measure.
+    pub fn usable_in_window(&mut self) -> u64 {
         let (from, to) = self.tally.window();
-        matches!(self.server, Server::Opportunities(_)).then(|| self.usable(from, to))
+        match &mut self.server {
+            Server::Fixed(server) => server.pace.capacity(from, to),
+            Server::Fluid(server) => server.pace.capacity(from, to),
+            Server::Latch(server) => server.pace.capacity(from, to),
+            Server::Bucket(server) => server.pace.capacity(from, to),
+            Server::Opportunities(server) => server.bytes_in_window(to),
+        }
     }
 }
 
-/// What a kind of server does in the network.
+fn used_and_usable<T: Pace>(server: &OneByOne<T>, tally: &Tally, now: Instant) -> (u64, u64) {
+    let ahead = server.pace.capacity(now, server.busy_until.max(now));
+    (tally.total_used - ahead, server.pace.capacity(Instant::ZERO, now))
+}
+
+/// What a server does in the network. Most links are plain: the code of the others stays out of their way.
 impl<P: Probe> Network<P> {
     /// A link's transmitter is free, or an opportunity is due.
     #[inline]
     pub fn on_server(&mut self, now: Instant, l: usize) {
-        match self.links[l].server {
-            Server::Fixed(_) => self.serve_fixed(now, l),
-            Server::Opportunities(_) => self.serve_opportunity(now, l),
-        }
+        if self.links[l].plain { self.serve_next::<Serializer, true>(now, l) } else { self.serve_any(now, l) }
     }
 
     /// Something waits: sees to it that it is served.
     #[inline]
     pub fn wake(&mut self, now: Instant, l: usize) {
-        match self.links[l].server {
-            Server::Fixed(_) => self.wake_fixed(now, l),
-            Server::Opportunities(_) => self.wake_opportunities(now, l),
-        }
+        if self.links[l].plain { self.wake_next::<Serializer, true>(now, l) } else { self.wake_any(now, l) }
     }
 
     /// Takes an arriving packet straight through the queue if its link is idle and its discipline agrees.
     #[inline]
     pub fn passes(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) -> bool {
+        if self.links[l].plain {
+            return self.passes_next::<Serializer, true>(now, l, meta, handle, packet);
+        }
+        self.passes_any(now, l, meta, handle, packet)
+    }
+
+    #[inline(never)]
+    fn serve_any(&mut self, now: Instant, l: usize) {
         match self.links[l].server {
-            Server::Fixed(_) => self.passes_fixed(now, l, meta, handle, packet),
+            Server::Fixed(_) => self.serve_next::<Serializer, false>(now, l),
+            Server::Fluid(_) => self.serve_next::<Fluid, false>(now, l),
+            Server::Latch(_) => self.serve_next::<Latch, false>(now, l),
+            Server::Bucket(_) => self.serve_next::<Bucket, false>(now, l),
+            Server::Opportunities(_) => self.serve_opportunity(now, l),
+        }
+    }
+
+    #[inline(never)]
+    fn wake_any(&mut self, now: Instant, l: usize) {
+        match self.links[l].server {
+            Server::Fixed(_) => self.wake_next::<Serializer, false>(now, l),
+            Server::Fluid(_) => self.wake_next::<Fluid, false>(now, l),
+            Server::Latch(_) => self.wake_next::<Latch, false>(now, l),
+            Server::Bucket(_) => self.wake_next::<Bucket, false>(now, l),
+            Server::Opportunities(_) => self.wake_opportunities(now, l),
+        }
+    }
+
+    #[inline(never)]
+    fn passes_any(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) -> bool {
+        match self.links[l].server {
+            Server::Fixed(_) => self.passes_next::<Serializer, false>(now, l, meta, handle, packet),
+            Server::Fluid(_) => self.passes_next::<Fluid, false>(now, l, meta, handle, packet),
+            Server::Latch(_) => self.passes_next::<Latch, false>(now, l, meta, handle, packet),
+            Server::Bucket(_) => self.passes_next::<Bucket, false>(now, l, meta, handle, packet),
             Server::Opportunities(_) => false,
         }
     }

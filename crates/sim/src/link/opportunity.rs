@@ -1,87 +1,89 @@
-//! Delivery opportunities from a trace, with Mahimahi's semantics.
+//! Delivery opportunities, with Mahimahi's semantics.
 //!
 //! Source: mahimahi `link_queue.cc`. One opportunity carries up to one MTU of bytes, of several packets or of a
 //! part of one; a packet is taken from its queue when its first byte is served and leaves with the
-//! opportunity that carries its last byte; what an opportunity does not carry is lost. After its last line
-//! the trace starts again, shifted by the last timestamp.
+//! opportunity that carries its last byte; what an opportunity does not carry is lost.
 
-use super::Server;
+use super::{Seat, Server};
 use crate::network::{Component, Network};
 use crate::packet::Handle;
 use crate::probe::Probe;
-use crate::trace::Trace;
 use sojourn_aqm::{Dequeued, Instant};
-use std::sync::Arc;
 
-/// A trace at work.
-#[derive(Debug)]
+/// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
+pub(crate) trait Source: Send {
+    /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
+    fn next_at(&self) -> Instant;
+    /// Goes on to the one after it.
+    fn step(&mut self);
+    /// Passes over the opportunities up to and including `now`; returns their number.
+    fn pass(&mut self, now: Instant) -> u64 {
+        let mut passed = 0;
+        while self.next_at() <= now {
+            self.step();
+            passed += 1;
+        }
+        passed
+    }
+}
+
+/// A link that serves in opportunities.
 pub(crate) struct Opportunities {
-    trace: Arc<Trace>,
-    once: bool,
+    source: Box<dyn Source>,
+    /// The same opportunities, counted whether they are used or not.
+    meter: Meter,
     mtu: u32,
-    /// Number of the next opportunity, over all laps.
-    next: u64,
     /// Bytes left in the opportunity that is being used.
-    pub budget: u32,
+    budget: u32,
     /// The packet of which a part is sent, and the bytes that are not.
-    pub in_transit: Option<(Handle, u32)>,
+    in_transit: Option<(Handle, u32)>,
     /// Whether an event is pending for the next opportunity.
-    pub awake: bool,
+    awake: bool,
+}
+
+/// Counts opportunities.
+struct Meter {
+    source: Box<dyn Source>,
+    count: u64,
+    /// Start of the statistics, and the opportunities until then once it has come.
+    from: Instant,
+    at_from: Option<u64>,
 }
 
 impl Opportunities {
-    pub fn new(trace: Arc<Trace>, once: bool, mtu: u32) -> Self {
-        Self { trace, once, mtu, next: 0, budget: 0, in_transit: None, awake: false }
+    /// The opportunities of `source`, for a link at `seat`.
+    pub fn new(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
+        let meter = Meter { source: Box::new(source.clone()), count: 0, from: seat.from, at_from: None };
+        Self { source: Box::new(source), meter, mtu: seat.mtu, budget: 0, in_transit: None, awake: false }
     }
 
-    /// Begins the next opportunity.
-    pub fn begin(&mut self) {
-        self.next += 1;
-        self.budget = self.mtu;
+    /// Bytes of the opportunities up to and including `now`, which never goes back.
+    pub fn bytes_until(&mut self, now: Instant) -> u64 {
+        self.meter.advance(now);
+        self.meter.count * self.mtu as u64
     }
 
-    /// When the next opportunity is due.
-    pub fn next_at(&self) -> Instant {
-        self.at(self.next)
-    }
-
-    /// Gives up the opportunities up to and including `now`: nothing was there to be sent.
-    pub fn skip_past(&mut self, now: Instant) {
-        self.next = self.next.max(self.count_until(now));
+    /// Bytes of the opportunities in the statistics, which end at `end`.
+    pub fn bytes_in_window(&mut self, end: Instant) -> u64 {
+        self.meter.advance(end);
+        (self.meter.count - self.meter.at_from.unwrap_or(0)) * self.mtu as u64
     }
 
     /// Serves up to the budget of a packet of which `left` bytes remain; returns what remains then.
-    pub fn serve(&mut self, left: u32) -> u32 {
+    fn serve(&mut self, left: u32) -> u32 {
         let served = left.min(self.budget);
         self.budget -= served;
         left - served
     }
+}
 
-    /// Bytes of the opportunities after `from`, up to and including `to`.
-    pub fn capacity_bytes(&self, from: Instant, to: Instant) -> u64 {
-        (self.count_until(to) - self.count_until(from)) * self.mtu as u64
-    }
-
-    /// Opportunities at or before `now`.
-    fn count_until(&self, now: Instant) -> u64 {
-        let times = &self.trace.opportunities_ms;
-        let period = self.trace.period_ms() as u64;
-        let now_ms = now.as_nanos() / NANOS_PER_MS;
-        let (lap, within) = (now_ms / period, (now_ms % period) as u32);
-        if self.once && lap > 0 {
-            return times.len() as u64;
+impl Meter {
+    fn advance(&mut self, now: Instant) {
+        if self.at_from.is_none() && now >= self.from {
+            self.count += self.source.pass(self.from);
+            self.at_from = Some(self.count);
         }
-        lap * times.len() as u64 + times.partition_point(|&t| t <= within) as u64
-    }
-
-    fn at(&self, number: u64) -> Instant {
-        let times = &self.trace.opportunities_ms;
-        let (lap, i) = (number / times.len() as u64, (number % times.len() as u64) as usize);
-        if self.once && lap > 0 {
-            return Instant::NEVER;
-        }
-        let ms = lap * self.trace.period_ms() as u64 + times[i] as u64;
-        Instant::from_nanos(ms * NANOS_PER_MS)
+        self.count += self.source.pass(now);
     }
 }
 
@@ -90,21 +92,23 @@ impl<P: Probe> Network<P> {
     pub fn serve_opportunity(&mut self, now: Instant, l: usize) {
         let mut in_transit = {
             let server = self.opportunities(l);
-            server.begin();
+            server.source.step();
+            server.budget = server.mtu;
             server.in_transit.take()
         };
         let budget = self.opportunities(l).budget;
         while self.opportunities(l).budget > 0 {
             let (handle, left) = match in_transit.take() {
                 Some(part) => part,
-                None => match self.dequeue(now, l) {
-                    Dequeued::Packet(meta, handle) => (handle, meta.len),
+                None => match self.take(now, l) {
+                    Dequeued::Packet(meta, handle) => (handle, self.links[l].wire(meta.len)),
                     Dequeued::Empty | Dequeued::NotBefore(_) => break,
                 },
             };
             let left = self.opportunities(l).serve(left);
             if left == 0 {
-                self.leave(now, l, handle, *self.packets.packet(handle));
+                self.leave_over_medium(now, l, handle, *self.packets.packet(handle));
+                self.sent_from_below(now, l);
             } else {
                 in_transit = Some((handle, left));
             }
@@ -112,32 +116,32 @@ impl<P: Probe> Network<P> {
         let used = budget - self.opportunities(l).budget;
         let link = &mut self.links[l];
         link.tally.opportunity(now, used);
-        let waiting = in_transit.is_some() || link.tally.waiting() > 0;
+        let waiting = in_transit.is_some() || link.waits();
         let server = self.opportunities(l);
         server.in_transit = in_transit;
         server.awake = waiting;
-        let at = if waiting { server.next_at() } else { Instant::NEVER };
+        let at = if waiting { server.source.next_at() } else { Instant::NEVER };
         self.events.set(self.layout.slot(Component::Server(l)), at);
     }
 
     /// Something waits: the next opportunity is for it.
     pub fn wake_opportunities(&mut self, now: Instant, l: usize) {
+        self.fill_below(now, l);
         let server = self.opportunities(l);
         if server.awake {
             return;
         }
         server.awake = true;
-        server.skip_past(now);
-        let at = server.next_at();
+        // Nothing was there to be sent.
+        server.source.pass(now);
+        let at = server.source.next_at();
         self.events.set(self.layout.slot(Component::Server(l)), at);
     }
 
     fn opportunities(&mut self, l: usize) -> &mut Opportunities {
         match &mut self.links[l].server {
             Server::Opportunities(server) => server,
-            Server::Fixed(_) => unreachable!("a link keeps its kind"),
+            _ => unreachable!("a link keeps its kind"),
         }
     }
 }
-
-const NANOS_PER_MS: u64 = 1_000_000;

@@ -39,11 +39,8 @@ impl Access {
 
     #[inline]
     pub fn arrival(&mut self, now: Instant, bytes: u32) -> Instant {
-        let start = now.max(self.free_at);
-        self.free_at = match &mut self.serializer {
-            Some(serializer) => start + serializer.time_for(bytes),
-            None => start,
-        };
+        let Some(serializer) = &mut self.serializer else { return now + self.delay };
+        self.free_at = now.max(self.free_at) + serializer.time_for(bytes);
         self.free_at + self.delay
     }
 }
@@ -65,6 +62,15 @@ pub fn push(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant,
         events.set(slot, at);
     }
     pipe.push_back((at, handle));
+}
+
+/// Like [`push`], for packets that overtake others.
+pub fn insert(events: &mut EventSet, slot: Slot, pipe: &mut InFlight, at: Instant, handle: Handle) {
+    let place = pipe.partition_point(|&(other, _)| other <= at);
+    pipe.insert(place, (at, handle));
+    if place == 0 {
+        events.set(slot, at);
+    }
 }
 
 #[inline(always)]

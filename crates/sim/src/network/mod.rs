@@ -14,7 +14,7 @@ use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec};
 use crate::summary::Tally;
 use crate::tcp::Header;
-use access::{Access, Route, pop, push, takes};
+use access::{Access, Route, insert, pop, push, takes};
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
 
 /// Number of links: the two directions of the bottleneck.
@@ -119,7 +119,7 @@ impl<P: Probe> Network<P> {
         let link = &self.links[l];
         let (source, sink) = self.routes[packet.flow as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
-        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(packet.len + link.overhead, packet.flow) };
+        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(link.accounted(packet.len), packet.flow) };
         self.probe.arrived(now, l, handle, &meta);
         if self.passes(now, l, meta, handle, packet) {
             return;
@@ -171,6 +171,24 @@ impl<P: Probe> Network<P> {
             _ => (own, Component::Down(packet.flow)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
+    }
+
+    /// The same over a medium that may lose the packet or change its delay, in which case others may be overtaken.
+    pub fn leave_over_medium(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
+        let link = &mut self.links[l];
+        let Some(medium) = &mut link.medium else { return self.leave(end, l, handle, packet) };
+        let Some(at) = medium.arrival(end) else {
+            link.tally.loss(end);
+            self.packets.remove(handle);
+            return;
+        };
+        let down = &mut self.routes[packet.flow as usize].down;
+        let (queue, component, at) = if packet.to_sink || down.is_transparent() {
+            (&mut link.pipe, Component::Pipe(l), at)
+        } else {
+            (&mut link.exit, Component::Exit(l), down.arrival(at, packet.len))
+        };
+        insert(&mut self.events, self.layout.slot(component), queue, at, handle);
     }
 
     /// A link's queue, and where it hands back what it drops.

@@ -40,8 +40,18 @@ pub(super) enum Kind {
     Count(u64, u64),
     Aqm,
     Limits,
+    /// Something with a form of its own.
+    Own(&'static Own),
     /// A table or a list of tables with keys of its own.
     Section,
+}
+
+/// A form of value that one type alone has; the type reads it and writes it in JSON.
+pub(super) struct Own {
+    /// Refuses what the type cannot read, with the mend.
+    pub check: fn(&Value) -> Result<(), String>,
+    /// JSON Schema.
+    pub schema: fn() -> Value,
 }
 
 /// A value of a key.
@@ -54,6 +64,8 @@ pub(super) enum Datum {
     Whole(u64),
     Aqm(Box<AqmSpec>),
     Limits(Limits),
+    /// What an [`Own`] has checked.
+    Own(Value),
 }
 
 impl Kind {
@@ -77,6 +89,7 @@ impl Kind {
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
             Self::Aqm => AqmSpec::read(value).map(|aqm| Datum::Aqm(Box::new(aqm))),
             Self::Limits => limits(value).map(Datum::Limits),
+            Self::Own(own) => (own.check)(value).map(|()| Datum::Own(value.clone())),
             Self::Section => unreachable!("sections are read by their own tables"),
         }
     }
@@ -92,6 +105,7 @@ impl Kind {
             (_, Datum::Rate(rate)) => rate.to_string().into(),
             (_, Datum::Aqm(aqm)) => aqm.table().into(),
             (_, Datum::Limits(limits)) => limits.to_string().into(),
+            (_, Datum::Own(value)) => value,
         }
     }
 }
@@ -211,11 +225,11 @@ pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn
 /// The words of a direction.
 pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
 
-fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
+pub(super) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
     words.iter().find(|(w, _)| *w == word).expect("the key admits known words only").1
 }
 
-fn word_of<T: PartialEq>(words: &[(&str, T)], value: &T) -> String {
+pub(super) fn word_of<T: PartialEq>(words: &[(&str, T)], value: &T) -> String {
     words.iter().find(|(_, v)| v == value).expect("every value has a word").0.to_string()
 }
 
@@ -299,16 +313,28 @@ pub(super) fn mismatch(value: &Value, expected: &str) -> String {
     format!("expected {expected}, found {found}")
 }
 
+/// The row of `rows` that a known word begins.
+pub(super) fn find_word<L: Copy, A: Copy, B: Copy>(
+    rows: &[(&'static str, L, A, B)],
+    word: &str,
+) -> (&'static str, L, A, B) {
+    *rows.iter().find(|row| row.0 == word).expect("the key admits known words only")
+}
+
 fn find(keys: &'static [Key], name: &str) -> &'static Key {
     keys.iter().find(|key| key.name == name).expect("a field is read by a declared key")
 }
 
-fn text<'a>(value: &'a Value, expected: &str) -> Result<&'a str, String> {
+pub(super) fn text<'a>(value: &'a Value, expected: &str) -> Result<&'a str, String> {
     value.as_str().ok_or_else(|| mismatch(value, expected))
 }
 
 fn time(value: &Value, least: Duration) -> Result<Duration, String> {
-    let text = text(value, r#"a text with a unit such as "5 ms""#)?;
+    time_of(text(value, r#"a text with a unit such as "5 ms""#)?, least)
+}
+
+/// The span that `text` names; at least `least`.
+pub(super) fn time_of(text: &str, least: Duration) -> Result<Duration, String> {
     match units::duration(text).map_err(|e| e.0)? {
         span if span < least => Err(format!(r#"{text:?} is not above zero; write e.g. "5 ms""#)),
         span if span > LONGEST => Err(format!("{text:?} is out of range; at most {LONGEST}")),
@@ -318,8 +344,15 @@ fn time(value: &Value, least: Duration) -> Result<Duration, String> {
 
 fn rate(value: &Value) -> Result<Rate, String> {
     let text = text(value, r#"a text with a unit such as "10 Mbit/s""#)?;
-    match units::rate(text).map_err(|e| e.0)? {
+    match rate_of(text)? {
         rate if rate.as_bps() == 0 => Err(format!(r#"{text:?} is not above zero; write e.g. "10 Mbit/s""#)),
+        rate => Ok(rate),
+    }
+}
+
+/// The rate that `text` names, which may be zero.
+pub(super) fn rate_of(text: &str) -> Result<Rate, String> {
+    match units::rate(text).map_err(|e| e.0)? {
         rate if rate > FASTEST => Err(format!("{text:?} is out of range; at most {FASTEST}")),
         rate => Ok(rate),
     }

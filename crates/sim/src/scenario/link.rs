@@ -1,6 +1,10 @@
 //! A link of the dumbbell: service, propagation, and the queue in front of it.
 
+use super::below::{BELOW, BelowSpec};
+use super::framing::{self, Framing};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, write};
+use super::loss::{LOSS, LossSpec};
+use super::steps::{DELAYS, Steps};
 use super::{AqmSpec, Error, Service, service};
 use serde_json::{Map, Value};
 use sojourn_aqm::registry::Catalogue;
@@ -12,10 +16,18 @@ use std::path::Path;
 pub struct LinkSpec {
     /// When and how fast packets are sent.
     pub service: Service,
-    /// One-way propagation delay.
+    /// One-way propagation delay at the start.
     pub delay: Duration,
-    /// Framing bytes added to each packet on the wire and in the queue's accounting.
-    pub overhead: u32,
+    /// The delay over time.
+    pub delays: Steps<Duration>,
+    /// Whether packets overtake each other when the delay falls; else none arrives before its predecessors.
+    pub reorder: bool,
+    /// What becomes of an IP packet on the medium.
+    pub framing: Framing,
+    /// Loss between the server and the far end.
+    pub loss: Option<LossSpec>,
+    /// The buffer between the queue and the server.
+    pub below: Option<BelowSpec>,
     /// Bytes of IP that one opportunity of a trace carries, and the largest packet that the queue manager expects.
     pub mtu: u32,
     /// The queue manager.
@@ -30,11 +42,19 @@ impl LinkSpec {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
         let table = Table::new(place, values, KEYS);
+        let (service, framing) = (Service::read(place, values, base)?, Framing::read(&table)?);
+        let mtu = table.field("mtu")?;
+        service.check(framing.wire(mtu)).map_err(|(key, text)| table.error(key, text))?;
+        let delays: Steps<Duration> = table.field("delay")?;
         Ok(Self {
-            service: Service::read(place, values, base)?,
-            delay: table.field("delay")?,
-            overhead: table.field("overhead")?,
-            mtu: table.field("mtu")?,
+            service,
+            delay: delays.first(),
+            delays,
+            reorder: table.field("reorder")?,
+            framing,
+            loss: table.field("loss")?,
+            below: table.field("below")?,
+            mtu,
             aqm: match values.get("aqm") {
                 Some(value) => AqmSpec::read_with(value, own).map_err(|text| table.error("aqm", text))?,
                 None => table.field("aqm")?,
@@ -52,8 +72,12 @@ impl LinkSpec {
         own: &dyn Catalogue,
     ) -> Result<Self, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
-        let lent = self.write();
-        for name in ["delay", "overhead", "mtu"] {
+        let (lent, framing_is_lent) = (self.write(), !values.contains_key("framing"));
+        for name in ["delay", "reorder", "framing", "overhead", "mpu", "account", "mtu"] {
+            // A framing of its own brings its own overhead and least size.
+            if !framing_is_lent && matches!(name, "overhead" | "mpu") {
+                continue;
+            }
             values.entry(name).or_insert_with(|| lent[name].clone());
         }
         if !Service::is_given(&values) {
@@ -65,8 +89,11 @@ impl LinkSpec {
     pub(super) fn write(&self) -> Map<String, Value> {
         let mut out = Map::new();
         self.service.write(&mut out);
-        write(KEYS, "delay", &self.delay, &mut out);
-        write(KEYS, "overhead", &self.overhead, &mut out);
+        write(KEYS, "delay", &self.delays, &mut out);
+        write(KEYS, "reorder", &self.reorder, &mut out);
+        self.framing.write(&mut out);
+        write(KEYS, "loss", &self.loss, &mut out);
+        write(KEYS, "below", &self.below, &mut out);
         write(KEYS, "mtu", &self.mtu, &mut out);
         write(KEYS, "aqm", &self.aqm, &mut out);
         write(KEYS, "limit", &self.limits, &mut out);
@@ -76,12 +103,53 @@ impl LinkSpec {
 
 /// The keys of a link, whatever its service.
 pub(super) const KEYS: &[Key] = &[
-    Key { name: "delay", kind: Kind::Time, need: Need::Default("0 s"), doc: "One-way propagation delay." },
+    Key {
+        name: "delay",
+        kind: Kind::Own(&DELAYS),
+        need: Need::Default("0 s"),
+        doc: "One-way propagation delay: constant (\"20 ms\") or in steps (\"20 ms@0s,60 ms@50s\").",
+    },
+    Key {
+        name: "reorder",
+        kind: Kind::Flag,
+        need: Need::Default("false"),
+        doc: "Whether packets overtake each other when the delay falls; else none arrives before its predecessors.",
+    },
+    Key {
+        name: "framing",
+        kind: Kind::Word("framing", framing::names),
+        need: Need::Default("ethernet"),
+        doc: "Link layer, or a preset with its overhead and mpu.",
+    },
     Key {
         name: "overhead",
         kind: Kind::Size(0, 65_535),
         need: Need::Default("0 B"),
-        doc: "Framing bytes added to each packet on the wire and in the queue's accounting.",
+        doc: "Framing bytes added to each packet; without it, those of the framing's preset.",
+    },
+    Key {
+        name: "mpu",
+        kind: Kind::Size(0, 65_535),
+        need: Need::Default("0 B"),
+        doc: "Least size of a packet with its overhead; without it, that of the framing's preset.",
+    },
+    Key {
+        name: "account",
+        kind: Kind::Word("account", || framing::ACCOUNTS.to_vec()),
+        need: Need::Default("adjusted"),
+        doc: "Whether the queue counts the bytes of the medium (adjusted) or those of IP (ip).",
+    },
+    Key {
+        name: "loss",
+        kind: Kind::Own(&LOSS),
+        need: Need::Optional,
+        doc: "Loss between the server and the far end: a probability, or Gilbert-Elliott's { p, r, bad, good, step }.",
+    },
+    Key {
+        name: "below",
+        kind: Kind::Own(&BELOW),
+        need: Need::Optional,
+        doc: "Buffer between the queue and the server, e.g. \"1514 B\" or \"256 packets wake 64 packets\".",
     },
     Key {
         name: "mtu",

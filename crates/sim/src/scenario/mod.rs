@@ -4,23 +4,31 @@
 //! place and the mend. [`Scenario::canonical`] is the way back, with every default written out.
 
 mod aqm;
+mod below;
 mod flow;
+mod framing;
 mod keys;
 mod link;
+mod loss;
 mod probes;
 mod schema;
 pub mod service;
+mod steps;
 #[cfg(test)]
 mod tests;
 pub mod traffic;
 mod tree;
 
 pub use aqm::AqmSpec;
+pub use below::{BelowSpec, Unit};
 pub use flow::{Direction, FlowSpec};
+pub use framing::{Framing, Layer};
 pub use link::LinkSpec;
+pub use loss::{Gilbert, LossSpec};
 pub use probes::Probes;
 pub use schema::schema;
-pub use service::{Service, TraceService};
+pub use service::{BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService};
+pub use steps::Steps;
 pub use traffic::{TcpSpec, Traffic, UdpSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};

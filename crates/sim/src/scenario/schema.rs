@@ -58,20 +58,33 @@ fn kind_schema(kind: Kind) -> Value {
             { "$ref": "#/$defs/limit" },
             { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/limit" } },
         ] }),
+        Kind::Own(own) => (own.schema)(),
         Kind::Section => json!({}),
     }
 }
 
 /// A link; the bottleneck must say how it serves, the way back may.
 fn link_schema(serves: bool) -> Value {
-    let mut schema = object(link::KEYS.iter().chain(service::KINDS.iter().copied().flatten()));
-    let mut kinds: Vec<_> = service::KINDS.iter().map(|keys| json!({ "required": [keys[0].name] })).collect();
+    let mut schema = object(link::KEYS.iter());
+    // A key that several kinds share is described by the last of them.
+    for key in service::KINDS.iter().copied().flatten() {
+        schema["properties"][key.name] = property(key);
+    }
+    let mut kinds: Vec<_> = service::first_keys().iter().map(|first| json!({ "required": [first] })).collect();
     if !serves {
         kinds.push(json!({ "not": { "anyOf": kinds } }));
     }
     schema["oneOf"] = kinds.into();
-    let dependent = service::KINDS.iter().flat_map(|keys| keys[1..].iter().map(|key| (key.name, keys[0].name)));
-    let dependent: Map<_, _> = dependent.map(|(key, first)| (key.to_string(), json!([first]))).collect();
+    let mut dependent = Map::new();
+    for keys in service::KINDS {
+        let (first, others) = keys.split_first().expect("a kind has a key");
+        dependent.extend(others.iter().map(|key| (key.name.to_string(), json!([first.name]))));
+        let needed = others.iter().filter(|key| matches!(key.need, Need::Required(_))).map(|key| key.name);
+        let needed: Vec<_> = needed.collect();
+        if !needed.is_empty() {
+            dependent.insert(first.name.to_string(), needed.into());
+        }
+    }
     schema["dependentRequired"] = dependent.into();
     schema
 }

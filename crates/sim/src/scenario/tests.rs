@@ -1,5 +1,7 @@
 //! Scenario files as tables: what is refused and how, what is filled in, what comes back.
 
+mod links;
+
 use super::*;
 use proptest::prelude::*;
 use std::fs;
@@ -70,14 +72,14 @@ fn every_key_arrives() {
     assert_eq!((scenario.name.as_str(), scenario.seed), ("four flows through CoDel", 7));
     assert_eq!((scenario.duration, scenario.warmup), (Duration::from_secs(100), Duration::from_secs(10)));
     let link = &scenario.link;
-    assert_eq!(link.service.mean_rate(1500).as_bps(), 10_000_000);
-    assert_eq!((link.delay, link.overhead, link.mtu), (Duration::from_millis(5), 7, 1500));
+    assert_eq!(link.service.nominal_rate(1500).as_bps(), 10_000_000);
+    assert_eq!((link.delay, link.framing.overhead, link.mtu), (Duration::from_millis(5), 7, 1500));
     assert_eq!(
         (link.aqm.text.as_str(), link.limits.to_string()),
         ("codel target 7.5ms", "1000 packets + 1000000 B + 500 ms".into())
     );
     let reverse = &scenario.reverse;
-    assert_eq!((reverse.delay, reverse.overhead, reverse.aqm.text.as_str()), (link.delay, 7, "pie ecn"));
+    assert_eq!((reverse.delay, reverse.framing.overhead, reverse.aqm.text.as_str()), (link.delay, 7, "pie ecn"));
     let [tcp, udp] = &scenario.flows[..] else { panic!("two groups") };
     assert_eq!((tcp.count, tcp.direction, tcp.spread), (4, Direction::Forward, Duration::from_secs(1)));
     // (40 - 5 - 5) / 2
@@ -98,11 +100,13 @@ fn defaults_are_written_out() {
     let expected = serde_json::json!({
         "name": "", "duration": "10 s", "warmup": "0 s", "seed": 1,
         "link": {
-            "rate": "10 Mbit/s", "delay": "0 s", "overhead": "0 B", "mtu": "1500 B", "limit": "1000 packets",
+            "rate": "10 Mbit/s", "delay": "0 s", "reorder": false, "framing": "ethernet", "overhead": "0 B",
+            "mpu": "0 B", "account": "adjusted", "mtu": "1500 B", "limit": "1000 packets",
             "aqm": { "name": "droptail", "profile": "plain" },
         },
         "reverse": {
-            "rate": "10 Mbit/s", "delay": "0 s", "overhead": "0 B", "mtu": "1500 B", "limit": "1000 packets",
+            "rate": "10 Mbit/s", "delay": "0 s", "reorder": false, "framing": "ethernet", "overhead": "0 B",
+            "mpu": "0 B", "account": "adjusted", "mtu": "1500 B", "limit": "1000 packets",
             "aqm": { "name": "droptail", "profile": "plain" },
         },
         "flows": [{
@@ -150,9 +154,9 @@ fn refusals_name_place_and_mend() {
         ("link.rate", "0 Mbit/s", r#"link.rate: "0 Mbit/s" is not above zero; write e.g. "10 Mbit/s""#),
         ("link.rate", "-1 Mbit/s", r#"link.rate: "-1 Mbit/s" is negative; write e.g. "10 Mbit/s""#),
         ("link.rate", "99999 Gbit/s", r#"link.rate: "99999 Gbit/s" is out of range; at most 10000 Gbit/s"#),
-        ("link.rate", "", r#"link: rate or trace is missing; write e.g. rate = "10 Mbit/s""#),
+        ("link.rate", "", r#"link: rate, bucket, poisson, cox or trace is missing; write e.g. rate = "10 Mbit/s""#),
         ("link.trace", "x.down", "link: rate and trace exclude each other; keep one"),
-        ("link.once", "true", "link.once: not a key of a link with rate; remove it"),
+        ("link.once", "true", "link.once: not a key of a link with constant rate; remove it"),
         ("link.delay", "5", r#"link.delay: expected a text with a unit such as "5 ms", found a number"#),
         ("link.delay", "-5 ms", r#"link.delay: "-5 ms" is negative; write e.g. "5 ms""#),
         ("link.delay", "99999999 min", r#"link.delay: "99999999 min" is out of range; at most 1000000000 s"#),
@@ -300,7 +304,12 @@ fn a_trace_brings_its_way_back() {
 fn the_schema_names_every_key() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let properties = &schema["properties"];
-    assert_eq!(properties["link"]["oneOf"], serde_json::json!([{"required": ["rate"]}, {"required": ["trace"]}]));
+    assert_eq!(
+        properties["link"]["oneOf"],
+        serde_json::json!(
+            ["rate", "bucket", "poisson", "cox", "trace"].map(|first| serde_json::json!({ "required": [first] }))
+        )
+    );
     assert_eq!(properties["link"]["properties"]["delay"]["default"], "0 s");
     let kinds = properties["flows"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), traffic::KINDS.len());

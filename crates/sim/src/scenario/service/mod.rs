@@ -1,17 +1,27 @@
 //! How a link serves its queue: one kind, one file, one line in the list below.
 
+mod bucket;
+mod cox;
+mod poisson;
 mod rate;
+mod steps;
 mod trace;
 
+pub use bucket::BucketService;
+pub use cox::CoxService;
+pub use poisson::PoissonService;
+pub use steps::{Change, StepsService};
 pub use trace::TraceService;
 
 use super::Error;
 use super::keys::{Key, Table};
+use crate::link::{Seat, Server};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 use std::path::Path;
 
-/// Declares the kinds: variant and specification. A link is of the kind whose first key it has.
+/// Declares the kinds: variant and specification. A link is of the kind whose first key it has;
+/// where two kinds share it, its value tells.
 macro_rules! services {
     ($( $(#[doc = $doc:literal])+ $variant:ident($spec:ty); )+) => {
         /// When and how fast a link sends packets.
@@ -22,9 +32,19 @@ macro_rules! services {
         pub(super) static KINDS: &[&[Key]] = &[ $( <$spec as ServiceKind>::KEYS, )+ ];
 
         impl Service {
-            /// The rate that a queue manager may take for the link's: of a varying one the mean. Above zero.
-            pub fn mean_rate(&self, mtu: u32) -> Rate {
-                match self { $( Self::$variant(spec) => spec.mean_rate(mtu), )+ }
+            /// The rate that a queue manager may take for the link's; above zero.
+            pub fn nominal_rate(&self, mtu: u32) -> Rate {
+                match self { $( Self::$variant(spec) => spec.nominal_rate(mtu), )+ }
+            }
+
+            /// The link's server, idle at the start of a run.
+            pub(crate) fn server(&self, seat: &Seat) -> Server {
+                match self { $( Self::$variant(spec) => spec.server(seat), )+ }
+            }
+
+            /// Refuses what cannot carry a packet that the queue counts as `largest` bytes: the key and the mend.
+            pub(super) fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
+                match self { $( Self::$variant(spec) => spec.check(largest), )+ }
             }
 
             pub(super) fn write(&self, out: &mut Map<String, Value>) {
@@ -36,10 +56,10 @@ macro_rules! services {
             }
 
             fn read_kind(first: &str, place: &str, values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
-                $( if first == <$spec as ServiceKind>::KEYS[0].name {
+                $( if <$spec as ServiceKind>::is_chosen(values) {
                     let table = Table::new(place, values, <$spec as ServiceKind>::KEYS);
                     let others = KINDS.iter().copied().flatten();
-                    table.refuse_foreign(super::link::KEYS, others, &format!("a link with {first}"))?;
+                    table.refuse_foreign(super::link::KEYS, others, &format!("a link with {}", describe(first, values)))?;
                     return <$spec as ServiceKind>::read(&table, base).map(Self::$variant);
                 } )+
                 unreachable!("{first} is the first key of a kind")
@@ -51,6 +71,14 @@ macro_rules! services {
 services! {
     /// A constant rate; above zero.
     Rate(Rate);
+    /// A rate that changes in steps.
+    Steps(StepsService);
+    /// A token bucket.
+    Bucket(BucketService);
+    /// A Poisson process of delivery opportunities.
+    Poisson(PoissonService);
+    /// A Cox process of delivery opportunities.
+    Cox(CoxService);
     /// A trace of delivery opportunities.
     Trace(TraceService);
 }
@@ -59,25 +87,41 @@ services! {
 trait ServiceKind: Sized {
     /// Its keys; the first tells that a link is of this kind.
     const KEYS: &'static [Key];
+    /// Whether the link's table is of this kind.
+    fn is_chosen(values: &Map<String, Value>) -> bool {
+        values.contains_key(Self::KEYS[0].name)
+    }
     /// Reads its keys; relative paths start from `base`.
     fn read(table: &Table, base: &Path) -> Result<Self, Error>;
     /// Writes its keys.
     fn write(&self, out: &mut Map<String, Value>);
-    /// Writes the keys of the reverse link that does not say how it serves.
-    fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>);
-    /// The mean rate.
-    fn mean_rate(&self, mtu: u32) -> Rate;
+    /// Writes the keys of the reverse link that does not say how it serves; the same unless the kind knows better.
+    fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>) {
+        let _ = mtu;
+        self.write(out);
+    }
+    /// The rate that a queue manager may take for the link's: of a varying one the mean, where there is one.
+    fn nominal_rate(&self, mtu: u32) -> Rate;
+    /// Refuses what cannot carry a packet of `largest` bytes on the wire.
+    fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
+        let _ = largest;
+        Ok(())
+    }
+    /// The server of a link that sits at `seat`.
+    fn server(&self, seat: &Seat) -> Server;
 }
 
 impl Service {
     /// Reads the service of the link at `place`.
     pub(super) fn read(place: &str, values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
-        let firsts: Vec<&str> = KINDS.iter().map(|keys| keys[0].name).collect();
+        let firsts = first_keys();
         let given: Vec<&str> = firsts.iter().copied().filter(|&first| values.contains_key(first)).collect();
         match given[..] {
             [first] => Self::read_kind(first, place, values, base),
             [] => {
-                Err(Error::new(place, format!(r#"{} is missing; write e.g. rate = "10 Mbit/s""#, firsts.join(" or "))))
+                let (last, others) = firsts.split_last().expect("there are kinds of links");
+                let text = format!(r#"{} or {last} is missing; write e.g. rate = "10 Mbit/s""#, others.join(", "));
+                Err(Error::new(place, text))
             }
             _ => Err(Error::new(place, format!("{} exclude each other; keep one", given.join(" and ")))),
         }
@@ -87,4 +131,17 @@ impl Service {
     pub(super) fn is_given(values: &Map<String, Value>) -> bool {
         KINDS.iter().any(|keys| values.contains_key(keys[0].name))
     }
+}
+
+/// The keys by which a link says how it serves.
+pub fn first_keys() -> Vec<&'static str> {
+    let mut firsts: Vec<&str> = KINDS.iter().map(|keys| keys[0].name).collect();
+    firsts.dedup();
+    firsts
+}
+
+/// The kind as an error names it.
+fn describe(first: &str, values: &Map<String, Value>) -> String {
+    let shared = KINDS.iter().filter(|keys| keys[0].name == first).count() > 1;
+    if shared && !values.get(first).is_some_and(steps::are_steps) { format!("constant {first}") } else { first.into() }
 }

@@ -1,6 +1,7 @@
 //! A link of constant rate.
 
-use super::ServiceKind;
+use super::{Seat, ServiceKind};
+use crate::link::Server;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
 use serde_json::{Map, Value};
@@ -12,8 +13,13 @@ impl ServiceKind for Rate {
         name: "rate",
         kind: Kind::Rate,
         need: Need::Optional,
-        doc: "Constant rate on the wire, framing included, e.g. \"10 Mbit/s\".",
+        doc: "Rate on the wire, framing included: constant (\"10 Mbit/s\") or in steps.",
     }];
+
+    /// A rate without steps.
+    fn is_chosen(values: &Map<String, Value>) -> bool {
+        values.get("rate").is_some_and(|rate| !super::steps::are_steps(rate))
+    }
 
     fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
         table.field("rate")
@@ -23,12 +29,11 @@ impl ServiceKind for Rate {
         write(Self::KEYS, "rate", self, out);
     }
 
-    /// The same rate.
-    fn write_way_back(&self, _mtu: u32, out: &mut Map<String, Value>) {
-        self.write(out);
+    fn nominal_rate(&self, _mtu: u32) -> Rate {
+        *self
     }
 
-    fn mean_rate(&self, _mtu: u32) -> Rate {
-        *self
+    fn server(&self, _seat: &Seat) -> Server {
+        Server::fixed(*self)
     }
 }

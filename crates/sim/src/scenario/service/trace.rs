@@ -1,6 +1,7 @@
 //! A link that follows a recorded trace.
 
-use super::ServiceKind;
+use super::{Seat, ServiceKind};
+use crate::link::Server;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
 use crate::trace::Trace;
@@ -58,12 +59,17 @@ impl ServiceKind for TraceService {
     fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>) {
         match self.sibling() {
             Some(path) => self.write_with(&path, out),
-            None => write(Rate::KEYS, "rate", &self.mean_rate(mtu), out),
+            None => write(Rate::KEYS, "rate", &self.nominal_rate(mtu), out),
         }
     }
 
-    fn mean_rate(&self, mtu: u32) -> Rate {
+    /// The mean.
+    fn nominal_rate(&self, mtu: u32) -> Rate {
         self.trace.mean_rate(mtu)
+    }
+
+    fn server(&self, seat: &Seat) -> Server {
+        Server::trace(&self.trace, self.once, seat)
     }
 }
 

@@ -1,0 +1,82 @@
+//! Opportunities of a doubly stochastic Poisson process: Sprout's model of a cellular link.
+//!
+//! Source: `scenario/service/cox.rs` names it. In each tick the rate is constant; from tick to tick it moves by a
+//! normal step and is clipped to the range from zero to the highest. Zero is an outage: it is left, upwards, in a tick
+//! with the probability that a process of rate 1 / outage has an event in it. There is no mean reversion: the rate
+//! wanders over the whole range. It starts anywhere in it.
+
+use super::opportunity::{Opportunities, Source};
+use super::{Seat, Server};
+use crate::random::normal;
+use crate::scenario::CoxService;
+use sojourn_aqm::{Duration, Instant, Rng};
+
+/// The process in one tick.
+#[derive(Clone, Debug)]
+struct Cox {
+    /// Packets per second: the highest rate, and the standard deviation of a step.
+    max: f64,
+    step_sd: f64,
+    /// Probability that a tick leaves a rate of zero.
+    escape: f64,
+    tick: Duration,
+    tick_end: Instant,
+    rate: f64,
+    rng: Rng,
+    next: Instant,
+}
+
+impl Server {
+    /// A Cox process.
+    pub fn cox(spec: &CoxService, seat: &Seat) -> Self {
+        let (max, tick_s) = (spec.cox.as_bps() as f64 / (8.0 * seat.mtu as f64), spec.tick.as_secs_f64());
+        let mut rng = seat.rng();
+        let mut process = Cox {
+            max,
+            step_sd: spec.sigma as f64 * tick_s.sqrt(),
+            escape: 1.0 - libm::exp(-tick_s / spec.outage.as_secs_f64()),
+            tick: spec.tick,
+            tick_end: Instant::ZERO + spec.tick,
+            rate: max * rng.uniform(),
+            rng,
+            next: Instant::ZERO,
+        };
+        process.step();
+        Self::Opportunities(Opportunities::new(process, seat))
+    }
+}
+
+impl Cox {
+    fn next_tick(&mut self) {
+        self.tick_end += self.tick;
+        let step = self.step_sd * normal(&mut self.rng);
+        if self.rate > 0.0 {
+            self.rate = (self.rate + step).clamp(0.0, self.max);
+        } else if self.rng.uniform() < self.escape {
+            self.rate = step.abs().min(self.max);
+        }
+    }
+}
+
+impl Source for Cox {
+    fn next_at(&self) -> Instant {
+        self.next
+    }
+
+    /// Within a tick gaps are exponential; where one reaches over its end, the next tick begins anew, which is the
+    /// same because the process has no memory.
+    fn step(&mut self) {
+        let mut now = self.next;
+        loop {
+            if self.rate > 0.0 {
+                let at = now + Duration::from_secs_f64(self.rng.exponential() / self.rate);
+                if at < self.tick_end {
+                    self.next = at;
+                    return;
+                }
+            }
+            now = self.tick_end;
+            self.next_tick();
+        }
+    }
+}

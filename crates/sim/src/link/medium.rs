@@ -1,0 +1,170 @@
+//! What happens between a link's server and its far end: loss, and a delay that changes.
+
+use crate::scenario::{Gilbert, LinkSpec, LossSpec, Steps};
+use sojourn_aqm::{Duration, Instant, Rng};
+
+/// A medium that is more than a constant delay.
+#[derive(Debug)]
+pub(crate) struct Medium {
+    loss: Option<Loss>,
+    delays: Vec<(Instant, Duration)>,
+    /// The step of the last packet.
+    at: usize,
+    /// Whether packets overtake each other.
+    reorders: bool,
+    last_arrival: Instant,
+}
+
+/// Loss with its random stream.
+#[derive(Debug)]
+struct Loss {
+    rng: Rng,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Random(f64),
+    /// In the bad state or not, since the step that began at this instant.
+    Gilbert(Gilbert, bool, Instant),
+}
+
+impl Medium {
+    /// The medium of link `index`; `None` if it is a constant delay.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64) -> Option<Box<Self>> {
+        if spec.loss.is_none() && !spec.delays.changes() {
+            return None;
+        }
+        let loss = spec.loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
+        let delays = steps(&spec.delays);
+        Some(Box::new(Self { loss, delays, at: 0, reorders: spec.reorder, last_arrival: Instant::ZERO }))
+    }
+
+    /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.
+    pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
+        if self.loss.as_mut().is_some_and(|loss| loss.strikes(end)) {
+            return None;
+        }
+        while self.delays.get(self.at + 1).is_some_and(|&(since, _)| since <= end) {
+            self.at += 1;
+        }
+        let at = end + self.delays[self.at].1;
+        if self.reorders {
+            return Some(at);
+        }
+        self.last_arrival = self.last_arrival.max(at);
+        Some(self.last_arrival)
+    }
+}
+
+impl Loss {
+    fn new(spec: LossSpec, mut rng: Rng) -> Self {
+        let kind = match spec {
+            LossSpec::Random(probability) => Kind::Random(probability),
+            LossSpec::Gilbert(chain) => {
+                // The chain starts in its stationary law.
+                let bad = rng.uniform() < chain.p / (chain.p + chain.r);
+                Kind::Gilbert(chain, bad, Instant::ZERO)
+            }
+        };
+        Self { rng, kind }
+    }
+
+    /// Whether the packet that leaves at `now` gets lost.
+    fn strikes(&mut self, now: Instant) -> bool {
+        let probability = match &mut self.kind {
+            Kind::Random(probability) => *probability,
+            Kind::Gilbert(chain, bad, since) => {
+                let steps = match chain.step {
+                    None => 1,
+                    Some(step) => {
+                        let steps = (now - *since).as_nanos() / step.as_nanos();
+                        *since += step * steps;
+                        steps
+                    }
+                };
+                *bad = self.rng.uniform() < bad_after(chain, *bad, steps);
+                if *bad { chain.bad } else { chain.good }
+            }
+        };
+        self.rng.uniform() < probability
+    }
+}
+
+/// Probability of the bad state after so many steps.
+fn bad_after(chain: &Gilbert, bad: bool, steps: i64) -> f64 {
+    match (steps, bad) {
+        (0, bad) => f64::from(u8::from(bad)),
+        (1, true) => 1.0 - chain.r,
+        (1, false) => chain.p,
+        (n, bad) => {
+            let stationary = chain.p / (chain.p + chain.r);
+            let distance = f64::from(u8::from(bad)) - stationary;
+            stationary + distance * libm::pow(1.0 - chain.p - chain.r, n as f64)
+        }
+    }
+}
+
+fn steps(delays: &Steps<Duration>) -> Vec<(Instant, Duration)> {
+    delays.iter().map(|(at, delay)| (Instant::ZERO + at, delay)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(spec: LossSpec, packets: u64, gap_us: u64) -> Vec<bool> {
+        let mut loss = Loss::new(spec, Rng::stream(1, "loss", 0));
+        (0..packets).map(|i| loss.strikes(Instant::from_nanos(i * gap_us * 1000))).collect()
+    }
+
+    fn mean(lost: &[bool]) -> f64 {
+        lost.iter().filter(|&&lost| lost).count() as f64 / lost.len() as f64
+    }
+
+    fn mean_burst(lost: &[bool]) -> f64 {
+        let bursts = lost.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        lost.iter().filter(|&&lost| lost).count() as f64 / bursts as f64
+    }
+
+    #[test]
+    fn one_percent_alone_and_in_bursts_of_five() {
+        let n = 2_000_000;
+        let random = lost(LossSpec::Random(0.01), n, 1000);
+        assert!((mean(&random) - 0.01).abs() < 3e-4, "{}", mean(&random));
+        assert!((mean_burst(&random) - 1.01).abs() < 0.01);
+
+        let chain = Gilbert { p: 0.00202, r: 0.2, bad: 1.0, good: 0.0, step: None };
+        let bursts = lost(LossSpec::Gilbert(chain), n, 1000);
+        // 4000 bursts of 5 ± 4.5: the mean is right to 1.6 % of itself, the share of lost packets to about twice that.
+        assert!((mean(&bursts) - 0.01).abs() < 8e-4, "{}", mean(&bursts));
+        assert!((mean_burst(&bursts) - 5.0).abs() < 0.25, "{}", mean_burst(&bursts));
+    }
+
+    #[test]
+    fn losses_in_both_states_have_the_mean_of_the_formula() {
+        let chain = Gilbert { p: 0.05, r: 0.15, bad: 0.4, good: 0.02, step: None };
+        let found = mean(&lost(LossSpec::Gilbert(chain), 1_000_000, 1000));
+        let expected = (0.15 * 0.02 + 0.05 * 0.4) / (0.05 + 0.15);
+        assert!((found - expected).abs() < 2e-3, "{found}, expected {expected}");
+    }
+
+    #[test]
+    fn a_chain_in_time_does_not_care_how_often_it_is_asked() {
+        // Bad for 20 ms in the mean, good for 180 ms.
+        let step = Some(Duration::from_millis(1));
+        let chain = Gilbert { p: 1.0 / 180.0, r: 0.05, bad: 1.0, good: 0.0, step };
+        for (gap_us, expected_burst) in [(250, 80.0), (1000, 20.0), (10_000, 2.5)] {
+            let losses = lost(LossSpec::Gilbert(chain), 2_000_000, gap_us);
+            assert!((mean(&losses) - 0.1).abs() < 0.012, "{gap_us} us: {}", mean(&losses));
+            let burst = mean_burst(&losses);
+            assert!((burst / expected_burst - 1.0).abs() < 0.12, "{gap_us} us: {burst}");
+        }
+    }
+
+    #[test]
+    fn certain_and_impossible_losses() {
+        assert_eq!(mean(&lost(LossSpec::Random(1.0), 1000, 1)), 1.0);
+        assert_eq!(mean(&lost(LossSpec::Random(0.0), 1000, 1)), 0.0);
+    }
+}

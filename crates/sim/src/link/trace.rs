@@ -1,0 +1,61 @@
+//! Opportunities of a recorded trace, which after its last line starts again, shifted by the last timestamp.
+
+use super::opportunity::{Opportunities, Source};
+use super::{Seat, Server};
+use crate::trace::Trace;
+use sojourn_aqm::Instant;
+use std::sync::Arc;
+
+/// A trace at work.
+#[derive(Clone, Debug)]
+struct Laps {
+    trace: Arc<Trace>,
+    once: bool,
+    /// Number of the next opportunity, over all laps.
+    next: u64,
+}
+
+impl Server {
+    /// A trace, repeated unless it is for `once`.
+    pub fn trace(trace: &Arc<Trace>, once: bool, seat: &Seat) -> Self {
+        Self::Opportunities(Opportunities::new(Laps { trace: trace.clone(), once, next: 0 }, seat))
+    }
+}
+
+impl Laps {
+    /// Opportunities at or before `now`.
+    fn count_until(&self, now: Instant) -> u64 {
+        let times = &self.trace.opportunities_ms;
+        let period = self.trace.period_ms() as u64;
+        let now_ms = now.as_nanos() / NANOS_PER_MS;
+        let (lap, within) = (now_ms / period, (now_ms % period) as u32);
+        if self.once && lap > 0 {
+            return times.len() as u64;
+        }
+        lap * times.len() as u64 + times.partition_point(|&t| t <= within) as u64
+    }
+}
+
+impl Source for Laps {
+    fn next_at(&self) -> Instant {
+        let times = &self.trace.opportunities_ms;
+        let (lap, i) = (self.next / times.len() as u64, (self.next % times.len() as u64) as usize);
+        if self.once && lap > 0 {
+            return Instant::NEVER;
+        }
+        let ms = lap * self.trace.period_ms() as u64 + times[i] as u64;
+        Instant::from_nanos(ms * NANOS_PER_MS)
+    }
+
+    fn step(&mut self) {
+        self.next += 1;
+    }
+
+    fn pass(&mut self, now: Instant) -> u64 {
+        let passed = self.count_until(now).saturating_sub(self.next);
+        self.next += passed;
+        passed
+    }
+}
+
+const NANOS_PER_MS: u64 = 1_000_000;

@@ -1,0 +1,120 @@
+//! Loss on the medium: a probability, or bursts after Gilbert and Elliott.
+
+use super::keys::{Datum, Field, Own, mismatch, time_of};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::Duration;
+use sojourn_aqm::params::unknown;
+
+/// How packets get lost on their way from the link's server to its far end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LossSpec {
+    /// Each with this probability, whatever happened before; 0 to 1.
+    Random(f64),
+    /// In a good and a bad state.
+    Gilbert(Gilbert),
+}
+
+/// Gilbert–Elliott: a chain of two states. The mean loss is (r · good + p · bad) / (p + r), a stay in the bad state
+/// lasts 1 / r steps in the mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gilbert {
+    /// Probability of a step from good to bad; 0 to 1, `p + r` above 0.
+    pub p: f64,
+    /// Probability of a step from bad to good; 0 to 1.
+    pub r: f64,
+    /// Probability of a loss in the bad state, 1 − h; 0 to 1.
+    pub bad: f64,
+    /// Probability of a loss in the good state, 1 − k; 0 to 1.
+    pub good: f64,
+    /// The chain steps once in so much time; `None`: once per packet.
+    pub step: Option<Duration>,
+}
+
+impl LossSpec {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Number(_) => probability(value).map(Self::Random),
+            Value::Object(table) => Gilbert::read(table).map(Self::Gilbert),
+            other => Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }")),
+        }
+    }
+}
+
+impl Gilbert {
+    fn read(table: &Map<String, Value>) -> Result<Self, String> {
+        if let Some(name) = table.keys().find(|name| !KEYS.contains(&name.as_str())) {
+            return Err(unknown("key", name, KEYS.iter().copied()));
+        }
+        let read = |name: &str, absent: Option<f64>| match (table.get(name), absent) {
+            (Some(value), _) => probability(value).map_err(|e| format!("{name}: {e}")),
+            (None, Some(absent)) => Ok(absent),
+            (None, None) => Err(format!("{name} is missing; write e.g. {{ p = 0.002, r = 0.2 }}")),
+        };
+        let step = match table.get("step") {
+            None => None,
+            Some(Value::String(text)) => {
+                Some(time_of(text, Duration::from_nanos(1)).map_err(|e| format!("step: {e}"))?)
+            }
+            Some(other) => return Err(mismatch(other, r#"step as a text such as "1 ms""#)),
+        };
+        let spec = Self {
+            p: read("p", None)?,
+            r: read("r", None)?,
+            bad: read("bad", Some(1.0))?,
+            good: read("good", Some(0.0))?,
+            step,
+        };
+        if spec.p + spec.r == 0.0 {
+            return Err("p and r are both 0, so the state never changes; write a plain probability".to_string());
+        }
+        Ok(spec)
+    }
+
+    fn write(&self) -> Value {
+        let mut out = json!({ "p": self.p, "r": self.r, "bad": self.bad, "good": self.good });
+        if let Some(step) = self.step {
+            out["step"] = step.to_string().into();
+        }
+        out
+    }
+}
+
+impl Field for LossSpec {
+    fn some(datum: Datum) -> Self {
+        let Datum::Own(value) = datum else { unreachable!("a loss has a form of its own") };
+        Self::read(&value).expect("the key has checked the loss")
+    }
+    fn datum(&self) -> Option<Datum> {
+        Some(Datum::Own(match self {
+            Self::Random(probability) => json!(probability),
+            Self::Gilbert(gilbert) => gilbert.write(),
+        }))
+    }
+}
+
+/// The form of a loss.
+pub(super) static LOSS: Own = Own { check: |value| LossSpec::read(value).map(|_| ()), schema };
+
+fn schema() -> Value {
+    let probability = json!({ "type": "number", "minimum": 0, "maximum": 1 });
+    json!({ "anyOf": [probability, {
+        "type": "object",
+        "properties": {
+            "p": probability, "r": probability, "bad": probability, "good": probability,
+            "step": { "$ref": "#/$defs/duration" },
+        },
+        "required": ["p", "r"],
+        "additionalProperties": false,
+    }] })
+}
+
+fn probability(value: &Value) -> Result<f64, String> {
+    let number = value.as_f64().ok_or_else(|| mismatch(value, "a probability such as 0.01"))?;
+    if (0.0..=1.0).contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{number} is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %"))
+    }
+}
+
+const KEYS: &[&str] = &["p", "r", "bad", "good", "step"];

@@ -1,0 +1,63 @@
+//! A token bucket: a long-term rate, and bursts at a higher one ("power boost").
+
+use super::{Seat, ServiceKind};
+use crate::link::Server;
+use crate::scenario::Error;
+use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use serde_json::{Map, Value};
+use sojourn_aqm::Rate;
+use std::path::Path;
+
+table! {
+    /// A token bucket, full at the start.
+    pub struct BucketService {
+        /// Long-term rate of a token bucket: how fast tokens come in.
+        bucket: Rate = Kind::Rate, Need::Required("10 Mbit/s");
+        /// Size of the token bucket: what may go at the peak rate after a pause; at least one packet.
+        burst: u64 = Kind::Size(1, LARGEST_BURST), Need::Required("100 kB");
+        /// Rate at which the token bucket sends; at least the long-term rate.
+        peak: Rate = Kind::Rate, Need::Required("50 Mbit/s");
+        /// Sends as soon as there are any tokens and lets them go negative, as HTB and DOCSIS do.
+        overdraft: bool = Kind::Flag, Need::Default("false");
+    }
+}
+
+impl ServiceKind for BucketService {
+    const KEYS: &'static [Key] = Self::KEYS;
+
+    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+        let spec = Self::read(table)?;
+        if spec.peak < spec.bucket {
+            let text = format!("{} is below bucket ({}); write at least that", spec.peak, spec.bucket);
+            return Err(table.error("peak", text));
+        }
+        Ok(spec)
+    }
+
+    fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
+        if self.overdraft || self.burst >= u64::from(largest) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} B is below a full packet with its framing ({largest} B), which would never be sent; write at least \
+             that, or overdraft = true",
+            self.burst
+        );
+        Err(("burst", text))
+    }
+
+    fn write(&self, out: &mut Map<String, Value>) {
+        self.write(out);
+    }
+
+    fn nominal_rate(&self, _mtu: u32) -> Rate {
+        self.bucket
+    }
+
+    fn server(&self, _seat: &Seat) -> Server {
+        Server::bucket(self.bucket, self.burst, self.peak, self.overdraft)
+    }
+}
+
+/// 1 GB: its bit-nanoseconds stay within 63 bits.
+const LARGEST_BURST: u64 = 1_000_000_000;

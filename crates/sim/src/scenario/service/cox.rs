@@ -1,0 +1,48 @@
+//! A link whose delivery opportunities are a doubly stochastic Poisson (Cox) process.
+//!
+//! Source: K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
+//! Cellular Networks", NSDI 2013, §3.1; the defaults are those of keithw/sprout, `src/sprout/receiver.hh`.
+
+use super::{Seat, ServiceKind};
+use crate::link::Server;
+use crate::scenario::Error;
+use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use serde_json::{Map, Value};
+use sojourn_aqm::{Duration, Rate};
+use std::path::Path;
+
+table! {
+    /// A Cox process of opportunities.
+    pub struct CoxService {
+        /// Highest rate of a link whose opportunities are a Poisson process with a rate in Brownian motion (Sprout's
+        /// model; there 12 Mbit/s).
+        cox: Rate = Kind::Rate, Need::Required("12 Mbit/s");
+        /// Strength of the Brownian motion, in packets per second per square root of a second.
+        sigma: u64 = Kind::Count(0, 1_000_000_000), Need::Default("200");
+        /// Step in which the rate of a cox link moves.
+        tick: Duration = Kind::PositiveTime, Need::Default("20 ms");
+        /// Mean length of an outage of a cox link: a rate of zero is left once in this time.
+        outage: Duration = Kind::PositiveTime, Need::Default("1 s");
+    }
+}
+
+impl ServiceKind for CoxService {
+    const KEYS: &'static [Key] = Self::KEYS;
+
+    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+        Self::read(table)
+    }
+
+    fn write(&self, out: &mut Map<String, Value>) {
+        self.write(out);
+    }
+
+    /// The middle of the range.
+    fn nominal_rate(&self, _mtu: u32) -> Rate {
+        Rate::from_bps((self.cox.as_bps() / 2).max(1))
+    }
+
+    fn server(&self, seat: &Seat) -> Server {
+        Server::cox(self, seat)
+    }
+}

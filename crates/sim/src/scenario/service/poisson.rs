@@ -1,0 +1,37 @@
+//! A link whose delivery opportunities are a Poisson process.
+
+use super::{Seat, ServiceKind};
+use crate::link::Server;
+use crate::scenario::Error;
+use crate::scenario::keys::{Key, Kind, Need, Table, table};
+use serde_json::{Map, Value};
+use sojourn_aqm::Rate;
+use std::path::Path;
+
+table! {
+    /// A Poisson process of opportunities.
+    pub struct PoissonService {
+        /// Mean rate of a link whose opportunities of one MTU each are a Poisson process.
+        poisson: Rate = Kind::Rate, Need::Required("10 Mbit/s");
+    }
+}
+
+impl ServiceKind for PoissonService {
+    const KEYS: &'static [Key] = Self::KEYS;
+
+    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+        Self::read(table)
+    }
+
+    fn write(&self, out: &mut Map<String, Value>) {
+        self.write(out);
+    }
+
+    fn nominal_rate(&self, _mtu: u32) -> Rate {
+        self.poisson
+    }
+
+    fn server(&self, seat: &Seat) -> Server {
+        Server::poisson(self.poisson, seat)
+    }
+}

@@ -1,0 +1,109 @@
+//! A link whose rate changes in steps.
+
+use super::{Seat, ServiceKind};
+use crate::link::Server;
+use crate::scenario::Error;
+use crate::scenario::keys::{Datum, Field, Key, Kind, Need, Table, of_word, word_of, write};
+use crate::scenario::steps::{RATES, Steps};
+use serde_json::{Map, Value};
+use sojourn_aqm::Rate;
+use std::path::Path;
+
+/// A schedule of rates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepsService {
+    /// The rates; one of them at least is above zero.
+    pub rate: Steps<Rate>,
+    /// What a change means for the packet in transmission.
+    pub change: Change,
+}
+
+/// What a change of the rate means for the packet in transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// What is left of it goes at the new rate.
+    Fluid,
+    /// It ends when it would have ended without the change (ns-2's DelayLink, ns-3's point-to-point device).
+    Latch,
+    /// The link serves in opportunities of one MTU, each when the rate has added up to one, as Mahimahi does.
+    Opportunity,
+}
+
+impl ServiceKind for StepsService {
+    const KEYS: &'static [Key] = &[
+        Key {
+            name: "rate",
+            kind: Kind::Own(&RATES),
+            need: Need::Optional,
+            doc: "Rate on the wire, framing included: constant (\"10 Mbit/s\") or in steps \
+                  (\"100 Mbit/s@0s,10 Mbit/s@50s\").",
+        },
+        Key {
+            name: "change",
+            kind: Kind::Word("rate change", || CHANGES.iter().map(|&(word, _)| word).collect()),
+            need: Need::Default("fluid"),
+            doc: "What a step means for the packet in transmission: the rest goes at the new rate (fluid), it ends as \
+                  planned (latch), or the link serves in opportunities of one MTU (opportunity).",
+        },
+    ];
+
+    fn is_chosen(values: &Map<String, Value>) -> bool {
+        values.get("rate").is_some_and(are_steps)
+    }
+
+    fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
+        let steps = Self { rate: table.field("rate")?, change: table.field("change")? };
+        if steps.rate.iter().all(|(_, rate)| rate.as_bps() == 0) {
+            return Err(table.error("rate", "is 0 bit/s all the time; let one step at least be above zero"));
+        }
+        let slow = steps.rate.iter().find(|&(_, rate)| rate < SLOWEST_LATCH);
+        match slow.filter(|_| steps.change == Change::Latch) {
+            None => Ok(steps),
+            Some((at, rate)) => {
+                let text = format!(
+                    "{rate} at {at} is below {SLOWEST_LATCH}, too slow for change = \"latch\": a packet would block \
+                     the link for minutes; write a higher rate or change = \"fluid\""
+                );
+                Err(table.error("rate", text))
+            }
+        }
+    }
+
+    fn write(&self, out: &mut Map<String, Value>) {
+        // One step is written with its time too, so that it is read as steps again.
+        let text = if self.rate.changes() { self.rate.to_string() } else { format!("{}@0 s", self.rate) };
+        out.insert("rate".into(), text.into());
+        write(Self::KEYS, "change", &self.change, out);
+    }
+
+    /// The first rate above zero: nobody tells a queue of the changes.
+    fn nominal_rate(&self, _mtu: u32) -> Rate {
+        let rates = self.rate.iter().map(|(_, rate)| rate);
+        rates.into_iter().find(|rate| rate.as_bps() > 0).expect("one of the rates is above zero")
+    }
+
+    fn server(&self, seat: &Seat) -> Server {
+        Server::steps(&self.rate, self.change, seat)
+    }
+}
+
+impl Field for Change {
+    fn some(datum: Datum) -> Self {
+        let Datum::Text(word) = datum else { unreachable!("a change is a word") };
+        of_word(CHANGES, &word)
+    }
+    fn datum(&self) -> Option<Datum> {
+        Some(Datum::Text(word_of(CHANGES, self)))
+    }
+}
+
+/// Whether `rate` is written in steps.
+pub(super) fn are_steps(rate: &Value) -> bool {
+    rate.as_str().is_some_and(|text| text.contains(['@', ',']))
+}
+
+const CHANGES: &[(&str, Change)] =
+    &[("fluid", Change::Fluid), ("latch", Change::Latch), ("opportunity", Change::Opportunity)];
+
+/// Below this rate one packet may take minutes.
+const SLOWEST_LATCH: Rate = Rate::from_bps(1000);

@@ -1,0 +1,169 @@
+//! Values that change at given times: `100 Mbit/s@0s,10 Mbit/s@50s`.
+
+use super::keys::{Datum, Field, Own, rate_of, text, time_of};
+use serde_json::{Value, json};
+use sojourn_aqm::{Duration, Rate};
+use std::fmt;
+
+/// A value from the start of the run, and what it becomes later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps<T> {
+    /// When each value begins to hold: the first at 0 s, the others in order, no two at one time.
+    steps: Vec<(Duration, T)>,
+}
+
+/// A type that can change in steps.
+pub trait Stepped: Sized + fmt::Display + Copy {
+    /// What to write instead of something wrong: one value, and steps.
+    const SINGLE: &'static str;
+    const EXAMPLE: &'static str;
+    fn parse(text: &str) -> Result<Self, String>;
+}
+
+/// A rate may be zero for a while.
+impl Stepped for Rate {
+    const SINGLE: &'static str = "10 Mbit/s";
+    const EXAMPLE: &'static str = "100 Mbit/s@0s,10 Mbit/s@50s";
+    fn parse(text: &str) -> Result<Self, String> {
+        rate_of(text)
+    }
+}
+
+impl Stepped for Duration {
+    const SINGLE: &'static str = "5 ms";
+    const EXAMPLE: &'static str = "20 ms@0s,60 ms@50s";
+    fn parse(text: &str) -> Result<Self, String> {
+        time_of(text, Self::ZERO)
+    }
+}
+
+impl<T: Stepped> Steps<T> {
+    /// Reads steps; one value without a time holds from the start on.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if !text.contains([',', '@']) {
+            return Ok(Self::constant(T::parse(text)?));
+        }
+        let mut steps: Vec<(Duration, T)> = Vec::new();
+        for part in text.split(',') {
+            let step = read_step(part.trim())?;
+            match steps.last() {
+                None if step.0 > Duration::ZERO => {
+                    return Err(format!("the first step is at {}; begin with one at 0 s", step.0));
+                }
+                Some(&(last, _)) if step.0 == last => {
+                    return Err(format!("two steps are at {last}; keep one of them"));
+                }
+                Some(&(last, _)) if step.0 < last => {
+                    return Err(format!("the step at {} comes after the one at {last}; put them in order", step.0));
+                }
+                _ => steps.push(step),
+            }
+        }
+        Ok(Self { steps })
+    }
+}
+
+impl<T: Copy> Steps<T> {
+    /// One value for all time.
+    pub fn constant(value: T) -> Self {
+        Self { steps: vec![(Duration::ZERO, value)] }
+    }
+
+    /// The value at the start.
+    pub fn first(&self) -> T {
+        self.steps[0].1
+    }
+
+    /// Whether the value changes.
+    pub fn changes(&self) -> bool {
+        self.steps.len() > 1
+    }
+
+    /// When each value begins to hold, and the value.
+    pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
+        self.steps.iter().copied()
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Steps<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [(_, only)] = &self.steps[..] {
+            return only.fmt(f);
+        }
+        for (i, (at, value)) in self.steps.iter().enumerate() {
+            write!(f, "{}{value}@{at}", if i > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Stepped> Field for Steps<T> {
+    fn some(datum: Datum) -> Self {
+        let Datum::Own(Value::String(text)) = datum else { unreachable!("steps are a text") };
+        Self::parse(&text).expect("the key has checked the steps")
+    }
+    fn datum(&self) -> Option<Datum> {
+        Some(Datum::Own(self.to_string().into()))
+    }
+}
+
+/// Steps of a rate.
+pub(super) static RATES: Own = Own { check: check::<Rate>, schema: || pattern("rate") };
+
+/// Steps of a delay.
+pub(super) static DELAYS: Own = Own { check: check::<Duration>, schema: || pattern("duration") };
+
+fn check<T: Stepped>(value: &Value) -> Result<(), String> {
+    Steps::<T>::parse(text(value, &format!("a text with a unit such as {:?}", T::SINGLE))?).map(|_| ())
+}
+
+/// The single value, or a text with times; JSON Schema cannot see their order.
+fn pattern(single: &str) -> Value {
+    json!({ "anyOf": [
+        { "$ref": format!("#/$defs/{single}") },
+        { "type": "string", "pattern": "^[^@,]+@[^@,]+(,[^@,]+@[^@,]+)*$" },
+    ] })
+}
+
+fn read_step<T: Stepped>(part: &str) -> Result<(Duration, T), String> {
+    let (value, at) =
+        part.split_once('@').ok_or_else(|| format!("step {part:?} has no time; write e.g. {:?}", T::EXAMPLE))?;
+    let value = T::parse(value.trim()).map_err(|e| format!("step {part:?}: {e}"))?;
+    let at = time_of(at.trim(), Duration::ZERO).map_err(|e| format!("step {part:?}: {e}"))?;
+    Ok((at, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_read_and_written() {
+        for (text, canonical) in [
+            ("100mbit@0s,10mbit@50s", "100 Mbit/s@0 s,10 Mbit/s@50 s"),
+            (" 1 Mbit/s @ 0 ms , 0 bit/s @ 1.5 s ", "1 Mbit/s@0 s,0 bit/s@1.5 s"),
+            ("5 Mbit/s@0s", "5 Mbit/s"),
+            ("5 Mbit/s", "5 Mbit/s"),
+        ] {
+            let steps = Steps::<Rate>::parse(text).unwrap();
+            assert_eq!(steps.to_string(), canonical);
+            assert_eq!(Steps::parse(canonical).unwrap(), steps);
+        }
+    }
+
+    #[test]
+    fn refusals() {
+        for (text, error) in [
+            ("1mbit@0s,2mbit", r#"step "2mbit" has no time; write e.g. "100 Mbit/s@0s,10 Mbit/s@50s""#),
+            ("1mbit@0s,", r#"step "" has no time; write e.g. "100 Mbit/s@0s,10 Mbit/s@50s""#),
+            ("1mbit@1s,2mbit@2s", "the first step is at 1 s; begin with one at 0 s"),
+            ("1mbit@0s,2mbit@9s,3mbit@5s", "the step at 5 s comes after the one at 9 s; put them in order"),
+            ("1mbit@0s,2mbit@9s,3mbit@9s", "two steps are at 9 s; keep one of them"),
+            ("1mbit@0s,-2mbit@9s", r#"step "-2mbit@9s": "-2mbit" is negative; write e.g. "10 Mbit/s""#),
+            ("1mbit@0s,2mbit@-9s", r#"step "2mbit@-9s": "-9s" is negative; write e.g. "5 ms""#),
+            ("1mbit@0s,2mbit@9", r#"step "2mbit@9": "9" has no unit; write e.g. "5 ms""#),
+        ] {
+            assert_eq!(Steps::<Rate>::parse(text).unwrap_err(), error);
+        }
+    }
+}

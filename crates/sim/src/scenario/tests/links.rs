@@ -1,0 +1,149 @@
+//! The kinds of links and what lies around them: what is read, what comes back, what is refused.
+
+use super::*;
+use sojourn_aqm::Rate;
+
+/// Sets that replace `link.rate` by `keys`.
+fn link(keys: &[(&str, &str)]) -> Result<Scenario, Error> {
+    let mut text = SMALL.to_string();
+    if !keys.iter().any(|(key, _)| *key == "rate") && keys.iter().any(|(key, _)| service::first_keys().contains(key)) {
+        text = text.replace("rate = \"10 Mbit/s\"", "");
+    }
+    let sets: Vec<(String, String)> =
+        keys.iter().map(|(key, value)| (format!("link.{key}"), value.to_string())).collect();
+    Scenario::parse(&text, &sets, Path::new("/"))
+}
+
+#[test]
+fn kinds_are_read_and_come_back() {
+    let mbit = |n: u64| Rate::from_bps(n * 1_000_000);
+    let steps = link(&[("rate", "100mbit@0s,10mbit@50s")]).unwrap();
+    let Service::Steps(spec) = &steps.link.service else { panic!("steps") };
+    assert_eq!((spec.change, spec.rate.to_string().as_str()), (Change::Fluid, "100 Mbit/s@0 s,10 Mbit/s@50 s"));
+    assert_eq!((spec.rate.first(), steps.reverse.service == steps.link.service), (mbit(100), true));
+
+    let late = link(&[("rate", "0bit@0s,5mbit@1s,9mbit@2s")]).unwrap();
+    assert_eq!(late.link.service.nominal_rate(1500), mbit(5), "the first above zero");
+
+    let bucket = link(&[("bucket", "10 Mbit/s"), ("burst", "10 MB"), ("peak", "50 Mbit/s")]).unwrap();
+    let expected = BucketService { bucket: mbit(10), burst: 10_000_000, peak: mbit(50), overdraft: false };
+    assert_eq!(bucket.link.service, Service::Bucket(expected));
+
+    let cox = link(&[("cox", "12 Mbit/s"), ("sigma", "300")]).unwrap();
+    let Service::Cox(spec) = &cox.link.service else { panic!("cox") };
+    assert_eq!((spec.sigma, spec.tick, spec.outage), (300, Duration::from_millis(20), Duration::from_secs(1)));
+
+    let poisson =
+        link(&[("poisson", "3 Mbit/s"), ("framing", "docsis"), ("below", "1514 B"), ("loss", "0.25")]).unwrap();
+    assert_eq!(poisson.link.loss, Some(LossSpec::Random(0.25)));
+    let of_queue = (poisson.reverse.below, poisson.reverse.loss, poisson.reverse.framing);
+    assert_eq!(of_queue, (None, None, poisson.link.framing), "framing is lent, a buffer and losses are not");
+
+    for scenario in [steps, late, bucket, cox, poisson] {
+        assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
+    }
+}
+
+#[test]
+fn framings_and_what_overrides_them() {
+    let framing = |keys: &[(&str, &str)]| link(keys).unwrap().link.framing;
+    let numbers = |f: Framing| (f.layer, f.overhead, f.mpu, f.adjusted);
+    assert_eq!(numbers(framing(&[])), (Layer::Ethernet, 0, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm")])), (Layer::Ptm, 30, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (Layer::Ptm, 34, 0, true));
+    assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (Layer::Ethernet, 18, 64, false));
+    let own = parse_with(SMALL, &[("link.framing", "docsis"), ("reverse.framing", "atm")]).unwrap();
+    assert_eq!(numbers(own.reverse.framing), (Layer::Atm, 0, 0, true), "the overhead of another framing is not lent");
+    assert_eq!(parse(&own.canonical()).unwrap(), own);
+}
+
+#[test]
+fn delays_in_steps_are_lent_too() {
+    let scenario = parse_with(SMALL, &[("link.delay", "20ms@0s,60ms@10s"), ("flows.0.rtt", "100 ms")]).unwrap();
+    assert_eq!((scenario.link.delay, scenario.reverse.delay), (Duration::from_millis(20), Duration::from_millis(20)));
+    assert_eq!(scenario.reverse.delays.to_string(), "20 ms@0 s,60 ms@10 s");
+    assert_eq!(scenario.flows[0].access_delay, Duration::from_millis(30), "the round trip at the start");
+    assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
+}
+
+#[test]
+fn refusals() {
+    let bucket = |more: &[(&'static str, &'static str)]| {
+        [("bucket", "10 Mbit/s")].iter().chain(more).copied().collect::<Vec<_>>()
+    };
+    for (keys, error) in [
+        (
+            vec![("rate", "1mbit@0s,2mbit@9s,3mbit@5s")],
+            "link.rate: the step at 5 s comes after the one at 9 s; put them in order",
+        ),
+        (vec![("rate", "1mbit@0s,2mbit@9s,3mbit@9s")], "link.rate: two steps are at 9 s; keep one of them"),
+        (vec![("rate", "1mbit@5s")], "link.rate: the first step is at 5 s; begin with one at 0 s"),
+        (
+            vec![("rate", "1mbit@0s,-2mbit@9s")],
+            r#"link.rate: step "-2mbit@9s": "-2mbit" is negative; write e.g. "10 Mbit/s""#,
+        ),
+        (vec![("rate", "0bit@0s,0bit@1s")], "link.rate: is 0 bit/s all the time; let one step at least be above zero"),
+        (
+            vec![("rate", "1mbit@0s,999bit@9s"), ("change", "latch")],
+            r#"link.rate: 999 bit/s at 9 s is below 1 kbit/s, too slow for change = "latch": a packet would block the link for minutes; write a higher rate or change = "fluid""#,
+        ),
+        (
+            vec![("rate", "1mbit@0s,2mbit@9s"), ("change", "latched")],
+            r#"link.change: unknown rate change "latched"; did you mean "latch"?"#,
+        ),
+        (vec![("change", "latch")], "link.change: not a key of a link with constant rate; remove it"),
+        (vec![("rate", "1mbit@0s"), ("burst", "1 MB")], "link.burst: not a key of a link with rate; remove it"),
+        (vec![("rate", "1mbit"), ("poisson", "1mbit")], "link: rate and poisson exclude each other; keep one"),
+        (bucket(&[]), r#"link.burst: missing; write e.g. burst = "100 kB""#),
+        (bucket(&[("burst", "9 kB")]), r#"link.peak: missing; write e.g. peak = "50 Mbit/s""#),
+        (
+            bucket(&[("burst", "9 kB"), ("peak", "9 Mbit/s")]),
+            "link.peak: 9 Mbit/s is below bucket (10 Mbit/s); write at least that",
+        ),
+        (
+            bucket(&[("burst", "1500 B"), ("peak", "50 Mbit/s"), ("framing", "ethernet-wire")]),
+            "link.burst: 1500 B is below a full packet with its framing (1538 B), which would never be sent; write at least that, or overdraft = true",
+        ),
+        (
+            bucket(&[("burst", "2 GB"), ("peak", "50 Mbit/s")]),
+            "link.burst: 2000000000 B is out of range; from 1 B to 1000000000 B",
+        ),
+        (vec![("cox", "0 Mbit/s")], r#"link.cox: "0 Mbit/s" is not above zero; write e.g. "10 Mbit/s""#),
+        (vec![("delay", "5ms@0s,9ms")], r#"link.delay: step "9ms" has no time; write e.g. "20 ms@0s,60 ms@50s""#),
+        (
+            vec![("loss", "1.5")],
+            "link.loss: 1.5 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
+        ),
+        (
+            vec![("loss", "-0.1")],
+            "link.loss: -0.1 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
+        ),
+        (
+            vec![("loss", "1 %")],
+            "link.loss: expected a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }, found a text",
+        ),
+        (vec![("loss", r#"{"p": 0.1}"#)], "link.loss: r is missing; write e.g. { p = 0.002, r = 0.2 }"),
+        (
+            vec![("loss", r#"{"p": 0.1, "r": 2}"#)],
+            "link.loss: r: 2 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
+        ),
+        (
+            vec![("loss", r#"{"p": 0.1, "every": 1}"#)],
+            r#"link.loss: unknown key "every"; one of p, r, bad, good, step"#,
+        ),
+        (
+            vec![("loss", r#"{"p": 0, "r": 0}"#)],
+            "link.loss: p and r are both 0, so the state never changes; write a plain probability",
+        ),
+        (
+            vec![("loss", r#"{"p": 0.1, "r": 1, "step": "0 ms"}"#)],
+            r#"link.loss: step: "0 ms" is not above zero; write e.g. "5 ms""#,
+        ),
+        (vec![("below", "0 packets")], r#"link.below: "0 packets" holds nothing; leave the key out for no buffer"#),
+        (vec![("framing", "atn")], r#"link.framing: unknown framing "atn"; did you mean "atm"?"#),
+        (vec![("mpu", "64")], r#"link.mpu: expected a text with a unit such as "1500 B", found a number"#),
+        (vec![("account", "wire")], r#"link.account: unknown account "wire"; one of adjusted, ip"#),
+    ] {
+        assert_eq!(link(&keys).map(|_| ()).unwrap_err().to_string(), error, "{keys:?}");
+    }
+}
