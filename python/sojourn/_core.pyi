@@ -17,14 +17,22 @@ __all__ = [
     "Meta",
     "Output",
     "Queue",
+    "csv_of_trace",
     "diff",
+    "duration_ns",
+    "load_trace",
+    "lte_presets",
     "made_up_arrivals",
     "parse_aqm",
     "parse_scenario",
     "registry",
     "scenario_schema",
     "simulate",
+    "size_bytes",
+    "synth_lte",
     "tc_queue",
+    "trace_of_csv",
+    "trace_stats",
     "version",
 ]
 
@@ -88,6 +96,30 @@ def tc_queue(aqm: str, line: str, created_ns: int | None) -> tuple[str, str, boo
 
     The third value is whether the kernel tells the sender of that discipline's early drops.
     """
+
+def duration_ns(text: str) -> int:
+    """Nanoseconds of a duration with its unit ("5 ms")."""
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size with its unit ("1500 B")."""
+
+def load_trace(path: str) -> npt.NDArray[np.uint32]:
+    """Opportunities of the trace file at `path`, in milliseconds."""
+
+def trace_stats(opportunities_ms: npt.NDArray[np.uint32], mtu: int) -> str:
+    """JSON of a trace's statistics when an opportunity carries `mtu` bytes."""
+
+def lte_presets() -> str:
+    """Presets of the LTE-like model, as JSON: name, the recording that it is fitted to, and its mean rate."""
+
+def synth_lte(preset: str, seconds: int, seed: int) -> npt.NDArray[np.uint32]:
+    """Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed, the same everywhere."""
+
+def trace_of_csv(csv: str, mtu: int) -> npt.NDArray[np.uint32]:
+    """Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds."""
+
+def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
+    """Rates of a trace in steps of `step_ms`, as CSV."""
 
 def simulate(scenario_json: str, seed: int, progress: Callable[[float], object] | None = None) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.

@@ -18,10 +18,10 @@ def demo(out: Path) -> None:
     from sojourn.cli.compare import print_comparison
     from sojourn.cli.progress import progress
     from sojourn.comparison import compare
-    from sojourn.traces import PRESETS, synth_lte, write_trace
+    from sojourn.traces import synth_lte, write_trace
 
-    for direction in ("down", "up"):
-        write_trace(synth_lte(PRESETS[f"verizon-lte.{direction}"], SECONDS, SEED), out / f"lte.{direction}")
+    for preset, name in (("verizon-short", "lte.down"), ("verizon-short-up", "lte.up")):
+        write_trace(synth_lte(preset, SECONDS, SEED), out / name)
     command = ["python", "-m", "sojourn.demo", "-o", str(out)]
     with progress() as report:
         found = compare(

@@ -32,12 +32,12 @@ def explain(error: BaseException) -> tuple[int, str] | None:
     return None
 
 
-def read_text(path: Path | str) -> str:
-    """Text of an input file; a file that cannot be read is bad input."""
+def read_text(path: Path | str, kind: str = "TOML") -> str:
+    """Text of an input file of some kind; a file that cannot be read is bad input."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a TOML file") from None
+        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a {kind} file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; give the path of a readable file") from None
 

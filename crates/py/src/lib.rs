@@ -12,6 +12,7 @@ mod queue;
 mod registry;
 mod replay;
 mod slices;
+mod trace;
 mod views;
 
 use error::{AqmError, InputError, Unsigned, check};
@@ -19,6 +20,7 @@ use output::Output;
 use own::{Classes, PyAlgorithm, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
+use sojourn_aqm::units;
 use sojourn_sim::Simulation;
 use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario};
 use std::path::Path;
@@ -44,6 +46,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(size_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::load_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_stats, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::lte_presets, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::synth_lte, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_of_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::csv_of_trace, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 
@@ -90,6 +100,18 @@ fn parse_aqm(py: Python<'_>, text: &str, base: &str) -> PyResult<String> {
         AqmSpec::parse_with(text, &own)
     };
     check(py, aqm.map(|aqm| registry::aqm(&aqm).to_string()))
+}
+
+/// Nanoseconds of a duration with its unit ("5 ms").
+#[pyfunction]
+fn duration_ns(text: &str) -> PyResult<i64> {
+    units::duration(text).map(|span| span.as_nanos()).map_err(error::input)
+}
+
+/// Bytes of a size with its unit ("1500 B").
+#[pyfunction]
+fn size_bytes(text: &str) -> PyResult<u64> {
+    units::bytes(text).map_err(error::input)
 }
 
 /// Simulates a scenario (TOML or JSON text with absolute paths) once.

@@ -8,6 +8,36 @@ pub(crate) fn normal(rng: &mut Rng) -> f64 {
     radius * libm::cos(2.0 * core::f64::consts::PI * rng.uniform())
 }
 
+/// Gamma with mean `shape` and variance `shape`, above zero (Marsaglia and Tsang, 2000; below 1 by their boost).
+pub(crate) fn gamma(rng: &mut Rng, shape: f64) -> f64 {
+    if shape < 1.0 {
+        let boost = libm::pow(1.0 - rng.uniform(), 1.0 / shape);
+        return gamma(rng, shape + 1.0) * boost;
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(rng);
+        let v = 1.0 + c * x;
+        if v <= 0.0 {
+            continue;
+        }
+        let v = v * v * v;
+        if -rng.exponential() < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
+/// Geometric on 1, 2, … with mean `mean`, which is at least 1.
+pub(crate) fn geometric(rng: &mut Rng, mean: f64) -> u32 {
+    if mean <= 1.0 {
+        return 1;
+    }
+    // The number of trials until the first success, by inversion.
+    1 + (rng.exponential() / -libm::log1p(-1.0 / mean)) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +54,20 @@ mod tests {
         let rng = &mut Rng::from_state(1);
         let (mean, variance) = moments(|| normal(rng));
         assert!(mean.abs() < 0.01 && (variance - 1.0).abs() < 0.015, "{mean} {variance}");
+        for shape in [0.41, 0.719, 1.0, 2.404] {
+            let (mean, variance) = moments(|| gamma(rng, shape));
+            assert!(
+                (mean / shape - 1.0).abs() < 0.015 && (variance / shape - 1.0).abs() < 0.04,
+                "{shape}: {mean} {variance}"
+            );
+        }
+        for mean in [1.0, 1.041, 3.276] {
+            let (found, variance) = moments(|| f64::from(geometric(rng, mean)));
+            let expected = mean * (mean - 1.0);
+            assert!(
+                (found / mean - 1.0).abs() < 0.01 && (variance - expected).abs() < 0.03 * expected + 1e-9,
+                "{mean}: {found} {variance}"
+            );
+        }
     }
 }

@@ -3,6 +3,14 @@
 //! One line is one opportunity: the whole milliseconds since the start of the trace, never decreasing. The
 //! schedule repeats with the last timestamp as its period (ravinet/mahimahi, `src/frontend/link_queue.cc`).
 
+mod lte;
+mod series;
+mod stats;
+
+pub use lte::{Lte, PRESETS};
+pub use series::Series;
+pub use stats::TraceStats;
+
 use sojourn_aqm::Rate;
 use std::fmt;
 use std::fs::File;
@@ -31,6 +39,18 @@ impl Trace {
         }
         let file = File::open(path).map_err(|e| fail(format!(": {e}")))?;
         Self::read(file, MOST_LINES).map_err(fail)
+    }
+
+    /// The trace of these milliseconds.
+    pub fn new(opportunities_ms: Vec<u32>) -> Result<Self, TraceError> {
+        if let Some(i) = opportunities_ms.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (last, value) = (opportunities_ms[i], opportunities_ms[i + 1]);
+            return Err(TraceError(format!("opportunity {}: {value} ms after {last} ms; sort them", i + 2)));
+        }
+        match opportunities_ms.last() {
+            None | Some(0) => Err(TraceError("no opportunity above 0 ms; a trace needs one".to_string())),
+            Some(_) => Ok(Self { opportunities_ms }),
+        }
     }
 
     /// How long a lap lasts in milliseconds; at least 1.

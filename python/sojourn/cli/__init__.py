@@ -20,6 +20,7 @@ COMMANDS = {
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
     "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
+    "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

@@ -11,6 +11,7 @@ from sojourn.plots.canvas import new_figure, style
 from sojourn.plots.cdf import sojourn_cdf
 from sojourn.plots.distribution import distributions
 from sojourn.plots.timeseries import draw_panels, forward_packets, time_label
+from sojourn.traces import load_trace
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
 def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
     """Draw what the trace lets through, in Mbit/s per half second; the trace starts again at its end."""
     link, duration = scenario.document["link"], seconds(scenario.document["duration"])
-    lap = np.loadtxt(link["trace"], dtype=np.int64, ndmin=1) / 1000
+    lap = load_trace(link["trace"]) / 1000
     laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
     times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
     counts, edges = np.histogram(times, bins=np.arange(0, duration + step_s, step_s))

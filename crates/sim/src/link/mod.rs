@@ -10,7 +10,7 @@ mod medium;
 mod one_by_one;
 mod opportunity;
 mod poisson;
-mod steps;
+pub(crate) mod steps;
 mod trace;
 
 use crate::network::{InFlight, Network};

@@ -43,12 +43,26 @@ impl Server {
         match change {
             Change::Fluid => Self::Fluid(OneByOne::new(Fluid(schedule))),
             Change::Latch => Self::Latch(OneByOne::new(Latch(schedule))),
-            Change::Opportunity => {
-                let mut quanta = Quanta { schedule, mtu: seat.mtu, next: Instant::ZERO };
-                quanta.step();
-                Self::Opportunities(Opportunities::new(quanta, seat))
-            }
+            Change::Opportunity => Self::Opportunities(Opportunities::new(Quanta::new(schedule, seat.mtu), seat)),
         }
+    }
+}
+
+/// The opportunities of `mtu` bytes that `rates` add up to.
+pub(crate) fn opportunities(rates: &Steps<Rate>, mtu: u32) -> impl Iterator<Item = Instant> {
+    let mut quanta = Quanta::new(Schedule::new(rates), mtu);
+    std::iter::from_fn(move || {
+        let at = quanta.next_at();
+        quanta.step();
+        Some(at)
+    })
+}
+
+impl Quanta {
+    fn new(schedule: Schedule, mtu: u32) -> Self {
+        let mut quanta = Self { schedule, mtu, next: Instant::ZERO };
+        quanta.step();
+        quanta
     }
 }
 

@@ -69,6 +69,14 @@ impl<T: Copy> Steps<T> {
         Self { steps: vec![(Duration::ZERO, value)] }
     }
 
+    /// Values from given times on: the first at zero, the others later and in order.
+    pub(crate) fn from_ordered(steps: Vec<(Duration, T)>) -> Self {
+        debug_assert!(
+            steps.first().is_some_and(|step| step.0 == Duration::ZERO) && steps.is_sorted_by(|a, b| a.0 < b.0)
+        );
+        Self { steps }
+    }
+
     /// The value at the start.
     pub fn first(&self) -> T {
         self.steps[0].1

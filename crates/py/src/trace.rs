@@ -1,0 +1,71 @@
+//! Traces of delivery opportunities: arrays of whole milliseconds come and go, the work is done in the simulator's crate.
+
+use crate::error::{Unsigned, input};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use serde_json::json;
+use sojourn_sim::trace::{PRESETS, Series, Trace, TraceStats};
+use std::path::Path;
+
+/// Opportunities of the trace file at `path`, in milliseconds.
+#[pyfunction]
+pub fn load_trace<'py>(py: Python<'py>, path: &str) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let trace = py.detach(|| Trace::load(Path::new(path))).map_err(input)?;
+    Ok(PyArray1::from_vec(py, trace.opportunities_ms))
+}
+
+/// JSON of a trace's statistics when an opportunity carries `mtu` bytes.
+#[pyfunction]
+pub fn trace_stats(opportunities_ms: PyReadonlyArray1<'_, u32>, mtu: Unsigned) -> PyResult<String> {
+    let stats = TraceStats::of(&trace(&opportunities_ms)?, size(mtu)?);
+    serde_json::to_string(&stats).map_err(input)
+}
+
+/// Presets of the LTE-like model, as JSON: name, the recording that it is fitted to, and its mean rate.
+#[pyfunction]
+pub fn lte_presets() -> String {
+    let preset = |&(name, source, lte): &(&str, &str, sojourn_sim::trace::Lte)| json!({ "name": name, "fitted_to": source, "mean_mbps": lte.mean_mbps });
+    json!(PRESETS.iter().map(preset).collect::<Vec<_>>()).to_string()
+}
+
+/// Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed gives the same ones everywhere.
+#[pyfunction]
+pub fn synth_lte<'py>(
+    py: Python<'py>,
+    preset: &str,
+    seconds: Unsigned,
+    seed: Unsigned,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let (seconds, seed) = (seconds.get("seconds")?, seed.get("seed")?);
+    let Some((.., lte)) = PRESETS.iter().find(|(name, ..)| *name == preset) else {
+        return Err(input(sojourn_aqm::params::unknown("preset", preset, PRESETS.iter().map(|preset| preset.0))));
+    };
+    let trace = py.detach(|| lte.trace(seconds, seed)).map_err(|e| input(format!("seconds: {e}")))?;
+    Ok(PyArray1::from_vec(py, trace.opportunities_ms))
+}
+
+/// Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds.
+#[pyfunction]
+pub fn trace_of_csv<'py>(py: Python<'py>, csv: &str, mtu: Unsigned) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let mtu = size(mtu)?;
+    let trace = py.detach(|| Series::parse(csv).and_then(|series| series.trace(mtu))).map_err(input)?;
+    Ok(PyArray1::from_vec(py, trace.opportunities_ms))
+}
+
+/// The rates of a trace in steps of `step_ms`, as CSV.
+#[pyfunction]
+pub fn csv_of_trace(opportunities_ms: PyReadonlyArray1<'_, u32>, step_ms: Unsigned, mtu: Unsigned) -> PyResult<String> {
+    let series = Series::of(&trace(&opportunities_ms)?, step_ms.get("step_ms")?, size(mtu)?);
+    series.map(|series| series.csv()).map_err(|e| input(format!("step_ms: {e}")))
+}
+
+fn trace(opportunities_ms: &PyReadonlyArray1<'_, u32>) -> PyResult<Trace> {
+    Trace::new(opportunities_ms.as_slice().map_err(input)?.to_vec()).map_err(input)
+}
+
+fn size(mtu: Unsigned) -> PyResult<u32> {
+    match mtu.get("mtu")? {
+        0 => Err(input("mtu: 0 B carries nothing; give at least 1")),
+        mtu => Ok(mtu),
+    }
+}

@@ -1,0 +1,206 @@
+//! Rates over time as CSV, to and from opportunities.
+//!
+//! A row is `time,rate`; the rate holds until the next row, the last one as long as the others. Quantities carry their
+//! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). All rows are equally far apart: a row
+//! that is missing is a gap, and a gap is an error, because nobody but the user knows what the rate was there.
+
+use super::{MOST_LINES, Trace, TraceError};
+use crate::link::steps::opportunities;
+use crate::scenario::Steps;
+use sojourn_aqm::{Duration, Instant, Rate, units};
+
+/// Rates at equal steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// How long each rate holds; above zero.
+    pub step: Duration,
+    /// At least one of them above zero.
+    pub rates: Vec<Rate>,
+}
+
+impl Series {
+    /// Reads CSV.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut lines = (1..).zip(text.lines().map(|line| line.trim_end_matches('\r'))).peekable();
+        let mut header_units = [None, None];
+        if let Some(&(_, first)) = lines.peek().filter(|(_, line)| is_header(line)) {
+            header_units = units_of(first);
+            lines.next();
+        }
+        let rows = lines.map(|(number, line)| read_row(number, line, header_units)).collect::<Result<Vec<_>, _>>()?;
+        let [first, second, ..] = &rows[..] else {
+            return Err(error(" has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""));
+        };
+        let step = second.time - first.time;
+        for pair in rows.windows(2) {
+            check_step(&pair[0], &pair[1], step)?;
+        }
+        let rates: Vec<Rate> = rows.iter().map(|row| row.rate).collect();
+        if rates.iter().all(|rate| rate.as_bps() == 0) {
+            return Err(error(" has no rate above zero; a link needs one"));
+        }
+        Ok(Self { step, rates })
+    }
+
+    /// CSV with units in the header.
+    pub fn csv(&self) -> String {
+        let mut csv = String::from("time [s],rate [Mbit/s]\n");
+        for (i, rate) in (0..).zip(&self.rates) {
+            let time = decimal((self.step * i).as_nanos() as u64, 9);
+            csv += &format!("{time},{}\n", decimal(rate.as_bps(), 6));
+        }
+        csv
+    }
+
+    /// The rates of `trace` in steps; an opportunity is what the millisecond before it brought.
+    pub fn of(trace: &Trace, step_ms: u32, mtu: u32) -> Result<Self, TraceError> {
+        if step_ms == 0 {
+            return Err(TraceError("a step of 0 ms is no step; give at least 1 ms".to_string()));
+        }
+        let mut counts = vec![0u64; trace.period_ms().div_ceil(step_ms) as usize];
+        for &ms in &trace.opportunities_ms {
+            counts[(ms.saturating_sub(1) / step_ms) as usize] += 1;
+        }
+        let bps = |count: u64| (count as u128 * mtu as u128 * 8 * 1000 / step_ms as u128) as u64;
+        let rates = counts.into_iter().map(|count| Rate::from_bps(bps(count))).collect();
+        Ok(Self { step: Duration::from_millis(step_ms as i64), rates })
+    }
+
+    /// Opportunities of `mtu` bytes: one at the end of the millisecond in which the rate has added up to another one.
+    pub fn trace(&self, mtu: u32) -> Result<Trace, TraceError> {
+        let bits: f64 = self.rates.iter().map(|rate| rate.as_bps() as f64 * self.step.as_secs_f64()).sum();
+        if bits / (8.0 * f64::from(mtu)) > MOST_LINES as f64 {
+            return Err(error(&format!(" would make more than {MOST_LINES} lines, the limit; cut it")));
+        }
+        let end = Instant::ZERO + self.step * self.rates.len() as i64;
+        let steps = (0..).zip(&self.rates).map(|(i, &rate)| (self.step * i, rate));
+        let steps = Steps::from_ordered(steps.collect());
+        let ms = opportunities(&steps, mtu).take_while(|&at| at <= end).map(|at| at.as_nanos().div_ceil(1_000_000));
+        let ms = ms.map(u32::try_from).collect::<Result<Vec<_>, _>>();
+        let ms = ms.map_err(|_| error(&format!(" is longer than {} ms; split it", u32::MAX)))?;
+        if ms.is_empty() {
+            return Err(error(" does not add up to one opportunity; it is too short or too slow"));
+        }
+        Trace::new(ms)
+    }
+}
+
+/// A row of the file.
+struct Row {
+    line: usize,
+    time: Duration,
+    rate: Rate,
+}
+
+fn read_row(line: usize, text: &str, header_units: [Option<&str>; 2]) -> Result<Row, TraceError> {
+    let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+    let &[time, rate] = &cells[..] else {
+        let text = format!(", line {line}: {} cells; write time,rate, e.g. \"0 s,10 Mbit/s\"", cells.len());
+        return Err(error(&text));
+    };
+    let cell = |name: &str, text: &str, unit: Option<&str>| {
+        if text.is_empty() {
+            return Err(error(&format!(", line {line}: no {name}; fill the gap, with 0 bit/s if there was an outage")));
+        }
+        let bare = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        Ok(unit.filter(|_| bare).map_or(text.to_string(), |unit| format!("{text} {unit}")))
+    };
+    let wrong = |e: units::UnitError| error(&format!(", line {line}: {}", e.0));
+    let time = units::duration(&cell("time", time, header_units[0])?).map_err(wrong)?;
+    let rate = units::rate(&cell("rate", rate, header_units[1])?).map_err(wrong)?;
+    Ok(Row { line, time, rate })
+}
+
+fn check_step(before: &Row, row: &Row, step: Duration) -> Result<(), TraceError> {
+    let (found, line) = (row.time - before.time, row.line);
+    if found <= Duration::ZERO {
+        return Err(error(&format!(
+            ", line {line}: {} after {}; times must increase, sort the rows",
+            row.time, before.time
+        )));
+    }
+    if found != step {
+        let text = format!(
+            ", line {line}: {} is {found} after the row before, but the first two rows are {step} apart; fill the gap, with \
+             0 bit/s if there was an outage",
+            row.time
+        );
+        return Err(error(&text));
+    }
+    Ok(())
+}
+
+/// A first line without a digit at its start names the columns.
+fn is_header(line: &str) -> bool {
+    line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// The units in brackets of a header's two columns.
+fn units_of(header: &str) -> [Option<&str>; 2] {
+    let mut units = header.split(',').map(|cell| Some(cell.split_once('[')?.1.split_once(']')?.0.trim()));
+    [units.next().flatten(), units.next().flatten()]
+}
+
+/// `value / 10^digits` without trailing zeros.
+fn decimal(value: u64, digits: usize) -> String {
+    let unit = 10u64.pow(digits as u32);
+    let text = format!("{}.{:0digits$}", value / unit, value % unit);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+fn error(text: &str) -> TraceError {
+    TraceError(text.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(text: &str) -> Vec<u32> {
+        Series::parse(text).unwrap().trace(1500).unwrap().opportunities_ms
+    }
+
+    #[test]
+    fn rates_become_opportunities_when_they_have_added_up() {
+        assert_eq!(ms("0 ms,12 Mbit/s\n2 ms,12 Mbit/s\n"), [1, 2, 3, 4]);
+        // 8.333 a millisecond: 8, 8, 9, and 1 Mbit/s: one every 12 ms.
+        let fast = ms("time [s],rate [Mbit/s]\n0,100\n0.003,100\n");
+        assert_eq!((1..=6).map(|i| fast.iter().filter(|&&at| at == i).count()).collect::<Vec<_>>(), [8, 8, 9, 8, 8, 9]);
+        assert_eq!(ms("0 ms,1 Mbit/s\n18 ms,1 Mbit/s\n"), [12, 24, 36]);
+        // Half an opportunity waits through an outage.
+        assert_eq!(ms("0 s,1mbit\r\n6 ms,0 bit/s\r\n12 ms,3mbit\r\n"), [14, 18]);
+    }
+
+    #[test]
+    fn there_and_back() {
+        let csv = "time [s],rate [Mbit/s]\n0,12\n0.1,0\n0.2,6\n0.3,1.2\n";
+        let series = Series::parse(csv).unwrap();
+        assert_eq!((series.step, series.csv().as_str()), (Duration::from_millis(100), csv));
+        let trace = series.trace(1500).unwrap();
+        assert_eq!(Series::of(&trace, 100, 1500).unwrap(), series);
+    }
+
+    #[test]
+    fn refusals() {
+        for (csv, text) in [
+            ("", " has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""),
+            ("0 s,1mbit\n", " has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""),
+            ("0 s,1mbit\n1 s\n", ", line 2: 1 cells; write time,rate, e.g. \"0 s,10 Mbit/s\""),
+            ("0 s,1mbit\n1 s,\n", ", line 2: no rate; fill the gap, with 0 bit/s if there was an outage"),
+            (
+                "t,r\n0 s,1mbit\n1 s,1mbit\n4 s,1mbit\n",
+                ", line 4: 4 s is 3 s after the row before, but the first two rows are 1 s apart; fill the gap, with 0 bit/s if there was an outage",
+            ),
+            ("0 s,1mbit\n0 s,1mbit\n", ", line 2: 0 s after 0 s; times must increase, sort the rows"),
+            ("0 s,1mbit\n1 s,1mbit\n0.5 s,1mbit\n", ", line 3: 500 ms after 1 s; times must increase, sort the rows"),
+            ("0,1\n1,1\n", r#", line 1: "0" has no unit; write e.g. "5 ms""#),
+            ("0 s,1\n1 s,1\n", r#", line 1: "1" has no unit; write e.g. "10 Mbit/s""#),
+            ("0 s,-1mbit\n1 s,1mbit\n", r#", line 1: "-1mbit" is negative; write e.g. "10 Mbit/s""#),
+            ("0 s,0mbit\n1 s,0mbit\n", " has no rate above zero; a link needs one"),
+            ("0 s,99999999gbit\n1000 s,1gbit\n", " would make more than 50000000 lines, the limit; cut it"),
+        ] {
+            let found = Series::parse(csv).and_then(|series| series.trace(1500)).unwrap_err();
+            assert_eq!(found.0, text, "{csv:?}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Statistics of a trace: rate and its variability, autocorrelation, gaps and outages.
+
+use super::Trace;
+use serde::Serialize;
+
+/// A trace in numbers. Rates are of opportunities of one MTU; bins are whole ones from the start of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceStats {
+    /// Opportunities of a lap.
+    pub opportunities: usize,
+    /// The first one.
+    pub first_ms: u32,
+    /// Length of a lap.
+    pub duration_s: f64,
+    /// Mean rate.
+    pub mean_mbps: f64,
+    /// Rates in bins of 10 ms, 100 ms, 1 s and 10 s; those of which there are three or more.
+    pub bins: Vec<BinStats>,
+    /// Autocorrelation of the rate in bins of 100 ms.
+    pub autocorrelation: Vec<Autocorrelation>,
+    /// Gaps between successive opportunities; the first from the start of the trace.
+    pub gaps: GapStats,
+    /// Gaps longer than something.
+    pub outages: Vec<OutageStats>,
+    /// Mean and median length of the gaps above 100 ms; `None` without any.
+    pub outage_mean_ms: Option<f64>,
+    /// See `outage_mean_ms`.
+    pub outage_median_ms: Option<f64>,
+    /// Brownian motion of the rate (Sprout's sigma): from the squared differences of the counts N of adjacent windows T,
+    /// E (N₂ − N₁)² = 2 λ T + ⅔ σ² T³.
+    pub sigma: Vec<Sigma>,
+}
+
+/// Rates in bins of one width.
+#[derive(Clone, Debug, Serialize)]
+pub struct BinStats {
+    /// Width.
+    pub width_ms: u32,
+    /// Coefficient of variation: standard deviation by mean.
+    pub cov: f64,
+    /// Index of dispersion: variance by mean of the counts; 1 for a Poisson process.
+    pub idc: f64,
+    /// Share of empty bins.
+    pub empty: f64,
+    /// Quantiles of the rate: minimum, 5 %, 25 %, 50 %, 75 %, 95 %, maximum.
+    pub rate_mbps: [f64; 7],
+}
+
+/// Autocorrelation at one lag; `None` where the trace is too short.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Autocorrelation {
+    pub lag_s: f64,
+    pub value: Option<f64>,
+}
+
+/// Gaps between opportunities.
+#[derive(Clone, Debug, Serialize)]
+pub struct GapStats {
+    /// Share of gaps of 0 ms: within a burst.
+    pub zero: f64,
+    /// Share of gaps of 1 ms.
+    pub one_ms: f64,
+    /// Share of milliseconds with an opportunity.
+    pub busy_ms: f64,
+    /// Opportunities per such millisecond.
+    pub burst: f64,
+    /// Quantiles of the gaps above zero: 50 %, 90 %, 99 %, 99.9 %, maximum.
+    pub nonzero_ms: [f64; 5],
+}
+
+/// Gaps longer than `over_ms`.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutageStats {
+    /// Threshold.
+    pub over_ms: u32,
+    /// How many of them there are in a minute.
+    pub per_minute: f64,
+    /// Share of the time that lies in them.
+    pub time: f64,
+}
+
+/// Noise of the rate in windows of one width, in packets per second per square root of a second.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct Sigma {
+    pub width_ms: u32,
+    pub value: f64,
+}
+
+impl TraceStats {
+    /// Statistics of `trace` when an opportunity carries `mtu` bytes.
+    pub fn of(trace: &Trace, mtu: u32) -> Self {
+        let bits = f64::from(mtu) * 8.0;
+        let end = trace.period_ms();
+        let duration_s = f64::from(end) / 1000.0;
+        let gaps = gaps(trace);
+        let outages = OUTAGES_MS.map(|over_ms| {
+            let long = gaps.iter().filter(|&&gap| gap > over_ms);
+            let (count, time) = long.fold((0.0, 0.0), |(n, t), &gap| (n + 1.0, t + f64::from(gap)));
+            OutageStats { over_ms, per_minute: count / duration_s * 60.0, time: time / f64::from(end) }
+        });
+        let mut long: Vec<f64> = gaps.iter().filter(|&&gap| gap > 100).map(|&gap| f64::from(gap)).collect();
+        long.sort_by(f64::total_cmp);
+        let per_100_ms = counts(trace, 100);
+        let autocorrelation =
+            LAGS.map(|lag| Autocorrelation { lag_s: lag as f64 / 10.0, value: autocorrelation(&per_100_ms, lag) });
+        Self {
+            opportunities: trace.len(),
+            first_ms: trace.opportunities_ms[0],
+            duration_s,
+            mean_mbps: trace.len() as f64 * bits / duration_s / 1e6,
+            bins: WIDTHS_MS.iter().filter_map(|&width| BinStats::of(trace, width, bits)).collect(),
+            autocorrelation: autocorrelation.into(),
+            gaps: GapStats::of(trace, &gaps),
+            outages: outages.into(),
+            outage_mean_ms: (!long.is_empty()).then(|| mean(&long)),
+            outage_median_ms: (!long.is_empty()).then(|| quantile(&long, 0.5)),
+            sigma: SIGMA_WIDTHS_MS.iter().filter_map(|&width| Sigma::of(trace, width)).collect(),
+        }
+    }
+}
+
+impl BinStats {
+    fn of(trace: &Trace, width_ms: u32, bits: f64) -> Option<Self> {
+        let mut counts = counts(trace, width_ms);
+        if counts.len() < 3 {
+            return None;
+        }
+        let (mean, variance) = (mean(&counts), variance(&counts));
+        let empty = counts.iter().filter(|&&count| count == 0.0).count() as f64 / counts.len() as f64;
+        counts.sort_by(f64::total_cmp);
+        let mbps = bits / (f64::from(width_ms) / 1000.0) / 1e6;
+        let rate_mbps = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0].map(|q| quantile(&counts, q) * mbps);
+        Some(Self { width_ms, cov: variance.sqrt() / mean, idc: variance / mean, empty, rate_mbps })
+    }
+}
+
+impl GapStats {
+    fn of(trace: &Trace, gaps: &[u32]) -> Self {
+        let share = |of: u32| gaps.iter().filter(|&&gap| gap == of).count() as f64 / gaps.len() as f64;
+        let mut nonzero: Vec<f64> = gaps.iter().filter(|&&gap| gap > 0).map(|&gap| f64::from(gap)).collect();
+        nonzero.sort_by(f64::total_cmp);
+        Self {
+            zero: share(0),
+            one_ms: share(1),
+            busy_ms: nonzero.len() as f64 / f64::from(trace.period_ms()),
+            burst: trace.len() as f64 / nonzero.len() as f64,
+            nonzero_ms: [0.5, 0.9, 0.99, 0.999, 1.0].map(|q| quantile(&nonzero, q)),
+        }
+    }
+}
+
+impl Sigma {
+    fn of(trace: &Trace, width_ms: u32) -> Option<Self> {
+        let counts = counts(trace, width_ms);
+        if counts.len() < 3 {
+            return None;
+        }
+        let window_s = f64::from(width_ms) / 1000.0;
+        let squares: Vec<f64> = counts.windows(2).map(|pair| (pair[1] - pair[0]) * (pair[1] - pair[0])).collect();
+        let excess = (mean(&squares) - 2.0 * mean(&counts)).max(0.0);
+        Some(Self { width_ms, value: (excess * 1.5 / (window_s * window_s * window_s)).sqrt() })
+    }
+}
+
+/// Opportunities in each whole bin.
+fn counts(trace: &Trace, width_ms: u32) -> Vec<f64> {
+    let mut counts = vec![0.0; (trace.period_ms() / width_ms) as usize];
+    for &ms in &trace.opportunities_ms {
+        if let Some(count) = counts.get_mut((ms / width_ms) as usize) {
+            *count += 1.0;
+        }
+    }
+    counts
+}
+
+fn gaps(trace: &Trace) -> Vec<u32> {
+    let times = &trace.opportunities_ms;
+    std::iter::once(times[0]).chain(times.windows(2).map(|pair| pair[1] - pair[0])).collect()
+}
+
+/// Autocovariance by variance, both over all values.
+fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
+    if lag + 2 >= values.len() {
+        return None;
+    }
+    let mean = mean(values);
+    let products = values.iter().zip(&values[lag..]).map(|(a, b)| (a - mean) * (b - mean));
+    let variance = variance(values);
+    (variance > 0.0).then(|| products.sum::<f64>() / values.len() as f64 / variance)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / values.len() as f64
+}
+
+/// Quantile of sorted values, interpolated between neighbours.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let place = q * (sorted.len() - 1) as f64;
+    let below = place as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+}
+
+const WIDTHS_MS: [u32; 4] = [10, 100, 1000, 10_000];
+
+/// In bins of 100 ms.
+const LAGS: [usize; 6] = [1, 5, 10, 50, 100, 300];
+
+const OUTAGES_MS: [u32; 5] = [20, 50, 100, 300, 1000];
+
+const SIGMA_WIDTHS_MS: [u32; 3] = [100, 500, 1000];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_by_hand() {
+        // Bins of 10 ms: 2, 0, 1, and the last opportunity at 40 ms lies behind the fourth, empty one.
+        let stats = TraceStats::of(&Trace::new(vec![3, 3, 25, 40]).unwrap(), 1500);
+        assert_eq!((stats.opportunities, stats.first_ms, stats.duration_s, stats.mean_mbps), (4, 3, 0.04, 1.2));
+        let bins = &stats.bins[0];
+        assert_eq!((bins.width_ms, bins.empty, stats.bins.len()), (10, 0.5, 1));
+        assert!((bins.cov - (11.0f64 / 9.0).sqrt()).abs() < 1e-12 && (bins.idc - 11.0 / 12.0).abs() < 1e-12);
+        assert_eq!(bins.rate_mbps[6], 2.4);
+        let gaps = &stats.gaps;
+        assert_eq!((gaps.zero, gaps.one_ms, gaps.busy_ms), (0.25, 0.0, 0.075));
+        assert_eq!((gaps.nonzero_ms[0], gaps.nonzero_ms[4]), (15.0, 22.0));
+        assert_eq!((stats.outages[0].per_minute, stats.outages[0].time), (1500.0, 0.55));
+        assert_eq!((stats.outage_mean_ms, stats.autocorrelation[0].value), (None, None));
+    }
+
+    #[test]
+    fn rates_that_alternate_are_anticorrelated() {
+        let trace = Trace::new((0..400).filter(|ms| ms / 100 % 2 == 0).chain([1000]).collect()).unwrap();
+        let long = Trace::new((0..10_000).filter(|ms| ms / 100 % 2 == 0).chain([10_000]).collect()).unwrap();
+        assert!(TraceStats::of(&trace, 1500).autocorrelation[0].value.unwrap() < 0.0);
+        let value = TraceStats::of(&long, 1500).autocorrelation[0].value.unwrap();
+        assert!((value + 0.99).abs() < 1e-12, "{value}");
+    }
+}

@@ -1,0 +1,208 @@
+"""`sojourn trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sojourn.cli import options
+
+mtu = click.option(
+    "--mtu", "mtu_text", default="1500 B", show_default=True, metavar="SIZE", help="What one opportunity carries."
+)
+step = click.option("--step", default="100 ms", show_default=True, metavar="TIME", help="Width of the rate's bins.")
+output_file = click.option(
+    "-o", "--output", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write."
+)
+
+
+@click.group("trace")
+def command() -> None:
+    """Measure, convert, make and draw traces of delivery opportunities.
+
+    A trace is a file in Mahimahi's format, or a .csv file with a series of rates: time and rate in each row, equally
+    far apart, with units in the cells (0 s,10 Mbit/s) or in the header (time [s],rate [Mbit/s]).
+    """
+
+
+@command.command("stats")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@mtu
+@options.as_json
+def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None:
+    """Print rate, variability, autocorrelation, gaps and outages of traces."""
+    from sojourn.cli import output
+    from sojourn.traces import load_trace, trace_stats
+
+    mtu_bytes = _bytes(mtu_text)
+    found = [(file, trace_stats(load_trace(file, mtu=mtu_bytes), mtu=mtu_bytes)) for file in files]
+    if as_json:
+        output.print_json([{"file": str(file), **stats} for file, stats in found])
+        return
+    for title, columns in _TABLES.items():
+        rows = [[file.name, *(show(stats) for show in columns.values())] for file, stats in found]
+        output.print_table(["trace", *columns], rows, title=title)
+
+
+@command.command("convert")
+@click.argument("file", type=click.Path(path_type=Path))
+@output_file
+@step
+@mtu
+@options.as_json
+def convert_command(file: Path, target: Path, step: str, mtu_text: str, as_json: bool) -> None:
+    """Make opportunities of a series of rates (.csv), or rates of opportunities: the names of the files say which.
+
+    The rate of a row holds until the next one. A trace has an opportunity at the end of each millisecond in which the
+    rate has added up to another MTU, and lasts until its last opportunity.
+    """
+    from sojourn.cli import output
+    from sojourn.errors import InputError
+    from sojourn.traces import is_csv, load_trace, write_trace
+
+    if is_csv(file) == is_csv(target):
+        raise InputError(f"{target}: as {file}; let one of them end in .csv and hold rates, and the other a trace")
+    mtu_bytes = _bytes(mtu_text)
+    opportunities = load_trace(file, mtu=mtu_bytes)
+    write_trace(opportunities, target, step_ms=_milliseconds("--step", step), mtu=mtu_bytes)
+    if as_json:
+        output.print_json({"file": str(target), "opportunities": len(opportunities)})
+    else:
+        click.echo(f"Trace: {target}, {len(opportunities)} opportunities in {opportunities[-1] / 1000:g} s")
+
+
+@command.command("synth")
+@click.argument("model", type=click.Choice(["lte"]))
+@click.option("--preset", default="verizon-short", show_default=True, metavar="NAME", help="Recording to be like.")
+@click.option("--duration", default="140 s", show_default=True, metavar="TIME", help="Length in whole seconds.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Same seed, same trace.")
+@output_file
+@options.as_json
+def synth_command(model: str, preset: str, duration: str, seed: int, target: Path, as_json: bool) -> None:
+    """Make a trace like a recorded one; an unknown --preset names those that there are."""
+    from sojourn.cli import output
+    from sojourn.errors import InputError
+    from sojourn.traces import synth_lte, trace_stats, write_trace
+
+    length_ms = _milliseconds("--duration", duration)
+    if length_ms % 1000:
+        raise InputError(f"--duration: {duration} is no whole number of seconds; write e.g. 140 s")
+    opportunities = synth_lte(preset, length_ms // 1000, seed)
+    write_trace(opportunities, target)
+    made = {"file": str(target), "model": model, "preset": preset, "seed": seed, "opportunities": len(opportunities)}
+    mean = trace_stats(opportunities)["mean_mbps"]
+    if as_json:
+        output.print_json({**made, "mean_mbps": mean})
+    else:
+        click.echo(f"Trace: {target}, {len(opportunities)} opportunities, {mean:.2f} Mbit/s")
+
+
+@command.command("plot")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option(
+    "-o",
+    "--output",
+    "target",
+    type=click.Path(path_type=Path),
+    default=Path("trace.png"),
+    show_default=True,
+    metavar="FILE",
+    help="PNG, SVG or PDF.",
+)
+@step
+@mtu
+@options.as_json
+def plot_command(files: tuple[Path, ...], target: Path, step: str, mtu_text: str, as_json: bool) -> None:
+    """Draw the rate of traces over time, with their gaps of more than 100 ms."""
+    from sojourn.cli import output
+    from sojourn.plots.canvas import figure_format, new_figure, save, style
+    from sojourn.plots.trace import draw_traces
+    from sojourn.traces import load_trace
+
+    figure_format(target)
+    mtu_bytes, step_ms = _bytes(mtu_text), _milliseconds("--step", step)
+    traces = {str(file): load_trace(file, mtu=mtu_bytes) for file in files}
+    with style():
+        figure = new_figure()
+        draw_traces(list(traces.values()), [file.name for file in files], figure, step_ms=step_ms, mtu=mtu_bytes)
+    save(figure, target)
+    if as_json:
+        output.print_json({"figure": str(target), "traces": list(traces)})
+    else:
+        click.echo(f"Figure: {target}")
+
+
+def _bytes(text: str) -> int:
+    return int(_quantity("--mtu", text, "size_bytes"))
+
+
+def _milliseconds(option: str, text: str) -> int:
+    from sojourn.errors import InputError
+
+    nanoseconds = _quantity(option, text, "duration_ns")
+    if nanoseconds == 0 or nanoseconds % 1_000_000:
+        raise InputError(f"{option}: {text} is no whole number of milliseconds above zero; write e.g. 100 ms")
+    return nanoseconds // 1_000_000
+
+
+def _quantity(option: str, text: str, reader: str) -> int:
+    from sojourn import _core
+    from sojourn.errors import InputError
+
+    try:
+        number: int = getattr(_core, reader)(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    return number
+
+
+def _slashed(values: Sequence[float | None], digits: int = 2) -> str:
+    return "/".join("–" if value is None else f"{value:.{digits}f}" for value in values)
+
+
+def _bins(stats: dict[str, Any], name: str, widths_ms: Sequence[int]) -> list[Any]:
+    by_width = {entry["width_ms"]: entry[name] for entry in stats["bins"]}
+    return [by_width.get(width) for width in widths_ms]
+
+
+def _rates(stats: dict[str, Any], width_ms: int, which: Sequence[int]) -> str:
+    found = _bins(stats, "rate_mbps", [width_ms])[0]
+    return "–" if found is None else _slashed([found[i] for i in which], 1)
+
+
+def _lags(stats: dict[str, Any], lags_s: Sequence[float]) -> list[float | None]:
+    by_lag = {entry["lag_s"]: entry["value"] for entry in stats["autocorrelation"]}
+    return [by_lag[lag] for lag in lags_s]
+
+
+def _gaps(stats: dict[str, Any], *names: str) -> list[float]:
+    return [stats["gaps"][name] for name in names]
+
+
+_TABLES: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
+    "Rate, variability, gaps": {
+        "opportunities": lambda s: str(s["opportunities"]),
+        "s": lambda s: f"{s['duration_s']:.1f}",
+        "mean Mbit/s": lambda s: f"{s['mean_mbps']:.3f}",
+        "CoV 10ms/100ms/1s/10s": lambda s: _slashed(_bins(s, "cov", (10, 100, 1000, 10_000))),
+        "ACF 0.1/1/10/30 s": lambda s: _slashed(_lags(s, (0.1, 1.0, 10.0, 30.0))),
+        "IDC 10ms/100ms/1s": lambda s: _slashed(_bins(s, "idc", (10, 100, 1000)), 1),
+        "gaps of 0/1 ms": lambda s: _slashed(_gaps(s, "zero", "one_ms"), 3),
+        "busy ms": lambda s: f"{s['gaps']['busy_ms']:.3f}",
+        "burst": lambda s: f"{s['gaps']['burst']:.2f}",
+        "gap p50/90/99/99.9/max ms": lambda s: _slashed(s["gaps"]["nonzero_ms"], 0),
+    },
+    "Outages, quantiles": {
+        "outages/min": lambda s: f"{s['outages'][2]['per_minute']:.1f}",
+        "time in gaps >20/50/100/300/1000 ms": lambda s: _slashed([entry["time"] for entry in s["outages"]], 3),
+        "outage median/mean ms": lambda s: _slashed([s["outage_median_ms"], s["outage_mean_ms"]], 0),
+        "100 ms rate min/p5/25/50/75/95/max": lambda s: _rates(s, 100, range(7)),
+        "empty 100 ms": lambda s: _slashed(_bins(s, "empty", (100,)), 3),
+        "1 s rate min/p5/50/95/max": lambda s: _rates(s, 1000, (0, 1, 3, 5, 6)),
+        "sigma 0.1/0.5/1 s": lambda s: _slashed([entry["value"] for entry in s["sigma"]], 0),
+    },
+}
+"""Columns of the printed tables; an outage is a gap of more than 100 ms."""
