@@ -47,6 +47,26 @@ def test_compare_prints_table_assumptions_and_figure(cli: Cli, tmp_path: Path) -
     assert f"Figure: results/{figure.name}" in result.output
 
 
+def test_compare_on_a_rate_that_changes(cli: Cli) -> None:
+    result = cli("compare", "--aqm", "droptail,codel", "--rate", "10mbit@0s,1mbit@2s", "--duration", "4 s")
+    assert result.exit_code == 0, result.output
+    assert "link: 10 Mbit/s@0 s,1 Mbit/s@2 s, delay 0 s" in result.output
+    assert cli("compare", "--aqm", "codel", "--rate", "10mbit@0s,1mbit@0s").exit_code == 2
+
+
+def test_run_on_every_kind_of_link(cli: Cli, scenario_file: Path) -> None:
+    bucket = {"bucket": "5 Mbit/s", "burst": "9 kB", "peak": "9 Mbit/s"}
+    for keys in ({"poisson": "5 Mbit/s"}, {"cox": "5 Mbit/s"}, bucket):
+        sets = [arg for key, value in ({"rate": ""} | keys).items() for arg in ("--set", f"link.{key}={value}")]
+        found = printed_json(cli("run", scenario_file, *sets, "--json"))
+        assert set(keys) <= set(found["scenario"]["link"])
+        assert found["summary"]["links"]["forward"]["packets"] > 0
+    lossy = printed_json(cli("run", scenario_file, "--set", "link.loss=0.05", "--json"))
+    links = lossy["summary"]["links"]
+    assert links["forward"]["lost"] > 0
+    assert links["reverse"]["lost"] == 0
+
+
 def test_compare_as_json_with_seeds(cli: Cli) -> None:
     args = ["compare", "--aqm", "codel,pie", "--duration", "3 s", "--seeds", "3", "--plot", "a.svg", "--json"]
     found = printed_json(cli(*args))

@@ -42,6 +42,12 @@ fn the_scenarios_reach_what_they_are_for() {
             "codel" => forward.marked > 0 && forward.dropped_by["late"] > 0 && summary.links.reverse.dropped > 0,
             "codel-act" => forward.dropped_by["late"] > 0 && timeouts > 0,
             "pie-draft00" => forward.dropped_by["early"] > 0,
+            "cellular" => forward.lost > 10 && forward.dropped_by["late"] > 0 && retransmissions > 0,
+            "steps" => {
+                let reverse = &summary.links.reverse;
+                let waited = forward.sojourn_ms.max > Some(500.0) && reverse.sojourn_ms.max > Some(100.0);
+                waited && forward.dropped_by["late"] > 100 && reverse.utilisation > 0.9
+            }
             "trace" => forward.dropped_by["late"] > 0 && forward.utilisation > 0.5,
             "udp" => forward.dropped_by["early"] > 0 && forward.dropped_by["limit"] > 0 && retransmissions == 0,
             other => panic!("{other}: say here what the scenario is for"),

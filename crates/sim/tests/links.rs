@@ -285,3 +285,46 @@ fn a_cox_link_wanders_over_its_whole_range() {
     assert!((mean - 318.0).abs() < 80.0, "{mean} packets/s");
     assert!(high > 0.02 && outages > 100, "{high} near the top, {outages} s without a packet");
 }
+
+#[test]
+fn a_pair_of_traces_carries_both_directions() {
+    let (down, up) = (TraceFile::new(trace_ms(1)), TraceFile::new((1..=50).map(|i| 8 * i)));
+    for once in [false, true] {
+        let output = run(&format!(
+            "duration = \"2 s\"\n[link]\ntrace = \"{}\"\nonce = {once}\n[reverse]\ntrace = \"{}\"\nonce = {once}\n{SATURATED}\n\
+             {SATURATED}\ndirection = \"reverse\"",
+            down.path(),
+            up.path()
+        ));
+        let links = &output.summary.links;
+        let laps = if once { 1 } else { 5 };
+        assert_eq!((links.forward.packets, links.reverse.packets), (laps * 271, laps * 50), "once = {once}");
+        assert_eq!((links.forward.utilisation, links.reverse.utilisation), (1.0, 1.0));
+    }
+}
+
+/// The schedule of the published experiments with CoDel: 1000 packets are 0.12, 1.2 and 12 s of delay.
+#[test]
+fn tail_drop_fills_its_buffer_in_the_slow_segments_of_the_published_schedule() {
+    let of = |aqm: &str| {
+        let output = run(&format!(
+            "duration = \"300 s\"\n[link]\n\
+             rate = \"100mbit@0s,10mbit@50s,1mbit@100s,50mbit@150s,1mbit@200s,100mbit@250s\"\naqm = \"{aqm}\"\n\
+             [reverse]\nrate = \"12 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"100 ms\"\nspread = \"1 s\"\n\
+             [probes]\nutilisation = \"50 s\""
+        ));
+        let (bytes, link) = (whole(&output, "utilisation", "bytes"), whole(&output, "utilisation", "link"));
+        let segments: Vec<f64> = (0..bytes.len()).filter(|&i| link[i] == 0).map(|i| bytes[i] as f64 / 1e6).collect();
+        for (sent, capacity) in segments.iter().zip([625.0, 62.5, 6.25, 312.5, 6.25, 625.0]) {
+            assert!(*sent <= capacity + 0.0015, "{aqm}: {segments:?} MB");
+        }
+        (segments, output.summary.links.forward.sojourn_ms.max.unwrap())
+    };
+    let (tail, tail_ms) = of("droptail");
+    assert!((tail_ms - 12_000.0).abs() < 1.0, "{tail_ms} ms");
+    assert!(tail.iter().sum::<f64>() > 0.97 * 1637.5, "{tail:?} MB");
+    // What arrives when the rate falls from 50 to 1 Mbit/s is up to 5 s worth; CoDel drops it within two.
+    let (codel, codel_ms) = of("codel");
+    assert!((1_000.0..3_000.0).contains(&codel_ms), "{codel_ms} ms");
+    assert!(codel[2] > 0.99 * 6.25 && codel[4] > 0.99 * 6.25, "{codel:?} MB");
+}

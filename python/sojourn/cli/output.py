@@ -81,20 +81,10 @@ def describe(setup: dict[str, Any]) -> list[str]:
 def _link(link: dict[str, Any]) -> str:
     from sojourn.scenario import spelled_aqm
 
-    service = next(name.format(link[key]) for key, name in _SERVICES.items() if key in link)
+    service = f"trace {link['trace']}" if link.get("trace") else link["rate"]
     limits = link["limit"] if isinstance(link["limit"], str) else " and ".join(link["limit"])
     aqm = f", {spelled_aqm(link['aqm'])}" if "aqm" in link else ""
     return f"{service}, delay {link['delay']}{aqm}, limit {limits}"
-
-
-_SERVICES = {
-    "rate": "{}",
-    "bucket": "token bucket {}",
-    "poisson": "Poisson {}",
-    "cox": "Cox process up to {}",
-    "trace": "trace {}",
-}
-"""How a link serves, by the key that says so."""
 
 
 def _tcp(flow: dict[str, Any]) -> str:

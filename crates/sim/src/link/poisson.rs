@@ -7,7 +7,7 @@ use sojourn_aqm::{Duration, Instant, Rate, Rng};
 /// A Poisson process.
 #[derive(Clone, Debug)]
 struct Poisson {
-    mean_gap: Duration,
+    mean_gap_ns: f64,
     rng: Rng,
     next: Instant,
 }
@@ -15,8 +15,8 @@ struct Poisson {
 impl Server {
     /// Opportunities of one MTU at a mean `rate`.
     pub fn poisson(rate: Rate, seat: &Seat) -> Self {
-        let mean_gap = rate.time_for(seat.mtu as u64);
-        let mut process = Poisson { mean_gap, rng: seat.rng(), next: Instant::ZERO };
+        let mean_gap_ns = seat.mtu as f64 * 8e9 / rate.as_bps() as f64;
+        let mut process = Poisson { mean_gap_ns, rng: seat.rng(), next: Instant::ZERO };
         process.step();
         Self::Opportunities(Opportunities::new(process, seat))
     }
@@ -28,6 +28,6 @@ impl Source for Poisson {
     }
 
     fn step(&mut self) {
-        self.next += self.mean_gap.mul_f64(self.rng.exponential());
+        self.next += Duration::from_nanos(libm::round(self.mean_gap_ns * self.rng.exponential()) as i64);
     }
 }

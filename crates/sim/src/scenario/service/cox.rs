@@ -30,7 +30,11 @@ impl ServiceKind for CoxService {
     const KEYS: &'static [Key] = Self::KEYS;
 
     fn read(table: &Table, _base: &Path) -> Result<Self, Error> {
-        Self::read(table)
+        let spec = Self::read(table)?;
+        if spec.tick < SHORTEST_TICK {
+            return Err(table.error("tick", format!("{} is below {SHORTEST_TICK}; write a longer one", spec.tick)));
+        }
+        Ok(spec)
     }
 
     fn write(&self, out: &mut Map<String, Value>) {
@@ -46,3 +50,6 @@ impl ServiceKind for CoxService {
         Server::cox(self, seat)
     }
 }
+
+/// Ticks pass one by one, also where nothing is sent.
+const SHORTEST_TICK: Duration = Duration::from_nanos(10_000);

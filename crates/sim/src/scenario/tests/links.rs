@@ -109,6 +109,7 @@ fn refusals() {
             "link.burst: 2000000000 B is out of range; from 1 B to 1000000000 B",
         ),
         (vec![("cox", "0 Mbit/s")], r#"link.cox: "0 Mbit/s" is not above zero; write e.g. "10 Mbit/s""#),
+        (vec![("cox", "1 Mbit/s"), ("tick", "9 us")], "link.tick: 9 us is below 10 us; write a longer one"),
         (vec![("delay", "5ms@0s,9ms")], r#"link.delay: step "9ms" has no time; write e.g. "20 ms@0s,60 ms@50s""#),
         (
             vec![("loss", "1.5")],
@@ -145,5 +146,20 @@ fn refusals() {
         (vec![("account", "wire")], r#"link.account: unknown account "wire"; one of adjusted, ip"#),
     ] {
         assert_eq!(link(&keys).map(|_| ()).unwrap_err().to_string(), error, "{keys:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_value_of_a_links_key_panics(
+        kind in prop::sample::select(vec!["rate", "bucket", "poisson", "cox"]),
+        key in prop::sample::select(link::KEYS.iter().chain(service::KINDS.iter().copied().flatten()).map(|k| k.name).collect::<Vec<_>>()),
+        value in "([0-9]{0,3}(\\.[0-9])?(mbit|kbit|bit|ms|s|B|kB|packets)?(@[0-9.]{1,4}m?s)?,?){1,3}|wake [0-9]{1,3}( B)?|\\{\"[pr]\": [0-9.]{1,3}, \"r\": 0.[0-9]\\}|\\PC{0,12}",
+    ) {
+        let keys = [(kind, "5 Mbit/s"), ("burst", "9 kB"), ("peak", "9 Mbit/s"), (key, value.as_str())];
+        let used = if kind == "bucket" { keys.to_vec() } else { vec![keys[0], keys[3]] };
+        if let Ok(scenario) = link(&used) {
+            prop_assert_eq!(&parse(&scenario.canonical()).unwrap(), &scenario);
+        }
     }
 }
