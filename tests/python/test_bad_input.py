@@ -20,6 +20,9 @@ SCENARIO_CASES = {
     "duration of zero": ('duration = "3 s"', 'duration = "0 s"', ["duration", "not above zero"]),
     "no TOML": ("[link]", "[link", ["line 6"]),
     "rtt twice": ('rtt = "20 ms"', 'rtt = "20 ms"\naccess_delay = "1 ms"', ["flows[0]", "access_delay"]),
+    "steps out of order": ('rate = "10 Mbit/s"', 'rate = "1mbit@0s,2mbit@9s,3mbit@5s"', ["link.rate", "in order"]),
+    "steps at one time": ('rate = "10 Mbit/s"', 'rate = "1mbit@0s,2mbit@9s,3mbit@9s"', ["link.rate", "two steps"]),
+    "loss above 1": ('aqm = "codel"', "loss = 1.5", ["link.loss", "between 0 and 1"]),
     "missing trace": ('rate = "10 Mbit/s"', 'trace = "none.down"', ["link.trace", "none.down"]),
 }
 

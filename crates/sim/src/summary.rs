@@ -209,7 +209,7 @@ pub struct LinkSummary {
     pub utilisation: f64,
     /// Packets whose transmission began.
     pub packets: u64,
-    /// Their bytes, framing included.
+    /// Their bytes, as the queue counts them.
     pub bytes: u64,
     /// Packets that arrived at the queue.
     pub arrived: u64,

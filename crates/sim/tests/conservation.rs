@@ -129,7 +129,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     for (l, link) in [&summary.links.forward, &summary.links.reverse].into_iter().enumerate() {
         prop_assert_eq!(link.arrived, link.packets + link.dropped + waiting[l], "link {}", l);
         prop_assert_eq!(link.dropped, link.dropped_by.values().sum::<u64>());
-        prop_assert!(link.lost <= link.packets + 100, "{} lost of {}", link.lost, link.packets);
+        prop_assert!(link.lost <= link.packets, "{} lost of {}", link.lost, link.packets);
         check_link(link)?;
     }
     check_packets(output, [&summary.links.forward, &summary.links.reverse])?;

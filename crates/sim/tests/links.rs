@@ -284,6 +284,12 @@ fn a_cox_link_wanders_over_its_whole_range() {
     // and goes out in a tick: density * step / sqrt(2 pi) = m * (1 - exp(-0.02)); so m = 0.36 and the mean is 318.
     assert!((mean - 318.0).abs() < 80.0, "{mean} packets/s");
     assert!(high > 0.02 && outages > 100, "{high} near the top, {outages} s without a packet");
+    // An outage of years is over in a moment, and the rate falls to zero soon.
+    let text = format!(
+        "duration = \"1 s\"\n[link]\ncox = \"1 Mbit/s\"\nsigma = 9000\ntick = \"10 us\"\noutage = \"1000000000 s\""
+    );
+    let output = run(&format!("{text}\n{SATURATED}"));
+    assert!(output.summary.links.forward.packets < 20, "{:?}", output.summary.links.forward);
 }
 
 #[test]
@@ -326,5 +332,5 @@ fn tail_drop_fills_its_buffer_in_the_slow_segments_of_the_published_schedule() {
     // What arrives when the rate falls from 50 to 1 Mbit/s is up to 5 s worth; CoDel drops it within two.
     let (codel, codel_ms) = of("codel");
     assert!((1_000.0..3_000.0).contains(&codel_ms), "{codel_ms} ms");
-    assert!(codel[2] > 0.99 * 6.25 && codel[4] > 0.99 * 6.25, "{codel:?} MB");
+    assert!(codel[2] > 0.9 * 6.25 && codel[4] > 0.9 * 6.25, "{codel:?} MB");
 }

@@ -17,9 +17,9 @@ struct Cox {
     /// Packets per second: the highest rate, and the standard deviation of a step.
     max: f64,
     step_sd: f64,
-    /// Probability that a tick leaves a rate of zero.
-    escape: f64,
     tick: Duration,
+    /// Mean length of an outage.
+    outage: Duration,
     tick_end: Instant,
     rate: f64,
     rng: Rng,
@@ -34,8 +34,8 @@ impl Server {
         let mut process = Cox {
             max,
             step_sd: spec.sigma as f64 * tick_s.sqrt(),
-            escape: 1.0 - libm::exp(-tick_s / spec.outage.as_secs_f64()),
             tick: spec.tick,
+            outage: spec.outage,
             tick_end: Instant::ZERO + spec.tick,
             rate: max * rng.uniform(),
             rng,
@@ -47,14 +47,17 @@ impl Server {
 }
 
 impl Cox {
+    /// Goes to the next tick that need not be empty.
     fn next_tick(&mut self) {
-        self.tick_end += self.tick;
-        let step = self.step_sd * normal(&mut self.rng);
         if self.rate > 0.0 {
-            self.rate = (self.rate + step).clamp(0.0, self.max);
-        } else if self.rng.uniform() < self.escape {
-            self.rate = step.abs().min(self.max);
+            self.tick_end += self.tick;
+            self.rate = (self.rate + self.step_sd * normal(&mut self.rng)).clamp(0.0, self.max);
+            return;
         }
+        // All ticks of an outage at once: it ends with the one in which the process of its end has an event.
+        let left = self.outage.mul_f64(self.rng.exponential());
+        self.tick_end += self.tick * (left.as_nanos() / self.tick.as_nanos() + 1);
+        self.rate = (self.step_sd * normal(&mut self.rng)).abs().min(self.max);
     }
 }
 
@@ -75,8 +78,8 @@ impl Source for Cox {
                     return;
                 }
             }
-            now = self.tick_end;
             self.next_tick();
+            now = self.tick_end - self.tick;
         }
     }
 }
