@@ -115,8 +115,11 @@ def lte_presets() -> str:
 def synth_lte(preset: str, seconds: int, seed: int) -> npt.NDArray[np.uint32]:
     """Opportunities of `seconds` s of an LTE-like link, in milliseconds; the same seed, the same everywhere."""
 
-def trace_of_csv(csv: str, mtu: int) -> npt.NDArray[np.uint32]:
-    """Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds."""
+def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -> npt.NDArray[np.uint32]:
+    """Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds.
+
+    They are evenly spread within a step, or in the bursts of an LTE-like preset.
+    """
 
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
     """Rates of a trace in steps of `step_ms`, as CSV."""

@@ -42,17 +42,20 @@ def presets() -> dict[str, Preset]:
 
 def synth_lte(preset: str, seconds: int, seed: int) -> Opportunities:
     """Opportunities of `seconds` s like those of an LTE link; the same seed gives the same trace on every machine."""
-    if preset not in (known := presets()):
-        raise unknown("preset", preset, list(known))
     return _core.synth_lte(preset, seconds, seed)
 
 
-def load_trace(path: Path | str, *, mtu: int = MTU) -> Opportunities:
-    """Read a trace in Mahimahi's format, or a series of rates in a .csv file as opportunities of `mtu` bytes."""
+def load_trace(path: Path | str, *, mtu: int = MTU, bursts: str | None = None, seed: int = 1) -> Opportunities:
+    """Read a trace in Mahimahi's format, or a series of rates in a .csv file as opportunities of `mtu` bytes.
+
+    Those of a series are evenly spread, or come in the bursts of a preset of `synth_lte`.
+    """
     if not is_csv(path):
         return _core.load_trace(str(path))
+    if bursts is not None and bursts not in (known := presets()):
+        raise unknown("preset", bursts, list(known))
     try:
-        return _core.trace_of_csv(read_text(path, "CSV"), mtu)
+        return _core.trace_of_csv(read_text(path, "CSV"), mtu, bursts, seed)
     except InputError as error:
         text = str(error)
         raise error if text.startswith(str(path)) else InputError(f"{path}{text}") from None

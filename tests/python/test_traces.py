@@ -237,6 +237,18 @@ def test_convert_there_and_back(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "back.csv").read_text() == csv
 
 
+def test_convert_with_bursts(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text("0 s,12 Mbit/s\n30 s,12 Mbit/s\n")
+    args = ["trace", "convert", "rates.csv", "--bursts", "tmobile-short", "--json"]
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        printed_json(cli(*args, "-o", f"{name}.down", "--seed", seed))
+    first, again, other = ((tmp_path / f"{name}.down").read_text() for name in "abc")
+    assert first == again != other
+    stats = trace_stats(load_trace(tmp_path / "a.down"))
+    assert stats["mean_mbps"] == pytest.approx(12, rel=0.05)
+    assert stats["gaps"]["burst"] > 2
+
+
 def test_synth_is_the_preset_s(cli: Cli, tmp_path: Path) -> None:
     args = ["trace", "synth", "lte", "--preset", "tmobile-short", "--seed", "3", "--duration", "30 s", "-o", "x.down"]
     made = printed_json(cli(*args, "--json"))
@@ -270,6 +282,8 @@ BAD = {
     "both traces": (["convert", "t.down", "-o", "x.down"], ["one of them end in .csv"]),
     "both series": (["convert", "gap.csv", "-o", "x.csv"], ["one of them end in .csv"]),
     "no such preset": (["synth", "lte", "--preset", "verizon-shrt", "-o", "x"], ['did you mean "verizon-short"?']),
+    "no such bursts": (["convert", "gap.csv", "-o", "x.down", "--bursts", "lte"], ['preset "lte" is unknown']),
+    "bursts of a trace": (["convert", "t.down", "-o", "x.csv", "--bursts", "att-driving"], ["--bursts", "its own"]),
     "no such model": (["synth", "5g", "-o", "x"], ["'5g'", "'lte'"]),
     "half a second": (["synth", "lte", "--duration", "1.5 s", "-o", "x"], ["--duration", "whole number of seconds"]),
     "too long": (["synth", "lte", "--duration", "99999 min", "-o", "x"], ["seconds", "at most"]),

@@ -4,7 +4,7 @@ use crate::error::{Unsigned, input};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use serde_json::json;
-use sojourn_sim::trace::{PRESETS, Series, Trace, TraceStats};
+use sojourn_sim::trace::{Lte, PRESETS, Series, Trace, TraceStats};
 use std::path::Path;
 
 /// Opportunities of the trace file at `path`, in milliseconds.
@@ -24,7 +24,7 @@ pub fn trace_stats(opportunities_ms: PyReadonlyArray1<'_, u32>, mtu: Unsigned) -
 /// Presets of the LTE-like model, as JSON: name, the recording that it is fitted to, and its mean rate.
 #[pyfunction]
 pub fn lte_presets() -> String {
-    let preset = |&(name, source, lte): &(&str, &str, sojourn_sim::trace::Lte)| json!({ "name": name, "fitted_to": source, "mean_mbps": lte.mean_mbps });
+    let preset = |&(name, source, lte): &(&str, &str, Lte)| json!({ "name": name, "fitted_to": source, "mean_mbps": lte.mean_mbps });
     json!(PRESETS.iter().map(preset).collect::<Vec<_>>()).to_string()
 }
 
@@ -37,18 +37,29 @@ pub fn synth_lte<'py>(
     seed: Unsigned,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let (seconds, seed) = (seconds.get("seconds")?, seed.get("seed")?);
-    let Some((.., lte)) = PRESETS.iter().find(|(name, ..)| *name == preset) else {
-        return Err(input(sojourn_aqm::params::unknown("preset", preset, PRESETS.iter().map(|preset| preset.0))));
-    };
+    let lte = find(preset)?;
     let trace = py.detach(|| lte.trace(seconds, seed)).map_err(|e| input(format!("seconds: {e}")))?;
     Ok(PyArray1::from_vec(py, trace.opportunities_ms))
 }
 
-/// Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds.
+/// Opportunities of `mtu` bytes that the CSV text of a rate series adds up to, in milliseconds: evenly spread within
+/// a step, or in the bursts of an LTE-like preset.
 #[pyfunction]
-pub fn trace_of_csv<'py>(py: Python<'py>, csv: &str, mtu: Unsigned) -> PyResult<Bound<'py, PyArray1<u32>>> {
-    let mtu = size(mtu)?;
-    let trace = py.detach(|| Series::parse(csv).and_then(|series| series.trace(mtu))).map_err(input)?;
+#[pyo3(signature = (csv, mtu, bursts = None, seed = Unsigned::of(1)), text_signature = "(csv, mtu, bursts=None, seed=1)")]
+pub fn trace_of_csv<'py>(
+    py: Python<'py>,
+    csv: &str,
+    mtu: Unsigned,
+    bursts: Option<&str>,
+    seed: Unsigned,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    let (mtu, seed) = (size(mtu)?, seed.get("seed")?);
+    let bursts = bursts.map(find).transpose()?;
+    let convert = || {
+        let series = Series::parse(csv)?;
+        bursts.map_or_else(|| series.trace(mtu), |lte| series.bursty_trace(mtu, lte, seed))
+    };
+    let trace = py.detach(convert).map_err(input)?;
     Ok(PyArray1::from_vec(py, trace.opportunities_ms))
 }
 
@@ -57,6 +68,11 @@ pub fn trace_of_csv<'py>(py: Python<'py>, csv: &str, mtu: Unsigned) -> PyResult<
 pub fn csv_of_trace(opportunities_ms: PyReadonlyArray1<'_, u32>, step_ms: Unsigned, mtu: Unsigned) -> PyResult<String> {
     let series = Series::of(&trace(&opportunities_ms)?, step_ms.get("step_ms")?, size(mtu)?);
     series.map(|series| series.csv()).map_err(|e| input(format!("step_ms: {e}")))
+}
+
+fn find(preset: &str) -> PyResult<&'static Lte> {
+    let found = PRESETS.iter().find(|(name, ..)| *name == preset).map(|(.., lte)| lte);
+    found.ok_or_else(|| input(sojourn_aqm::params::unknown("preset", preset, PRESETS.iter().map(|preset| preset.0))))
 }
 
 fn trace(opportunities_ms: &PyReadonlyArray1<'_, u32>) -> PyResult<Trace> {

@@ -285,9 +285,8 @@ fn a_cox_link_wanders_over_its_whole_range() {
     assert!((mean - 318.0).abs() < 80.0, "{mean} packets/s");
     assert!(high > 0.02 && outages > 100, "{high} near the top, {outages} s without a packet");
     // An outage of years is over in a moment, and the rate falls to zero soon.
-    let text = format!(
-        "duration = \"1 s\"\n[link]\ncox = \"1 Mbit/s\"\nsigma = 9000\ntick = \"10 us\"\noutage = \"1000000000 s\""
-    );
+    let text =
+        "duration = \"1 s\"\n[link]\ncox = \"1 Mbit/s\"\nsigma = 9000\ntick = \"10 us\"\noutage = \"1000000000 s\"";
     let output = run(&format!("{text}\n{SATURATED}"));
     assert!(output.summary.links.forward.packets < 20, "{:?}", output.summary.links.forward);
 }

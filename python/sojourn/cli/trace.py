@@ -52,12 +52,17 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
 @output_file
 @step
 @mtu
+@click.option("--bursts", metavar="PRESET", help="Make opportunities in the bursts of this preset of synth.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the bursts.")
 @options.as_json
-def convert_command(file: Path, target: Path, step: str, mtu_text: str, as_json: bool) -> None:
+def convert_command(
+    file: Path, target: Path, step: str, mtu_text: str, bursts: str | None, seed: int, as_json: bool
+) -> None:
     """Make opportunities of a series of rates (.csv), or rates of opportunities: the names of the files say which.
 
     The rate of a row holds until the next one. A trace has an opportunity at the end of each millisecond in which the
-    rate has added up to another MTU, and lasts until its last opportunity.
+    rate has added up to another MTU (with --bursts: at random, with that rate in the mean), and lasts until its last
+    opportunity.
     """
     from sojourn.cli import output
     from sojourn.errors import InputError
@@ -65,8 +70,10 @@ def convert_command(file: Path, target: Path, step: str, mtu_text: str, as_json:
 
     if is_csv(file) == is_csv(target):
         raise InputError(f"{target}: as {file}; let one of them end in .csv and hold rates, and the other a trace")
+    if bursts is not None and not is_csv(file):
+        raise InputError(f"--bursts: {file} has its own; leave the option out")
     mtu_bytes = _bytes(mtu_text)
-    opportunities = load_trace(file, mtu=mtu_bytes)
+    opportunities = load_trace(file, mtu=mtu_bytes, bursts=bursts, seed=seed)
     write_trace(opportunities, target, step_ms=_milliseconds("--step", step), mtu=mtu_bytes)
     if as_json:
         output.print_json({"file": str(target), "opportunities": len(opportunities)})

@@ -120,8 +120,8 @@ impl Lte {
         }
     }
 
-    /// Milliseconds of the opportunities, where each one brings so many of them in the mean.
-    fn batches(&self, per_ms: impl Iterator<Item = f64>, seed: u64) -> Vec<u32> {
+    /// Milliseconds of the opportunities in the bursts of this link, where each one brings so many of them in the mean.
+    pub(super) fn batches(&self, per_ms: impl Iterator<Item = f64>, seed: u64) -> Vec<u32> {
         let mut rng = Rng::stream(seed, "lte batches", 0);
         let scale = self.batch / self.shape;
         let mut point = scale * gamma(&mut rng, self.shape);

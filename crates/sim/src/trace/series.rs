@@ -4,7 +4,7 @@
 //! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). All rows are equally far apart: a row
 //! that is missing is a gap, and a gap is an error, because nobody but the user knows what the rate was there.
 
-use super::{MOST_LINES, Trace, TraceError};
+use super::{Lte, MOST_LINES, Trace, TraceError};
 use crate::link::steps::opportunities;
 use crate::scenario::Steps;
 use sojourn_aqm::{Duration, Instant, Rate, units};
@@ -68,21 +68,45 @@ impl Series {
 
     /// Opportunities of `mtu` bytes: one at the end of the millisecond in which the rate has added up to another one.
     pub fn trace(&self, mtu: u32) -> Result<Trace, TraceError> {
+        self.check_size(mtu)?;
+        let end = Instant::ZERO + self.step * self.rates.len() as i64;
+        let steps = (0..).zip(&self.rates).map(|(i, &rate)| (self.step * i, rate));
+        let steps = Steps::from_ordered(steps.collect());
+        let ms = opportunities(&steps, mtu)
+            .take_while(|&at| at <= end)
+            .map(|at| at.as_nanos().div_ceil(NANOS_PER_MS as u64));
+        finished(ms.map(|ms| ms as u32).collect())
+    }
+
+    /// Opportunities of `mtu` bytes in the bursts of `link`, with the rates of this series in the mean.
+    pub fn bursty_trace(&self, mtu: u32, link: &Lte, seed: u64) -> Result<Trace, TraceError> {
+        self.check_size(mtu)?;
+        let end_ms = (self.step * self.rates.len() as i64).as_nanos() / NANOS_PER_MS;
+        let per_ms = (0..end_ms).map(|ms| {
+            let rate = self.rates[(ms * NANOS_PER_MS / self.step.as_nanos()) as usize];
+            rate.as_bps() as f64 / (8000.0 * f64::from(mtu))
+        });
+        finished(link.batches(per_ms, seed))
+    }
+
+    fn check_size(&self, mtu: u32) -> Result<(), TraceError> {
+        let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
         let bits: f64 = self.rates.iter().map(|rate| rate.as_bps() as f64 * self.step.as_secs_f64()).sum();
         if bits / (8.0 * f64::from(mtu)) > MOST_LINES as f64 {
             return Err(error(&format!(" would make more than {MOST_LINES} lines, the limit; cut it")));
         }
-        let end = Instant::ZERO + self.step * self.rates.len() as i64;
-        let steps = (0..).zip(&self.rates).map(|(i, &rate)| (self.step * i, rate));
-        let steps = Steps::from_ordered(steps.collect());
-        let ms = opportunities(&steps, mtu).take_while(|&at| at <= end).map(|at| at.as_nanos().div_ceil(1_000_000));
-        let ms = ms.map(u32::try_from).collect::<Result<Vec<_>, _>>();
-        let ms = ms.map_err(|_| error(&format!(" is longer than {} ms; split it", u32::MAX)))?;
-        if ms.is_empty() {
-            return Err(error(" does not add up to one opportunity; it is too short or too slow"));
+        if length_s * 1000.0 > f64::from(u32::MAX) {
+            return Err(error(&format!(" is longer than {} ms; split it", u32::MAX)));
         }
-        Trace::new(ms)
+        Ok(())
     }
+}
+
+fn finished(opportunities_ms: Vec<u32>) -> Result<Trace, TraceError> {
+    if opportunities_ms.last().is_none_or(|&last| last == 0) {
+        return Err(error(" does not add up to one opportunity after 0 ms; it is too short or too slow"));
+    }
+    Trace::new(opportunities_ms)
 }
 
 /// A row of the file.
@@ -152,6 +176,8 @@ fn error(text: &str) -> TraceError {
     TraceError(text.to_string())
 }
 
+const NANOS_PER_MS: i64 = 1_000_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +207,27 @@ mod tests {
     }
 
     #[test]
+    fn bursts_keep_the_rates() {
+        let series = Series::parse("time [s],rate [Mbit/s]\n0,12\n20,0\n40,48\n").unwrap();
+        let link = super::super::PRESETS.iter().find(|(name, ..)| *name == "tmobile-short").unwrap().2;
+        let trace = series.bursty_trace(1500, &link, 1).unwrap();
+        assert_eq!(trace, series.bursty_trace(1500, &link, 1).unwrap());
+        assert_ne!(trace, series.bursty_trace(1500, &link, 2).unwrap());
+        let rates = Series::of(&trace, 20_000, 1500).unwrap().rates;
+        let mbps: Vec<f64> = rates.iter().map(|rate| rate.as_bps() as f64 / 1e6).collect();
+        assert!(
+            (mbps[0] / 12.0 - 1.0).abs() < 0.06 && mbps[1] < 0.01 && (mbps[2] / 48.0 - 1.0).abs() < 0.03,
+            "{mbps:?}"
+        );
+        let mean_burst = |trace: &Trace| {
+            let mut busy = trace.opportunities_ms.clone();
+            busy.dedup();
+            trace.len() as f64 / busy.len() as f64
+        };
+        assert!(mean_burst(&trace) > 1.5 * mean_burst(&series.trace(1500).unwrap()));
+    }
+
+    #[test]
     fn refusals() {
         for (csv, text) in [
             ("", " has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""),
@@ -197,6 +244,8 @@ mod tests {
             ("0 s,1\n1 s,1\n", r#", line 1: "1" has no unit; write e.g. "10 Mbit/s""#),
             ("0 s,-1mbit\n1 s,1mbit\n", r#", line 1: "-1mbit" is negative; write e.g. "10 Mbit/s""#),
             ("0 s,0mbit\n1 s,0mbit\n", " has no rate above zero; a link needs one"),
+            ("0 s,1bit\n1 s,1bit\n", " does not add up to one opportunity after 0 ms; it is too short or too slow"),
+            ("0 s,1bit\n99999999 s,1bit\n", " is longer than 4294967295 ms; split it"),
             ("0 s,99999999gbit\n1000 s,1gbit\n", " would make more than 50000000 lines, the limit; cut it"),
         ] {
             let found = Series::parse(csv).and_then(|series| series.trace(1500)).unwrap_err();
