@@ -4,7 +4,7 @@
 //! then the step of the link layer. The names of the presets are CAKE's, but for `ethernet-wire`.
 
 use super::Error;
-use super::keys::{Table, find_word, word_of, write};
+use super::keys::{Table, word_of, write};
 use serde_json::{Map, Value};
 
 /// How packets are framed.
@@ -54,7 +54,7 @@ impl Framing {
 
     /// Reads the keys; a preset gives overhead and least size where they are not given themselves.
     pub(super) fn read(table: &Table) -> Result<Self, Error> {
-        let (_, layer, overhead, mpu) = find_word(PRESETS, &table.field::<String>("framing")?);
+        let (layer, overhead, mpu) = preset(&table.field::<String>("framing")?);
         let unless_given = |name: &str, preset: u32| {
             if table.values.contains_key(name) { table.field(name) } else { Ok(preset) }
         };
@@ -75,6 +75,11 @@ impl Framing {
 /// The words of `framing`: link layers and presets.
 pub(super) fn names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.0).collect()
+}
+
+fn preset(name: &str) -> (Layer, u32, u32) {
+    let found = PRESETS.iter().find(|preset| preset.0 == name);
+    found.map(|&(_, layer, overhead, mpu)| (layer, overhead, mpu)).expect("the key admits known words only")
 }
 
 /// The words of `account`.
@@ -112,7 +117,7 @@ mod tests {
     #[test]
     fn sizes_on_the_medium() {
         let wire = |name: &str, ip| {
-            let (_, layer, overhead, mpu) = find_word(PRESETS, name);
+            let (layer, overhead, mpu) = preset(name);
             Framing { layer, overhead, mpu, adjusted: true }.wire(ip)
         };
         for (name, ip, bytes) in [

@@ -313,14 +313,6 @@ pub(super) fn mismatch(value: &Value, expected: &str) -> String {
     format!("expected {expected}, found {found}")
 }
 
-/// The row of `rows` that a known word begins.
-pub(super) fn find_word<L: Copy, A: Copy, B: Copy>(
-    rows: &[(&'static str, L, A, B)],
-    word: &str,
-) -> (&'static str, L, A, B) {
-    *rows.iter().find(|row| row.0 == word).expect("the key admits known words only")
-}
-
 fn find(keys: &'static [Key], name: &str) -> &'static Key {
     keys.iter().find(|key| key.name == name).expect("a field is read by a declared key")
 }
