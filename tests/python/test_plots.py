@@ -12,7 +12,7 @@ from conftest import SHORT, Cli, printed_json
 from sojourn import plots
 from sojourn.labels import label_results
 from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, save, style
-from sojourn.plots.comparison import comparison
+from sojourn.plots.comparison import capacity, comparison, rate_varies
 from sojourn.plots.timeseries import MANY_DROPS, STEPS, forward_packets
 
 OKABE_ITO = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"}
@@ -204,3 +204,17 @@ def test_no_packets_at_all_is_said() -> None:
     idle = sj.Scenario.parse(SHORT, {"flows.0.start": "2900 ms", "flows.0.rtt": "1 s", "probes.packets": True})
     with pytest.raises(sj.InputError, match="no packet"):
         _drawn("cdf", [idle.run()])
+
+
+def test_a_comparison_shows_the_rate_of_a_schedule() -> None:
+    def link(rate: str) -> sj.Scenario:
+        return sj.Scenario.parse(SHORT, {"link.rate": rate})
+
+    assert not rate_varies(link("10 Mbit/s"))
+    steps = link("10mbit@0s,500kbit@1s,0bit@2500ms")
+    assert rate_varies(steps)
+    axes = new_figure().subplots()
+    capacity(steps, axes)
+    [stairs] = axes.patches
+    assert stairs.get_data().values.tolist() == [10, 0.5, 0]
+    assert stairs.get_data().edges.tolist() == [0, 1, 2.5, 3]

@@ -12,7 +12,7 @@ from sojourn.plots.cdf import sojourn_cdf
 from sojourn.plots.distribution import distributions
 from sojourn.plots.timeseries import draw_panels, forward_packets, time_label
 from sojourn.traces import load_trace
-from sojourn.units import seconds
+from sojourn.units import bits_per_second, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +32,8 @@ def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
             figure = new_figure()
             sojourn_cdf(distributions(results, labels), figure.subplots())
             return figure
-        trace = firsts[0].scenario.document["link"].get("trace")
-        rows = len(aqms) + bool(trace)
+        varies = rate_varies(firsts[0].scenario)
+        rows = len(aqms) + varies
         figure = new_figure(10.0, 1.0 + 1.25 * rows)
         grid = figure.add_gridspec(rows, 2, width_ratios=(2.2, 1.0))
         panels: list[Axes] = []
@@ -42,7 +42,7 @@ def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
             both = {**share, "sharey": panels[0]} if panels and row < len(aqms) else share
             panels.append(figure.add_subplot(grid[row, 0], **both))
         draw_panels([forward_packets(result) for result in firsts], aqms, panels[: len(aqms)])
-        if trace:
+        if varies:
             capacity(firsts[0].scenario, panels[-1])
         for axes in panels[:-1]:
             axes.tick_params(labelbottom=False)
@@ -52,14 +52,26 @@ def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
         return figure
 
 
+def rate_varies(scenario: Scenario) -> bool:
+    """Whether the link follows a trace or a schedule."""
+    link = scenario.document["link"]
+    return "trace" in link or "@" in link.get("rate", "")
+
+
 def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
-    """Draw what the trace lets through, in Mbit/s per half second; the trace starts again at its end."""
+    """Draw what the link lets through in Mbit/s: of a trace per half second, again from its start after its end."""
     link, duration = scenario.document["link"], seconds(scenario.document["duration"])
-    lap = load_trace(link["trace"]) / 1000
-    laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
-    times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
-    counts, edges = np.histogram(times, bins=np.arange(0, duration + step_s, step_s))
-    bits = 8 * float(link["mtu"].split()[0])
-    axes.stairs(counts * bits / step_s / 1e6, edges, fill=True, color="0.75")
+    if "trace" in link:
+        lap = load_trace(link["trace"]) / 1000
+        laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
+        times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
+        counts, edges = np.histogram(times, bins=np.arange(0, duration + step_s, step_s))
+        bits = 8 * float(link["mtu"].split()[0])
+        mbps = counts * bits / step_s / 1e6
+    else:
+        steps = [step.split("@") for step in link["rate"].split(",")]
+        mbps = np.array([bits_per_second(rate) / 1e6 for rate, _ in steps])
+        edges = np.array([*(seconds(time) for _, time in steps), max(duration, seconds(steps[-1][1]))])
+    axes.stairs(mbps, edges, fill=True, color="0.75")
     axes.set_title("capacity of the link", loc="left", color="0.35", fontweight="bold", pad=3)
     axes.set_ylabel("Mbit/s")
