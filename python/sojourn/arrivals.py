@@ -61,8 +61,8 @@ def from_log(result: Result) -> Arrivals:
     """Arrivals at the forward link of a run with the probe `packets`, and what became of them."""
     document, where = result.scenario.document, result.folder or result
     link = document["link"]
-    if other := sorted(key for key, value in link.items() if key not in _LINK_KEYS and value):
-        raise InputError(f"{where}: its link has {other[0]}; only runs over a link of constant rate can be replayed")
+    if (key := _unlike_a_replay(link)) is not None:
+        raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == 0) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
     end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)
@@ -78,6 +78,15 @@ def from_log(result: Result) -> Arrivals:
     aqm = result.scenario.aqm
     source = f"{table.height} arrivals recorded from {aqm}, seed {result.seed}"
     return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
+
+
+def _unlike_a_replay(link: Mapping[str, Any]) -> str | None:
+    """Return a key in which a link differs from a replay's, which serves bytes as queued at a constant rate."""
+    if "@" in (link.get("rate") or ""):
+        return "change"
+    return next(
+        (key for key, value in sorted(link.items()) if key not in _OF_ANY_VALUE and value != _PLAIN.get(key)), None
+    )
 
 
 def from_vector(path: Path | str) -> Arrivals:
@@ -228,5 +237,7 @@ _NUMBERS = {
 }
 _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
 _WORDS = {str: "text", int: "whole number that is not negative"}
-_LINK_KEYS = {"rate", "delay", "overhead", "mtu", "aqm", "limit"}
+_BEHIND_THE_QUEUE = {"delay", "reorder", "loss"}
+_PLAIN = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
+_OF_ANY_VALUE = {"rate", "overhead", "mtu", "aqm", "limit"} | _BEHIND_THE_QUEUE
 _LOG_COLUMNS = ["arrival", "time_ns", "bytes", "flow", "ecn", "from_host", "to_host", "fate", "fate_ns"]
