@@ -69,9 +69,14 @@ class Result:
         return pl.DataFrame([{"link": link, **_flat_link(self.totals["links"][link])} for link in LINKS])
 
     @cached_property
+    def groups(self) -> pl.DataFrame:
+        """One row per group of flows: goodput, connections, times of completion (`completion_p50_ms`, ...), calls."""
+        return pl.DataFrame([_flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
+
+    @cached_property
     def flow_totals(self) -> pl.DataFrame:
-        """One row per flow: goodput, bytes, retransmissions, timeouts."""
-        return pl.DataFrame(self.totals["flows"])
+        """One row per flow that lasts for the whole run: goodput, bytes, retransmissions, timeouts."""
+        return pl.DataFrame(self.totals["flows"], infer_schema_length=None)
 
     @property
     def packets(self) -> pl.DataFrame:
@@ -82,6 +87,11 @@ class Result:
     def waiting(self) -> pl.DataFrame:
         """Packets that were in the queues when the run ended (probe `packets`)."""
         return _named(self.table("waiting"))
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
+        return _named(self.table("transfers"))
 
     @property
     def queue(self) -> pl.DataFrame:
@@ -129,9 +139,19 @@ def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
     return row | {f"sojourn_{key}_ms": value for key, value in link["sojourn_ms"].items()}
 
 
+def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key: value for key, value in group.items() if not isinstance(value, dict)}
+    return row | {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+
+
 def _named(frame: pl.DataFrame) -> pl.DataFrame:
     """Seconds, milliseconds and names instead of nanoseconds and numbers."""
-    units = {"time_ns": ("time_s", 1e9), "sojourn_ns": ("sojourn_ms", 1e6)}
+    units = {
+        "time_ns": ("time_s", 1e9),
+        "start_ns": ("start_s", 1e9),
+        "duration_ns": ("duration_s", 1e9),
+        "sojourn_ns": ("sojourn_ms", 1e6),
+    }
     columns = []
     for name in frame.columns:
         if name in units:
@@ -155,6 +175,7 @@ _NAMES = {"link": LINKS, "fate": FATES, "ecn": ECN}
 _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",
+    "transfers": "--set probes.transfers=true",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',

@@ -65,9 +65,17 @@ def test_scenario_defaults(section: str) -> None:
 @pytest.fixture(scope="module")
 def result() -> Result:
     tcp = {"kind": "tcp", "rtt": "20 ms"}
-    probes = {"packets": True, "queue": "10 ms", "flows": "10 ms", "state": "10 ms", "utilisation": "100 ms"}
+    voice = {"kind": "voice"}
+    probes = {
+        "packets": True,
+        "transfers": True,
+        "queue": "10 ms",
+        "flows": "10 ms",
+        "state": "10 ms",
+        "utilisation": "100 ms",
+    }
     link = {"rate": "10 Mbit/s", "aqm": "codel"}
-    return Scenario.build({"duration": "1 s", "link": link, "flows": [tcp], "probes": probes}).run()
+    return Scenario.build({"duration": "1 s", "link": link, "flows": [tcp, voice], "probes": probes}).run()
 
 
 def test_result_tables(result: Result) -> None:
@@ -94,7 +102,8 @@ def test_summary_keys(result: Result) -> None:
     summary = part("results.md", "The summary")
     documented = set(re.findall(r"`([\w.-]+)`", summary))
     link = result.totals["links"]["forward"]
-    parts = [result.totals, link, link["sojourn_ms"], link["dropped_by"], result.totals["flows"][0]]
+    group, flow = result.totals["groups"][0], result.totals["flows"][0]
+    parts = [result.totals, link, link["sojourn_ms"], link["dropped_by"], group, group["completion_ms"], flow]
     known = {key for table in parts for key in table} - {"links"} | {"links.forward", "links.reverse"}
     assert known <= documented
 

@@ -5,6 +5,7 @@
 
 mod event;
 mod fingerprint;
+mod flows;
 mod histogram;
 mod link;
 mod network;
@@ -22,5 +23,6 @@ mod traffic;
 
 pub use histogram::Histogram;
 pub use simulation::{Output, Simulation};
-pub use summary::{FlowSummary, LinkSummary, Links, SojournSummary, Summary};
+pub use summary::{DatagramSummary, FlowSummary, GroupSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};
+pub use traffic::{mos, r_factor};

@@ -9,8 +9,10 @@ pub type Handle = u32;
 /// The part of a packet that every link touches.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Index of the flow it belongs to.
+    /// Number of the flow it belongs to, which no other flow of the run has.
     pub flow: u32,
+    /// Where the flow's ends and its route are.
+    pub slot: u32,
     /// IP bytes.
     pub len: u32,
     /// ECN field as sent.

@@ -4,7 +4,7 @@ use crate::network::Network;
 use crate::probe::Probe;
 use crate::scenario::Probes;
 use crate::table::{Column, Table, recorder};
-use crate::traffic::{AnyFlow, Endpoints};
+use crate::traffic::AnyFlow;
 use sojourn_aqm::{Duration, Instant};
 
 /// All samplers of a run, by the number of their slot.

@@ -1,16 +1,16 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
+use crate::flows::Flows;
 use crate::histogram::Histogram;
 use crate::link::Link;
 use crate::network::{Component, LINKS, Network};
-use crate::packet::Handle;
 use crate::probe::{EveryPacket, Probe};
 use crate::sampler::Samplers;
-use crate::scenario::{Direction, FlowSpec, Scenario};
-use crate::summary::{FlowSummary, LinkSummary, Links, Summary, jain};
+use crate::scenario::Scenario;
+use crate::summary::{LinkSummary, Links, Summary, jain};
 use crate::table::{Table, recorder};
-use crate::traffic::{AnyFlow, Endpoints, Port, Status};
-use sojourn_aqm::{Duration, Instant};
+use crate::traffic::Ledger;
+use sojourn_aqm::Instant;
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -71,52 +71,28 @@ struct Run<P> {
     warmup: Instant,
     events: u64,
     network: Network<P>,
-    flows: Vec<AnyFlow>,
-    forward: Vec<bool>,
-    /// Each flow when the statistics began.
-    at_warmup: Vec<Status>,
+    flows: Flows,
     samplers: Samplers,
 }
 
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
-        let specs: Vec<(u32, &FlowSpec)> = (0..)
-            .zip(&scenario.flows)
-            .flat_map(|(group, spec)| std::iter::repeat_n((group, spec), spec.count as usize))
-            .collect();
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let links = [&scenario.link, &scenario.reverse];
         let link = |i: usize| Link::new(links[i], i, seed, warmup, end);
         // One slot more than there are samplers: the start of the statistics.
-        let network = Network::new([link(0), link(1)], &specs, Samplers::COUNT + 1);
-        let flows: Vec<_> = specs.iter().enumerate().map(|(i, (_, spec))| AnyFlow::new(spec, i as u32, seed)).collect();
-        let samplers = Samplers::new(&scenario.probes, flows.len());
-        let mut run = Self {
-            now: Instant::ZERO,
-            end,
-            warmup,
-            events: 0,
-            network,
-            forward: specs.iter().map(|(_, spec)| spec.direction == Direction::Forward).collect(),
-            at_warmup: vec![Status::default(); flows.len()],
-            flows,
-            samplers,
-        };
-        run.schedule_first();
-        run
-    }
-
-    fn schedule_first(&mut self) {
-        let layout = self.network.layout;
-        for (i, flow) in self.flows.iter().enumerate() {
-            self.network.events.set(layout.slot(Component::Source(i as u32)), flow.source_deadline());
-        }
+        let layout = Flows::layout(scenario, Samplers::COUNT + 1);
+        let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
+        let mut network = Network::new([link(0), link(1)], layout, ledger);
+        let flows = Flows::new(scenario, seed, &mut network);
+        let samplers = Samplers::new(&scenario.probes, flows.fixed().len());
         for i in 0..Samplers::COUNT {
-            self.network.events.set(layout.slot(Component::Sampler(i)), self.samplers.first(i));
+            network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
-        if self.warmup > Instant::ZERO {
-            self.network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), self.warmup);
+        if warmup > Instant::ZERO {
+            network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), warmup);
         }
+        Self { now: Instant::ZERO, end, warmup, events: 0, network, flows, samplers }
     }
 
     fn advance(&mut self, events: u64) -> bool {
@@ -134,115 +110,61 @@ impl<P: Probe> Run<P> {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, component: Component) {
         let now = self.now;
         match component {
             Component::Server(link) => self.network.on_server(now, link),
             Component::Pipe(link) => {
                 let handle = self.network.on_pipe(link);
-                self.deliver(handle);
+                self.flows.deliver(now, handle, &mut self.network);
             }
             Component::Exit(link) => {
                 let handle = self.network.on_exit(link);
-                self.deliver(handle);
+                self.flows.deliver(now, handle, &mut self.network);
             }
             Component::Entry(link) => self.network.on_entry(now, link),
-            Component::Up(flow) => self.network.on_up(now, flow),
-            Component::Down(flow) => {
-                let handle = self.network.on_down(flow);
-                self.deliver(handle);
+            Component::Up(slot) => self.network.on_up(now, slot),
+            Component::Down(slot) => {
+                let handle = self.network.on_down(slot);
+                self.flows.deliver(now, handle, &mut self.network);
             }
-            Component::Source(flow) => {
-                let mut wire = Port { network: &mut self.network, now, flow, from_source: true };
-                self.flows[flow as usize].on_source_timer(now, &mut wire);
-                let deadline = self.flows[flow as usize].source_deadline();
-                self.network.events.set(self.network.layout.slot(component), deadline);
-            }
-            Component::Sink(flow) => {
-                let mut wire = Port { network: &mut self.network, now, flow, from_source: false };
-                self.flows[flow as usize].on_sink_timer(now, &mut wire);
-                let deadline = self.flows[flow as usize].sink_deadline();
-                self.network.events.set(self.network.layout.slot(component), deadline);
-            }
+            Component::Source(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
+            Component::Generator(i) => self.flows.on_generator(now, i, &mut self.network),
             Component::Sampler(i) if i == Samplers::COUNT => {
-                self.at_warmup = self.flows.iter().map(Endpoints::status).collect();
+                self.flows.start_statistics(&self.network);
                 self.network.events.set(self.network.layout.slot(component), Instant::NEVER);
             }
             Component::Sampler(i) => {
-                let next = self.samplers.sample(i, now, &mut self.network, &self.flows);
+                let next = self.samplers.sample(i, now, &mut self.network, self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
             }
         }
     }
 
-    /// A packet is at the end of its way.
-    #[inline]
-    fn deliver(&mut self, handle: Handle) {
-        let now = self.now;
-        let (header, packet) = (*self.network.packets.header(handle), *self.network.packets.packet(handle));
-        self.network.packets.remove(handle);
-        let flow = packet.flow;
-        let ends = &mut self.flows[flow as usize];
-        let mut wire = Port { network: &mut self.network, now, flow, from_source: !packet.to_sink };
-        let (timer, deadline) = if packet.to_sink {
-            ends.on_sink_packet(now, &header, packet, &mut wire);
-            (Component::Sink(flow), ends.sink_deadline())
-        } else {
-            ends.on_source_packet(now, &header, &mut wire);
-            (Component::Source(flow), ends.source_deadline())
-        };
-        self.arm(timer, deadline);
-    }
-
-    /// Arms a timer for an earlier deadline. A later one is left: the timer fires early, finds that nothing is
-    /// due and is armed again, which costs less than moving it with every acknowledgment.
-    #[inline]
-    fn arm(&mut self, timer: Component, deadline: Instant) {
-        let slot = self.network.layout.slot(timer);
-        if deadline < self.network.events.at(slot) {
-            self.network.events.set(slot, deadline);
-        }
-    }
-
     fn report(self) -> Output {
-        let window = self.end - self.warmup;
-        let mut flows = Vec::with_capacity(self.flows.len());
-        for (i, flow) in self.flows.iter().enumerate() {
-            flows.push(self.flow_summary(i, flow, window));
-        }
-        let goodputs: Vec<f64> =
-            flows.iter().zip(&self.forward).filter(|&(_, &forward)| forward).map(|(f, _)| f.goodput_bps).collect();
+        let window_s = (self.end - self.warmup).as_secs_f64();
+        let (flows, groups) = self.flows.report(&self.network, window_s);
+        let forward = |direction: &str| direction == "forward";
+        let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.goodput_bps).collect();
         let (links, histogram) = report_links(self.network.links);
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
             events: self.events,
             fingerprint: format!("{:016x}", self.network.fingerprint.finish()),
-            goodput_bps: goodputs.iter().sum(),
+            goodput_bps: groups.iter().filter(|g| forward(g.direction)).map(|g| g.goodput_bps).sum(),
             jain: jain(&goodputs),
             links,
+            groups,
             flows,
         };
         let mut tables = vec![histogram];
         tables.extend(self.network.probe.tables());
+        tables.extend(self.network.ledger.into_table());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
-    }
-
-    fn flow_summary(&self, i: usize, flow: &AnyFlow, window: Duration) -> FlowSummary {
-        let status = flow.status();
-        let bytes = status.delivered - self.at_warmup[i].delivered;
-        FlowSummary {
-            id: i as u32,
-            kind: flow.kind(),
-            direction: if self.forward[i] { "forward" } else { "reverse" },
-            goodput_bps: bytes as f64 * 8.0 / window.as_secs_f64(),
-            bytes,
-            sent: status.sent,
-            retransmissions: status.retransmissions,
-            timeouts: status.timeouts,
-        }
     }
 }
 
@@ -266,4 +188,35 @@ fn report_links(links: [Link; LINKS]) -> (Links, Table) {
     let [forward, reverse] = links;
     let links = Links { forward: report(0, forward), reverse: report(1, reverse) };
     (links, table.into_table())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.
+    fn slots(size: &str) -> (usize, usize, u64) {
+        let text = format!(
+            "duration = \"60 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\ninterval = \"20 ms\"\n\
+             size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
+        );
+        let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<()>::new(&scenario, 1);
+        while !run.advance(u64::MAX) {}
+        let (used, laid_out) = (run.flows.slots(), run.network.layout.flows() as usize);
+        (used, laid_out, run.report().summary.groups[0].opened)
+    }
+
+    #[test]
+    fn slots_follow_the_connections_at_a_time() {
+        // A page of two packets is over after four round trips, so at most eleven are open.
+        let (used, laid_out, opened) = slots("2 kB");
+        assert_eq!((laid_out, opened), (17, 2000));
+        assert!((9..=13).contains(&used), "{used} slots");
+        // Twice what the link carries: connections pile up and the layout grows with them.
+        let (used, laid_out, opened) = slots("40 kB");
+        assert_eq!(opened, 2000);
+        assert!((200..2000).contains(&used) && (used..2 * used).contains(&laid_out), "{used} of {laid_out} slots");
+    }
 }

@@ -1,6 +1,7 @@
 //! What every run reports, at no cost in memory per packet.
 
 use crate::histogram::Histogram;
+use crate::traffic::{Datagrams, mos, r_factor};
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::BTreeMap;
@@ -165,7 +166,7 @@ impl Tally {
             drop_rate: share(dropped),
             mark_rate: share(self.marked),
             mean_backlog_packets: self.area as f64 / window,
-            sojourn_ms: SojournSummary::of(&self.sojourn),
+            sojourn_ms: Quantiles::of(&self.sojourn),
         };
         (summary, self.sojourn)
     }
@@ -182,13 +183,15 @@ pub struct Summary {
     pub events: u64,
     /// Hash of every verdict and departure of every queue.
     pub fingerprint: String,
-    /// Payload delivered in order by all forward flows, per second.
+    /// Payload delivered in order by all forward flows and connections, per second.
     pub goodput_bps: f64,
-    /// Jain's fairness index of the forward flows' goodputs.
+    /// Jain's fairness index of the goodputs of the forward flows in `flows`.
     pub jain: f64,
     /// The two directions of the bottleneck.
     pub links: Links,
-    /// Every flow.
+    /// Every group of flows.
+    pub groups: Vec<GroupSummary>,
+    /// Every flow that lasts for the whole run, but not the connections that come and go.
     pub flows: Vec<FlowSummary>,
 }
 
@@ -228,13 +231,13 @@ pub struct LinkSummary {
     /// Time average of waiting packets.
     pub mean_backlog_packets: f64,
     /// Sojourn time of the packets sent.
-    pub sojourn_ms: SojournSummary,
+    pub sojourn_ms: Quantiles,
 }
 
-/// Sojourn times in milliseconds; `None` when no packet was sent. Mean and maximum are exact, quantiles to 0.1 %.
+/// Times in milliseconds; `None` when there was none. Mean and maximum are exact, quantiles to 0.1 %.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs)]
-pub struct SojournSummary {
+pub struct Quantiles {
     pub mean: Option<f64>,
     pub p10: Option<f64>,
     pub p25: Option<f64>,
@@ -246,12 +249,12 @@ pub struct SojournSummary {
     pub max: Option<f64>,
 }
 
-impl SojournSummary {
-    fn of(sojourn: &Histogram) -> Self {
+impl Quantiles {
+    pub(crate) fn of(times: &Histogram) -> Self {
         let ms = |nanos: f64| nanos / 1e6;
-        let quantile = |q| sojourn.quantile(q).map(ms);
+        let quantile = |q| times.quantile(q).map(ms);
         Self {
-            mean: sojourn.mean().map(ms),
+            mean: times.mean().map(ms),
             p10: quantile(0.10),
             p25: quantile(0.25),
             p50: quantile(0.50),
@@ -259,7 +262,7 @@ impl SojournSummary {
             p90: quantile(0.90),
             p95: quantile(0.95),
             p99: quantile(0.99),
-            max: sojourn.max().map(|nanos| ms(nanos as f64)),
+            max: times.max().map(|nanos| ms(nanos as f64)),
         }
     }
 }
@@ -283,6 +286,73 @@ pub struct FlowSummary {
     pub retransmissions: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
+    /// Delay and loss of datagrams.
+    #[serde(flatten)]
+    pub datagrams: DatagramSummary,
+}
+
+/// All flows of a group, and its connections that came and went: in the statistics window where nothing else is said.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupSummary {
+    /// Kind of traffic.
+    pub kind: &'static str,
+    /// `forward` or `reverse`.
+    pub direction: &'static str,
+    /// Payload delivered in order, per second.
+    pub goodput_bps: f64,
+    /// Payload bytes delivered in order.
+    pub bytes: u64,
+    /// Payload bytes of the transfers that were begun.
+    pub offered_bytes: u64,
+    /// Flows that started and connections that were opened.
+    pub opened: u64,
+    /// Connections that were closed.
+    pub closed: u64,
+    /// Transfers that were completed.
+    pub transfers: u64,
+    /// Their times from the start, connection set-up included, to the last byte.
+    pub completion_ms: Quantiles,
+    /// Data packets sent by the flows' sources, over the whole run.
+    pub sent: u64,
+    /// Data packets sent again, over the whole run.
+    pub retransmissions: u64,
+    /// Retransmission time-outs, over the whole run.
+    pub timeouts: u64,
+    /// Delay and loss of datagrams.
+    #[serde(flatten)]
+    pub datagrams: DatagramSummary,
+}
+
+/// What datagrams met with, inside the statistics window; `None` where none was received.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct DatagramSummary {
+    /// Mean one-way delay.
+    pub delay_ms: Option<f64>,
+    /// Mean difference between the delays of successive datagrams, without its sign.
+    pub delay_variation_ms: Option<f64>,
+    /// Lost datagrams by those sent before the last one received.
+    pub loss_rate: Option<f64>,
+    /// Mean opinion score of a call (E-model); for a group the mean of its calls.
+    pub mos: Option<f64>,
+}
+
+impl DatagramSummary {
+    pub(crate) fn of(seen: &Datagrams, is_voice: bool) -> Self {
+        if seen.received == 0 {
+            return Self::default();
+        }
+        let mean_ms = |sum_ns: u64| sum_ns as f64 / seen.received as f64 / 1e6;
+        let (delay_ms, variation_ms) = (mean_ms(seen.delay_ns), mean_ms(seen.variation_ns));
+        let loss = 1.0 - seen.received as f64 / seen.expected as f64;
+        // A jitter buffer of twice the mean variation, which is Flent's approximation.
+        let score = || mos(r_factor(delay_ms + 2.0 * variation_ms, 100.0 * loss));
+        Self {
+            delay_ms: Some(delay_ms),
+            delay_variation_ms: Some(variation_ms),
+            loss_rate: Some(loss),
+            mos: is_voice.then(score),
+        }
+    }
 }
 
 /// Jain's fairness index; 1 for no flows or no bytes.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sojourn_aqm::registry;
 use sojourn_sim::scenario::{Scenario, Service};
-use sojourn_sim::{LinkSummary, Output, Simulation, SojournSummary};
+use sojourn_sim::{LinkSummary, Output, Quantiles, Simulation};
 
 /// A random scenario as text, and what has to hold of it.
 #[derive(Clone, Debug)]
@@ -110,12 +110,25 @@ fn flows() -> impl Strategy<Value = String> {
             let ecn = if ect { "ect0" } else { "not-ect" };
             format!("kind = \"{kind}\"\nrate = \"{bps} bit/s\"\nsize = \"{size} B\"\necn = \"{ecn}\"")
         });
-    (common, prop_oneof![tcp, udp]).prop_map(|((direction, count, stop, access_rate, access_us), traffic)| {
-        format!(
-            "direction = \"{direction}\"\ncount = {count}\nspread = \"0.4 s\"\naccess_delay = \"{access_us} us\"\n\
+    let connections = prop::sample::select(vec![
+        "kind = \"tcp\"\nsize = \"30 kB\"",
+        "kind = \"tcp\"\nsize = \"5 kB\"\npause = \"20 ms\"",
+        "kind = \"web\"\ninterval = \"30 ms\"\nsize = \"12 kB\"",
+        "kind = \"web\"\ninterval = \"10 ms\"\nrandom = true\nsize = \"2 kB\"\nat_once = 3\nthink = \"2 ms\"",
+        "kind = \"packmime\"\nconnections_per_second = 30",
+        "kind = \"request\"\nsize = \"3 kB\"\necn = true",
+        "kind = \"voice\"",
+        "kind = \"streaming\"\nrate = \"640 kbit/s\"\nsize = \"840 B\"",
+    ])
+    .prop_map(str::to_string);
+    (common, prop_oneof![tcp, udp, connections]).prop_map(
+        |((direction, count, stop, access_rate, access_us), traffic)| {
+            format!(
+                "direction = \"{direction}\"\ncount = {count}\nspread = \"0.4 s\"\naccess_delay = \"{access_us} us\"\n\
              {stop}\n{access_rate}\n{traffic}"
-        )
-    })
+            )
+        },
+    )
 }
 
 /// Bursts and silences: 0 to 4 opportunities in a millisecond, 1200 of them in 800 ms.
@@ -137,10 +150,15 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     if let Service::Rate(rate) = scenario.link.service {
         prop_assert!(summary.goodput_bps <= rate.as_bps() as f64, "{} bit/s above {rate}", summary.goodput_bps);
     }
-    let payload: u64 = summary.flows.iter().filter(|f| f.direction == "forward").map(|f| f.bytes).sum();
+    let payload: u64 = summary.groups.iter().filter(|g| g.direction == "forward").map(|g| g.bytes).sum();
     prop_assert!(payload <= summary.links.forward.bytes, "{payload} > {} bytes", summary.links.forward.bytes);
     for flow in &summary.flows {
         prop_assert!(flow.retransmissions <= flow.sent);
+    }
+    for group in &summary.groups {
+        prop_assert!(group.retransmissions <= group.sent && group.closed <= group.opened);
+        let (loss, mos) = (group.datagrams.loss_rate.unwrap_or(0.0), group.datagrams.mos.unwrap_or(1.0));
+        prop_assert!((0.0..=1.0).contains(&loss) && (0.9..=4.5).contains(&mos), "{group:?}");
     }
     Ok(())
 }
@@ -149,7 +167,7 @@ fn check_link(link: &LinkSummary) -> Result<(), TestCaseError> {
     prop_assert!((0.0..=1.0 + 1e-9).contains(&link.utilisation), "utilisation {}", link.utilisation);
     prop_assert!((0.0..=1.0).contains(&link.drop_rate) && (0.0..=1.0).contains(&link.mark_rate));
     prop_assert!(link.mean_backlog_packets >= 0.0);
-    let SojournSummary { mean, p10, p25, p50, p75, p90, p95, p99, max } = link.sojourn_ms;
+    let Quantiles { mean, p10, p25, p50, p75, p90, p95, p99, max } = link.sojourn_ms;
     let quantiles = [p10, p25, p50, p75, p90, p95, p99, max];
     prop_assert!(quantiles.iter().all(|q| q.is_some() == (link.packets > 0)));
     // Quantiles are right to 0.1 %, the maximum is exact.

@@ -50,6 +50,12 @@ fn the_scenarios_reach_what_they_are_for() {
             }
             "trace" => forward.dropped_by["late"] > 0 && forward.utilisation > 0.5,
             "udp" => forward.dropped_by["early"] > 0 && forward.dropped_by["limit"] > 0 && retransmissions == 0,
+            "web" => {
+                let (closed, timeouts) = summary.groups[..4]
+                    .iter()
+                    .fold((u64::MAX, 0), |(least, sum), group| (least.min(group.closed), sum + group.timeouts));
+                forward.dropped_by["late"] > 0 && closed > 5 && timeouts > 10
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");
@@ -112,6 +118,7 @@ fn probes_change_nothing() {
             let on = |bit: u32| probes & (1 << bit) != 0;
             let probes = Probes {
                 packets: on(0),
+                transfers: on(2),
                 queue: step(1).filter(|_| on(1)),
                 flows: step(7).filter(|_| on(2)),
                 state: step(3).filter(|_| on(3)),

@@ -88,7 +88,7 @@ def _link(link: dict[str, Any]) -> str:
 
 
 def _tcp(flow: dict[str, Any]) -> str:
-    return f" {flow['cc']} ({flow['stack']})" if flow["kind"] == "tcp" else f" of {flow['rate']}"
+    return f" {flow['cc']} ({flow['stack']})" if "cc" in flow else f" of {flow['rate']}"
 
 
 def _direction(flow: dict[str, Any]) -> str:

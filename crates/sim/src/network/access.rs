@@ -5,8 +5,13 @@ use crate::packet::Handle;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 use std::collections::VecDeque;
 
-/// How a flow's packets travel.
+/// How a flow's packets travel. When a connection ends, the next one in its slot inherits the access links with
+/// what is still under way in them.
 pub struct Route {
+    /// The flow that travels here now; [`super::NOBODY`] after its end.
+    pub flow: u32,
+    /// The group that the flow belongs to.
+    pub group: u32,
     /// The link that carries its data; acknowledgments take the other one.
     pub data_link: usize,
     /// The hosts of its source and of its sink.

@@ -7,6 +7,8 @@ use crate::event::{HOT, Slot};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     flows: u32,
+    generators: u32,
+    samplers: u32,
 }
 
 /// A component.
@@ -28,13 +30,26 @@ pub(crate) enum Component {
     Source(u32),
     /// The timer of a flow's sink.
     Sink(u32),
+    /// A generator of connections.
+    Generator(usize),
     /// A sampler.
     Sampler(usize),
 }
 
 impl Layout {
-    pub const fn new(flows: u32) -> Self {
-        Self { flows }
+    /// Room for `flows` flows at a time.
+    pub const fn new(flows: u32, generators: u32, samplers: u32) -> Self {
+        Self { flows, generators, samplers }
+    }
+
+    /// The same with room for `flows` flows. The components keep their order.
+    pub const fn with_flows(self, flows: u32) -> Self {
+        Self { flows, ..self }
+    }
+
+    /// How many flows there is room for.
+    pub const fn flows(self) -> u32 {
+        self.flows
     }
 
     #[inline]
@@ -49,7 +64,8 @@ impl Layout {
             Component::Down(flow) => FIRST_FLOW + flows + flow,
             Component::Source(flow) => FIRST_FLOW + 2 * flows + flow,
             Component::Sink(flow) => FIRST_FLOW + 3 * flows + flow,
-            Component::Sampler(i) => FIRST_FLOW + 4 * flows + i as u32,
+            Component::Generator(i) => FIRST_FLOW + 4 * flows + i as u32,
+            Component::Sampler(i) => FIRST_FLOW + 4 * flows + self.generators + i as u32,
         }
     }
 
@@ -64,8 +80,9 @@ impl Layout {
         }
     }
 
-    pub fn slots(self, samplers: usize) -> usize {
-        FIRST_FLOW as usize + 4 * self.flows as usize + samplers
+    /// Number of slots.
+    pub fn slots(self) -> u32 {
+        FIRST_FLOW + 4 * self.flows + self.generators + self.samplers
     }
 
     fn flow_component(self, slot: u32) -> Component {
@@ -75,7 +92,10 @@ impl Layout {
             1 => Component::Down(flow),
             2 => Component::Source(flow),
             3 => Component::Sink(flow),
-            _ => Component::Sampler((slot - 4 * self.flows) as usize),
+            _ => match slot - 4 * self.flows {
+                i if i < self.generators => Component::Generator(i as usize),
+                i => Component::Sampler((i - self.generators) as usize),
+            },
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec};
 use crate::summary::Tally;
 use crate::tcp::Header;
+use crate::traffic::Ledger;
 use access::{Access, Route, insert, pop, push, takes};
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
 
@@ -28,36 +29,71 @@ pub(crate) struct Network<P> {
     pub packets: Packets,
     pub fingerprint: Fingerprint,
     pub probe: P,
+    /// What the ends of the flows have to tell.
+    pub ledger: Ledger,
     routes: Vec<Route>,
 }
 
 impl<P: Probe> Network<P> {
-    /// `flows` with the number of the group that each belongs to: a group is one host at either end.
-    pub fn new(links: [Link; LINKS], flows: &[(u32, &FlowSpec)], samplers: usize) -> Self {
-        let layout = Layout::new(flows.len() as u32);
-        let route = |&(group, flow): &(u32, &FlowSpec)| Route {
-            hosts: (2 * group, 2 * group + 1),
-            data_link: (flow.direction == Direction::Reverse) as usize,
-            up: Access::new(flow.access_rate, flow.access_delay),
-            down: Access::new(flow.access_rate, flow.access_delay),
-        };
+    /// Links without flows.
+    pub fn new(links: [Link; LINKS], layout: Layout, ledger: Ledger) -> Self {
         Self {
-            events: EventSet::new(layout.slots(samplers)),
+            events: EventSet::new(layout.slots() as usize),
             layout,
             links,
             packets: Packets::default(),
             fingerprint: Fingerprint::default(),
             probe: P::default(),
-            routes: flows.iter().map(route).collect(),
+            ledger,
+            routes: Vec::with_capacity(layout.flows() as usize),
         }
+    }
+
+    /// Adds a slot for a flow of a group, which is one host at either end, and returns its number.
+    pub fn add_slot(&mut self, group: u32, spec: &FlowSpec) -> u32 {
+        let slot = self.routes.len() as u32;
+        if slot == self.layout.flows() {
+            self.make_room(2 * slot);
+        }
+        self.routes.push(Route {
+            flow: NOBODY,
+            group,
+            hosts: (2 * group, 2 * group + 1),
+            data_link: (spec.direction == Direction::Reverse) as usize,
+            up: Access::new(spec.access_rate, spec.access_delay),
+            down: Access::new(spec.access_rate, spec.access_delay),
+        });
+        slot
+    }
+
+    /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
+    pub fn assign(&mut self, slot: u32, flow: u32) {
+        self.routes[slot as usize].flow = flow;
+    }
+
+    /// The flow that has a slot now, and its group.
+    #[inline]
+    pub fn tenant(&self, slot: u32) -> (u32, u32) {
+        let route = &self.routes[slot as usize];
+        (route.flow, route.group)
+    }
+
+    /// Lays the components out anew, with room for `flows` flows.
+    fn make_room(&mut self, flows: u32) {
+        let (old, new) = (self.layout, self.layout.with_flows(flows));
+        let mut events = EventSet::new(new.slots() as usize);
+        for slot in 0..old.slots() {
+            events.set(new.slot(old.component(slot)), self.events.at(slot));
+        }
+        (self.layout, self.events) = (new, events);
     }
 
     /// A source sends towards its sink.
     #[inline]
-    pub fn send_from_source(&mut self, now: Instant, flow: u32, header: &Header, len: u32, ecn: Ecn) {
-        let packet = Packet { flow, len, ecn, to_sink: true };
+    pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+        let route = &mut self.routes[slot as usize];
+        let packet = Packet { flow: route.flow, slot, len, ecn, to_sink: true };
         let handle = self.packets.insert(packet, header);
-        let route = &mut self.routes[flow as usize];
         if route.up.is_transparent() {
             let link = route.data_link;
             self.arrive(now, link, handle, packet);
@@ -66,17 +102,18 @@ impl<P: Probe> Network<P> {
         let (at, own, link) = (route.up.arrival(now, len), &mut route.up.in_flight, route.data_link);
         let (queue, component) = match &mut self.links[link].entry {
             entry if takes(entry, own, at) => (entry, Component::Entry(link)),
-            _ => (own, Component::Up(flow)),
+            _ => (own, Component::Up(slot)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
     }
 
     /// A sink sends back to its source; it sits at the bottleneck.
     #[inline]
-    pub fn send_from_sink(&mut self, now: Instant, flow: u32, header: &Header, len: u32, ecn: Ecn) {
-        let packet = Packet { flow, len, ecn, to_sink: false };
+    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+        let route = &self.routes[slot as usize];
+        let packet = Packet { flow: route.flow, slot, len, ecn, to_sink: false };
         let handle = self.packets.insert(packet, header);
-        let link = 1 - self.routes[flow as usize].data_link;
+        let link = 1 - route.data_link;
         self.arrive(now, link, handle, packet);
     }
 
@@ -88,17 +125,17 @@ impl<P: Probe> Network<P> {
     }
 
     /// A packet reaches the bottleneck over its access link.
-    pub fn on_up(&mut self, now: Instant, flow: u32) {
-        let route = &mut self.routes[flow as usize];
+    pub fn on_up(&mut self, now: Instant, slot: u32) {
+        let route = &mut self.routes[slot as usize];
         let link = route.data_link;
-        let handle = pop(&mut self.events, self.layout.slot(Component::Up(flow)), &mut route.up.in_flight);
+        let handle = pop(&mut self.events, self.layout.slot(Component::Up(slot)), &mut route.up.in_flight);
         self.arrive(now, link, handle, *self.packets.packet(handle));
     }
 
     /// A packet reaches its source over the access link.
-    pub fn on_down(&mut self, flow: u32) -> Handle {
-        let down = &mut self.routes[flow as usize].down;
-        pop(&mut self.events, self.layout.slot(Component::Down(flow)), &mut down.in_flight)
+    pub fn on_down(&mut self, slot: u32) -> Handle {
+        let down = &mut self.routes[slot as usize].down;
+        pop(&mut self.events, self.layout.slot(Component::Down(slot)), &mut down.in_flight)
     }
 
     /// A packet reaches its source, in the order of the others.
@@ -117,7 +154,7 @@ impl<P: Probe> Network<P> {
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
         let link = &self.links[l];
-        let (source, sink) = self.routes[packet.flow as usize].hosts;
+        let (source, sink) = self.routes[packet.slot as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
         let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(link.accounted(packet.len), packet.flow) };
         self.probe.arrived(now, l, handle, &meta);
@@ -160,7 +197,7 @@ impl<P: Probe> Network<P> {
     pub fn leave(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
         let link = &mut self.links[l];
         let at = end + link.delay;
-        let down = &mut self.routes[packet.flow as usize].down;
+        let down = &mut self.routes[packet.slot as usize].down;
         if packet.to_sink || down.is_transparent() {
             push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, at, handle);
             return;
@@ -168,7 +205,7 @@ impl<P: Probe> Network<P> {
         let (at, own) = (down.arrival(at, packet.len), &mut down.in_flight);
         let (queue, component) = match &mut link.exit {
             exit if takes(exit, own, at) => (exit, Component::Exit(l)),
-            _ => (own, Component::Down(packet.flow)),
+            _ => (own, Component::Down(packet.slot)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
     }
@@ -182,7 +219,7 @@ impl<P: Probe> Network<P> {
             self.packets.remove(handle);
             return;
         };
-        let down = &mut self.routes[packet.flow as usize].down;
+        let down = &mut self.routes[packet.slot as usize].down;
         let (queue, component, at) = if packet.to_sink || down.is_transparent() {
             (&mut link.pipe, Component::Pipe(l), at)
         } else {
@@ -205,6 +242,9 @@ impl<P: Probe> Network<P> {
         (&mut *link.qdisc, Drops { now, arriving, link: l, packets, tally, fingerprint, probe })
     }
 }
+
+/// No flow: nothing is delivered.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// No packet.
 pub(crate) const NONE: Handle = Handle::MAX;

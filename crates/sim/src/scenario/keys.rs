@@ -1,11 +1,12 @@
 //! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
 
-use super::{AqmSpec, Direction, Error};
+use super::{AqmSpec, Direction, Error, Http};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
 
 /// A key of a table.
+#[derive(Clone, Copy)]
 pub(super) struct Key {
     pub name: &'static str,
     pub kind: Kind,
@@ -15,6 +16,7 @@ pub(super) struct Key {
 }
 
 /// What happens when a key is absent.
+#[derive(Clone, Copy)]
 pub(super) enum Need {
     /// Refused, with this as an example of what to write.
     Required(&'static str),
@@ -216,6 +218,7 @@ fields! {
     AqmSpec: Aqm(x) => *x, self => Box::new(self.clone());
     Limits: Limits(x) => x, self => *self;
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
+    Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
 }
 
@@ -225,6 +228,9 @@ pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn
 /// The words of a direction.
 pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
 
+/// The versions of HTTP.
+pub(super) const HTTPS: &[(&str, Http)] = &[("HTTP/1.0", Http::V1_0), ("HTTP/1.1", Http::V1_1)];
+
 pub(super) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> T {
     words.iter().find(|(w, _)| *w == word).expect("the key admits known words only").1
 }
@@ -233,8 +239,45 @@ pub(super) fn word_of<T: PartialEq>(words: &[(&str, T)], value: &T) -> String {
     words.iter().find(|(_, v)| v == value).expect("every value has a word").0.to_string()
 }
 
-/// Declares a specification whose fields are keys: the struct, the key table, reader and writer.
+/// Declares a specification whose fields are keys: the struct, the key table, reader and writer. One that says `with`
+/// has the keys of another specification, too.
 macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident with $inner:ident: $Inner:ident {
+            $( $(#[doc = $doc:literal])+ $field:ident : $type:ty = $kind:expr, $need:expr; )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $doc])+ pub $field: $type, )*
+            /// The connection.
+            pub $inner: $Inner,
+        }
+
+        impl $name {
+            const OWN: &'static [$crate::scenario::keys::Key] = &[$(
+                $crate::scenario::keys::Key {
+                    name: stringify!($field), kind: $kind, need: $need, doc: concat!($($doc),+),
+                },
+            )*];
+
+            pub(in crate::scenario) const KEYS: &'static [$crate::scenario::keys::Key] =
+                &$crate::scenario::keys::concat::<{ $name::OWN.len() + $Inner::KEYS.len() }>($name::OWN, $Inner::KEYS);
+
+            pub(in crate::scenario) fn read(
+                table: &$crate::scenario::keys::Table,
+            ) -> Result<Self, $crate::scenario::Error> {
+                Ok(Self { $( $field: table.field(stringify!($field))?, )* $inner: $Inner::read(table)? })
+            }
+
+            pub(in crate::scenario) fn write(&self, out: &mut serde_json::Map<String, serde_json::Value>) {
+                $( $crate::scenario::keys::write(Self::KEYS, stringify!($field), &self.$field, out); )*
+                self.$inner.write(out);
+            }
+        }
+    };
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
@@ -267,6 +310,17 @@ macro_rules! table {
     };
 }
 pub(super) use table;
+
+/// The keys of two tables, `N` together.
+pub(super) const fn concat<const N: usize>(first: &[Key], second: &[Key]) -> [Key; N] {
+    let mut all = [first[0]; N];
+    let mut i = 1;
+    while i < N {
+        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
+        i += 1;
+    }
+    all
+}
 
 /// Refuses keys of `values` that none of `keys` is, with the nearest one that is.
 pub(super) fn check_known<'k>(

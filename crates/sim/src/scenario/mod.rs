@@ -29,7 +29,7 @@ pub use probes::Probes;
 pub use schema::schema;
 pub use service::{BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService};
 pub use steps::Steps;
-pub use traffic::{TcpSpec, Traffic, UdpSpec};
+pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use serde_json::{Map, Value};
@@ -137,6 +137,21 @@ impl Scenario {
         if flows > MOST_FLOWS {
             return Err(Error::new("flows", format!("{flows} flows in all; at most {MOST_FLOWS}")));
         }
+        let connections = |flow: &FlowSpec| f64::from(flow.count) * flow.traffic.connections_in(self.duration);
+        let connections: f64 = self.flows.iter().map(connections).sum();
+        if connections > MOST_CONNECTIONS {
+            let text = format!("about {connections:.0} connections in all; at most {MOST_CONNECTIONS}");
+            return Err(Error::new("flows", text));
+        }
+        for (i, flow) in self.flows.iter().enumerate() {
+            if matches!(flow.traffic, Traffic::PackMime(_)) && flow.count > MOST_CLOUDS {
+                let text = format!(
+                    "{} clouds of clients; at most {MOST_CLOUDS}, write a higher connections_per_second",
+                    flow.count
+                );
+                return Err(Error::new(format!("flows[{i}].count"), text));
+            }
+        }
         let probes = &self.probes;
         let steps = [
             ("queue", probes.queue, 2),
@@ -233,6 +248,12 @@ const KEYS: &[Key] = &[
         doc: "What is recorded beyond the summary; all off without their keys.",
     },
 ];
+
+/// Most connections of all sources that open them.
+const MOST_CONNECTIONS: f64 = 1e7;
+
+/// Most sources of PackMime traffic in a group: each keeps the last thousands of its draws.
+const MOST_CLOUDS: u32 = 1000;
 
 /// Most rows that a sampling probe may write.
 const MOST_SAMPLES: u64 = 20_000_000;

@@ -9,6 +9,8 @@ table! {
     pub struct Probes {
         /// Records every packet's sojourn, and every drop and mark.
         packets: bool = Kind::Flag, Need::Default("false");
+        /// Records every completed transfer.
+        transfers: bool = Kind::Flag, Need::Default("false");
         /// Sampling step of the queue length.
         queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Sampling step of each flow's window, RTT and goodput.

@@ -84,7 +84,7 @@ fn every_key_arrives() {
     assert_eq!((tcp.count, tcp.direction, tcp.spread), (4, Direction::Forward, Duration::from_secs(1)));
     // (40 - 5 - 5) / 2
     assert_eq!((tcp.access_delay, tcp.stop), (Duration::from_millis(15), Some(Duration::from_secs(50))));
-    let Traffic::Tcp(spec) = &tcp.traffic else { panic!("tcp") };
+    let Traffic::Tcp(FileSpec { tcp: spec, .. }) = &tcp.traffic else { panic!("tcp") };
     assert_eq!((spec.cc.as_str(), spec.stack.as_str(), spec.mss), ("newreno", "linux-2.6.29", 1448));
     assert_eq!((spec.initial_window, spec.receive_window), (Some(10), Some(4_000_000)));
     assert!(spec.sack && spec.delayed_ack && !spec.ecn);
@@ -113,7 +113,7 @@ fn defaults_are_written_out() {
             "kind": "tcp", "direction": "forward", "count": 1, "start": "0 s", "spread": "0 s", "access_delay": "0 s",
             "cc": "reno", "stack": "linux-2.6.29", "sack": true, "delayed_ack": true, "mss": "1448 B", "ecn": false,
         }],
-        "probes": { "packets": false },
+        "probes": { "packets": false, "transfers": false },
     });
     assert_eq!(parse(SMALL).unwrap().canonical(), expected.to_string());
 }
@@ -191,6 +191,15 @@ fn refusals_name_place_and_mend() {
         ("flows.0.rate", "1 Mbit/s", "flows[0].rate: not a key of tcp flows; remove it"),
         ("flows.0.cc", "renos", r#"flows[0].cc: unknown congestion control "renos"; did you mean "reno"?"#),
         ("flows.0.stack", "linux", r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29"#),
+        ("flows.0.pause", "1 s", r#"flows[0].pause: without size no transfer ends; write e.g. size = "10 MB""#),
+        ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),
+        ("flows.0.think", "1 ms", "flows[0].think: not a key of tcp flows; remove it"),
+        ("flows.0.kind", "web", r#"flows[0].interval: missing; write e.g. interval = "200 ms""#),
+        (
+            "flows.0.kind",
+            "packmime",
+            "flows[0].connections_per_second: missing; write e.g. connections_per_second = 15",
+        ),
         ("flows.0.sack", "yes", "flows[0].sack: expected true or false, found a text"),
         ("flows.0.mss", "0 B", "flows[0].mss: 0 B is out of range; from 1 B to 65483 B"),
         ("flows.0.mss", "1448", r#"flows[0].mss: expected a text with a unit such as "1500 B", found a number"#),
@@ -226,6 +235,18 @@ fn refusals_that_need_two_keys() {
         (
             [("flows.0.spread", "9 s"), ("flows.0.stop", "5 s")],
             "flows[0].stop: 5 s is not after the last start at 9 s; write a later one",
+        ),
+        (
+            [("flows.0", r#"{"kind":"web","interval":"1 us","size":"1 kB"}"#), ("duration", "20 s")],
+            "flows: about 20000000 connections in all; at most 10000000",
+        ),
+        (
+            [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.count", "1001")],
+            "flows[0].count: 1001 clouds of clients; at most 1000, write a higher connections_per_second",
+        ),
+        (
+            [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.protocol", "HTTP/2")],
+            r#"flows[0].protocol: unknown version of HTTP "HTTP/2"; did you mean "HTTP/1.0"?"#,
         ),
         ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; remove it"),
         (

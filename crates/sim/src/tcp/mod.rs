@@ -3,6 +3,7 @@
 //! Endpoints do no I/O and own no clock: the host passes `now` and a [`Wire`] that takes what they send.
 
 pub mod cc;
+mod duplex;
 mod frto;
 mod receiver;
 mod recovery;
@@ -82,6 +83,9 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
+    /// No bit of the header: the segment belongs to the half of a connection in which the server sends. Each half has
+    /// sequence numbers of its own in both directions, where real segments share them.
+    pub const ANSWER: Self = Self(32);
 
     /// Both sets of flags.
     pub const fn with(self, other: Self) -> Self {

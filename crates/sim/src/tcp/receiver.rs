@@ -118,6 +118,22 @@ impl Receiver {
         self.delayed.map_or(Instant::NEVER, |tick| self.clock.instant(tick))
     }
 
+    /// Takes the answer to the SYN, where the host that sent it also receives: the handshake opened both directions.
+    pub fn connected(&mut self, now: Instant, header: &Header) {
+        if self.open || !header.flags.contains(Flags::SYN.with(Flags::ACK)) {
+            return;
+        }
+        self.open = true;
+        (self.rcv_nxt, self.rcv_wup) = (FIRST_BYTE, FIRST_BYTE);
+        self.ts_recent = header.ts_val;
+        self.measure_handshake(self.clock.ticks(now), header);
+    }
+
+    /// Whether everything has arrived, up to the sender's FIN.
+    pub fn has_ended(&self) -> bool {
+        self.rcv_nxt > self.fin
+    }
+
     /// Bytes handed to the application, in order.
     pub fn delivered(&self) -> u64 {
         self.rcv_nxt.min(self.fin).saturating_sub(FIRST_BYTE)

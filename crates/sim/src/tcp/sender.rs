@@ -66,7 +66,7 @@ pub struct Sender {
     pub(super) board: Scoreboard,
     pub(super) rtt: RttEstimator,
     pub(super) state: State,
-    phase: Phase,
+    pub(super) phase: Phase,
     pub(super) sack: bool,
     /// FACK is used until reordering is seen.
     pub(super) fack: bool,
@@ -77,9 +77,9 @@ pub struct Sender {
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
     /// End of what the application wants to send.
-    app_limit: u64,
-    closing: bool,
-    fin_sent: bool,
+    pub(super) app_limit: u64,
+    pub(super) closing: bool,
+    pub(super) fin_sent: bool,
     /// `snd_nxt` when the present state was entered.
     pub(super) high_seq: u64,
     pub(super) reordering: u32,
@@ -94,12 +94,12 @@ pub struct Sender {
     pub(super) frto: Frto,
     /// Tick at which the retransmission timer expires.
     deadline: Option<u32>,
-    ts_recent: u32,
+    pub(super) ts_recent: u32,
     stats: SenderStats,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Closed,
     SynSent,
     Established,

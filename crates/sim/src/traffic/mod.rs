@@ -1,33 +1,56 @@
-//! What runs at the two ends of a flow. One kind, one file, one line in [`AnyFlow`].
+//! What runs at the two ends of a flow, and what opens connections. One kind, one file, one line in [`AnyFlow`] or
+//! in [`generator::AnyPattern`].
 
+mod dialogue;
+mod emodel;
+mod generator;
+mod ledger;
+mod packmime;
+mod pages;
+mod random;
 mod tcp;
 mod udp;
+
+pub use emodel::{mos, r_factor};
+pub(crate) use generator::Generator;
+pub(crate) use ledger::Ledger;
 
 use crate::network::Network;
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::tcp::{Header, Wire};
+use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Ecn, Instant, Rng};
 use tcp::TcpFlow;
 use udp::UdpFlow;
 
 /// A flow's two ends.
-pub(crate) trait Endpoints {
+trait Endpoints {
     /// The source's deadline has come, or an earlier one.
-    fn on_source_timer(&mut self, now: Instant, wire: &mut impl Wire);
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host);
     /// The sink's deadline has come, or an earlier one.
-    fn on_sink_timer(&mut self, now: Instant, wire: &mut impl Wire);
+    fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host);
     /// A packet reached the sink.
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, wire: &mut impl Wire);
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
     /// A packet reached the source.
-    fn on_source_packet(&mut self, now: Instant, header: &Header, wire: &mut impl Wire);
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
     /// When the source's timer is due.
     fn source_deadline(&self) -> Instant;
     /// When the sink's timer is due.
     fn sink_deadline(&self) -> Instant;
     /// What there is to see.
     fn status(&self) -> Status;
+}
+
+/// What a flow's end can do: send, and tell what has happened.
+pub(crate) trait Host: Wire {
+    /// A transfer of `bytes` begins, or is asked for.
+    fn offered(&mut self, bytes: u64);
+    /// The last byte of a transfer has arrived that began at `begun`.
+    fn completed(&mut self, begun: Instant, bytes: u64);
+    /// Both ends know that nothing more will come. Said once.
+    fn closed(&mut self);
 }
 
 /// A flow at a glance.
@@ -39,6 +62,7 @@ pub(crate) struct Status {
     pub sent: u64,
     pub retransmissions: u64,
     pub timeouts: u64,
+    pub datagrams: Datagrams,
     /// Congestion window in segments; not a number without one.
     pub cwnd: f64,
     pub ssthresh: f64,
@@ -47,39 +71,93 @@ pub(crate) struct Status {
     pub in_flight: u32,
 }
 
+/// What the receiver of datagrams has seen. All are sums, so that a window is a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Datagrams {
+    /// Datagrams received, and those that should have been: up to the last one received.
+    pub received: u64,
+    pub expected: u64,
+    /// Sum of the one-way delays, and of the differences between successive ones, without their signs.
+    pub delay_ns: u64,
+    pub variation_ns: u64,
+}
+
+impl Status {
+    /// Adds the counts of another flow; what is no count stays.
+    pub fn add(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.sent += other.sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.datagrams.add(&other.datagrams);
+    }
+}
+
+impl Datagrams {
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.expected += other.expected;
+        self.delay_ns += other.delay_ns;
+        self.variation_ns += other.variation_ns;
+    }
+
+    /// What came after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            received: self.received - earlier.received,
+            expected: self.expected - earlier.expected,
+            delay_ns: self.delay_ns - earlier.delay_ns,
+            variation_ns: self.variation_ns - earlier.variation_ns,
+        }
+    }
+}
+
 macro_rules! flows {
-    ($( $kind:ident => $type:ident, $name:literal; )+) => {
-        /// Any kind of flow.
+    ($( $kind:ident($type:ty); )+) => {
+        /// Any kind of flow. With a tag of its own: one hidden in another field costs instructions on every packet.
         #[allow(clippy::large_enum_variant)]
+        #[repr(u8)]
         pub(crate) enum AnyFlow { $( $kind($type), )+ }
 
         impl AnyFlow {
-            /// The kind's name.
-            pub fn kind(&self) -> &'static str {
-                match self { $( Self::$kind(_) => $name, )+ }
+            /// A packet reached one of the ends; tells when that end's timer is due. All in one, so that a packet costs
+            /// one decision about the kind.
+            #[inline]
+            pub fn on_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) -> Instant {
+                match self {
+                    $( Self::$kind(flow) if packet.to_sink => {
+                        flow.on_sink_packet(now, header, packet, host);
+                        flow.sink_deadline()
+                    }
+                    Self::$kind(flow) => {
+                        flow.on_source_packet(now, header, packet, host);
+                        flow.source_deadline()
+                    } )+
+                }
             }
-        }
 
-        impl Endpoints for AnyFlow {
-            fn on_source_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-                match self { $( Self::$kind(flow) => flow.on_source_timer(now, wire), )+ }
+            /// The source's deadline has come, or an earlier one.
+            pub fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.on_source_timer(now, host), )+ }
             }
-            fn on_sink_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-                match self { $( Self::$kind(flow) => flow.on_sink_timer(now, wire), )+ }
+
+            /// The sink's deadline has come, or an earlier one.
+            pub fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
-            fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, wire: &mut impl Wire) {
-                match self { $( Self::$kind(flow) => flow.on_sink_packet(now, header, packet, wire), )+ }
-            }
-            fn on_source_packet(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
-                match self { $( Self::$kind(flow) => flow.on_source_packet(now, header, wire), )+ }
-            }
-            fn source_deadline(&self) -> Instant {
+
+            /// When the source's timer is due.
+            pub fn source_deadline(&self) -> Instant {
                 match self { $( Self::$kind(flow) => flow.source_deadline(), )+ }
             }
-            fn sink_deadline(&self) -> Instant {
+
+            /// When the sink's timer is due.
+            pub fn sink_deadline(&self) -> Instant {
                 match self { $( Self::$kind(flow) => flow.sink_deadline(), )+ }
             }
-            fn status(&self) -> Status {
+
+            /// What there is to see.
+            pub fn status(&self) -> Status {
                 match self { $( Self::$kind(flow) => flow.status(), )+ }
             }
         }
@@ -87,31 +165,51 @@ macro_rules! flows {
 }
 
 flows! {
-    Tcp => TcpFlow, "tcp";
-    Cbr => UdpFlow, "cbr";
-    Poisson => UdpFlow, "poisson";
+    Tcp(TcpFlow);
+    Dialogue(Box<DialogueFlow>);
+    Udp(UdpFlow);
 }
 
-impl AnyFlow {
-    /// Flow `index` of a run with `seed`.
-    pub fn new(spec: &FlowSpec, index: u32, seed: u64) -> Self {
+/// What an entry of a group is: a flow for the whole run, or something that opens connections.
+#[allow(clippy::large_enum_variant)] // moved once
+pub(crate) enum Source {
+    Flow(AnyFlow),
+    Generator(Box<Generator>),
+}
+
+impl Source {
+    /// Source `index` of a run with `seed`, an entry of `group`.
+    pub fn new(spec: &FlowSpec, group: u32, index: u32, seed: u64) -> Self {
         let mut start_rng = Rng::stream(seed, "start", index as u64);
         let start = Instant::ZERO + spec.start + spec.spread.mul_f64(start_rng.uniform());
         let stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
         let rng = Rng::stream(seed, "source", index as u64);
+        let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
+        let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop)));
         match &spec.traffic {
-            Traffic::Tcp(tcp) => Self::Tcp(TcpFlow::new(tcp, start, stop)),
-            Traffic::Cbr(udp) => Self::Cbr(UdpFlow::constant(udp, start, stop)),
-            Traffic::Poisson(udp) => Self::Poisson(UdpFlow::poisson(udp, start, stop, rng)),
+            Traffic::Tcp(file) => match file.pause {
+                None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(&file.tcp, start, stop, file.size))),
+                Some(_) => generator(generator::files(file, start)),
+            },
+            Traffic::Web(web) => generator(pages::pages(web, start, rng)),
+            Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
+            Traffic::Request(spec) => {
+                let script = Script::endless(spec);
+                Self::Flow(AnyFlow::Dialogue(Box::new(DialogueFlow::new(&spec.tcp, script, start, start, stop))))
+            }
+            Traffic::Cbr(spec) => udp(UdpFlow::constant(spec, start, stop)),
+            Traffic::Poisson(spec) => udp(UdpFlow::poisson(spec, start, stop, rng)),
+            Traffic::Streaming(spec) => udp(UdpFlow::jittered(spec, start, stop, rng)),
+            Traffic::Voice(spec) => udp(UdpFlow::voice(spec, start, stop, rng)),
         }
     }
 }
 
-/// Where an end's packets go: into the network, on its flow's route.
+/// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
 pub(crate) struct Port<'a, P> {
     pub network: &'a mut Network<P>,
     pub now: Instant,
-    pub flow: u32,
+    pub slot: u32,
     pub from_source: bool,
 }
 
@@ -119,9 +217,25 @@ impl<P: Probe> Wire for Port<'_, P> {
     #[inline]
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.from_source {
-            self.network.send_from_source(self.now, self.flow, header, len, ecn);
+            self.network.send_from_source(self.now, self.slot, header, len, ecn);
         } else {
-            self.network.send_from_sink(self.now, self.flow, header, len, ecn);
+            self.network.send_from_sink(self.now, self.slot, header, len, ecn);
         }
+    }
+}
+
+impl<P: Probe> Host for Port<'_, P> {
+    fn offered(&mut self, bytes: u64) {
+        let (_, group) = self.network.tenant(self.slot);
+        self.network.ledger.offered(self.now, group, bytes);
+    }
+
+    fn completed(&mut self, begun: Instant, bytes: u64) {
+        let tenant = self.network.tenant(self.slot);
+        self.network.ledger.completed(self.now, tenant, begun, bytes);
+    }
+
+    fn closed(&mut self) {
+        self.network.ledger.ended.push(self.slot);
     }
 }

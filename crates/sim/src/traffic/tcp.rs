@@ -1,11 +1,11 @@
-//! A TCP connection with a saturated source.
+//! A TCP connection whose source sends: without end, or a given number of bytes.
 
-use super::{Endpoints, Status};
+use super::{Endpoints, Host, Status};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
 use crate::tcp::cc::AnyCc;
 use crate::tcp::stack::Stack;
-use crate::tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig, Wire};
+use crate::tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 use sojourn_aqm::Instant;
 
 pub(crate) struct TcpFlow {
@@ -15,52 +15,96 @@ pub(crate) struct TcpFlow {
     start: Instant,
     /// When the application stops; never once it has.
     stop: Instant,
+    begun: Instant,
+    size: Option<u64>,
+    /// What has to be delivered for the transfer to be complete; out of reach once it is.
+    goal: u64,
+    /// Whether this is a transfer whose connection is still to be closed.
+    open: bool,
 }
 
 impl TcpFlow {
-    pub fn new(spec: &TcpSpec, start: Instant, stop: Instant) -> Self {
-        let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
-        let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
-        let sender = Sender::new(SenderConfig {
-            stack,
-            cc,
-            mss: spec.mss,
-            sack: spec.sack,
-            ecn: spec.ecn,
-            initial_window: spec.initial_window,
-            receive_window: spec.receive_window,
-        });
-        let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
-        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
-        Self { sender, receiver, start, stop }
+    /// A connection that is opened at `start` for `size` bytes, or for ever.
+    pub fn new(spec: &TcpSpec, start: Instant, stop: Instant, size: Option<u64>) -> Self {
+        let (sender, receiver) = ends(spec);
+        let goal = size.unwrap_or(OUT_OF_REACH);
+        Self { sender, receiver, start, stop, begun: start, size, goal, open: size.is_some() }
+    }
+
+    /// The transfer was asked for before the connection is opened.
+    pub fn asked_at(self, begun: Instant) -> Self {
+        Self { begun, ..self }
+    }
+}
+
+/// The sender and the receiver of one direction of a connection.
+pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
+    let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
+    let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
+    let sender = Sender::new(SenderConfig {
+        stack,
+        cc,
+        mss: spec.mss,
+        sack: spec.sack,
+        ecn: spec.ecn,
+        initial_window: spec.initial_window,
+        receive_window: spec.receive_window,
+    });
+    let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
+    (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn }))
+}
+
+/// A sender at a glance, and what its receiver has delivered.
+pub(super) fn status(sender: &Sender, receiver: &Receiver) -> Status {
+    let (stats, window) = (sender.stats(), sender.window());
+    let infinite = window.ssthresh == crate::tcp::cc::Window::INFINITE_SSTHRESH;
+    Status {
+        delivered: receiver.delivered(),
+        sent: stats.sent,
+        retransmissions: stats.retransmissions,
+        timeouts: stats.timeouts,
+        cwnd: window.cwnd as f64,
+        ssthresh: if infinite { f64::INFINITY } else { window.ssthresh as f64 },
+        srtt_ms: sender.srtt_s() * 1e3,
+        in_flight: sender.in_flight(),
+        ..Status::default()
     }
 }
 
 impl Endpoints for TcpFlow {
-    fn on_source_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         if now >= self.start {
             self.start = Instant::NEVER;
-            self.sender.open(now, None, wire);
+            host.offered(self.size.unwrap_or(0));
+            self.sender.open(now, self.size, host);
         }
         if now >= self.stop {
             self.stop = Instant::NEVER;
-            self.sender.close(now, wire);
+            self.sender.close(now, host);
         }
-        self.sender.on_timer(now, wire);
+        self.sender.on_timer(now, host);
     }
 
-    fn on_sink_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-        self.receiver.on_timer(now, wire);
-    }
-
-    #[inline]
-    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, wire: &mut impl Wire) {
-        self.receiver.on_segment(now, header, packet.ecn, wire);
+    fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+        self.receiver.on_timer(now, host);
     }
 
     #[inline]
-    fn on_source_packet(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
-        self.sender.on_segment(now, header, wire);
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        self.receiver.on_segment(now, header, packet.ecn, host);
+        if self.open && self.receiver.delivered() >= self.goal {
+            self.goal = OUT_OF_REACH;
+            host.completed(self.begun, self.receiver.delivered());
+        }
+    }
+
+    #[inline]
+    fn on_source_packet(&mut self, now: Instant, header: &Header, _: Packet, host: &mut impl Host) {
+        self.sender.on_segment(now, header, host);
+        if self.open && self.sender.is_finished() {
+            self.open = false;
+            host.closed();
+        }
     }
 
     #[inline]
@@ -74,17 +118,8 @@ impl Endpoints for TcpFlow {
     }
 
     fn status(&self) -> Status {
-        let (stats, window) = (self.sender.stats(), self.sender.window());
-        let infinite = window.ssthresh == crate::tcp::cc::Window::INFINITE_SSTHRESH;
-        Status {
-            delivered: self.receiver.delivered(),
-            sent: stats.sent,
-            retransmissions: stats.retransmissions,
-            timeouts: stats.timeouts,
-            cwnd: window.cwnd as f64,
-            ssthresh: if infinite { f64::INFINITY } else { window.ssthresh as f64 },
-            srtt_ms: self.sender.srtt_s() * 1e3,
-            in_flight: self.sender.in_flight(),
-        }
+        status(&self.sender, &self.receiver)
     }
 }
+
+const OUT_OF_REACH: u64 = u64::MAX;

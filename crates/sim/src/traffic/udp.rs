@@ -1,10 +1,12 @@
-//! Datagrams from a source that nothing holds back: constant gaps, or a Poisson process.
+//! Datagrams from a source that nothing holds back: how its gaps are drawn makes the kinds.
+//!
+//! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
-use super::{Endpoints, Status};
+use super::{Datagrams, Endpoints, Host, Status};
 use crate::packet::Packet;
-use crate::scenario::UdpSpec;
-use crate::tcp::{Header, Wire};
-use sojourn_aqm::{Duration, Ecn, Instant, Rng, Serializer};
+use crate::scenario::{UdpSpec, VoiceSpec};
+use crate::tcp::Header;
+use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
 
 pub(crate) struct UdpFlow {
     gaps: Gaps,
@@ -14,6 +16,8 @@ pub(crate) struct UdpFlow {
     stop: Instant,
     sent: u64,
     delivered: u64,
+    seen: Datagrams,
+    last_delay_ns: u64,
 }
 
 enum Gaps {
@@ -21,6 +25,19 @@ enum Gaps {
     Constant(Serializer),
     /// Exponential, of this mean.
     Poisson(Duration, Rng),
+    /// Uniform between half of this mean and one and a half.
+    Jittered(Duration, Rng),
+    Bursts(Bursts),
+}
+
+/// Datagrams at regular gaps during a burst, nothing between two bursts; both last an exponentially distributed time.
+struct Bursts {
+    gap: Duration,
+    on: Duration,
+    off: Duration,
+    /// Datagrams left in the burst.
+    left: u64,
+    rng: Rng,
 }
 
 impl UdpFlow {
@@ -29,44 +46,90 @@ impl UdpFlow {
     }
 
     pub fn poisson(spec: &UdpSpec, start: Instant, stop: Instant, rng: Rng) -> Self {
-        let mean = spec.rate.time_for(spec.size as u64);
-        let mut flow = Self::new(spec, Gaps::Poisson(mean, rng), start, stop);
         // The first packet, too, comes after a gap: the process is already running when it is looked at.
-        let gap = flow.gap();
-        flow.next += gap;
-        flow
+        Self::new(spec, Gaps::Poisson(mean_gap(spec.rate, spec.size), rng), start, stop).after_a_gap()
+    }
+
+    pub fn jittered(spec: &UdpSpec, start: Instant, stop: Instant, rng: Rng) -> Self {
+        Self::new(spec, Gaps::Jittered(mean_gap(spec.rate, spec.size), rng), start, stop)
+    }
+
+    pub fn voice(spec: &VoiceSpec, start: Instant, stop: Instant, rng: Rng) -> Self {
+        let &VoiceSpec { rate, size, on, off, ecn } = spec;
+        let udp = UdpSpec { rate, size, ecn };
+        if off == Duration::ZERO {
+            return Self::constant(&udp, start, stop);
+        }
+        let bursts = Bursts { gap: mean_gap(rate, size), on, off, left: 0, rng };
+        Self::new(&udp, Gaps::Bursts(bursts), start, stop).after_a_gap()
     }
 
     fn new(spec: &UdpSpec, gaps: Gaps, start: Instant, stop: Instant) -> Self {
-        Self { gaps, size: spec.size, ecn: spec.ecn, next: start, stop, sent: 0, delivered: 0 }
+        let (size, ecn) = (spec.size, spec.ecn);
+        let seen = Datagrams::default();
+        Self { gaps, size, ecn, next: start, stop, sent: 0, delivered: 0, seen, last_delay_ns: 0 }
+    }
+
+    fn after_a_gap(mut self) -> Self {
+        let gap = self.gap();
+        self.next += gap;
+        self
     }
 
     fn gap(&mut self) -> Duration {
         match &mut self.gaps {
             Gaps::Constant(serializer) => serializer.time_for(self.size),
             Gaps::Poisson(mean, rng) => mean.mul_f64(rng.exponential()),
+            Gaps::Jittered(mean, rng) => mean.mul_f64(0.5 + rng.uniform()),
+            Gaps::Bursts(bursts) => bursts.gap(),
         }
     }
 }
 
+impl Bursts {
+    /// A burst has a whole number of datagrams, at least one (ns-2 `expoo.cc`).
+    fn gap(&mut self) -> Duration {
+        let mut silence = Duration::ZERO;
+        if self.left == 0 {
+            let mean = self.on.as_nanos() as f64 / self.gap.as_nanos() as f64;
+            self.left = ((mean * self.rng.exponential() + 0.5) as u64).max(1);
+            silence = self.off.mul_f64(self.rng.exponential());
+        }
+        self.left -= 1;
+        silence + self.gap
+    }
+}
+
+fn mean_gap(rate: Rate, size: u32) -> Duration {
+    rate.time_for(size as u64)
+}
+
 impl Endpoints for UdpFlow {
-    fn on_source_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         while self.next <= now && self.next < self.stop {
-            let header = Header { seq: self.sent, ..Header::default() };
-            wire.transmit(&header, self.size, self.ecn);
+            let header = Header { seq: self.sent, ack: now.as_nanos(), ..Header::default() };
+            host.transmit(&header, self.size, self.ecn);
             self.sent += 1;
             let gap = self.gap();
             self.next += gap;
         }
     }
 
-    fn on_sink_timer(&mut self, _: Instant, _: &mut impl Wire) {}
+    fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
-    fn on_sink_packet(&mut self, _: Instant, _: &Header, packet: Packet, _: &mut impl Wire) {
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
         self.delivered += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
+        let delay_ns = now.as_nanos() - header.ack;
+        if self.seen.received > 0 {
+            self.seen.variation_ns += delay_ns.abs_diff(self.last_delay_ns);
+        }
+        self.last_delay_ns = delay_ns;
+        self.seen.received += 1;
+        self.seen.delay_ns += delay_ns;
+        self.seen.expected = self.seen.expected.max(header.seq + 1);
     }
 
-    fn on_source_packet(&mut self, _: Instant, _: &Header, _: &mut impl Wire) {}
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
 
     fn source_deadline(&self) -> Instant {
         if self.next < self.stop { self.next } else { Instant::NEVER }
@@ -78,8 +141,8 @@ impl Endpoints for UdpFlow {
 
     fn status(&self) -> Status {
         let nothing = f64::NAN;
-        let (delivered, sent) = (self.delivered, self.sent);
-        Status { delivered, sent, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+        let (delivered, sent, datagrams) = (self.delivered, self.sent, self.seen);
+        Status { delivered, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
     }
 }
 

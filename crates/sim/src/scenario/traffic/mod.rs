@@ -1,14 +1,25 @@
 //! What a flow sends: one kind, one file, one line in the list below.
 
+mod file;
+mod packmime;
+mod request;
 mod tcp;
 mod udp;
+mod voice;
+mod web;
 
+pub use file::FileSpec;
+pub use packmime::{Http, PackMimeSpec};
+pub use request::RequestSpec;
 pub use tcp::TcpSpec;
 pub use udp::UdpSpec;
+pub use voice::VoiceSpec;
+pub use web::WebSpec;
 
 use super::Error;
 use super::keys::{Key, Table};
 use serde_json::{Map, Value};
+use sojourn_aqm::Duration;
 
 /// Declares the kinds: variant, specification, name and one sentence.
 macro_rules! traffic {
@@ -34,7 +45,9 @@ macro_rules! traffic {
                     $( $name => {
                         let table = Table::new(place, values, $spec::KEYS);
                         table.refuse_foreign(super::flow::KEYS, others, concat!($name, " flows"))?;
-                        $spec::read(&table).map(Self::$variant)
+                        let traffic = $spec::read(&table).map(Self::$variant)?;
+                        traffic.check(&table)?;
+                        Ok(traffic)
                     } )+
                     _ => unreachable!("{kind} is a kind of traffic"),
                 }
@@ -48,9 +61,38 @@ macro_rules! traffic {
 }
 
 traffic! {
-    Tcp(TcpSpec) = "tcp", "A TCP connection whose application always has data.";
+    Tcp(FileSpec) = "tcp", "A TCP connection whose application always has data, or transfers of one size.";
+    Web(WebSpec) = "web", "Pages of one size at intervals, each over a connection of its own.";
+    PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many users of the web.";
+    Request(RequestSpec) = "request", "A connection over which one request follows the other.";
     Cbr(UdpSpec) = "cbr", "Datagrams at a constant rate.";
     Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps.";
+    Streaming(UdpSpec) = "streaming", "Datagrams whose gaps vary at random by up to a half.";
+    Voice(VoiceSpec) = "voice", "A call: datagrams at a constant rate while somebody talks.";
+}
+
+impl Traffic {
+    /// What single keys cannot tell.
+    fn check(&self, table: &Table) -> Result<(), Error> {
+        match self {
+            Self::Tcp(file) => file.check(table),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether connections come and go, instead of one flow for the whole run.
+    pub(crate) fn opens_connections(&self) -> bool {
+        matches!(self, Self::Web(_) | Self::PackMime(_) | Self::Tcp(FileSpec { pause: Some(_), .. }))
+    }
+
+    /// Connections that one source opens in `span`, whatever becomes of them; zero where they follow each other.
+    pub(super) fn connections_in(&self, span: Duration) -> f64 {
+        match self {
+            Self::Web(web) => span.as_secs_f64() / web.interval.as_secs_f64(),
+            Self::PackMime(web) => span.as_secs_f64() * web.connections_per_second as f64,
+            _ => 0.0,
+        }
+    }
 }
 
 /// A kind of traffic as its list shows it.

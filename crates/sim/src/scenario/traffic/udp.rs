@@ -1,4 +1,4 @@
-//! Datagrams that do not react to the network, regular (`cbr`) or at random (`poisson`).
+//! Datagrams that do not react to the network: regular (`cbr`), at random (`poisson`), or in between (`streaming`).
 
 use crate::scenario::keys::{ECNS, Kind, Need, table};
 use sojourn_aqm::{Ecn, Rate};

@@ -1,0 +1,292 @@
+//! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
+
+use crate::network::{Component, Layout, NOBODY, Network};
+use crate::packet::{Handle, Packet};
+use crate::probe::Probe;
+use crate::scenario::{Direction, FlowSpec, Scenario};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, Quantiles};
+use crate::traffic::{AnyFlow, Datagrams, Generator, Port, Source, Status};
+use sojourn_aqm::Instant;
+
+/// Everything that sends and receives.
+pub(crate) struct Flows {
+    groups: Vec<Group>,
+    /// By slot: first those of the scenario, whose number is that of their slot; then connections.
+    ends: Vec<AnyFlow>,
+    /// How many of them last for the whole run.
+    fixed: u32,
+    /// By slot, from `fixed` on: the generator whose connections are here.
+    owners: Vec<u32>,
+    generators: Vec<Generator>,
+    /// Number of the next connection.
+    next: u32,
+    /// Each fixed flow, and the connections of each group, when the statistics began.
+    at_warmup: Snapshot,
+}
+
+/// What all flows of a group have in common.
+struct Group {
+    spec: FlowSpec,
+    forward: bool,
+}
+
+#[derive(Default)]
+struct Snapshot {
+    flows: Vec<Status>,
+    connections: Vec<Status>,
+}
+
+impl Flows {
+    /// The slots that a scenario needs: one per flow, and room for some connections of each generator.
+    pub fn layout(scenario: &Scenario, samplers: usize) -> Layout {
+        let count = |opens: bool| -> u32 {
+            scenario.flows.iter().filter(|f| f.traffic.opens_connections() == opens).map(|f| f.count).sum()
+        };
+        let (flows, generators) = (count(false), count(true));
+        let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
+        Layout::new(flows + room, generators, samplers as u32)
+    }
+
+    /// Puts what a scenario makes run at the ends of a network.
+    pub fn new<P: Probe>(scenario: &Scenario, seed: u64, network: &mut Network<P>) -> Self {
+        let from = Instant::ZERO + scenario.warmup;
+        let group = |spec: &FlowSpec| Group { spec: spec.clone(), forward: spec.direction == Direction::Forward };
+        let mut flows = Self {
+            groups: scenario.flows.iter().map(group).collect(),
+            ends: Vec::with_capacity(network.layout.flows() as usize),
+            fixed: 0,
+            owners: Vec::new(),
+            generators: Vec::new(),
+            next: 0,
+            at_warmup: Snapshot::default(),
+        };
+        let specs = (0..).zip(&scenario.flows).flat_map(|(group, spec)| (0..spec.count).map(move |_| (group, spec)));
+        for (index, (group, spec)) in (0..).zip(specs) {
+            match Source::new(spec, group, index, seed) {
+                Source::Generator(generator) => flows.generators.push(*generator),
+                Source::Flow(flow) => {
+                    let slot = network.add_slot(group, spec);
+                    network.ledger.opened(from, group);
+                    flows.ends.push(flow);
+                    flows.settle(slot, network);
+                }
+            }
+        }
+        flows.fixed = flows.next;
+        flows.at_warmup.flows = vec![Status::default(); flows.ends.len()];
+        flows.at_warmup.connections = vec![Status::default(); flows.groups.len()];
+        for (i, generator) in flows.generators.iter().enumerate() {
+            network.events.set(network.layout.slot(Component::Generator(i)), generator.due());
+        }
+        flows
+    }
+
+    /// Gives the flow in `slot` a number and starts its timers.
+    fn settle<P: Probe>(&mut self, slot: u32, network: &mut Network<P>) {
+        network.assign(slot, self.next);
+        self.next += 1;
+        let flow = &self.ends[slot as usize];
+        network.events.set(network.layout.slot(Component::Source(slot)), flow.source_deadline());
+        network.events.set(network.layout.slot(Component::Sink(slot)), flow.sink_deadline());
+    }
+
+    #[inline]
+    pub fn on_source_timer<P: Probe>(&mut self, now: Instant, slot: u32, network: &mut Network<P>) {
+        let flow = &mut self.ends[slot as usize];
+        let mut port = Port { network, now, slot, from_source: true };
+        flow.on_source_timer(now, &mut port);
+        network.events.set(network.layout.slot(Component::Source(slot)), flow.source_deadline());
+    }
+
+    #[inline]
+    pub fn on_sink_timer<P: Probe>(&mut self, now: Instant, slot: u32, network: &mut Network<P>) {
+        let flow = &mut self.ends[slot as usize];
+        let mut port = Port { network, now, slot, from_source: false };
+        flow.on_sink_timer(now, &mut port);
+        network.events.set(network.layout.slot(Component::Sink(slot)), flow.sink_deadline());
+    }
+
+    /// A packet is at the end of its way.
+    #[inline]
+    pub fn deliver<P: Probe>(&mut self, now: Instant, handle: Handle, network: &mut Network<P>) {
+        let (header, packet) = (*network.packets.header(handle), *network.packets.packet(handle));
+        network.packets.remove(handle);
+        let Packet { slot, to_sink, .. } = packet;
+        if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
+            // Of a connection that is no more.
+            return;
+        }
+        let flow = &mut self.ends[slot as usize];
+        let mut port = Port { network, now, slot, from_source: !to_sink };
+        let deadline = flow.on_packet(now, &header, packet, &mut port);
+        let timer = if to_sink { Component::Sink(slot) } else { Component::Source(slot) };
+        arm(timer, deadline, network);
+        if !network.ledger.ended.is_empty() {
+            self.give_up_ended(now, network);
+        }
+    }
+
+    /// Connections are due.
+    pub fn on_generator<P: Probe>(&mut self, now: Instant, i: usize, network: &mut Network<P>) {
+        while let Some((flow, free)) = self.generators[i].next(now) {
+            let group = self.generators[i].group;
+            let slot = free.unwrap_or_else(|| network.add_slot(group, &self.groups[group as usize].spec));
+            if free.is_some() {
+                self.ends[slot as usize] = flow;
+            } else {
+                self.ends.push(flow);
+                self.owners.push(i as u32);
+            }
+            network.ledger.opened(now, group);
+            self.settle(slot, network);
+        }
+        network.events.set(network.layout.slot(Component::Generator(i)), self.generators[i].due());
+    }
+
+    /// Frees the slots of connections that have ended; their generators may open others in them.
+    #[cold]
+    fn give_up_ended<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
+        while let Some(slot) = network.ledger.ended.pop() {
+            let (_, group) = network.tenant(slot);
+            network.ledger.closed(now, group);
+            let Some(owner) = slot.checked_sub(self.fixed) else { continue };
+            let owner = self.owners[owner as usize] as usize;
+            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].status());
+            network.assign(slot, NOBODY);
+            for timer in [Component::Source(slot), Component::Sink(slot)] {
+                network.events.set(network.layout.slot(timer), Instant::NEVER);
+            }
+            self.generators[owner].ended(now, slot);
+            self.on_generator(now, owner, network);
+        }
+    }
+
+    /// The statistics begin.
+    pub fn start_statistics<P: Probe>(&mut self, network: &Network<P>) {
+        self.at_warmup.flows = self.fixed().iter().map(AnyFlow::status).collect();
+        self.at_warmup.connections = self.connections(network);
+    }
+
+    /// The flows that last for the whole run.
+    pub fn fixed(&self) -> &[AnyFlow] {
+        &self.ends[..self.fixed as usize]
+    }
+
+    /// Slots in use, or free to be used again.
+    #[cfg(test)]
+    pub fn slots(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// What the connections of each group have done, those that are no more included.
+    fn connections<P: Probe>(&self, network: &Network<P>) -> Vec<Status> {
+        let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.past).collect();
+        for slot in self.fixed..self.ends.len() as u32 {
+            let (flow, group) = network.tenant(slot);
+            if flow != NOBODY {
+                sums[group as usize].add(&self.ends[slot as usize].status());
+            }
+        }
+        sums
+    }
+
+    /// Every fixed flow and every group in numbers, for a window of so many seconds.
+    pub fn report<P: Probe>(&self, network: &Network<P>, window_s: f64) -> (Vec<FlowSummary>, Vec<GroupSummary>) {
+        let connections = self.connections(network);
+        let mut groups: Vec<GroupReport> = connections
+            .iter()
+            .zip(&self.at_warmup.connections)
+            .map(|(now, then)| GroupReport::new(now, then))
+            .collect();
+        let mut flows = Vec::with_capacity(self.fixed as usize);
+        for (slot, flow) in (0..).zip(self.fixed()) {
+            let (_, group) = network.tenant(slot);
+            let (status, before) = (flow.status(), &self.at_warmup.flows[slot as usize]);
+            let summary = self.groups[group as usize].flow_summary(slot, &status, before, window_s);
+            groups[group as usize].add(&status, before, &summary);
+            flows.push(summary);
+        }
+        let groups = groups.into_iter().zip(&self.groups).zip(&network.ledger.groups);
+        let groups = groups.map(|((report, group), tally)| {
+            let Status { sent, retransmissions, timeouts, .. } = report.total;
+            GroupSummary {
+                kind: group.spec.traffic.name(),
+                direction: group.direction(),
+                goodput_bps: report.bytes as f64 * 8.0 / window_s,
+                bytes: report.bytes,
+                offered_bytes: tally.offered,
+                opened: tally.opened,
+                closed: tally.closed,
+                transfers: tally.completion.total(),
+                completion_ms: Quantiles::of(&tally.completion),
+                sent,
+                retransmissions,
+                timeouts,
+                datagrams: report.datagrams(),
+            }
+        });
+        (flows, groups.collect())
+    }
+}
+
+impl Group {
+    fn direction(&self) -> &'static str {
+        if self.forward { "forward" } else { "reverse" }
+    }
+
+    fn flow_summary(&self, slot: u32, status: &Status, before: &Status, window_s: f64) -> FlowSummary {
+        let bytes = status.delivered - before.delivered;
+        let kind = self.spec.traffic.name();
+        FlowSummary {
+            id: slot,
+            kind,
+            direction: self.direction(),
+            goodput_bps: bytes as f64 * 8.0 / window_s,
+            bytes,
+            sent: status.sent,
+            retransmissions: status.retransmissions,
+            timeouts: status.timeouts,
+            datagrams: DatagramSummary::of(&status.datagrams.since(&before.datagrams), kind == "voice"),
+        }
+    }
+}
+
+/// A group being added up.
+struct GroupReport {
+    total: Status,
+    seen: Datagrams,
+    bytes: u64,
+    scores: Vec<f64>,
+}
+
+impl GroupReport {
+    fn new(connections: &Status, before: &Status) -> Self {
+        let bytes = connections.delivered - before.delivered;
+        Self { total: *connections, seen: Datagrams::default(), bytes, scores: Vec::new() }
+    }
+
+    fn add(&mut self, status: &Status, before: &Status, summary: &FlowSummary) {
+        self.total.add(status);
+        self.seen.add(&status.datagrams.since(&before.datagrams));
+        self.bytes += summary.bytes;
+        self.scores.extend(summary.datagrams.mos);
+    }
+
+    fn datagrams(&self) -> DatagramSummary {
+        let mean = self.scores.iter().sum::<f64>() / self.scores.len() as f64;
+        DatagramSummary { mos: (!self.scores.is_empty()).then_some(mean), ..DatagramSummary::of(&self.seen, false) }
+    }
+}
+
+/// Arms a timer for an earlier deadline. A later one is left: the timer fires early, finds that nothing is
+/// due and is armed again, which costs less than moving it with every acknowledgment.
+#[inline]
+fn arm<P: Probe>(timer: Component, deadline: Instant, network: &mut Network<P>) {
+    let slot = network.layout.slot(timer);
+    if deadline < network.events.at(slot) {
+        network.events.set(slot, deadline);
+    }
+}
+
+/// Least room for connections before the first time that more is needed.
+const FIRST_ROOM: u32 = 16;

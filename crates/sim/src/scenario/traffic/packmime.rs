@@ -1,0 +1,23 @@
+//! PackMime-HTTP: web traffic of many users.
+
+use super::TcpSpec;
+use crate::scenario::keys::{HTTPS, Kind, Need, table};
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    /// One request a connection.
+    V1_0,
+    /// Some connections stay open for more requests.
+    V1_1,
+}
+
+table! {
+    /// A cloud of clients and a cloud of servers.
+    pub struct PackMimeSpec with tcp: TcpSpec {
+        /// New connections per second, on average; all shapes follow from it.
+        connections_per_second: u32 = Kind::Count(1, 100_000), Need::Required("15");
+        /// Version of HTTP.
+        protocol: Http = Kind::Word("version of HTTP", || HTTPS.iter().map(|&(word, _)| word).collect()), Need::Default("HTTP/1.1");
+    }
+}

@@ -1,0 +1,41 @@
+//! Senders of connections with data both ways: the application writes as it goes, and one handshake serves both
+//! directions.
+
+use super::sender::Phase;
+use super::{FIRST_BYTE, Flags, Header, Sender, Wire};
+use sojourn_aqm::Instant;
+
+impl Sender {
+    /// Opens the connection; what is to be sent comes by [`Self::write`].
+    pub fn connect(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.open(now, Some(0), wire);
+        self.closing = false;
+    }
+
+    /// The side that was connected to takes the first segment behind the SYN and may send from now on. Its RTT is the
+    /// time since its answer to the SYN.
+    pub fn accept(&mut self, now: Instant, header: &Header) {
+        if self.phase != Phase::Closed || header.flags.contains(Flags::SYN) {
+            return;
+        }
+        self.phase = Phase::Established;
+        (self.snd_una, self.snd_nxt) = (FIRST_BYTE, FIRST_BYTE);
+        self.ts_recent = header.ts_val;
+        let rtt = self.clock.ticks(now).saturating_sub(header.ts_ecr);
+        self.rtt.sample(rtt, self.snd_una, self.snd_nxt);
+    }
+
+    /// The application has `bytes` more to send, the `last` ones perhaps: then a FIN goes with them.
+    pub fn write(&mut self, now: Instant, bytes: u64, last: bool, wire: &mut impl Wire) {
+        self.app_limit += bytes;
+        self.closing |= last;
+        if self.phase == Phase::Established {
+            self.send_new(self.clock.ticks(now), wire);
+        }
+    }
+
+    /// Whether everything is acknowledged, up to the FIN.
+    pub fn is_finished(&self) -> bool {
+        self.fin_sent && self.board.packets_out() == 0
+    }
+}

@@ -1,0 +1,245 @@
+//! A connection with data both ways: the client at the sink asks, the server at the source answers, again and again.
+//!
+//! Each direction has a sender and a receiver of its own; one handshake opens both. Acknowledgments are packets of
+//! their own: no data segment carries one for the other direction. A stack in quick-acknowledgment mode, as at the
+//! start of a connection, sends them so too.
+
+use super::tcp::{ends, status};
+use super::{Endpoints, Host, Status};
+use crate::packet::Packet;
+use crate::scenario::{RequestSpec, TcpSpec};
+use crate::tcp::{Flags, Header, Receiver, Sender, Wire};
+use sojourn_aqm::{Duration, Ecn, Instant};
+
+/// A question and its answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Exchange {
+    /// What the client waits after the last answer before it asks; nothing the first time.
+    pub pause: Duration,
+    /// Bytes of the question.
+    pub request: u64,
+    /// What the server needs before it answers.
+    pub think: Duration,
+    /// Bytes of the answer.
+    pub response: u64,
+}
+
+/// All exchanges of a connection.
+#[derive(Clone, Debug)]
+pub(super) enum Script {
+    /// These, the next one last.
+    List(Vec<Exchange>),
+    /// This one, for ever.
+    Endless(Exchange),
+}
+
+impl Script {
+    /// A single exchange.
+    pub fn once(exchange: Exchange) -> Self {
+        Self::List(vec![exchange])
+    }
+
+    /// The exchanges in their order.
+    pub fn list(mut exchanges: Vec<Exchange>) -> Self {
+        exchanges.reverse();
+        Self::List(exchanges)
+    }
+
+    /// The same exchange until the flow's stop.
+    pub fn endless(spec: &RequestSpec) -> Self {
+        let &RequestSpec { request, think, size: response, gap: pause, .. } = spec;
+        Self::Endless(Exchange { pause, request, think, response })
+    }
+
+    fn next(&mut self) -> Option<Exchange> {
+        match self {
+            Self::List(list) => list.pop(),
+            Self::Endless(exchange) => Some(*exchange),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self, Self::List(list) if list.is_empty())
+    }
+}
+
+pub(crate) struct DialogueFlow {
+    client: End,
+    server: End,
+    script: Script,
+    exchange: Exchange,
+    /// When the connection is opened; never once it is.
+    start: Instant,
+    stop: Instant,
+    /// When the present exchange began.
+    begun: Instant,
+    /// When the client asks next, and when the server answers.
+    ask_at: Instant,
+    answer_at: Instant,
+    /// Bytes that each side will have received when it has the present question, or its answer.
+    asked: u64,
+    promised: u64,
+    open: bool,
+}
+
+struct End {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl DialogueFlow {
+    /// A connection that was asked for at `asked_at` and is opened at `start`; after `stop` nothing is asked.
+    pub(super) fn new(spec: &TcpSpec, mut script: Script, asked_at: Instant, start: Instant, stop: Instant) -> Self {
+        let ((client, at_server), (server, at_client)) = (ends(spec), ends(spec));
+        let exchange = script.next().expect("a connection has an exchange");
+        Self {
+            client: End { sender: client, receiver: at_client },
+            server: End { sender: server, receiver: at_server },
+            script,
+            exchange,
+            start,
+            stop,
+            begun: asked_at,
+            ask_at: Instant::NEVER,
+            answer_at: Instant::NEVER,
+            asked: 0,
+            promised: 0,
+            open: true,
+        }
+    }
+
+    fn ask(&mut self, now: Instant, host: &mut impl Host) {
+        self.ask_at = Instant::NEVER;
+        if now >= self.stop {
+            self.client.sender.close(now, &mut Half::of_client(host));
+            return;
+        }
+        let Exchange { request, response, .. } = self.exchange;
+        self.asked += request;
+        self.promised += response;
+        host.offered(response);
+        self.client.sender.write(now, request, false, &mut Half::of_client(host));
+    }
+
+    fn answer(&mut self, now: Instant, host: &mut impl Host) {
+        self.answer_at = Instant::NEVER;
+        // The server closes, with the last byte.
+        self.server.sender.write(now, self.exchange.response, self.script.is_over(), &mut Half::of_server(host));
+    }
+
+    /// The client has the whole answer.
+    fn answered(&mut self, now: Instant, host: &mut impl Host) {
+        host.completed(self.begun, self.exchange.response);
+        let Some(next) = self.script.next() else { return };
+        self.exchange = next;
+        self.begun = now + next.pause;
+        self.ask_at = self.begun;
+        if next.pause == Duration::ZERO {
+            self.ask(now, host);
+        }
+    }
+
+    fn notice_end(&mut self, host: &mut impl Host) {
+        if self.open && self.client.sender.is_finished() && self.server.sender.is_finished() {
+            self.open = false;
+            host.closed();
+        }
+    }
+}
+
+impl Endpoints for DialogueFlow {
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
+        if now >= self.answer_at {
+            self.answer(now, host);
+        }
+        self.server.sender.on_timer(now, &mut Half::of_server(host));
+        self.server.receiver.on_timer(now, &mut Half::of_client(host));
+    }
+
+    fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+        if now >= self.start {
+            self.start = Instant::NEVER;
+            self.client.sender.connect(now, &mut Half::of_client(host));
+            self.ask_at = now;
+        }
+        if now >= self.ask_at {
+            self.ask(now, host);
+        }
+        self.client.sender.on_timer(now, &mut Half::of_client(host));
+        self.client.receiver.on_timer(now, &mut Half::of_server(host));
+    }
+
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        let client = &mut self.client;
+        if !header.flags.contains(Flags::ANSWER) {
+            client.receiver.connected(now, header);
+            client.sender.on_segment(now, header, &mut Half::of_client(host));
+        } else {
+            let before = client.receiver.delivered();
+            client.receiver.on_segment(now, header, packet.ecn, &mut Half::of_server(host));
+            if before < self.promised && client.receiver.delivered() >= self.promised {
+                self.answered(now, host);
+            }
+            if self.client.receiver.has_ended() {
+                self.client.sender.close(now, &mut Half::of_client(host));
+            }
+        }
+        self.notice_end(host);
+    }
+
+    fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
+        let server = &mut self.server;
+        if header.flags.contains(Flags::ANSWER) {
+            server.sender.on_segment(now, header, &mut Half::of_server(host));
+        } else {
+            server.sender.accept(now, header);
+            let before = server.receiver.delivered();
+            server.receiver.on_segment(now, header, packet.ecn, &mut Half::of_client(host));
+            if before < self.asked && server.receiver.delivered() >= self.asked {
+                self.answer_at = now + self.exchange.think;
+                if self.exchange.think == Duration::ZERO {
+                    self.answer(now, host);
+                }
+            }
+            if self.server.receiver.has_ended() {
+                self.server.sender.close(now, &mut Half::of_server(host));
+            }
+        }
+        self.notice_end(host);
+    }
+
+    fn source_deadline(&self) -> Instant {
+        self.server.sender.deadline().min(self.server.receiver.deadline()).min(self.answer_at)
+    }
+
+    fn sink_deadline(&self) -> Instant {
+        let End { sender, receiver } = &self.client;
+        sender.deadline().min(receiver.deadline()).min(self.start).min(self.ask_at)
+    }
+
+    fn status(&self) -> Status {
+        status(&self.server.sender, &self.client.receiver)
+    }
+}
+
+/// One half of the connection: the client's data and their acknowledgments, or the server's.
+struct Half<'a, W> {
+    wire: &'a mut W,
+    mark: Flags,
+}
+
+impl<'a, W: Wire> Half<'a, W> {
+    fn of_client(wire: &'a mut W) -> Self {
+        Self { wire, mark: Flags::default() }
+    }
+
+    fn of_server(wire: &'a mut W) -> Self {
+        Self { wire, mark: Flags::ANSWER }
+    }
+}
+
+impl<W: Wire> Wire for Half<'_, W> {
+    fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        self.wire.transmit(&Header { flags: header.flags.with(self.mark), ..*header }, len, ecn);
+    }
+}

@@ -1,0 +1,154 @@
+//! What opens connections: when, and for what. The connections themselves are flows like any other, in slots that are
+//! used again, so that memory follows the number of connections at a time.
+
+use super::AnyFlow;
+use super::dialogue::{DialogueFlow, Script};
+use super::packmime::PackMime;
+use super::pages::Pages;
+use super::tcp::TcpFlow;
+use crate::scenario::{FileSpec, TcpSpec};
+use sojourn_aqm::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// A source of connections.
+pub(crate) struct Generator {
+    pub group: u32,
+    pattern: AnyPattern,
+    stop: Instant,
+    /// Slots whose connection has ended.
+    free: Vec<u32>,
+    open: u32,
+    /// Connections that were asked for while as many were open as may be, and when.
+    waiting: VecDeque<(Instant, Job)>,
+}
+
+/// What a connection is for.
+pub(super) enum Job {
+    /// The source sends so many bytes.
+    Upload(u64),
+    /// The sink asks, the source answers.
+    Dialogue(Script),
+}
+
+/// When connections are asked for, and what they are for. Nothing of it depends on what became of the earlier ones,
+/// unless the kind says so.
+pub(super) trait Pattern {
+    /// When the next connection is asked for.
+    fn due(&self) -> Instant;
+    /// Takes the connection that is due.
+    fn draw(&mut self) -> Job;
+    /// One of the connections is over.
+    fn ended(&mut self, now: Instant) {
+        let _ = now;
+    }
+    /// What the connections are made of.
+    fn tcp(&self) -> &TcpSpec;
+    /// Most connections at a time.
+    fn at_once(&self) -> u32 {
+        u32::MAX
+    }
+}
+
+macro_rules! patterns {
+    ($( $kind:ident($type:ty); )+) => {
+        /// Any kind of pattern.
+        pub(super) enum AnyPattern { $( $kind($type), )+ }
+
+        impl Pattern for AnyPattern {
+            fn due(&self) -> Instant {
+                match self { $( Self::$kind(pattern) => pattern.due(), )+ }
+            }
+            fn draw(&mut self) -> Job {
+                match self { $( Self::$kind(pattern) => pattern.draw(), )+ }
+            }
+            fn ended(&mut self, now: Instant) {
+                match self { $( Self::$kind(pattern) => pattern.ended(now), )+ }
+            }
+            fn tcp(&self) -> &TcpSpec {
+                match self { $( Self::$kind(pattern) => pattern.tcp(), )+ }
+            }
+            fn at_once(&self) -> u32 {
+                match self { $( Self::$kind(pattern) => pattern.at_once(), )+ }
+            }
+        }
+    };
+}
+
+patterns! {
+    Files(Files);
+    Pages(Pages);
+    PackMime(Box<PackMime>);
+}
+
+impl Generator {
+    pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant) -> Self {
+        Self { group, pattern, stop, free: Vec::new(), open: 0, waiting: VecDeque::new() }
+    }
+
+    /// When [`Self::next`] is to be called.
+    pub fn due(&self) -> Instant {
+        let due = self.pattern.due();
+        if due < self.stop { due } else { Instant::NEVER }
+    }
+
+    /// The next connection that may be opened at `now`, with the slot that it gets if one is free.
+    pub fn next(&mut self, now: Instant) -> Option<(AnyFlow, Option<u32>)> {
+        while self.due() <= now {
+            let asked = self.pattern.due();
+            self.waiting.push_back((asked, self.pattern.draw()));
+        }
+        if self.open >= self.pattern.at_once() {
+            return None;
+        }
+        let (asked, job) = self.waiting.pop_front()?;
+        self.open += 1;
+        let tcp = self.pattern.tcp();
+        let flow = match job {
+            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(tcp, now, Instant::NEVER, Some(bytes)).asked_at(asked)),
+            Job::Dialogue(script) => {
+                AnyFlow::Dialogue(Box::new(DialogueFlow::new(tcp, script, asked, now, Instant::NEVER)))
+            }
+        };
+        Some((flow, self.free.pop()))
+    }
+
+    /// The connection in `slot` is over.
+    pub fn ended(&mut self, now: Instant, slot: u32) {
+        self.free.push(slot);
+        self.open -= 1;
+        self.pattern.ended(now);
+    }
+}
+
+/// One file after the other.
+pub(super) struct Files {
+    spec: FileSpec,
+    size: u64,
+    pause: Duration,
+    due: Instant,
+}
+
+/// Transfers of a file, the first at `start`, each other a pause after the end of the one before.
+pub(super) fn files(spec: &FileSpec, start: Instant) -> AnyPattern {
+    let (size, pause) = spec.size.zip(spec.pause).expect("a pause comes with a size");
+    AnyPattern::Files(Files { spec: spec.clone(), size, pause, due: start })
+}
+
+impl Pattern for Files {
+    fn due(&self) -> Instant {
+        self.due
+    }
+
+    fn draw(&mut self) -> Job {
+        self.due = Instant::NEVER;
+        Job::Upload(self.size)
+    }
+
+    fn ended(&mut self, now: Instant) {
+        self.due = now + self.pause;
+    }
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.spec.tcp
+    }
+}

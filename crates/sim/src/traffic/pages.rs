@@ -1,0 +1,50 @@
+//! Pages of one size, each over a connection of its own: at regular intervals, or at random.
+
+use super::dialogue::{Exchange, Script};
+use super::generator::{AnyPattern, Job, Pattern};
+use crate::scenario::{TcpSpec, WebSpec};
+use sojourn_aqm::{Duration, Instant, Rng};
+
+pub(super) struct Pages {
+    spec: WebSpec,
+    due: Instant,
+    rng: Rng,
+}
+
+/// The first page is asked for at `start`, or, where the intervals are random, after one of them.
+pub(super) fn pages(spec: &WebSpec, start: Instant, rng: Rng) -> AnyPattern {
+    let mut pages = Pages { spec: spec.clone(), due: start, rng };
+    if spec.random {
+        let interval = pages.interval();
+        pages.due += interval;
+    }
+    AnyPattern::Pages(pages)
+}
+
+impl Pages {
+    fn interval(&mut self) -> Duration {
+        let mean = self.spec.interval;
+        if self.spec.random { mean.mul_f64(self.rng.exponential()) } else { mean }
+    }
+}
+
+impl Pattern for Pages {
+    fn due(&self) -> Instant {
+        self.due
+    }
+
+    fn draw(&mut self) -> Job {
+        let interval = self.interval();
+        self.due += interval;
+        let WebSpec { request, think, size, .. } = self.spec;
+        Job::Dialogue(Script::once(Exchange { pause: Duration::ZERO, request, think, response: size }))
+    }
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.spec.tcp
+    }
+
+    fn at_once(&self) -> u32 {
+        self.spec.at_once.unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,81 @@
+//! Sources of datagrams against arithmetic: rates, gaps, delay, loss, and the quality of calls.
+
+mod common;
+
+use common::{run, whole};
+use sojourn_sim::{Output, mos, r_factor};
+
+/// Instants in seconds at which a source sends into a link that is always idle.
+fn departures(output: &Output) -> Vec<f64> {
+    whole(output, "packets", "time_ns").into_iter().map(|ns| ns as f64 / 1e9).collect()
+}
+
+fn idle_link(source: &str, seconds: u32) -> Output {
+    run(&format!(
+        "duration = \"{seconds} s\"\n[link]\nrate = \"1 Gbit/s\"\n[[flows]]\n{source}\n[probes]\npackets = true"
+    ))
+}
+
+#[test]
+fn streaming_has_uniform_gaps_of_the_right_mean() {
+    let output = idle_link("kind = \"streaming\"\nrate = \"640 kbit/s\"\nsize = \"840 B\"", 1000);
+    let times = departures(&output);
+    let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
+    // 10.5 ms; uniform between half and one and a half of it. 95,000 gaps: 0.1 % and 0.5 % are three standard errors.
+    assert!((mean / 0.0105 - 1.0).abs() < 0.003, "{mean} s");
+    assert!((variance * 12.0 / (0.0105 * 0.0105) - 1.0).abs() < 0.02, "variance {variance}");
+    assert!(gaps.iter().all(|gap| (0.00525 - 1e-8..0.01575 + 1e-8).contains(gap)));
+}
+
+#[test]
+fn a_call_talks_and_is_silent_as_long_as_it_should() {
+    // Forty sources for 500 s: 8500 bursts, whose mean lengths are right to about 2 %.
+    let output = idle_link("kind = \"voice\"\ncount = 40", 500);
+    let sent: u64 = output.summary.flows.iter().map(|flow| flow.sent).sum();
+    let expected = 40.0 * 500.0 * 40.0 * 1.0 / 2.35;
+    assert!((sent as f64 / expected - 1.0).abs() < 0.05, "{sent} datagrams, expected {expected}");
+    let (time, flow) = (whole(&output, "packets", "time_ns"), whole(&output, "packets", "flow"));
+    let first: Vec<u64> = time.iter().zip(&flow).filter(|&(_, &flow)| flow == 0).map(|(&time, _)| time).collect();
+    let gaps: Vec<u64> = first.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|&gap| gap >= 24_999_000), "25 ms and then silences");
+    let talking = gaps.iter().filter(|&&gap| gap < 25_001_000).count() as f64;
+    assert!((talking / gaps.len() as f64 - 39.0 / 40.0).abs() < 0.01, "bursts of 40 datagrams on average");
+}
+
+#[test]
+fn a_call_over_an_idle_link_is_as_good_as_its_delay_allows() {
+    for delay_ms in [20, 150, 400] {
+        let output = run(&format!(
+            "duration = \"60 s\"\n[link]\nrate = \"8 Mbit/s\"\ndelay = \"{delay_ms} ms\"\n[[flows]]\nkind = \"voice\"\noff = \"0 s\""
+        ));
+        let call = &output.summary.flows[0].datagrams;
+        // 200 bytes take 0.2 ms.
+        let delay = delay_ms as f64 + 0.2;
+        assert!((call.delay_ms.unwrap() - delay).abs() < 1e-9, "{call:?}");
+        assert_eq!((call.delay_variation_ms, call.loss_rate), (Some(0.0), Some(0.0)));
+        assert!((call.mos.unwrap() - mos(r_factor(delay, 0.0))).abs() < 1e-9, "{call:?}");
+        assert_eq!(output.summary.groups[0].datagrams.mos, call.mos);
+    }
+}
+
+#[test]
+fn twice_the_rate_loses_half_and_waits_for_the_whole_buffer() {
+    let output = run(r#"
+        duration = "100 s"
+        warmup = "10 s"
+        [link]
+        rate = "8 Mbit/s"
+        limit = "20 packets"
+        [[flows]]
+        kind = "cbr"
+        rate = "16 Mbit/s"
+        size = "1000 B"
+        "#);
+    let seen = &output.summary.flows[0].datagrams;
+    assert!((seen.loss_rate.unwrap() - 0.5).abs() < 1e-3, "{seen:?}");
+    // One in transmission and up to twenty ahead of it, 1 ms each, and its own.
+    assert!((20.0..=21.5).contains(&seen.delay_ms.unwrap()), "{seen:?}");
+    assert_eq!(seen.mos, None, "no call");
+}

@@ -1,0 +1,243 @@
+//! Transfers and the connections that carry them: their times to the nanosecond, their number, and that none is forgotten.
+
+mod common;
+
+use common::{run, scenario, whole};
+use proptest::prelude::*;
+use sojourn_sim::{GroupSummary, Output, Simulation};
+
+/// 1 µs a byte and 50 ms each way.
+const LINK: &str = "[link]\nrate = \"8 Mbit/s\"\ndelay = \"50 ms\"\n";
+
+/// IP bytes of a SYN, of a segment without payload, and of its payload with headers.
+const SYN: u64 = 60;
+const ACK: u64 = 52;
+const FULL: u64 = 1500;
+const MSS: u64 = 1448;
+
+/// One way through an idle link.
+fn way(bytes: u64) -> u64 {
+    50_000_000 + bytes * 1000
+}
+
+/// Start and duration of each transfer in ns.
+fn transfers(output: &Output) -> Vec<(u64, u64)> {
+    whole(output, "transfers", "start_ns").into_iter().zip(whole(output, "transfers", "duration_ns")).collect()
+}
+
+fn only_group(output: &Output) -> &GroupSummary {
+    let [group] = &output.summary.groups[..] else { panic!("one group") };
+    group
+}
+
+#[test]
+fn a_short_transfer_takes_a_handshake_and_its_packets() {
+    // Up to the initial window of three segments, nothing waits for an acknowledgment of data.
+    for (segments, more) in [(0, 1), (1, 0), (1, 500), (3, 0)] {
+        let size = segments * MSS + more;
+        let output = run(&format!(
+            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nsize = \"{size} B\"\nstart = \"1 s\"\n[probes]\ntransfers = true"
+        ));
+        let data = segments * FULL + if more > 0 { more + ACK } else { 0 };
+        let expected = way(SYN) + way(SYN) + way(ACK + data);
+        assert_eq!(transfers(&output), [(1_000_000_000, expected)], "{size} bytes");
+        let group = only_group(&output);
+        assert_eq!((group.opened, group.closed, group.transfers), (1, 1, 1));
+        assert_eq!((group.bytes, group.offered_bytes, group.retransmissions), (size, size, 0));
+        assert_eq!(group.completion_ms.max, Some(expected as f64 / 1e6));
+    }
+}
+
+#[test]
+fn a_page_takes_a_handshake_a_request_the_server_and_its_packets() {
+    for think_ms in [0, 30] {
+        let output = run(&format!(
+            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"web\"\ninterval = \"1 s\"\nsize = \"{}\"\nrequest = \"500 B\"\n\
+             think = \"{think_ms} ms\"\nstart = \"100 ms\"\n[probes]\ntransfers = true",
+            "2896 B"
+        ));
+        // The server acknowledges the request at once; only an answer at the same instant waits for that.
+        let ack = if think_ms == 0 { ACK } else { 0 };
+        let expected = way(SYN) + way(SYN) + way(ACK + 500 + ACK) + think_ms * 1_000_000 + way(ack + 2 * FULL);
+        let all: Vec<(u64, u64)> = (0..5).map(|i| (100_000_000 + i * 1_000_000_000, expected)).collect();
+        assert_eq!(transfers(&output), all);
+        // Each has a number of its own.
+        assert_eq!(whole(&output, "transfers", "flow"), [0, 1, 2, 3, 4]);
+        let group = only_group(&output);
+        assert_eq!((group.opened, group.closed, group.bytes), (5, 5, 5 * 2896));
+    }
+}
+
+#[test]
+fn requests_follow_each_other_over_one_connection() {
+    let output = run(&format!(
+        "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"request\"\nsize = \"100 B\"\nrequest = \"200 B\"\nthink = \"20 ms\"\n\
+         gap = \"300 ms\"\nstop = \"9 s\"\n[probes]\ntransfers = true"
+    ));
+    let exchange = way(200 + ACK) + 20_000_000 + way(100 + ACK);
+    let first = way(SYN) + way(SYN) + way(ACK + 200 + ACK) + 20_000_000 + way(100 + ACK);
+    let found = transfers(&output);
+    assert_eq!(found[0], (0, first));
+    for (k, &(start, duration)) in (0..).zip(&found[1..]) {
+        assert_eq!(start, first + 300_000_000 + k * (exchange + 300_000_000), "exchange {k}");
+        assert_eq!(duration, exchange, "exchange {k}");
+    }
+    let flow = &output.summary.flows[0];
+    assert_eq!((flow.kind, flow.bytes), ("request", 100 * found.len() as u64));
+    let group = only_group(&output);
+    assert_eq!((group.opened, group.closed, group.transfers), (1, 1, found.len() as u64));
+    let period = exchange + 300_000_000;
+    assert_eq!(found.len() as u64, 1 + (9_000_000_000 - first - 300_000_000).div_ceil(period), "none begins after 9 s");
+}
+
+#[test]
+fn a_pause_lies_between_the_end_of_a_connection_and_the_next() {
+    let output = run(&format!(
+        "duration = \"20 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nsize = \"100 kB\"\npause = \"250 ms\"\n[probes]\ntransfers = true"
+    ));
+    let found = transfers(&output);
+    assert!(found.len() > 10, "{found:?}");
+    // The acknowledgment of the FIN closes the connection.
+    let closing = way(ACK);
+    for pair in found.windows(2) {
+        assert_eq!(pair[1].0, pair[0].0 + pair[0].1 + closing + 250_000_000);
+        assert_eq!(pair[1].1, pair[0].1, "nothing is left of the connection before");
+    }
+}
+
+#[test]
+fn a_bounded_client_waits_for_its_turn() {
+    // 100 kB a page on a link that carries 1000 kB/s: sixteen pages a second pile up, except for a client that holds back.
+    let client = |more: &str| {
+        run(&format!(
+            "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"web\"\ninterval = \"62.5 ms\"\nsize = \"100 kB\"\n{more}\n\
+             [probes]\ntransfers = true\npackets = true"
+        ))
+    };
+    let (free, bounded) = (client(""), client("at_once = 2"));
+    assert_eq!(only_group(&free).opened, 160 + 1);
+    assert!(most_at_once(&free) > 20);
+    assert_eq!(most_at_once(&bounded), 2);
+    // Its pages come in the order in which they were due, and their times count the waiting.
+    let found = transfers(&bounded);
+    assert!(found.len() > 20, "{}", found.len());
+    let starts: std::collections::BTreeSet<u64> = found.iter().map(|&(start, _)| start).collect();
+    assert_eq!(starts.len(), found.len());
+    assert!(starts.iter().zip(0..).all(|(&start, k)| start.abs_diff(k * 62_500_000) <= 62_500_000));
+    assert!(found.last().unwrap().1 > 5_000_000_000, "{:?}", found.last());
+}
+
+/// Most flows at a time on the forward link, each from its first packet to its last.
+fn most_at_once(output: &Output) -> usize {
+    let [time, flow] = ["time_ns", "flow"].map(|name| whole(output, "packets", name));
+    let mut spans = std::collections::BTreeMap::new();
+    for (&at, &flow) in time.iter().zip(&flow) {
+        spans.entry(flow).or_insert((at, at)).1 = at;
+    }
+    let at_once = |t: u64| spans.values().filter(|&&(first, last)| first <= t && t <= last).count();
+    spans.values().map(|&(first, _)| at_once(first)).max().unwrap_or(0)
+}
+
+#[test]
+fn the_queue_manager_does_not_move_the_connections() {
+    let under = |aqm: &str| {
+        let output = run(&format!(
+            r#"
+            duration = "20 s"
+            [link]
+            rate = "5 Mbit/s"
+            aqm = "{aqm}"
+            [[flows]]
+            kind = "packmime"
+            connections_per_second = 40
+            rtt = "40 ms"
+            protocol = "HTTP/1.0"
+            [[flows]]
+            kind = "tcp"
+            count = 4
+            rtt = "40 ms"
+            [probes]
+            transfers = true
+            "#
+        ));
+        let [flow, start, bytes] = ["flow", "start_ns", "bytes"].map(|name| whole(&output, "transfers", name));
+        let of_flow: std::collections::BTreeMap<u64, (u64, u64)> =
+            flow.into_iter().zip(start.into_iter().zip(bytes)).collect();
+        (of_flow, output.summary)
+    };
+    let (plain, summary) = under("droptail");
+    for aqm in ["codel", "pie", "fq_codel"] {
+        let (other, other_summary) = under(aqm);
+        assert_ne!(other_summary.fingerprint, summary.fingerprint, "{aqm} did nothing");
+        assert_eq!(other_summary.groups[0].opened, summary.groups[0].opened);
+        let both = plain.iter().filter_map(|(flow, transfer)| Some((transfer, other.get(flow)?)));
+        let (same, all) = both.fold((0, 0), |(same, all), (a, b)| (same + (a == b) as u32, all + 1));
+        assert!(all > 500, "{aqm}: only {all} transfers were completed under both");
+        assert_eq!(same, all, "{aqm}");
+    }
+}
+
+#[test]
+fn data_both_ways_shares_the_links_with_the_acknowledgments() {
+    // A page in one direction, and in the other a full queue that its requests and acknowledgments wait in.
+    let page = "[[flows]]\nkind = \"web\"\ninterval = \"2 s\"\nsize = \"50 kB\"\nrtt = \"20 ms\"\n";
+    let upload = "[[flows]]\nkind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"20 ms\"\nreceive_window = \"200 kB\"\n";
+    let time = |flows: String| {
+        let output = run(&format!("duration = \"60 s\"\nwarmup = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n{flows}"));
+        output.summary.groups[0].completion_ms.mean.unwrap()
+    };
+    let (alone, beside) = (time(page.into()), time(format!("{page}{upload}")));
+    // The queue of 200 kB takes 180 ms, three to five times for a page of 35 segments.
+    assert!(beside - alone > 3.0 * 180.0, "{beside} ms, alone {alone} ms");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
+
+    /// With time enough, whatever was asked for is delivered and every connection is closed, in spite of losses of SYNs,
+    /// requests, answers, FINs and acknowledgments.
+    #[test]
+    fn everything_that_was_asked_for_comes(
+        kind in prop::sample::select(vec![
+            "kind = \"web\"\ninterval = \"150 ms\"\nsize = \"30 kB\"\nthink = \"5 ms\"",
+            "kind = \"web\"\ninterval = \"60 ms\"\nrandom = true\nsize = \"5 kB\"\nat_once = 3",
+            "kind = \"packmime\"\nconnections_per_second = 10\nprotocol = \"HTTP/1.0\"",
+            "kind = \"tcp\"\nsize = \"40 kB\"\npause = \"100 ms\"",
+            "kind = \"request\"\nsize = \"20 kB\"\ngap = \"50 ms\"",
+        ]),
+        direction in prop::sample::select(vec!["forward", "reverse"]),
+        aqm in prop::sample::select(vec!["droptail", "codel ecn", "pie", "fq_codel"]),
+        limit in 2u32..40,
+        kbps in 1_000u32..20_000,
+        rtt_ms in 1u32..200,
+        sack in any::<bool>(),
+        ecn in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
+        let text = format!(
+            r#"
+            duration = "2000 s"
+            [link]
+            rate = "{kbps} kbit/s"
+            aqm = "{aqm}"
+            limit = "{limit} packets"
+            [reverse]
+            limit = "{limit} packets"
+            [[flows]]
+            direction = "{direction}"
+            {kind}
+            count = 3
+            rtt = "{rtt_ms} ms"
+            sack = {sack}
+            ecn = {ecn}
+            stop = "4 s"
+            "#
+        );
+        let output = Simulation::new(&scenario(&text), seed).finish();
+        let group = only_group(&output);
+        prop_assert!(group.opened > 0);
+        prop_assert_eq!(group.opened, group.closed, "{:?}", group);
+        prop_assert_eq!(group.bytes, group.offered_bytes, "{:?}", group);
+        prop_assert!(group.transfers >= group.closed);
+    }
+}
