@@ -5,7 +5,7 @@ use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 
-/// A set-up: a dumbbell with CoDel at the bottleneck and saturated TCP sources.
+/// A set-up: a dumbbell with CoDel at the bottleneck, and saturated TCP sources or what `traffic` says.
 pub struct Case {
     /// Name on the command line.
     pub name: &'static str,
@@ -13,15 +13,26 @@ pub struct Case {
     pub set_up: &'static str,
     rate: &'static str,
     flows: u32,
+    /// The kind of the flows, with what it needs.
+    traffic: &'static str,
     seconds: f64,
 }
 
 /// The measured set-ups.
 pub const CASES: &[Case] = &[
-    Case { name: "a", set_up: "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", rate: "10 Mbit/s", flows: 16, seconds: 2000.0 },
-    Case { name: "c", set_up: "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", rate: "1 Gbit/s", flows: 128, seconds: 20.0 },
-    Case { name: "d", set_up: "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", rate: "1 Gbit/s", flows: 1000, seconds: 10.0 },
-    Case { name: "e", set_up: "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", rate: "10 Mbit/s", flows: 1, seconds: 2000.0 },
+    Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", "10 Mbit/s", 16, 2000.0),
+    Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", "1 Gbit/s", 128, 20.0),
+    Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", "1 Gbit/s", 1000, 10.0),
+    Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", "10 Mbit/s", 1, 2000.0),
+    Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0),
+    Case {
+        name: "w",
+        set_up: "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s",
+        rate: "100 Mbit/s",
+        flows: 1,
+        traffic: "kind = \"packmime\"\nconnections_per_second = 80",
+        seconds: 300.0,
+    },
 ];
 
 /// What a run of a case cost, from its first event to its last.
@@ -39,6 +50,10 @@ pub struct Measured {
 }
 
 impl Case {
+    const fn tcp(name: &'static str, set_up: &'static str, rate: &'static str, flows: u32, seconds: f64) -> Self {
+        Self { name, set_up, rate, flows, traffic: "kind = \"tcp\"", seconds }
+    }
+
     /// The case called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         CASES.iter().find(|case| case.name == name)
@@ -72,12 +87,13 @@ impl Case {
             delay = "5 ms"
             aqm = "codel"
             [[flows]]
-            kind = "tcp"
+            {}
             count = {}
             spread = "100 ms"
             "#,
             self.seconds * share,
             self.rate,
+            self.traffic,
             self.flows,
         );
         Scenario::parse(&text, &[], Path::new(".")).expect("the benchmark's scenario is right")
