@@ -48,7 +48,9 @@ class Comparison:
         """What all runs share, every default written out."""
         scenario = dict(self.results[0].scenario.document)
         scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}
-        return {key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "flows")}
+        return {
+            key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "links", "flows") if key in scenario
+        }
 
     def plot(self, path: Path | str) -> Path:
         """Draw sojourn times over time and their distribution; the suffix of `path` says PNG, SVG or PDF."""

@@ -28,6 +28,8 @@ def _flatten(result: Result) -> dict[str, Any]:
     row |= {f"link.{key}": value for key, value in document["link"].items() if key != "aqm"}
     reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document["reverse"].items()}
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
+    for index, hop in enumerate(document.get("links", [])):
+        row |= {f"links.{index}.{key}": value for key, value in hop.items()}
     for index, flow in enumerate(document["flows"]):
         row |= {f"flows.{index}.{key}": value for key, value in flow.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}

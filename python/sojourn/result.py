@@ -16,13 +16,12 @@ from sojourn.scenario import Scenario
 if TYPE_CHECKING:
     from sojourn._core import Output
 
-LINKS = ("forward", "reverse")
 ECN = ("not-ect", "ect1", "ect0", "ce")
 FATES = ("sent", "marked", "dropped: limit", "dropped: early", "dropped: late", "dropped: hard limit")
 
 
 class Result:
-    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward" or "reverse"."""
+    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named."""
 
     def __init__(
         self, scenario: Scenario, seed: int, totals: Mapping[str, Any], tables: Mapping[str, Callable[[], pl.DataFrame]]
@@ -65,8 +64,17 @@ class Result:
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """One row per link."""
-        return pl.DataFrame([{"link": link, **_flat_link(self.totals["links"][link])} for link in LINKS])
+        """One row per link: of the first bottleneck, then of the others."""
+        pairs = [self.totals["links"], *self.totals["hops"]]
+        links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
+        names = self.link_names
+        return pl.DataFrame([{"link": name, **_flat_link(link)} for name, link in zip(names, links, strict=True)])
+
+    @cached_property
+    def link_names(self) -> list[str]:
+        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse"."""
+        others = [hop["name"] for hop in self.totals["hops"]]
+        return ["forward", "reverse", *(name for other in others for name in (other, f"{other} reverse"))]
 
     @cached_property
     def groups(self) -> pl.DataFrame:
@@ -80,45 +88,57 @@ class Result:
 
     @property
     def packets(self) -> pl.DataFrame:
-        """Every packet of both links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
-        return _named(self.table("packets"))
+        """Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
+        return self._named("packets")
 
     @property
     def waiting(self) -> pl.DataFrame:
         """Packets that were in the queues when the run ended (probe `packets`)."""
-        return _named(self.table("waiting"))
+        return self._named("waiting")
 
     @property
     def transfers(self) -> pl.DataFrame:
         """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
-        return _named(self.table("transfers"))
+        return self._named("transfers")
 
     @property
     def queue(self) -> pl.DataFrame:
         """Queue length over time (probe `queue`)."""
-        return _named(self.table("queue"))
+        return self._named("queue")
 
     @property
     def flows(self) -> pl.DataFrame:
         """Window, RTT and goodput of each flow over time (probe `flows`)."""
-        return _named(self.table("flows"))
+        return self._named("flows")
 
     @property
     def state(self) -> pl.DataFrame:
         """State variables of the AQM over time, by name (probe `state`)."""
-        return _named(self.table("state"))
+        return self._named("state")
 
     @property
     def utilisation(self) -> pl.DataFrame:
         """Utilisation per step and link (probe `utilisation`)."""
-        return _named(self.table("utilisation"))
+        return self._named("utilisation")
 
     @property
     def histogram(self) -> pl.DataFrame:
         """Histogram of sojourn time of all packets sent in the window; mergeable over runs."""
         frame = self.table("sojourn_histogram")
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
-        return frame.select(_link_name(), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+        return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+
+    def _named(self, table: str) -> pl.DataFrame:
+        """Seconds, milliseconds and names instead of nanoseconds and numbers."""
+        frame = self.table(table)
+        columns = []
+        for name in frame.columns:
+            if name in _UNITS:
+                columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
+            else:
+                names = self.link_names if name == "link" else _NAMES.get(name)
+                columns.append(_name(name, names) if names else pl.col(name))
+        return frame.select(columns)
 
     def __repr__(self) -> str:
         return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
@@ -144,34 +164,17 @@ def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     return row | {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
 
 
-def _named(frame: pl.DataFrame) -> pl.DataFrame:
-    """Seconds, milliseconds and names instead of nanoseconds and numbers."""
-    units = {
-        "time_ns": ("time_s", 1e9),
-        "start_ns": ("start_s", 1e9),
-        "duration_ns": ("duration_s", 1e9),
-        "sojourn_ns": ("sojourn_ms", 1e6),
-    }
-    columns = []
-    for name in frame.columns:
-        if name in units:
-            columns.append((pl.col(name) / units[name][1]).alias(units[name][0]))
-        else:
-            columns.append(_name(name, _NAMES[name]) if name in _NAMES else pl.col(name))
-    return frame.select(columns)
-
-
-def _link_name() -> pl.Expr:
-    return _name("link", LINKS)
-
-
 def _name(column: str, names: Sequence[str]) -> pl.Expr:
     return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
 
 
-_NAMES = {"link": LINKS, "fate": FATES, "ecn": ECN}
-
-
+_NAMES = {"fate": FATES, "ecn": ECN}
+_UNITS = {
+    "time_ns": ("time_s", 1e9),
+    "start_ns": ("start_s", 1e9),
+    "duration_ns": ("duration_s", 1e9),
+    "sojourn_ns": ("sojourn_ms", 1e6),
+}
 _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",

@@ -81,15 +81,21 @@ class Scenario:
 
     def traces(self) -> list[Path]:
         """Trace files the scenario reads."""
-        links = (self.document["link"], self.document["reverse"])
+        links = [link for hop in self.hops.values() for link in hop]
         return [Path(link["trace"]) for link in links if link.get("trace")]
 
     def user_aqms(self) -> list[str]:
         """Names of the queue managers that are written in Python."""
         from sojourn import user_aqms
 
-        links = (self.document["link"], self.document["reverse"])
+        links = [link for hop in self.hops.values() for link in hop]
         return list(dict.fromkeys(name for link in links for name in user_aqms.references(link["aqm"])))
+
+    @property
+    def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """The bottlenecks in their order: by name, the forward direction and the way back."""
+        first = {"link": (self.document["link"], self.document["reverse"])}
+        return first | {hop["name"]: (hop, hop["reverse"]) for hop in self.document.get("links", [])}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and other.document == self.document

@@ -154,13 +154,15 @@ def _hash(document: dict[str, Any], traces: dict[str, str], sources: dict[str, s
 
 def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
     """Return the scenario with each file named by its contents, so that a moved one is the same run."""
-    links = {}
-    for key in ("link", "reverse"):
-        link = dict(document[key])
-        if link.get("trace"):
-            link["trace"] = traces[link["trace"]]
-        link["aqm"] = {**link["aqm"], "name": user_aqms.by_content(link["aqm"]["name"], sources)}
-        links[key] = link
+
+    def named(link: dict[str, Any]) -> dict[str, Any]:
+        own = {"trace": traces[link["trace"]]} if link.get("trace") else {}
+        own["aqm"] = {**link["aqm"], "name": user_aqms.by_content(link["aqm"]["name"], sources)}
+        return {**link, **own}
+
+    links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse")}
+    if "links" in document:
+        links["links"] = [{**named(hop), "reverse": named(hop["reverse"])} for hop in document["links"]]
     return {**document, **links}
 
 

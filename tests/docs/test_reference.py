@@ -12,7 +12,13 @@ import pytest
 from sojourn import InputError, Result, Scenario, Study, _core
 
 DOCS = Path(__file__).parents[2] / "docs"
-SECTIONS = {"run": "The run", "link": "`[link]` and `[reverse]`", "flows": "`[[flows]]`", "probes": "`[probes]`"}
+SECTIONS = {
+    "run": "The run",
+    "link": "`[link]` and `[reverse]`",
+    "links": "`[[links]]`",
+    "flows": "`[[flows]]`",
+    "probes": "`[probes]`",
+}
 
 
 def part(document: str, heading: str) -> str:
@@ -36,9 +42,11 @@ def names(text: str) -> set[str]:
 def schema_tables() -> dict[str, list[dict[str, Any]]]:
     """Return the properties of each section's tables; flows have one per kind."""
     top = json.loads(_core.scenario_schema())["properties"]
+    links = top["links"]["items"]["properties"]
     return {
         "run": [top],
         "link": [top["link"]["properties"], top["reverse"]["properties"]],
+        "links": [{key: links[key] for key in links.keys() - top["link"]["properties"].keys()}],
         "flows": [kind["properties"] for kind in top["flows"]["items"]["oneOf"]],
         "probes": [top["probes"]["properties"]],
     }
@@ -75,7 +83,10 @@ def result() -> Result:
         "utilisation": "100 ms",
     }
     link = {"rate": "10 Mbit/s", "aqm": "codel"}
-    return Scenario.build({"duration": "1 s", "link": link, "flows": [tcp, voice], "probes": probes}).run()
+    links = [{"name": "second", "rate": "5 Mbit/s"}]
+    return Scenario.build(
+        {"duration": "1 s", "link": link, "links": links, "flows": [tcp, voice], "probes": probes}
+    ).run()
 
 
 def test_result_tables(result: Result) -> None:
@@ -103,7 +114,16 @@ def test_summary_keys(result: Result) -> None:
     documented = set(re.findall(r"`([\w.-]+)`", summary))
     link = result.totals["links"]["forward"]
     group, flow = result.totals["groups"][0], result.totals["flows"][0]
-    parts = [result.totals, link, link["sojourn_ms"], link["dropped_by"], group, group["completion_ms"], flow]
+    parts = [
+        result.totals,
+        result.totals["hops"][0],
+        link,
+        link["sojourn_ms"],
+        link["dropped_by"],
+        group,
+        group["completion_ms"],
+        flow,
+    ]
     known = {key for table in parts for key in table} - {"links"} | {"links.forward", "links.reverse"}
     assert known <= documented
 

@@ -1,6 +1,6 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
-use crate::network::{Component, Layout, NOBODY, Network};
+use crate::network::{Component, Layout, LinkList, NOBODY, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Scenario};
@@ -38,13 +38,14 @@ struct Snapshot {
 
 impl Flows {
     /// The slots that a scenario needs: one per flow, and room for some connections of each generator.
-    pub fn layout(scenario: &Scenario, samplers: usize) -> Layout {
+    pub fn layout<L: LinkList>(scenario: &Scenario, samplers: usize) -> Layout<L> {
         let count = |opens: bool| -> u32 {
             scenario.flows.iter().filter(|f| f.traffic.opens_connections() == opens).map(|f| f.count).sum()
         };
         let (flows, generators) = (count(false), count(true));
         let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
-        Layout::new(flows + room, generators, samplers as u32)
+        let links = 2 * (1 + scenario.links.len() as u32);
+        Layout::new(links, flows + room, generators, samplers as u32)
     }
 
     /// Puts what a scenario makes run at the ends of a network.

@@ -23,6 +23,6 @@ mod traffic;
 
 pub use histogram::Histogram;
 pub use simulation::{Output, Simulation};
-pub use summary::{DatagramSummary, FlowSummary, GroupSummary, LinkSummary, Links, Quantiles, Summary};
+pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};
 pub use traffic::{mos, r_factor};

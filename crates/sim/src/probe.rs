@@ -1,12 +1,16 @@
 //! Probes of every packet. Without one, the hooks compile to nothing.
 
-use crate::network::LINKS;
+use crate::link::Link;
+use crate::network::LinkList;
 use crate::packet::Handle;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe: Default {
+    /// Where the links lie that it looks at: what a run is compiled for, all in one.
+    type Links: LinkList;
+
     /// A packet reached a link's queue, which has not judged it yet.
     #[inline]
     fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
@@ -31,8 +35,37 @@ pub(crate) trait Probe: Default {
 
 /// No probe.
 impl Probe for () {
+    type Links = [Link; 2];
+
     fn tables(self) -> Vec<Table> {
         Vec::new()
+    }
+}
+
+/// The same probe for any number of links.
+#[derive(Default)]
+pub(crate) struct InARow<P>(P);
+
+impl<P: Probe> Probe for InARow<P> {
+    type Links = Vec<Link>;
+
+    #[inline]
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
+        self.0.arrived(now, link, packet, meta);
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+        self.0.sent(now, link, packet, meta, newly_marked);
+    }
+
+    #[inline]
+    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+        self.0.dropped(now, link, packet, meta, reason);
+    }
+
+    fn tables(self) -> Vec<Table> {
+        self.0.tables()
     }
 }
 
@@ -43,7 +76,7 @@ pub(crate) struct EveryPacket {
     /// By handle: the packets in the queues, and what has left them.
     seen: Vec<Seen>,
     /// Arrivals at each link.
-    arrivals: [u32; LINKS],
+    arrivals: Vec<u32>,
 }
 
 /// A packet as it reached a queue.
@@ -107,8 +140,13 @@ impl EveryPacket {
 }
 
 impl Probe for EveryPacket {
+    type Links = [Link; 2];
+
     fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
         let place = packet as usize;
+        if link >= self.arrivals.len() {
+            self.arrivals.resize(link + 1, 0);
+        }
         let seen = Seen { at: now, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
         self.arrivals[link] += 1;
         if place >= self.seen.len() {

@@ -1,6 +1,6 @@
 //! Samplers: what is recorded at regular instants. They look and touch nothing.
 
-use crate::network::Network;
+use crate::network::{LinkList, Network};
 use crate::probe::Probe;
 use crate::scenario::Probes;
 use crate::table::{Column, Table, recorder};
@@ -17,9 +17,9 @@ pub(crate) struct Samplers {
     /// Payload of each flow at the last sample.
     delivered: Vec<u64>,
     /// Bytes of each link at the last sample, what of it was used and what could have been.
-    bytes: [u64; 2],
-    used: [u64; 2],
-    usable: [u64; 2],
+    bytes: Vec<u64>,
+    used: Vec<u64>,
+    usable: Vec<u64>,
 }
 
 recorder! {
@@ -64,7 +64,7 @@ impl Samplers {
     /// Queue, flows, state, utilisation.
     pub const COUNT: usize = 4;
 
-    pub fn new(probes: &Probes, flows: usize) -> Self {
+    pub fn new(probes: &Probes, links: usize, flows: usize) -> Self {
         Self {
             steps: [probes.queue, probes.flows, probes.state, probes.utilisation],
             queue: Queue::default(),
@@ -72,9 +72,9 @@ impl Samplers {
             utilisation: Utilisation::default(),
             state: State::default(),
             delivered: vec![0; flows],
-            bytes: [0; 2],
-            used: [0; 2],
-            usable: [0; 2],
+            bytes: vec![0; links],
+            used: vec![0; links],
+            usable: vec![0; links],
         }
     }
 
@@ -102,7 +102,7 @@ impl Samplers {
     }
 
     fn sample_queues<P: Probe>(&mut self, now: Instant, network: &Network<P>) {
-        for (l, link) in network.links.iter().enumerate() {
+        for (l, link) in network.links.as_slice().iter().enumerate() {
             let backlog = link.qdisc.backlog();
             self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
         }
@@ -118,7 +118,7 @@ impl Samplers {
     }
 
     fn sample_state<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
-        for (l, link) in network.links.iter_mut().enumerate() {
+        for (l, link) in network.links.as_mut_slice().iter_mut().enumerate() {
             link.qdisc.settle(now);
             self.state.begin_row(now, l as u8);
             link.qdisc.observe(&mut |name, value| self.state.set(name, value));
@@ -126,7 +126,7 @@ impl Samplers {
     }
 
     fn sample_utilisation<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
-        for (l, link) in network.links.iter_mut().enumerate() {
+        for (l, link) in network.links.as_mut_slice().iter_mut().enumerate() {
             let bytes = link.tally.total_bytes - self.bytes[l];
             self.bytes[l] = link.tally.total_bytes;
             let (used, usable) = link.used_and_usable(now);

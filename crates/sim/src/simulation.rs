@@ -3,11 +3,11 @@
 use crate::flows::Flows;
 use crate::histogram::Histogram;
 use crate::link::Link;
-use crate::network::{Component, LINKS, Network};
-use crate::probe::{EveryPacket, Probe};
+use crate::network::{Component, LinkList, Network};
+use crate::probe::{EveryPacket, InARow, Probe};
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::summary::{LinkSummary, Links, Summary, jain};
+use crate::summary::{HopSummary, LinkSummary, Links, Summary, jain};
 use crate::table::{Table, recorder};
 use crate::traffic::Ledger;
 use sojourn_aqm::Instant;
@@ -24,48 +24,57 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without: the hooks of the latter compile to nothing.
+/// With a probe of every packet or without, on a dumbbell or a row of bottlenecks: hooks that nobody needs compile to
+/// nothing, and two links to an array.
 enum Engine {
     Plain(Box<Run<()>>),
     EveryPacket(Box<Run<EveryPacket>>),
+    Row(Box<Run<InARow<()>>>),
+    RowEveryPacket(Box<Run<InARow<EveryPacket>>>),
+}
+
+macro_rules! with {
+    ($engine:expr, $run:ident => $do:expr) => {
+        match $engine {
+            Engine::Plain($run) => $do,
+            Engine::EveryPacket($run) => $do,
+            Engine::Row($run) => $do,
+            Engine::RowEveryPacket($run) => $do,
+        }
+    };
 }
 
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        Self(match scenario.probes.packets {
-            false => Engine::Plain(Box::new(Run::new(scenario, seed))),
-            true => Engine::EveryPacket(Box::new(Run::new(scenario, seed))),
+        Self(match (scenario.links.is_empty(), scenario.probes.packets) {
+            (true, false) => Engine::Plain(Box::new(Run::new(scenario, seed))),
+            (true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed))),
+            (false, false) => Engine::Row(Box::new(Run::new(scenario, seed))),
+            (false, true) => Engine::RowEveryPacket(Box::new(Run::new(scenario, seed))),
         })
     }
 
     /// Processes up to `events` events. Returns whether the run is finished.
     pub fn advance(&mut self, events: u64) -> bool {
-        match &mut self.0 {
-            Engine::Plain(run) => run.advance(events),
-            Engine::EveryPacket(run) => run.advance(events),
-        }
+        with!(&mut self.0, run => run.advance(events))
     }
 
     /// The time of the last event.
     pub fn now(&self) -> Instant {
-        match &self.0 {
-            Engine::Plain(run) => run.now,
-            Engine::EveryPacket(run) => run.now,
-        }
+        with!(&self.0, run => run.now)
     }
 
     /// Runs to the end and reports.
     pub fn finish(mut self) -> Output {
         while !self.advance(u64::MAX) {}
-        match self.0 {
-            Engine::Plain(run) => run.report(),
-            Engine::EveryPacket(run) => run.report(),
-        }
+        with!(self.0, run => run.report())
     }
 }
 
-struct Run<P> {
+struct Run<P: Probe> {
+    /// Of the hops behind the first one.
+    names: Vec<String>,
     now: Instant,
     end: Instant,
     warmup: Instant,
@@ -78,21 +87,22 @@ struct Run<P> {
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let links = [&scenario.link, &scenario.reverse];
-        let link = |i: usize| Link::new(links[i], i, seed, warmup, end);
+        let links = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
+        let links = links.enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
         // One slot more than there are samplers: the start of the statistics.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
-        let mut network = Network::new([link(0), link(1)], layout, ledger);
+        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger);
         let flows = Flows::new(scenario, seed, &mut network);
-        let samplers = Samplers::new(&scenario.probes, flows.fixed().len());
+        let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
         for i in 0..Samplers::COUNT {
             network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
         if warmup > Instant::ZERO {
             network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), warmup);
         }
-        Self { now: Instant::ZERO, end, warmup, events: 0, network, flows, samplers }
+        let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
+        Self { names, now: Instant::ZERO, end, warmup, events: 0, network, flows, samplers }
     }
 
     fn advance(&mut self, events: u64) -> bool {
@@ -116,8 +126,9 @@ impl<P: Probe> Run<P> {
         match component {
             Component::Server(link) => self.network.on_server(now, link),
             Component::Pipe(link) => {
-                let handle = self.network.on_pipe(link);
-                self.flows.deliver(now, handle, &mut self.network);
+                if let Some(handle) = self.network.on_pipe(now, link) {
+                    self.flows.deliver(now, handle, &mut self.network);
+                }
             }
             Component::Exit(link) => {
                 let handle = self.network.on_exit(link);
@@ -148,7 +159,7 @@ impl<P: Probe> Run<P> {
         let (flows, groups) = self.flows.report(&self.network, window_s);
         let forward = |direction: &str| direction == "forward";
         let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.goodput_bps).collect();
-        let (links, histogram) = report_links(self.network.links);
+        let (links, hops, histogram) = report_links(self.network.links.into_vec(), self.names);
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
@@ -157,6 +168,7 @@ impl<P: Probe> Run<P> {
             goodput_bps: groups.iter().filter(|g| forward(g.direction)).map(|g| g.goodput_bps).sum(),
             jain: jain(&goodputs),
             links,
+            hops,
             groups,
             flows,
         };
@@ -177,17 +189,20 @@ recorder! {
     }
 }
 
-fn report_links(links: [Link; LINKS]) -> (Links, Table) {
+/// The first hop, and the others with their names.
+fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
-    let mut report = |l: usize, mut link: Link| -> LinkSummary {
+    let report = |(l, mut link): (usize, Link)| -> LinkSummary {
         let usable = link.usable_in_window();
         let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(usable);
         sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
         summary
     };
-    let [forward, reverse] = links;
-    let links = Links { forward: report(0, forward), reverse: report(1, reverse) };
-    (links, table.into_table())
+    let mut reports = links.into_iter().enumerate().map(report);
+    let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });
+    let first = both().expect("there is a first hop");
+    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: both()? })).collect();
+    (first, hops, table.into_table())
 }
 
 #[cfg(test)]

@@ -187,15 +187,27 @@ pub struct Summary {
     pub goodput_bps: f64,
     /// Jain's fairness index of the goodputs of the forward flows in `flows`.
     pub jain: f64,
-    /// The two directions of the bottleneck.
+    /// The two directions of the bottleneck; where there are several, of the first.
     pub links: Links,
+    /// The other bottlenecks.
+    pub hops: Vec<HopSummary>,
     /// Every group of flows.
     pub groups: Vec<GroupSummary>,
     /// Every flow that lasts for the whole run, but not the connections that come and go.
     pub flows: Vec<FlowSummary>,
 }
 
-/// The two directions of the bottleneck.
+/// A bottleneck behind the first one.
+#[derive(Clone, Debug, Serialize)]
+pub struct HopSummary {
+    /// Its name in the scenario.
+    pub name: String,
+    /// Its two directions.
+    #[serde(flatten)]
+    pub links: Links,
+}
+
+/// The two directions of a bottleneck.
 #[derive(Clone, Debug, Serialize)]
 pub struct Links {
     /// The direction of the data.

@@ -56,6 +56,11 @@ fn the_scenarios_reach_what_they_are_for() {
                     .fold((u64::MAX, 0), |(least, sum), group| (least.min(group.closed), sum + group.timeouts));
                 forward.dropped_by["late"] > 0 && closed > 5 && timeouts > 10
             }
+            "row" => {
+                let [second, third] = &summary.hops[..] else { panic!("{name}: three hops") };
+                let reverse = third.links.reverse.dropped_by["limit"];
+                forward.dropped_by["late"] > 0 && second.links.forward.dropped_by["early"] > 0 && reverse > 0
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");
@@ -129,6 +134,22 @@ fn probes_change_nothing() {
             let summary = Summary { events: plain.events, ..run(&probed).summary };
             assert_eq!(format!("{summary:?}"), format!("{plain:?}"), "{name} with {:?}", probed.probes);
         }
+    }
+}
+
+#[test]
+fn a_further_link_that_nobody_crosses_changes_nothing() {
+    let further: Vec<(String, String)> =
+        vec![("links".into(), r#"[{"name": "aside", "rate": "1 Mbit/s", "aqm": "pie"}]"#.into())];
+    for (name, scenario) in scenarios() {
+        if !scenario.links.is_empty() {
+            continue;
+        }
+        let longer = Scenario::parse(&scenario.canonical(), &further, Path::new("/")).unwrap();
+        let (mut longer, plain) = (run(&longer).summary, run(&scenario).summary);
+        let aside = longer.hops.pop().expect("the further hop");
+        assert_eq!((aside.links.forward.arrived, aside.links.reverse.arrived), (0, 0), "{name}");
+        assert_eq!(format!("{longer:?}"), format!("{plain:?}"), "{name}");
     }
 }
 

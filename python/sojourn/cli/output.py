@@ -73,6 +73,7 @@ def describe(setup: dict[str, Any]) -> list[str]:
     return [
         f"link: {_link(setup['link'])}",
         f"reverse: {_link(setup['reverse'])}",
+        *(f"{hop['name']}: {_link(hop)}; back {_link(hop['reverse'])}" for hop in setup.get("links", [])),
         f"flows: {'; '.join(flows)}",
         f"time: {setup['duration']}, the first {setup['warmup']} not counted",
     ]

@@ -26,7 +26,7 @@ use opportunity::Opportunities;
 use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Serializer};
 use steps::{Fluid, Latch};
 
-/// One direction of the bottleneck.
+/// One direction of a bottleneck.
 pub(crate) struct Link {
     pub qdisc: Box<dyn Qdisc<Handle> + Send>,
     pub server: Server,

@@ -12,8 +12,11 @@ pub struct Route {
     pub flow: u32,
     /// The group that the flow belongs to.
     pub group: u32,
-    /// The link that carries its data; acknowledgments take the other one.
+    /// The first link that its data cross, and the first that its acknowledgments cross.
     pub data_link: usize,
+    pub ack_link: usize,
+    /// How many links follow, either way.
+    pub more: u8,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
     pub up: Access,

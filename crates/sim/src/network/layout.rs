@@ -1,15 +1,26 @@
 //! The slots of the components in the event set.
 
-use super::LINKS;
-use crate::event::{HOT, Slot};
+use super::LinkList;
+use crate::event::Slot;
+use std::marker::PhantomData;
 
 /// Where the components have their slots: classes in the order of simultaneous events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+#[derive(Debug)]
+pub(crate) struct Layout<L> {
+    links: u32,
     flows: u32,
     generators: u32,
     samplers: u32,
+    list: PhantomData<fn() -> L>,
 }
+
+impl<L> Clone for Layout<L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for Layout<L> {}
 
 /// A component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +47,10 @@ pub(crate) enum Component {
     Sampler(usize),
 }
 
-impl Layout {
+impl<L: LinkList> Layout<L> {
     /// Room for `flows` flows at a time.
-    pub const fn new(flows: u32, generators: u32, samplers: u32) -> Self {
-        Self { flows, generators, samplers }
+    pub const fn new(links: u32, flows: u32, generators: u32, samplers: u32) -> Self {
+        Self { links, flows, generators, samplers, list: PhantomData }
     }
 
     /// The same with room for `flows` flows. The components keep their order.
@@ -54,35 +65,50 @@ impl Layout {
 
     #[inline]
     pub fn slot(self, component: Component) -> Slot {
-        let flows = self.flows;
+        let (links, flows, first_flow) = (self.links(), self.flows, self.first_flow());
         match component {
             Component::Server(link) => link as u32,
-            Component::Pipe(link) => L + link as u32,
-            Component::Exit(link) => 2 * L + link as u32,
-            Component::Entry(link) => 3 * L + link as u32,
-            Component::Up(flow) => FIRST_FLOW + flow,
-            Component::Down(flow) => FIRST_FLOW + flows + flow,
-            Component::Source(flow) => FIRST_FLOW + 2 * flows + flow,
-            Component::Sink(flow) => FIRST_FLOW + 3 * flows + flow,
-            Component::Generator(i) => FIRST_FLOW + 4 * flows + i as u32,
-            Component::Sampler(i) => FIRST_FLOW + 4 * flows + self.generators + i as u32,
+            Component::Pipe(link) => links + link as u32,
+            Component::Exit(link) => 2 * links + link as u32,
+            Component::Entry(link) => 3 * links + link as u32,
+            Component::Up(flow) => first_flow + flow,
+            Component::Down(flow) => first_flow + flows + flow,
+            Component::Source(flow) => first_flow + 2 * flows + flow,
+            Component::Sink(flow) => first_flow + 3 * flows + flow,
+            Component::Generator(i) => first_flow + 4 * flows + i as u32,
+            Component::Sampler(i) => first_flow + 4 * flows + self.generators + i as u32,
         }
     }
 
     #[inline]
     pub fn component(self, slot: Slot) -> Component {
+        let links = self.links();
         match slot {
-            _ if slot < L => Component::Server(slot as usize),
-            _ if slot < 2 * L => Component::Pipe((slot - L) as usize),
-            _ if slot < 3 * L => Component::Exit((slot - 2 * L) as usize),
-            _ if slot < FIRST_FLOW => Component::Entry((slot - 3 * L) as usize),
-            _ => self.flow_component(slot - FIRST_FLOW),
+            _ if slot < links => Component::Server(slot as usize),
+            _ if slot < 2 * links => Component::Pipe((slot - links) as usize),
+            _ if slot < 3 * links => Component::Exit((slot - 2 * links) as usize),
+            _ if slot < self.first_flow() => Component::Entry((slot - 3 * links) as usize),
+            _ => self.flow_component(slot - self.first_flow()),
         }
     }
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
-        FIRST_FLOW + 4 * self.flows + self.generators + self.samplers
+        self.first_flow() + 4 * self.flows + self.generators + self.samplers
+    }
+
+    /// Number of links, known to the compiler where they are an array.
+    #[inline]
+    const fn links(self) -> u32 {
+        match L::COUNT {
+            Some(links) => links,
+            None => self.links,
+        }
+    }
+
+    /// The links' components come first; those of two links have the hot slots to themselves.
+    const fn first_flow(self) -> u32 {
+        4 * self.links()
     }
 
     fn flow_component(self, slot: u32) -> Component {
@@ -99,8 +125,3 @@ impl Layout {
         }
     }
 }
-
-const L: u32 = LINKS as u32;
-
-/// The links' components have the hot slots to themselves.
-const FIRST_FLOW: u32 = HOT as u32;

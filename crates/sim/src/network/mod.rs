@@ -1,14 +1,17 @@
-//! The dumbbell: per-flow access links, the two directions of the bottleneck, and what travels in them.
+//! Per-flow access links, the bottlenecks in a row with their two directions, and what travels in them.
+//!
+//! Link 2i is the forward direction of hop i, link 2i + 1 the way back.
 
 mod access;
 mod layout;
+mod links;
 
 pub(crate) use access::InFlight;
 pub(crate) use layout::{Component, Layout};
+pub(crate) use links::LinkList;
 
 use crate::event::EventSet;
 use crate::fingerprint::{Fate, Fingerprint};
-use crate::link::Link;
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec};
@@ -18,14 +21,11 @@ use crate::traffic::Ledger;
 use access::{Access, Route, insert, pop, push, takes};
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
 
-/// Number of links: the two directions of the bottleneck.
-pub(crate) const LINKS: usize = 2;
-
 /// Everything between the endpoints.
-pub(crate) struct Network<P> {
+pub(crate) struct Network<P: Probe> {
     pub events: EventSet,
-    pub layout: Layout,
-    pub links: [Link; LINKS],
+    pub layout: Layout<P::Links>,
+    pub links: P::Links,
     pub packets: Packets,
     pub fingerprint: Fingerprint,
     pub probe: P,
@@ -36,7 +36,7 @@ pub(crate) struct Network<P> {
 
 impl<P: Probe> Network<P> {
     /// Links without flows.
-    pub fn new(links: [Link; LINKS], layout: Layout, ledger: Ledger) -> Self {
+    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger) -> Self {
         Self {
             events: EventSet::new(layout.slots() as usize),
             layout,
@@ -55,11 +55,19 @@ impl<P: Probe> Network<P> {
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
+        let (first, last) = spec.hops;
+        let (out, back) = (2 * first, 2 * last + 1);
+        let (data_link, ack_link) = match spec.direction {
+            Direction::Forward => (out, back),
+            Direction::Reverse => (back, out),
+        };
         self.routes.push(Route {
+            data_link,
+            ack_link,
+            more: (last - first) as u8,
             flow: NOBODY,
             group,
             hosts: (2 * group, 2 * group + 1),
-            data_link: (spec.direction == Direction::Reverse) as usize,
             up: Access::new(spec.access_rate, spec.access_delay),
             down: Access::new(spec.access_rate, spec.access_delay),
         });
@@ -92,7 +100,7 @@ impl<P: Probe> Network<P> {
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
         let route = &mut self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, to_sink: true };
+        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: true };
         let handle = self.packets.insert(packet, header);
         if route.up.is_transparent() {
             let link = route.data_link;
@@ -111,9 +119,9 @@ impl<P: Probe> Network<P> {
     #[inline]
     pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
         let route = &self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, to_sink: false };
+        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: false };
         let handle = self.packets.insert(packet, header);
-        let link = 1 - route.data_link;
+        let link = route.ack_link;
         self.arrive(now, link, handle, packet);
     }
 
@@ -144,10 +152,24 @@ impl<P: Probe> Network<P> {
         pop(&mut self.events, self.layout.slot(Component::Exit(link)), &mut self.links[link].exit)
     }
 
-    /// A packet reaches the far end of a link.
+    /// A packet reaches the far end of a link: the next link, or the end of its way.
     #[inline]
-    pub fn on_pipe(&mut self, link: usize) -> Handle {
-        pop(&mut self.events, self.layout.slot(Component::Pipe(link)), &mut self.links[link].pipe)
+    pub fn on_pipe(&mut self, now: Instant, link: usize) -> Option<Handle> {
+        let handle = pop(&mut self.events, self.layout.slot(Component::Pipe(link)), &mut self.links[link].pipe);
+        if !P::Links::IS_ROW || self.packets.packet(handle).more == 0 {
+            return Some(handle);
+        }
+        self.cross_next(now, link, handle);
+        None
+    }
+
+    fn cross_next(&mut self, now: Instant, link: usize, handle: Handle) {
+        let packet = self.packets.packet_mut(handle);
+        packet.more -= 1;
+        let packet = *packet;
+        // Forward links have even numbers, and go upwards.
+        let next = if link % 2 == 0 { link + 2 } else { link - 2 };
+        self.arrive(now, next, handle, packet);
     }
 
     /// A packet arrives at a link's queue.
@@ -198,7 +220,7 @@ impl<P: Probe> Network<P> {
         let link = &mut self.links[l];
         let at = end + link.delay;
         let down = &mut self.routes[packet.slot as usize].down;
-        if packet.to_sink || down.is_transparent() {
+        if packet.to_sink || down.is_transparent() || (P::Links::IS_ROW && packet.more > 0) {
             push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, at, handle);
             return;
         }
@@ -220,7 +242,8 @@ impl<P: Probe> Network<P> {
             return;
         };
         let down = &mut self.routes[packet.slot as usize].down;
-        let (queue, component, at) = if packet.to_sink || down.is_transparent() {
+        let passes_on = P::Links::IS_ROW && packet.more > 0;
+        let (queue, component, at) = if packet.to_sink || down.is_transparent() || passes_on {
             (&mut link.pipe, Component::Pipe(l), at)
         } else {
             (&mut link.exit, Component::Exit(l), down.arrival(at, packet.len))

@@ -1,7 +1,7 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
 use super::keys::{DIRECTIONS, Key, Kind, Need, Table, as_table, check_known, write};
-use super::{Error, LinkSpec, Traffic, traffic};
+use super::{Error, LinkSpec, Traffic, hop, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
 
@@ -27,6 +27,10 @@ pub struct FlowSpec {
     pub spread: Duration,
     /// When the application stops sending; later than the last start.
     pub stop: Option<Duration>,
+    /// Names of the links that the forward direction crosses, in order; without them, the first one.
+    pub route: Option<Vec<String>>,
+    /// Number of the first and of the last of them.
+    pub hops: (usize, usize),
     /// Rate of each flow's own access link; `None` takes no time to send.
     pub access_rate: Option<Rate>,
     /// One-way delay of the access link, in each direction.
@@ -36,19 +40,25 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Reads the group at `place`, whose flows cross `link` and `reverse`.
-    pub(super) fn read(place: &str, value: &Value, link: &LinkSpec, reverse: &LinkSpec) -> Result<Self, Error> {
+    /// Reads the group at `place`, whose flows cross some of `hops`.
+    pub(super) fn read(place: &str, value: &Value, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
+        let route: Option<Vec<String>> = table.field("route")?;
+        let names: Vec<&str> = hops.iter().map(|&(name, ..)| name).collect();
+        let (first, last) = hop::ends(route.as_ref(), &names).map_err(|text| table.error("route", text))?;
+        let shared = hops[first..=last].iter().fold(Duration::ZERO, |sum, (_, out, back)| sum + out.delay + back.delay);
         let flow = Self {
+            hops: (first, last),
             direction: table.field("direction")?,
             count: table.field("count")?,
             start: table.field("start")?,
             spread: table.field("spread")?,
             stop: table.field("stop")?,
             access_rate: table.field("access_rate")?,
-            access_delay: access_delay(&table, link.delay + reverse.delay)?,
+            access_delay: access_delay(&table, shared, first == last)?,
+            route,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
         match flow.stop {
@@ -68,6 +78,7 @@ impl FlowSpec {
         write(KEYS, "start", &self.start, &mut out);
         write(KEYS, "spread", &self.spread, &mut out);
         write(KEYS, "stop", &self.stop, &mut out);
+        write(KEYS, "route", &self.route, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
         self.traffic.write(&mut out);
@@ -75,15 +86,17 @@ impl FlowSpec {
     }
 }
 
-/// The access delay as given, or what `rtt` leaves to it after the `shared` delay of both links.
-fn access_delay(table: &Table, shared: Duration) -> Result<Duration, Error> {
+/// The access delay as given, or what `rtt` leaves to it after the `shared` delay of the links, both ways.
+fn access_delay(table: &Table, shared: Duration, one_hop: bool) -> Result<Duration, Error> {
     let given: Option<Duration> = table.field("access_delay")?;
     let Some(rtt) = table.field::<Option<Duration>>("rtt")? else { return Ok(given.unwrap_or(Duration::ZERO)) };
     if given.is_some() {
         return Err(table.error("rtt", "excludes access_delay; keep one"));
     }
     if rtt < shared {
-        let text = format!(r#"{rtt} is below link.delay + reverse.delay; write at least "{shared}""#);
+        let delays =
+            if one_hop { "link.delay + reverse.delay" } else { "the delays of the links on the route, both ways" };
+        let text = format!(r#"{rtt} is below {delays}; write at least "{shared}""#);
         return Err(table.error("rtt", text));
     }
     Ok((rtt - shared) / 2)
@@ -123,6 +136,12 @@ pub(super) const KEYS: &[Key] = &[
         doc: "When the application stops sending; without it, at the end of the run.",
     },
     Key {
+        name: "route",
+        kind: Kind::Names,
+        need: Need::Optional,
+        doc: "Names of neighbouring links that the flows cross, in order; without it, the first one, called link.",
+    },
+    Key {
         name: "access_rate",
         kind: Kind::Rate,
         need: Need::Optional,
@@ -138,6 +157,6 @@ pub(super) const KEYS: &[Key] = &[
         name: "rtt",
         kind: Kind::Time,
         need: Need::Optional,
-        doc: "Round-trip propagation delay, instead of access_delay: link.delay + reverse.delay + 2 access_delay.",
+        doc: "Round-trip propagation delay, instead of access_delay: the links' delays both ways + 2 access_delay.",
     },
 ];

@@ -44,6 +44,8 @@ pub(super) enum Kind {
     Limits,
     /// Something with a form of its own.
     Own(&'static Own),
+    /// A list of texts.
+    Names,
     /// A table or a list of tables with keys of its own.
     Section,
 }
@@ -68,6 +70,7 @@ pub(super) enum Datum {
     Limits(Limits),
     /// What an [`Own`] has checked.
     Own(Value),
+    Names(Vec<String>),
 }
 
 impl Kind {
@@ -92,6 +95,7 @@ impl Kind {
             Self::Aqm => AqmSpec::read(value).map(|aqm| Datum::Aqm(Box::new(aqm))),
             Self::Limits => limits(value).map(Datum::Limits),
             Self::Own(own) => (own.check)(value).map(|()| Datum::Own(value.clone())),
+            Self::Names => names(value).map(Datum::Names),
             Self::Section => unreachable!("sections are read by their own tables"),
         }
     }
@@ -108,6 +112,7 @@ impl Kind {
             (_, Datum::Aqm(aqm)) => aqm.table().into(),
             (_, Datum::Limits(limits)) => limits.to_string().into(),
             (_, Datum::Own(value)) => value,
+            (_, Datum::Names(names)) => names.into(),
         }
     }
 }
@@ -217,6 +222,7 @@ fields! {
     u64: Whole(x) => x, self => *self;
     AqmSpec: Aqm(x) => *x, self => Box::new(self.clone());
     Limits: Limits(x) => x, self => *self;
+    Vec<String>: Names(x) => x, self => self.clone();
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
     Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
@@ -421,6 +427,12 @@ fn in_range(n: u64, least: u64, most: u64, unit: &str) -> Result<u64, String> {
     } else {
         Err(format!("{n}{unit} is out of range; from {least}{unit} to {most}{unit}"))
     }
+}
+
+fn names(value: &Value) -> Result<Vec<String>, String> {
+    let expected = r#"a list of names such as ["link"]"#;
+    let list = value.as_array().ok_or_else(|| mismatch(value, expected))?;
+    list.iter().map(|name| text(name, expected).map(str::to_string)).collect()
 }
 
 fn limits(value: &Value) -> Result<Limits, String> {

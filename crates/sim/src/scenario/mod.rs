@@ -7,6 +7,7 @@ mod aqm;
 mod below;
 mod flow;
 mod framing;
+mod hop;
 mod keys;
 mod link;
 mod loss;
@@ -23,6 +24,7 @@ pub use aqm::AqmSpec;
 pub use below::{BelowSpec, Unit};
 pub use flow::{Direction, FlowSpec};
 pub use framing::{Framing, Layer};
+pub use hop::Hop;
 pub use link::LinkSpec;
 pub use loss::{Gilbert, LossSpec};
 pub use probes::Probes;
@@ -53,6 +55,8 @@ pub struct Scenario {
     pub link: LinkSpec,
     /// The way back.
     pub reverse: LinkSpec,
+    /// Further bottlenecks, in a row behind the first.
+    pub links: Vec<Hop>,
     /// Groups of like flows; at least one, together at most [`MOST_FLOWS`].
     pub flows: Vec<FlowSpec>,
     /// What is recorded beyond the summary.
@@ -97,11 +101,19 @@ impl Scenario {
         write(KEYS, "seed", &self.seed, &mut out);
         out.insert("link".into(), self.link.write().into());
         out.insert("reverse".into(), self.reverse.write().into());
+        if !self.links.is_empty() {
+            out.insert("links".into(), self.links.iter().map(Hop::write).map(Value::Object).collect());
+        }
         out.insert("flows".into(), self.flows.iter().map(FlowSpec::write).map(Value::Object).collect());
         let mut probes = Map::new();
         self.probes.write(&mut probes);
         out.insert("probes".into(), probes.into());
         Value::Object(out).to_string()
+    }
+
+    /// Every bottleneck in its order: name, forward direction, way back.
+    pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
+        all_hops(&self.link, &self.reverse, &self.links)
     }
 
     /// Number of flows of all groups.
@@ -124,9 +136,10 @@ impl Scenario {
         let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
         let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
         let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
-        let flows = read_flows(values.get("flows"), &link, &reverse)?;
+        let links = Hop::read_all(values.get("links"), base, own)?;
+        let flows = read_flows(values.get("flows"), &all_hops(&link, &reverse, &links).collect::<Vec<_>>())?;
         let probes = read_probes(values.get("probes"))?;
-        let scenario = Self { name, duration, warmup, seed, link, reverse, flows, probes };
+        let scenario = Self { name, duration, warmup, seed, link, reverse, links, flows, probes };
         scenario.check_size()?;
         Ok(scenario)
     }
@@ -152,12 +165,12 @@ impl Scenario {
                 return Err(Error::new(format!("flows[{i}].count"), text));
             }
         }
-        let probes = &self.probes;
+        let (probes, links) = (&self.probes, 2 * self.hops().count() as u64);
         let steps = [
-            ("queue", probes.queue, 2),
+            ("queue", probes.queue, links),
             ("flows", probes.flows, flows),
-            ("state", probes.state, 2),
-            ("utilisation", probes.utilisation, 2),
+            ("state", probes.state, links),
+            ("utilisation", probes.utilisation, links),
         ];
         for (name, step, rows) in steps {
             let Some(step) = step else { continue };
@@ -188,7 +201,16 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn read_flows(value: Option<&Value>, link: &LinkSpec, reverse: &LinkSpec) -> Result<Vec<FlowSpec>, Error> {
+fn all_hops<'a>(
+    link: &'a LinkSpec,
+    reverse: &'a LinkSpec,
+    more: &'a [Hop],
+) -> impl Iterator<Item = (&'a str, &'a LinkSpec, &'a LinkSpec)> {
+    let more = more.iter().map(|hop| (hop.name.as_str(), &hop.link, &hop.reverse));
+    std::iter::once((hop::FIRST, link, reverse)).chain(more)
+}
+
+fn read_flows(value: Option<&Value>, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
@@ -197,7 +219,7 @@ fn read_flows(value: Option<&Value>, link: &LinkSpec, reverse: &LinkSpec) -> Res
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
     }
-    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, link, reverse)).collect()
+    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, hops)).collect()
 }
 
 fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
@@ -239,6 +261,12 @@ const KEYS: &[Key] = &[
         kind: Kind::Section,
         need: Need::Optional,
         doc: "The way back; what it leaves out is as in link, but for the queue: tail drop, 1000 packets.",
+    },
+    Key {
+        name: "links",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "Further links in a row behind the first, each with its way back.",
     },
     Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
     Key {

@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{KEYS, Probes, flow, link, service, traffic};
+use super::{KEYS, Probes, flow, hop, link, service, traffic};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm};
@@ -14,6 +14,7 @@ pub fn schema() -> String {
     schema["title"] = "Sojourn scenario".into();
     schema["properties"]["link"] = described(link_schema(true), "link");
     schema["properties"]["reverse"] = described(link_schema(false), "reverse");
+    schema["properties"]["links"] = described(json!({ "type": "array", "items": hop_schema() }), "links");
     schema["properties"]["probes"] = described(object(Probes::KEYS.iter()), "probes");
     let kinds: Vec<_> = traffic::KINDS.iter().map(flow_schema).collect();
     let flows = json!({ "type": "array", "minItems": 1, "items": { "type": "object", "oneOf": kinds } });
@@ -59,6 +60,7 @@ fn kind_schema(kind: Kind) -> Value {
             { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/limit" } },
         ] }),
         Kind::Own(own) => (own.schema)(),
+        Kind::Names => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
         Kind::Section => json!({}),
     }
 }
@@ -86,6 +88,17 @@ fn link_schema(serves: bool) -> Value {
         }
     }
     schema["dependentRequired"] = dependent.into();
+    schema
+}
+
+/// A further link: the keys of a link, its name, and its way back.
+fn hop_schema() -> Value {
+    let mut schema = link_schema(true);
+    for key in hop::KEYS {
+        schema["properties"][key.name] = property(key);
+    }
+    schema["properties"]["reverse"] = link_schema(false);
+    schema["required"].as_array_mut().expect("a list").push("name".into());
     schema
 }
 

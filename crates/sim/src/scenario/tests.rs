@@ -237,6 +237,34 @@ fn refusals_that_need_two_keys() {
             "flows[0].stop: 5 s is not after the last start at 9 s; write a later one",
         ),
         (
+            [("links", ROW), ("flows.0.route", r#"["link", "third"]"#)],
+            "flows[0].route: no way leads from link to third; the links in their order are link, second, third",
+        ),
+        (
+            [("links", ROW), ("flows.0.route", r#"["second", "link"]"#)],
+            "flows[0].route: no way leads from second to link; the links in their order are link, second, third",
+        ),
+        (
+            [("links", ROW), ("flows.0.route", r#"["secnd"]"#)],
+            r#"flows[0].route: unknown link "secnd"; did you mean "second"?"#,
+        ),
+        ([("links", ROW), ("flows.0.route", "[]")], r#"flows[0].route: the list is empty; write e.g. ["link"]"#),
+        (
+            [("links", ROW), ("links.1.name", "second")],
+            r#"links[1].name: "second" is no name of its own; write another one"#,
+        ),
+        ([("links", ROW), ("links.0.name", "")], r#"links[0].name: missing; write e.g. name = "second""#),
+        ([("links", ROW), ("links.0.rates", "1")], r#"links[0].rates: unknown key; did you mean "rate"?"#),
+        (
+            [("links", ROW), ("flows.0", r#"{"kind":"tcp","rtt":"50 ms","route":["second","third"]}"#)],
+            r#"flows[0].rtt: 50 ms is below the delays of the links on the route, both ways; write at least "60 ms""#,
+        ),
+        ([("links", "4"), ("flows.0.count", "2")], "links: expected a list of tables, [[links]], found a number"),
+        (
+            [("flows.0.route", "link"), ("flows.0.count", "2")],
+            r#"flows[0].route: expected a list of names such as ["link"], found a text"#,
+        ),
+        (
             [("flows.0", r#"{"kind":"web","interval":"1 us","size":"1 kB"}"#), ("duration", "20 s")],
             "flows: about 20000000 connections in all; at most 10000000",
         ),
@@ -267,6 +295,21 @@ fn refusals_that_need_two_keys() {
     ] {
         assert_eq!(error_with(&sets), error);
     }
+}
+
+const ROW: &str = r#"[{"name":"second","rate":"1 Mbit/s","delay":"10 ms"},
+    {"name":"third","rate":"1 Mbit/s","delay":"20 ms","reverse":{"rate":"2 Mbit/s"}}]"#;
+
+#[test]
+fn further_links_come_back_from_the_canonical_form() {
+    let sets = [("links", ROW), ("flows.0.route", r#"["second", "third"]"#), ("flows.0.rtt", "100 ms")];
+    let scenario = parse_with(SMALL, &sets).unwrap();
+    let hops: Vec<_> = scenario.hops().map(|(name, link, reverse)| (name, link.delay, reverse.delay)).collect();
+    let [none, ten, twenty] = [0, 10, 20].map(Duration::from_millis);
+    assert_eq!(hops, [("link", none, none), ("second", ten, ten), ("third", twenty, twenty)]);
+    // (100 - 2 (10 + 20)) / 2
+    assert_eq!((scenario.flows[0].hops, scenario.flows[0].access_delay), ((1, 2), twenty));
+    assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
 }
 
 #[test]

@@ -206,7 +206,7 @@ impl Source {
 }
 
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
-pub(crate) struct Port<'a, P> {
+pub(crate) struct Port<'a, P: Probe> {
     pub network: &'a mut Network<P>,
     pub now: Instant,
     pub slot: u32,
