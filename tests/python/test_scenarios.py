@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import sojourn as sj
@@ -86,3 +87,38 @@ def test_poisson_scenario_has_the_textbook_s_wait() -> None:
     scenario = sj.Scenario.load(REPO / "scenarios" / "poisson.toml")
     waits = [scenario.run(seed).summary["sojourn_mean_ms"][0] for seed in range(1, 5)]
     assert sum(waits) / len(waits) == pytest.approx(2.4, rel=0.05)
+
+
+def test_tcpeval_offers_what_the_suite_says() -> None:
+    """Five streams of 640 kbit/s each way, calls that talk 1 s of 2.35 s, fifteen connections of the web a second."""
+    scenario = sj.Scenario.load(REPO / "scenarios" / "tcpeval.toml")
+    groups = scenario.run().groups
+    assert groups["kind"].to_list() == ["tcp", "tcp", "packmime", "voice", "voice", "streaming", "streaming"]
+    sent = groups["sent"].to_list()
+    assert [n * 840 * 8 / 100 for n in sent[5:]] == pytest.approx([3.2e6] * 2, rel=0.01)
+    calls = [scenario.run(seed).groups["sent"].to_list()[3:5] for seed in range(1, 5)]
+    # Forty directions of a call for 100 s: 1700 bursts, whose mean length is right to 3 %.
+    assert sum(map(sum, calls)) * 200 * 8 / 100 / 40 == pytest.approx(64e3 / 2.35, rel=0.1)
+    assert groups["opened"][2] == pytest.approx(15 * 80, rel=0.15)
+    assert groups["completion_p50_ms"][2] > 2 * 80, "handshake and request"
+    assert all(1 < score < 4.5 for score in groups["mos"][3:5])
+
+
+def test_parking_lot_names_its_links() -> None:
+    """The long flows get less than those that cross one bottleneck, and every bottleneck is told of by name."""
+    result = sj.Scenario.load(REPO / "scenarios" / "parking-lot.toml", {"probes.queue": "1 s"}).run()
+    names = ["forward", "reverse", "second", "second reverse", "third", "third reverse"]
+    assert result.links["link"].to_list() == names
+    assert set(result.queue["link"].unique()) == set(names)
+    rates = result.groups["goodput_bps"].to_list()
+    assert all(rate > 1.5 * rates[0] for rate in rates[1:])
+
+
+def test_transfers_are_recorded() -> None:
+    """One row per page, in seconds, and the same number in the summary of its group."""
+    result = sj.Scenario.load(REPO / "scenarios" / "pages.toml", {"duration": "12 s", "warmup": "0 s"}).run()
+    pages = result.transfers.filter(pl.col("group") == 0)
+    assert pages.height == result.groups["transfers"][0]
+    assert set(pages["bytes"]) == {800_000}
+    median_s = pages["duration_s"].quantile(0.5, interpolation="lower")
+    assert result.groups["completion_p50_ms"][0] == pytest.approx(median_s * 1e3, rel=2e-3)

@@ -61,9 +61,11 @@ impl Flows {
             next: 0,
             at_warmup: Snapshot::default(),
         };
-        let specs = (0..).zip(&scenario.flows).flat_map(|(group, spec)| (0..spec.count).map(move |_| (group, spec)));
-        for (index, (group, spec)) in (0..).zip(specs) {
-            match Source::new(spec, group, index, seed) {
+        let specs = (0..)
+            .zip(&scenario.flows)
+            .flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
+        for (index, ((group, place), spec)) in (0..).zip(specs) {
+            match Source::new(spec, (group, place), index, seed) {
                 Source::Generator(generator) => flows.generators.push(*generator),
                 Source::Flow(flow) => {
                     let slot = network.add_slot(group, spec);

@@ -61,6 +61,21 @@ fn a_call_over_an_idle_link_is_as_good_as_its_delay_allows() {
 }
 
 #[test]
+fn staggered_flows_start_and_stop_one_after_the_other() {
+    let output = idle_link(
+        "kind = \"cbr\"\nrate = \"800 kbit/s\"\nsize = \"1000 B\"\ncount = 4\nstart = \"1 s\"\nstop = \"3 s\"\nstagger = \"1.503 s\"",
+        10,
+    );
+    let (time, flow) = (whole(&output, "packets", "time_ns"), whole(&output, "packets", "flow"));
+    for i in 0..4 {
+        let times: Vec<u64> = time.iter().zip(&flow).filter(|&(_, &f)| f == i).map(|(&time, _)| time).collect();
+        // A packet every 10 ms for two seconds; never two at a time, so that none waits.
+        let start = 1_000_000_000 + i * 1_503_000_000;
+        assert_eq!((times[0], times[199], times.len()), (start, start + 1_990_000_000, 200), "flow {i}");
+    }
+}
+
+#[test]
 fn twice_the_rate_loses_half_and_waits_for_the_whole_buffer() {
     let output = run(r#"
         duration = "100 s"

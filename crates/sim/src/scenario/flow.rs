@@ -1,6 +1,6 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
-use super::keys::{DIRECTIONS, Key, Kind, Need, Table, as_table, check_known, write};
+use super::keys::{DIRECTIONS, Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
 use super::{Error, LinkSpec, Traffic, hop, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
@@ -27,6 +27,8 @@ pub struct FlowSpec {
     pub spread: Duration,
     /// When the application stops sending; later than the last start.
     pub stop: Option<Duration>,
+    /// By how much start and stop of each flow come after those of the one before it.
+    pub stagger: Option<Duration>,
     /// Names of the links that the forward direction crosses, in order; without them, the first one.
     pub route: Option<Vec<String>>,
     /// Number of the first and of the last of them.
@@ -56,11 +58,19 @@ impl FlowSpec {
             start: table.field("start")?,
             spread: table.field("spread")?,
             stop: table.field("stop")?,
+            stagger: table.field("stagger")?,
             access_rate: table.field("access_rate")?,
             access_delay: access_delay(&table, shared, first == last)?,
             route,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
+        if let Some(stagger) = flow.stagger {
+            let most = LONGEST / i64::from(flow.count);
+            if stagger > most {
+                return Err(table
+                    .error("stagger", format!("{stagger} is out of range; at most {most} for {} flows", flow.count)));
+            }
+        }
         match flow.stop {
             Some(stop) if stop <= flow.start || stop < flow.start + flow.spread => {
                 let last = flow.start + flow.spread;
@@ -78,6 +88,7 @@ impl FlowSpec {
         write(KEYS, "start", &self.start, &mut out);
         write(KEYS, "spread", &self.spread, &mut out);
         write(KEYS, "stop", &self.stop, &mut out);
+        write(KEYS, "stagger", &self.stagger, &mut out);
         write(KEYS, "route", &self.route, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
@@ -134,6 +145,12 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::PositiveTime,
         need: Need::Optional,
         doc: "When the application stops sending; without it, at the end of the run.",
+    },
+    Key {
+        name: "stagger",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "Start and stop of each flow of the group come so much later than those of the one before it.",
     },
     Key {
         name: "route",

@@ -448,7 +448,7 @@ fn limits(value: &Value) -> Result<Limits, String> {
 }
 
 /// Longest span in a file; sums of several stay within the range of a [`Duration`].
-const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+pub(super) const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 /// Highest rate in a file; a packet's bit-nanoseconds stay within 64 bits.
 const FASTEST: Rate = Rate::from_bps(10_000_000_000_000);

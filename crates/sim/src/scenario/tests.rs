@@ -203,6 +203,7 @@ fn refusals_name_place_and_mend() {
         ("flows.0.sack", "yes", "flows[0].sack: expected true or false, found a text"),
         ("flows.0.mss", "0 B", "flows[0].mss: 0 B is out of range; from 1 B to 65483 B"),
         ("flows.0.mss", "1448", r#"flows[0].mss: expected a text with a unit such as "1500 B", found a number"#),
+        ("flows.0.stagger", "0 s", r#"flows[0].stagger: "0 s" is not above zero; write e.g. "5 ms""#),
         ("flows.0.stop", "0 s", r#"flows[0].stop: "0 s" is not above zero; write e.g. "5 ms""#),
         ("flows.3.count", "2", "flows.3: flows has only 1, counted from 0"),
         ("flows.count", "2", "flows.count: flows is a list; write e.g. flows.0"),
@@ -275,6 +276,10 @@ fn refusals_that_need_two_keys() {
         (
             [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.protocol", "HTTP/2")],
             r#"flows[0].protocol: unknown version of HTTP "HTTP/2"; did you mean "HTTP/1.0"?"#,
+        ),
+        (
+            [("flows.0.count", "1000000"), ("flows.0.stagger", "1001 s")],
+            "flows[0].stagger: 1001 s is out of range; at most 1000 s for 1000000 flows",
         ),
         ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; remove it"),
         (

@@ -21,7 +21,7 @@ use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::tcp::{Header, Wire};
 use dialogue::{DialogueFlow, Script};
-use sojourn_aqm::{Ecn, Instant, Rng};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use tcp::TcpFlow;
 use udp::UdpFlow;
 
@@ -178,11 +178,12 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Source `index` of a run with `seed`, an entry of `group`.
-    pub fn new(spec: &FlowSpec, group: u32, index: u32, seed: u64) -> Self {
+    /// Source `index` of a run with `seed`, which is number `place` of its `group`.
+    pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64) -> Self {
         let mut start_rng = Rng::stream(seed, "start", index as u64);
-        let start = Instant::ZERO + spec.start + spec.spread.mul_f64(start_rng.uniform());
-        let stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop);
+        let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
+        let start = zero + spec.start + spec.spread.mul_f64(start_rng.uniform());
+        let stop = spec.stop.map_or(Instant::NEVER, |stop| zero + stop);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop)));
