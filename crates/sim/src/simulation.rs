@@ -208,6 +208,8 @@ fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::{Flags, Header};
+    use sojourn_aqm::Ecn;
     use std::path::Path;
 
     /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.
@@ -233,5 +235,28 @@ mod tests {
         let (used, laid_out, opened) = slots("40 kB");
         assert_eq!(opened, 2000);
         assert!((200..2000).contains(&used) && (used..2 * used).contains(&laid_out), "{used} of {laid_out} slots");
+    }
+
+    #[test]
+    fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
+        let text = "duration = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\ninterval = \"1 s\"\n\
+                    size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<()>::new(&scenario, 1);
+        while run.now.as_secs_f64() < 3.2 {
+            run.advance(1);
+        }
+        let (slot, old, present) = (0, 0, 3);
+        assert_eq!((run.flows.slots(), run.network.tenant(slot).0), (1, present), "the fourth page is under way");
+        // A late segment that would end the answer after its first thousand bytes.
+        let flags = Flags::ANSWER.with(Flags::ACK).with(Flags::FIN);
+        let header = Header { seq: 1, len: 1000, flags, ..Header::default() };
+        run.network.assign(slot, old);
+        run.network.send_from_source(run.now, slot, &header, header.ip_len(), Ecn::NotEct);
+        run.network.assign(slot, present);
+        while !run.advance(u64::MAX) {}
+        let summary = run.report().summary;
+        let group = &summary.groups[0];
+        assert_eq!((group.opened, group.closed, group.transfers, group.bytes), (10, 10, 10, 1_000_000), "{group:?}");
     }
 }
