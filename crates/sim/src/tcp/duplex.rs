@@ -25,10 +25,14 @@ impl Sender {
         self.rtt.sample(rtt, self.snd_una, self.snd_nxt);
     }
 
-    /// The application has `bytes` more to send, the `last` ones perhaps: then a FIN goes with them.
-    pub fn write(&mut self, now: Instant, bytes: u64, last: bool, wire: &mut impl Wire) {
-        self.app_limit += bytes;
-        self.closing |= last;
+    /// What the application writes next is the last: a FIN goes with its end.
+    pub fn end_with_next(&mut self) {
+        self.closing = true;
+    }
+
+    /// The application, which has not stopped, has `bytes` more to send.
+    pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
+        self.app_limit = self.app_limit.saturating_add(bytes);
         if self.phase == Phase::Established {
             self.send_new(self.clock.ticks(now), wire);
         }

@@ -118,13 +118,17 @@ impl DialogueFlow {
         self.asked += request;
         self.promised += response;
         host.offered(response);
-        self.client.sender.write(now, request, false, &mut Half::of_client(host));
+        self.client.sender.write(now, request, &mut Half::of_client(host));
     }
 
     fn answer(&mut self, now: Instant, host: &mut impl Host) {
         self.answer_at = Instant::NEVER;
-        // The server closes, with the last byte.
-        self.server.sender.write(now, self.exchange.response, self.script.is_over(), &mut Half::of_server(host));
+        let server = &mut self.server.sender;
+        if self.script.is_over() {
+            // The server closes.
+            server.end_with_next();
+        }
+        server.write(now, self.exchange.response, &mut Half::of_server(host));
     }
 
     /// The client has the whole answer.
