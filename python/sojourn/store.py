@@ -156,7 +156,7 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
     """Return the scenario with each file named by its contents, so that a moved one is the same run."""
 
     def named(link: dict[str, Any]) -> dict[str, Any]:
-        own = {"trace": traces[link["trace"]]} if link.get("trace") else {}
+        own: dict[str, Any] = {"trace": traces[link["trace"]]} if link.get("trace") else {}
         own["aqm"] = {**link["aqm"], "name": user_aqms.by_content(link["aqm"]["name"], sources)}
         return {**link, **own}
 
