@@ -108,5 +108,6 @@ impl Sender {
         self.state = State::Loss;
         self.high_seq = self.snd_nxt;
         self.cwr_pending = true;
+        self.cc.timed_out();
     }
 }

@@ -154,6 +154,12 @@ impl Clock {
         Instant::from_nanos(ticks as u64 * self.tick.as_nanos() as u64)
     }
 
+    /// The span of a number of ticks.
+    #[inline]
+    pub fn duration(self, ticks: Ticks) -> Duration {
+        self.tick * ticks as i64
+    }
+
     /// Ticks in a span, at least one.
     pub fn span(self, span: Duration) -> u32 {
         ((span.as_nanos() / self.tick.as_nanos()) as u32).max(1)

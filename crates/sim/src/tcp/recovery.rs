@@ -79,6 +79,7 @@ impl Sender {
         self.high_seq = self.snd_nxt;
         self.cwr_pending = true;
         self.frto.abort();
+        self.cc.timed_out();
     }
 
     /// Starts the reduction by rate halving, on a mark or after a spurious time-out.
@@ -420,7 +421,7 @@ impl Sender {
     fn undo_cwr(&mut self, restore_ssthresh: bool) {
         let window = &mut self.window;
         if self.prior_ssthresh > 0 {
-            window.cwnd = window.cwnd.max(window.ssthresh.saturating_mul(2));
+            window.cwnd = self.cc.undone(window);
             if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
                 window.ssthresh = self.prior_ssthresh;
                 self.cwr_pending = false;

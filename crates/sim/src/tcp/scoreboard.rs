@@ -64,6 +64,8 @@ pub(super) struct Acked {
     pub retransmitted_behind_head: bool,
     /// Position of the first segment that was neither retransmitted nor SACKed before: late, not lost.
     pub reordered_at: Option<u32>,
+    /// Tick at which the last such segment was sent; 0 without one.
+    pub last_sent: u32,
 }
 
 /// What a SACK option told.
@@ -170,6 +172,7 @@ impl Scoreboard {
                 acked.retransmitted = true;
                 acked.retransmitted_behind_head |= acked.packets > 0;
             } else if !tags.any(Tags::SACKED) {
+                acked.last_sent = segment.sent;
                 acked.reordered_at.get_or_insert(acked.packets);
             }
             if is_sack {

@@ -3,7 +3,7 @@
 //! Source: Linux `tcp_output.c` and `tcp_input.c`. This file holds the connection's life: handshake, new data,
 //! acknowledgments, timers; loss recovery lies in `recovery.rs` and `frto.rs`.
 
-use super::cc::{AnyCc, CongestionControl, Window};
+use super::cc::{self, AnyCc, CongestionControl, Counting, Window};
 use super::frto::Frto;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Acked, Sacked, Scoreboard, Segment, Tags, is_duplicate};
@@ -66,6 +66,10 @@ pub struct Sender {
     pub(super) board: Scoreboard,
     pub(super) rtt: RttEstimator,
     pub(super) state: State,
+    /// The instant of the event that is being dealt with.
+    at: Instant,
+    /// When data was last sent.
+    last_sent: Instant,
     phase: Phase,
     pub(super) sack: bool,
     /// FACK is used until reordering is seen.
@@ -140,15 +144,20 @@ impl Sender {
         let stack = config.stack;
         let clock = stack.clock();
         let cwnd = config.initial_window.unwrap_or(stack.initial_window);
-        let window = Window { cwnd, ssthresh: Window::INFINITE_SSTHRESH, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss };
+        let ssthresh = Window::INFINITE_SSTHRESH;
+        let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss, counting: stack.counting };
+        let mut cc = config.cc;
+        cc.attach(stack);
         Self {
             stack,
             clock,
-            cc: config.cc,
+            cc,
             window,
             board: Scoreboard::default(),
             rtt: stack.rtt_estimator(),
             state: State::Open,
+            at: Instant::ZERO,
+            last_sent: Instant::ZERO,
             phase: Phase::Closed,
             sack: config.sack,
             fack: config.sack && stack.fack,
@@ -186,6 +195,7 @@ impl Sender {
 
     /// The application stops: nothing is sent anew but a FIN.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.at = now;
         let now = self.clock.ticks(now);
         self.app_limit = self.app_limit.min(self.snd_nxt.max(FIRST_BYTE));
         self.closing = true;
@@ -196,6 +206,7 @@ impl Sender {
 
     /// Takes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
+        self.at = now;
         let now = self.clock.ticks(now);
         match self.phase {
             Phase::Closed => {}
@@ -208,6 +219,7 @@ impl Sender {
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.at = now;
         let now = self.clock.ticks(now);
         let due = self.deadline.is_some_and(|tick| tick <= now);
         match self.phase {
@@ -338,10 +350,27 @@ impl Sender {
         }
         ack.acked = self.clean(now, header, prior_fackets);
         let frto_held = self.frto.is_active() && self.process_frto(&ack);
-        let may_grow = ack.data_acked() && !frto_held;
         let suspicious = ack.is_duplicate() || ack.sacked.new || ack.ece || self.state != State::Open;
-        if may_grow && (!suspicious || self.may_raise(&ack)) && self.is_cwnd_limited(prior_in_flight) {
-            self.cc.increase(&mut self.window, self.stack.abc);
+        if ack.data_acked() {
+            let acked = &ack.acked;
+            let news = || {
+                let rtt = now.saturating_sub(acked.last_sent);
+                // Karn: of a retransmission nobody knows which copy was acknowledged.
+                let measured = !acked.retransmitted && acked.reordered_at.is_some() && rtt > 0;
+                cc::Ack {
+                    now: self.at,
+                    packets: acked.packets,
+                    rtt: measured.then(|| self.clock.duration(rtt)),
+                    una: self.snd_una,
+                    nxt: self.snd_nxt,
+                    open: self.state == State::Open,
+                }
+            };
+            self.cc.acked(&mut self.window, news);
+            let may_grow = !frto_held && (!suspicious || self.may_raise(&ack));
+            if may_grow && self.is_cwnd_limited(prior_in_flight) {
+                self.cc.increase(&mut self.window, acked.packets, news);
+            }
         }
         if suspicious {
             self.fast_retransmit_alert(now, &ack, wire);
@@ -400,7 +429,7 @@ impl Sender {
     }
 
     fn count_bytes(&mut self, bytes: u64) {
-        if self.stack.abc {
+        if self.stack.counting == Counting::Bytes {
             match self.state {
                 State::Open | State::Disorder => self.window.bytes_acked += bytes,
                 // One segment is assumed to have left the network.
@@ -443,6 +472,7 @@ impl Sender {
         self.snd_nxt = segment.end();
         if self.board.packets_out() == 0 {
             self.rearm(now);
+            self.cc.restarted(self.at, self.last_sent);
         }
         self.board.push(segment);
         self.stats.sent += 1;
@@ -454,6 +484,7 @@ impl Sender {
 
     fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Ticks, wire: &mut impl Wire) {
         let flags = flags.with_if(Flags::FIN, segment.fin);
+        self.last_sent = self.at;
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
         wire.transmit(&header, header.ip_len(), ecn);
     }

@@ -1,6 +1,7 @@
 //! Linux 2.6.29, the stack that the Network Simulation Cradle 0.5.3 carries.
 
 use super::Stack;
+use crate::tcp::cc::{Counting, cubic};
 use sojourn_aqm::Duration;
 
 /// Linux 2.6.29.
@@ -12,7 +13,8 @@ pub const STACK: Stack = Stack {
     tick: Duration::from_millis(1),
     fack: true,
     frto: true,
-    abc: false,
+    counting: Counting::Acknowledgments,
+    cubic: cubic::LINUX_2_6_29,
     reordering: 3,
     // tcp_select_initial_window: four segments, so 5792 / (2 * 1448).
     quickacks_at_start: 2,

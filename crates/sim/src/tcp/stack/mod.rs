@@ -3,6 +3,7 @@
 mod linux_2_6_29;
 
 use super::Clock;
+use super::cc::{Counting, cubic};
 use super::rtt::RttEstimator;
 use sojourn_aqm::Duration;
 
@@ -23,8 +24,10 @@ pub struct Stack {
     pub fack: bool,
     /// SACK-enhanced F-RTO (RFC 5682) on a time-out.
     pub frto: bool,
-    /// Appropriate byte counting with L = 1 (RFC 3465).
-    pub abc: bool,
+    /// What the growth of the window counts.
+    pub counting: Counting,
+    /// The kernel's CUBIC.
+    pub cubic: cubic::Version,
     /// Initial reordering tolerance in packets; also the largest burst after a pause.
     pub reordering: u32,
     /// Quick acknowledgments at the start of a connection: the first window advertised by two segments.
