@@ -81,7 +81,7 @@ pub struct Sender {
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
     /// End of what the application wants to send.
-    app_limit: u64,
+    pub(super) app_limit: u64,
     closing: bool,
     fin_sent: bool,
     /// `snd_nxt` when the present state was entered.
@@ -191,6 +191,15 @@ impl Sender {
         self.phase = Phase::SynSent;
         self.snd_nxt = FIRST_BYTE;
         self.send_syn(now, wire);
+    }
+
+    /// The application, which has not stopped, has `bytes` more to send.
+    pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
+        self.at = now;
+        self.app_limit = self.app_limit.saturating_add(bytes);
+        if self.phase == Phase::Established {
+            self.send_new(self.clock.ticks(now), wire);
+        }
     }
 
     /// The application stops: nothing is sent anew but a FIN.
@@ -476,7 +485,7 @@ impl Sender {
         }
         self.board.push(segment);
         self.stats.sent += 1;
-        let flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending);
+        let flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending && self.ecn);
         self.cwr_pending = false;
         let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         self.transmit(segment, flags, ecn, now, wire);

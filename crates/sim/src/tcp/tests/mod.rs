@@ -7,9 +7,12 @@ mod ecn;
 mod pair;
 mod receiver;
 mod recovery;
+mod script;
+mod scripts;
 mod timeout;
 mod undo;
 
+use self::receiver::Scripted;
 use super::cc::AnyCc;
 use super::stack::Stack;
 use super::*;
@@ -63,17 +66,38 @@ impl Wire for Recorder<'_> {
 /// What a sender of a script is made of.
 #[derive(Clone, Copy)]
 struct Setup {
+    stack: Stack,
     cc: &'static str,
     sack: bool,
     ecn: bool,
     window: Option<u32>,
     receive_window: Option<u64>,
     bytes: Option<u64>,
+    /// What the application has to send at first; it may have more later. Without it, it always has.
+    segments: Option<u64>,
+    delayed_ack: bool,
 }
 
 /// Reno with SACK and an initial window.
 fn window(segments: u32) -> Setup {
-    Setup { cc: "reno", sack: true, ecn: false, window: Some(segments), receive_window: None, bytes: None }
+    Setup {
+        stack: *stack(),
+        cc: "reno",
+        sack: true,
+        ecn: false,
+        window: Some(segments),
+        receive_window: None,
+        bytes: None,
+        segments: None,
+        delayed_ack: true,
+    }
+}
+
+impl Setup {
+    /// The stack, for as long as an endpoint wants it.
+    fn stack(&self) -> &'static Stack {
+        Box::leak(Box::new(self.stack))
+    }
 }
 
 /// An acknowledgment as a script writes it.
@@ -114,7 +138,7 @@ impl Rig {
     /// A connection before its SYN.
     fn closed(setup: Setup) -> Self {
         let sender = Sender::new(SenderConfig {
-            stack: stack(),
+            stack: setup.stack(),
             cc: AnyCc::new(setup.cc).expect("the congestion control is registered"),
             mss: MSS as u32,
             sack: setup.sack,
@@ -130,11 +154,19 @@ impl Rig {
         let mut rig = Self::closed(setup);
         rig.now_ms = START_MS - RTT_MS;
         rig.open(setup.bytes);
+        rig.limit(setup.segments);
         rig.now_ms = START_MS;
         rig.syn_ack();
         rig.sent.clear();
         rig.now_ms += RTT_MS;
         rig
+    }
+
+    /// What the application has to send at first; it may write more.
+    fn limit(&mut self, segments: Option<u64>) {
+        if let Some(segments) = segments {
+            self.sender.app_limit = seq(segments);
+        }
     }
 
     fn open(&mut self, bytes: Option<u64>) {
@@ -153,6 +185,11 @@ impl Rig {
 
     /// Takes an acknowledgment; returns the segments sent in answer.
     fn on(&mut self, ack: AckOf) -> Vec<u64> {
+        self.inject(ack);
+        self.take()
+    }
+
+    fn inject(&mut self, ack: AckOf) {
         let mut sack = Sack::default();
         ack.blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
         let ts_ecr = ack.echo_ms.unwrap_or(self.now_ms - RTT_MS) as u32;
@@ -166,7 +203,6 @@ impl Rig {
             sack,
             ..Header::default()
         });
-        self.take()
     }
 
     /// An acknowledgment without anything special.

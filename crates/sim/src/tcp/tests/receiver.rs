@@ -2,25 +2,34 @@
 
 use super::*;
 
-struct Scripted {
-    receiver: Receiver,
-    sent: Vec<Sent>,
+pub(super) struct Scripted {
+    pub receiver: Receiver,
+    pub sent: Vec<Sent>,
 }
 
 impl Scripted {
     /// A connection with a round-trip time of `rtt_ms`, whose two quick acknowledgments are used up at 1000 ms.
     fn new(rtt_ms: u64) -> Self {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: true };
-        let mut scripted = Self { receiver: Receiver::new(config), sent: Vec::new() };
+        let mut scripted = Self::handshake(&Setup { ecn: true, ..window(10) }, rtt_ms);
+        assert_eq!([0, 1].map(|n| scripted.data(START_MS, n).len()), [1, 1], "quick acknowledgments");
+        scripted
+    }
+
+    /// A connection of [`RTT_MS`] that was just established.
+    pub fn established(setup: &Setup) -> Self {
+        Self::handshake(setup, RTT_MS)
+    }
+
+    fn handshake(setup: &Setup, rtt_ms: u64) -> Self {
+        let (stack, mss) = (setup.stack(), MSS as u32);
+        let Setup { sack, delayed_ack, ecn, .. } = *setup;
+        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
+        let mut scripted = Self { receiver, sent: Vec::new() };
         let start = START_MS - rtt_ms;
         scripted.segment(start, Header { flags: Flags::SYN, ..Header::default() }, Ecn::NotEct);
-        let echo = start as u32;
-        scripted.segment(
-            START_MS,
-            Header { seq: 1, flags: Flags::ACK, ts_ecr: echo, ..Header::default() },
-            Ecn::NotEct,
-        );
-        assert_eq!([0, 1].map(|n| scripted.data(START_MS, n).len()), [1, 1], "quick acknowledgments");
+        let last = Header { seq: 1, flags: Flags::ACK, ts_ecr: start as u32, ..Header::default() };
+        scripted.segment(START_MS, last, Ecn::NotEct);
+        scripted.sent.clear();
         scripted
     }
 
@@ -36,7 +45,7 @@ impl Scripted {
         self.sent.drain(..).map(|sent| sent.header).collect()
     }
 
-    fn segment(&mut self, at_ms: u64, header: Header, ecn: Ecn) {
+    pub fn segment(&mut self, at_ms: u64, header: Header, ecn: Ecn) {
         self.receiver.on_segment(ms(at_ms), &header, ecn, &mut Recorder(at_ms, &mut self.sent));
     }
 }
