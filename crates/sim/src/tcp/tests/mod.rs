@@ -4,6 +4,7 @@
 
 mod connection;
 mod ecn;
+mod mean_window;
 mod pair;
 mod receiver;
 mod recovery;
