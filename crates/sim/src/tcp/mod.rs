@@ -6,6 +6,7 @@ pub mod cc;
 mod frto;
 mod receiver;
 mod recovery;
+mod recovery_ns2;
 mod rtt;
 mod scoreboard;
 mod sender;
@@ -55,15 +56,21 @@ impl Header {
         self.seq + self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64
     }
 
-    /// IP bytes of the segment: IPv4 and TCP headers, options padded to four bytes, payload.
+    /// IP bytes of the segment with timestamps: IPv4 and TCP headers, options padded to four bytes, payload.
     pub fn ip_len(&self) -> u32 {
         let options = match () {
             // MSS, SACK permitted, timestamps, window scale.
             () if self.flags.contains(Flags::SYN) => 20,
-            () if self.sack.blocks().is_empty() => 12,
-            () => 12 + 4 + 8 * self.sack.blocks().len() as u32,
+            () if self.sack.blocks().is_empty() => TIMESTAMPS,
+            () => TIMESTAMPS + 4 + 8 * self.sack.blocks().len() as u32,
         };
         IP_HEADER + TCP_HEADER + options + self.len as u32
+    }
+
+    /// IP bytes of the segment as `stack` sends it.
+    #[inline]
+    fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
+        self.ip_len() - if stack.timestamps { 0 } else { TIMESTAMPS }
     }
 }
 
@@ -168,6 +175,8 @@ impl Clock {
 
 const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
+/// The timestamp option, padded.
+const TIMESTAMPS: u32 = 12;
 
 /// Sequence number of the first data byte: the SYN takes 0.
 const FIRST_BYTE: u64 = 1;

@@ -26,6 +26,7 @@ pub struct ReceiverConfig {
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
+    stack: &'static Stack,
     clock: Clock,
     /// Quick acknowledgments at the start, and after loss or a pause.
     quickacks_at_start: u32,
@@ -65,6 +66,7 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         let clock = config.stack.clock();
         Self {
+            stack: config.stack,
             clock,
             quickacks_at_start: config.stack.quickacks_at_start,
             quickacks: config.stack.quickacks,
@@ -72,7 +74,7 @@ impl Receiver {
             rtt: config.stack.rtt_estimator(),
             mss: config.mss,
             sack: config.sack,
-            delayed_ack: config.delayed_ack,
+            delayed_ack: config.delayed_ack && !config.stack.acks_every_segment,
             ecn: config.ecn,
             open: false,
             rcv_nxt: 0,
@@ -131,7 +133,7 @@ impl Receiver {
         }
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn);
         let header = Header { seq: 0, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     /// The first segment after the SYN echoes the time of the SYN-ACK.
@@ -243,7 +245,7 @@ impl Receiver {
         self.duplicate = None;
         let flags = Flags::ACK.with_if(Flags::ECE, self.echo);
         let header = Header { seq: FIRST_BYTE, flags, sack, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     fn blank(&self, now: Ticks) -> Header {

@@ -275,7 +275,7 @@ impl Sender {
         failed
     }
 
-    fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
+    pub(super) fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
         if self.is_reno() {
             self.board.mark_head_lost(1, self.high_seq, false);
         } else if self.fack {
@@ -308,7 +308,7 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
     }
 
-    fn retransmit_lost(&mut self, now: Ticks, wire: &mut impl Wire) {
+    pub(super) fn retransmit_lost(&mut self, now: Ticks, wire: &mut impl Wire) {
         if self.board.packets_out() == 0 {
             return;
         }
@@ -433,7 +433,7 @@ impl Sender {
         self.board.forget_hints();
     }
 
-    fn add_reno_sack(&mut self) {
+    pub(super) fn add_reno_sack(&mut self) {
         self.board.sacked_out += 1;
         self.check_reno_reordering(0);
     }

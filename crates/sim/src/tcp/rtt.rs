@@ -4,6 +4,8 @@
 //! RTT and `mdev` four times the mean deviation, in ticks. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
+use super::stack::Rto;
+
 /// The estimator. All values in clock ticks.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -16,12 +18,28 @@ pub struct RttEstimator {
     rto: u32,
     rto_min: u32,
     rto_max: u32,
+    form: Rto,
 }
 
 impl RttEstimator {
     /// No sample yet: the time-out is `initial`.
     pub fn new(initial: u32, min: u32, max: u32) -> Self {
-        Self { srtt_x8: 0, mdev_x4: 0, mdev_max: 0, rttvar: 0, rtt_seq: 0, rto: initial, rto_min: min, rto_max: max }
+        Self {
+            srtt_x8: 0,
+            mdev_x4: 0,
+            mdev_max: 0,
+            rttvar: 0,
+            rtt_seq: 0,
+            rto: initial,
+            rto_min: min,
+            rto_max: max,
+            form: Rto::Linux,
+        }
+    }
+
+    /// The same with another form of the time-out than Linux's.
+    pub fn with_form(self, form: Rto) -> Self {
+        Self { form, ..self }
     }
 
     /// Takes a sample of `rtt` ticks and ends any back-off; `una` and `nxt` tell when a round has passed.
@@ -35,6 +53,10 @@ impl RttEstimator {
             self.rtt_seq = nxt;
         } else {
             self.smooth(rtt, una, nxt);
+        }
+        if self.form == Rto::Rfc6298 {
+            self.rto = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
+            return;
         }
         self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
     }
@@ -57,6 +79,10 @@ impl RttEstimator {
     fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
         let mut error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
         self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
+        if self.form == Rto::Rfc6298 {
+            self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error.abs() - (self.mdev_x4 >> 2) as i32);
+            return;
+        }
         if error < 0 {
             // A sudden fall of the RTT must not raise the deviation: its gain is an eighth.
             error = -error - (self.mdev_x4 >> 2) as i32;
@@ -123,5 +149,22 @@ mod tests {
         assert_eq!(estimator.rto(), 120_000);
         feed(&mut estimator, 10, 1, &mut seq);
         assert_eq!(estimator.rto(), 210);
+    }
+
+    #[test]
+    fn rfc_6298_tends_to_the_minimum_or_the_rtt() {
+        // Ticks of 10 ms. First srtt + 4 · srtt / 2 = 300 ms; then the deviation dies out.
+        for (rtt, rto) in [(10, 20), (30, 33)] {
+            let mut estimator = RttEstimator::new(300, 20, 6000).with_form(Rto::Rfc6298);
+            let mut seq = 0;
+            feed(&mut estimator, rtt, 1, &mut seq);
+            assert_eq!(estimator.rto(), 3 * rtt);
+            feed(&mut estimator, rtt, 100, &mut seq);
+            // Integers leave three quarters of a tick of deviation.
+            assert_eq!(estimator.rto(), rto);
+            // A fall raises it as much as a rise does.
+            feed(&mut estimator, rtt / 2, 1, &mut seq);
+            assert!(estimator.rto() > rtt + rtt / 4);
+        }
     }
 }

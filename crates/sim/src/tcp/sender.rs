@@ -7,7 +7,7 @@ use super::cc::{self, AnyCc, CongestionControl, Counting, Window};
 use super::frto::Frto;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Acked, Sacked, Scoreboard, Segment, Tags, is_duplicate};
-use super::stack::Stack;
+use super::stack::{Machine, Stack};
 use super::{Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
 use sojourn_aqm::{Ecn, Instant};
 
@@ -67,17 +67,17 @@ pub struct Sender {
     pub(super) rtt: RttEstimator,
     pub(super) state: State,
     /// The instant of the event that is being dealt with.
-    at: Instant,
+    pub(super) at: Instant,
     /// When data was last sent.
     last_sent: Instant,
     phase: Phase,
     pub(super) sack: bool,
     /// FACK is used until reordering is seen.
     pub(super) fack: bool,
-    ecn: bool,
+    pub(super) ecn: bool,
     /// A reduction is to be announced by CWR on the next new segment.
     pub(super) cwr_pending: bool,
-    receive_window: u64,
+    pub(super) receive_window: u64,
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
     /// End of what the application wants to send.
@@ -96,6 +96,8 @@ pub struct Sender {
     /// Retransmission time-outs in a row.
     pub(super) retransmits: u32,
     pub(super) frto: Frto,
+    /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.
+    pub(super) timed: Option<(u64, Ticks)>,
     /// Tick at which the retransmission timer expires.
     deadline: Option<u32>,
     ts_recent: u32,
@@ -144,7 +146,13 @@ impl Sender {
         let stack = config.stack;
         let clock = stack.clock();
         let cwnd = config.initial_window.unwrap_or(stack.initial_window);
-        let ssthresh = Window::INFINITE_SSTHRESH;
+        let mss = config.mss as u64;
+        let most_window = stack.most_window.map(|segments| segments as u64 * mss);
+        let receive_window = config.receive_window.or(most_window).unwrap_or(u64::MAX / 2);
+        let ssthresh = match stack.most_window {
+            None => Window::INFINITE_SSTHRESH,
+            Some(_) => (receive_window / mss).clamp(1, Window::INFINITE_SSTHRESH as u64) as u32,
+        };
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss, counting: stack.counting };
         let mut cc = config.cc;
         cc.attach(stack);
@@ -163,7 +171,7 @@ impl Sender {
             fack: config.sack && stack.fack,
             ecn: config.ecn,
             cwr_pending: false,
-            receive_window: config.receive_window.unwrap_or(u64::MAX / 2),
+            receive_window,
             snd_una: 0,
             snd_nxt: 0,
             app_limit: FIRST_BYTE,
@@ -177,6 +185,7 @@ impl Sender {
             retrans_stamp: None,
             retransmits: 0,
             frto: Frto::default(),
+            timed: None,
             deadline: None,
             ts_recent: 0,
             stats: SenderStats::default(),
@@ -222,6 +231,7 @@ impl Sender {
             Phase::SynSent => self.on_syn_ack(now, header, wire),
             // The handshake's last acknowledgment was lost: the receiver asks again.
             Phase::Established if header.flags.contains(Flags::SYN) => self.send_pure_ack(now, wire),
+            Phase::Established if self.stack.machine == Machine::Ns2 => self.on_ack_ns2(now, header, wire),
             Phase::Established => self.on_ack(now, header, wire),
         }
     }
@@ -290,6 +300,8 @@ impl Sender {
     pub(super) fn retransmit(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
         let segment = self.board.retransmitted(i, now, self.snd_nxt);
         self.retrans_stamp.get_or_insert(segment.sent);
+        // Karn: of a retransmission nobody knows which copy was acknowledged.
+        self.timed = self.timed.filter(|&(end, _)| end <= segment.seq);
         self.undo_retrans += 1;
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
@@ -324,7 +336,9 @@ impl Sender {
         self.snd_una = FIRST_BYTE;
         self.ts_recent = header.ts_val;
         self.retrans_stamp = None;
-        self.rtt.sample(now.saturating_sub(header.ts_ecr), self.snd_una, self.snd_nxt);
+        if self.stack.timestamps {
+            self.rtt.sample(now.saturating_sub(header.ts_ecr), self.snd_una, self.snd_nxt);
+        }
         self.deadline = None;
         self.send_pure_ack(now, wire);
         self.send_new(now, wire);
@@ -388,20 +402,24 @@ impl Sender {
     }
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
-    fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
+    pub(super) fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
         let fackets = self.board.fackets_out;
         let acked = self.board.acknowledge(self.snd_una, self.sack);
         if acked.packets == 0 {
             return acked;
         }
-        let sample = now.saturating_sub(header.ts_ecr);
-        self.rtt.sample(sample, self.snd_una, self.snd_nxt);
+        let sent = if self.stack.timestamps { Some(header.ts_ecr) } else { self.stop_timing() };
+        if let Some(sent) = sent {
+            self.rtt.sample(now.saturating_sub(sent), self.snd_una, self.snd_nxt);
+        }
         if self.board.packets_out() == 0 {
             self.deadline = None;
         } else {
             self.rearm(now);
         }
-        if self.is_reno() {
+        if self.stack.machine == Machine::Ns2 {
+            // It takes nothing for reordering.
+        } else if self.is_reno() {
             self.remove_reno_sacks(acked.packets);
         } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
             self.update_reordering(fackets - at);
@@ -410,7 +428,7 @@ impl Sender {
     }
 
     /// The SACK option, and FACK's consequences for retransmissions.
-    fn tag(&mut self, header: &Header) -> Sacked {
+    pub(super) fn tag(&mut self, header: &Header) -> Sacked {
         let told = self.board.tag(header.sack.blocks(), header.ack, self.frto.highmark());
         if self.fack && self.state == State::Recovery {
             self.board.mark_lost_retransmissions(self.snd_nxt);
@@ -483,6 +501,9 @@ impl Sender {
             self.rearm(now);
             self.cc.restarted(self.at, self.last_sent);
         }
+        if !self.stack.timestamps {
+            self.timed.get_or_insert((segment.end(), now));
+        }
         self.board.push(segment);
         self.stats.sent += 1;
         let flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending && self.ecn);
@@ -495,7 +516,7 @@ impl Sender {
         let flags = flags.with_if(Flags::FIN, segment.fin);
         self.last_sent = self.at;
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), ecn);
+        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
     }
 
     fn send_syn(&mut self, now: Ticks, wire: &mut impl Wire) {
@@ -503,12 +524,12 @@ impl Sender {
         // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
         let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), self.ecn);
         let header = Header { seq: 0, ack: 0, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     fn send_pure_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         let header = Header { seq: self.snd_nxt, flags: Flags::ACK, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     fn blank(&self, now: Ticks) -> Header {

@@ -28,6 +28,8 @@ pub enum Counting {
     PacketsInSlowStart,
     /// Packets (Linux since 4.0).
     Packets,
+    /// Acknowledgments, each 1 / cwnd in congestion avoidance, exactly (RFC 5681, ns-2); `cwnd_cnt` is the fraction.
+    Fractions,
 }
 
 impl Window {
@@ -38,7 +40,8 @@ impl Window {
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         // Linux before 4.1 is still in slow start at the threshold.
-        self.cwnd < self.ssthresh || (self.cwnd == self.ssthresh && self.counting != Counting::Packets)
+        self.cwnd < self.ssthresh
+            || (self.cwnd == self.ssthresh && !matches!(self.counting, Counting::Packets | Counting::Fractions))
     }
 
     /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.
@@ -52,6 +55,10 @@ impl Window {
                     self.cwnd_cnt -= self.cwnd;
                     self.cwnd += 1;
                 }
+                0
+            }
+            Counting::Fractions => {
+                self.cwnd += 1;
                 0
             }
             Counting::PacketsInSlowStart => {
@@ -80,6 +87,11 @@ impl Window {
                 self.cwnd += self.cwnd_cnt / per;
                 self.cwnd_cnt %= per;
             }
+        } else if self.counting == Counting::Fractions {
+            let window = ((per as u64) << FRACTION_BITS) + self.cwnd_cnt as u64;
+            self.cwnd_cnt += ((1u64 << (2 * FRACTION_BITS)) / window) as u32;
+            self.cwnd += self.cwnd_cnt >> FRACTION_BITS;
+            self.cwnd_cnt &= (1 << FRACTION_BITS) - 1;
         } else if self.cwnd_cnt >= per {
             // A step takes one acknowledgment more than `per`: the counter is compared before it is raised.
             self.cwnd += 1;
@@ -89,6 +101,9 @@ impl Window {
         }
     }
 }
+
+/// Bits behind the point of a window with a fraction.
+const FRACTION_BITS: u32 = 20;
 
 #[cfg(test)]
 mod tests {
@@ -106,6 +121,7 @@ mod tests {
             (Counting::Bytes, [11, 12, 13, 14]),
             (Counting::PacketsInSlowStart, [12, 14, 16, 16]),
             (Counting::Packets, [12, 14, 15, 15]),
+            (Counting::Fractions, [11, 12, 13, 14]),
         ] {
             let mut w = window(10, 15, counting);
             let cwnd = [(); 4].map(|()| {
@@ -143,5 +159,14 @@ mod tests {
         assert_eq!(seen, [(10, 3), (10, 6), (10, 9), (11, 2), (13, 7)]);
         w.step(5, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (14, 1), "a counter above a smaller step is worth one segment, not several");
+    }
+
+    #[test]
+    fn fractions_grow_by_one_over_the_window() {
+        // From 10 the window w fulfils w² = 100 + 2 n, nearly: after 105 acknowledgments it is sqrt(310) = 17.6.
+        let mut w = window(10, 5, Counting::Fractions);
+        (0..105).for_each(|_| w.step(w.cwnd, 1));
+        let exact = w.cwnd as f64 + w.cwnd_cnt as f64 / (1 << FRACTION_BITS) as f64;
+        assert!((exact - 310f64.sqrt()).abs() < 0.05, "{exact}");
     }
 }

@@ -1,6 +1,6 @@
 //! Linux 2.6.29, the stack that the Network Simulation Cradle 0.5.3 carries.
 
-use super::Stack;
+use super::{Machine, Rto, Stack};
 use crate::tcp::cc::{Counting, cubic};
 use sojourn_aqm::Duration;
 
@@ -11,6 +11,11 @@ pub const STACK: Stack = Stack {
     rto_min: Duration::from_millis(200),
     rto_max: Duration::from_secs(120),
     tick: Duration::from_millis(1),
+    machine: Machine::Linux2_6,
+    timestamps: true,
+    rto: Rto::Linux,
+    most_window: None,
+    acks_every_segment: false,
     fack: true,
     frto: true,
     counting: Counting::Acknowledgments,

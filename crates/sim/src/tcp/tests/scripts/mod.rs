@@ -5,6 +5,7 @@ mod cubic;
 mod growth;
 mod loss;
 mod marks;
+mod ns2;
 mod receiving;
 mod timeouts;
 mod undo;
