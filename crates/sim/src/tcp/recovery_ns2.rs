@@ -11,6 +11,7 @@ use super::{Flags, Header, Ticks, Wire};
 
 impl Sender {
     /// An acknowledgment.
+    #[inline(never)]
     pub(super) fn on_ack_ns2(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
         if header.ack > self.snd_nxt || header.ack < self.snd_una {
             return;

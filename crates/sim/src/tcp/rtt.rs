@@ -1,4 +1,4 @@
-//! Round-trip time and retransmission time-out, Linux's way.
+//! Round-trip time and retransmission time-out, Linux's way or RFC 6298's.
 //!
 //! Source: Linux `tcp_rtt_estimator`, in its own fixed-point arithmetic: `srtt` holds eight times the smoothed
 //! RTT and `mdev` four times the mean deviation, in ticks. The variance term is never below the minimum
@@ -45,6 +45,10 @@ impl RttEstimator {
     /// Takes a sample of `rtt` ticks and ends any back-off; `una` and `nxt` tell when a round has passed.
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
+        if self.form == Rto::Rfc6298 {
+            self.sample_rfc_6298(rtt);
+            return;
+        }
         if self.srtt_x8 == 0 {
             self.srtt_x8 = rtt << 3;
             self.mdev_x4 = rtt << 1;
@@ -53,10 +57,6 @@ impl RttEstimator {
             self.rtt_seq = nxt;
         } else {
             self.smooth(rtt, una, nxt);
-        }
-        if self.form == Rto::Rfc6298 {
-            self.rto = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
-            return;
         }
         self.rto = ((self.srtt_x8 >> 3) + self.rttvar).min(self.rto_max);
     }
@@ -76,13 +76,22 @@ impl RttEstimator {
         self.srtt_x8 as f64 / 8.0
     }
 
+    /// RFC 6298 §2.
+    #[inline(never)]
+    fn sample_rfc_6298(&mut self, rtt: u32) {
+        if self.srtt_x8 == 0 {
+            (self.srtt_x8, self.mdev_x4) = (rtt << 3, rtt << 1);
+        } else {
+            let error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
+            self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
+            self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error.abs() - (self.mdev_x4 >> 2) as i32);
+        }
+        self.rto = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
+    }
+
     fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
         let mut error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
         self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
-        if self.form == Rto::Rfc6298 {
-            self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error.abs() - (self.mdev_x4 >> 2) as i32);
-            return;
-        }
         if error < 0 {
             // A sudden fall of the RTT must not raise the deviation: its gain is an eighth.
             error = -error - (self.mdev_x4 >> 2) as i32;

@@ -402,6 +402,7 @@ impl Sender {
     }
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
+    #[inline(always)]
     pub(super) fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
         let fackets = self.board.fackets_out;
         let acked = self.board.acknowledge(self.snd_una, self.sack);
