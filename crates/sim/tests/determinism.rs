@@ -42,6 +42,7 @@ fn the_scenarios_reach_what_they_are_for() {
             "codel" => forward.marked > 0 && forward.dropped_by["late"] > 0 && summary.links.reverse.dropped > 0,
             "codel-act" => forward.dropped_by["late"] > 0 && timeouts > 0,
             "pie-draft00" => forward.dropped_by["early"] > 0,
+            "stacks" => forward.marked > 0 && flows.iter().take(6).all(|flow| flow.retransmissions > 0) && timeouts > 0,
             "trace" => forward.dropped_by["late"] > 0 && forward.utilisation > 0.5,
             "udp" => forward.dropped_by["early"] > 0 && forward.dropped_by["limit"] > 0 && retransmissions == 0,
             other => panic!("{other}: say here what the scenario is for"),

@@ -186,7 +186,11 @@ fn refusals_name_place_and_mend() {
         ("flows.0.kind", "cbr", r#"flows[0].rate: missing; write e.g. rate = "1 Mbit/s""#),
         ("flows.0.rate", "1 Mbit/s", "flows[0].rate: not a key of tcp flows; remove it"),
         ("flows.0.cc", "renos", r#"flows[0].cc: unknown congestion control "renos"; did you mean "reno"?"#),
-        ("flows.0.stack", "linux", r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, ns2"#),
+        (
+            "flows.0.stack",
+            "linux",
+            r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2"#,
+        ),
         ("flows.0.sack", "yes", "flows[0].sack: expected true or false, found a text"),
         ("flows.0.mss", "0 B", "flows[0].mss: 0 B is out of range; from 1 B to 65483 B"),
         ("flows.0.mss", "1448", r#"flows[0].mss: expected a text with a unit such as "1500 B", found a number"#),

@@ -2,17 +2,27 @@
 //!
 //! Endpoints do no I/O and own no clock: the host passes `now` and a [`Wire`] that takes what they send.
 
+mod ack;
+mod ack_3_10;
 pub mod cc;
+mod compressed_ack;
+mod early_retransmit;
 mod frto;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
 mod recovery_ns2;
 mod rtt;
 mod scoreboard;
+mod segmentation;
 mod sender;
 pub mod stack;
 #[cfg(test)]
 mod tests;
+mod timer;
+mod tlp;
+mod validation;
 
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig, State};
@@ -40,7 +50,7 @@ pub struct Header {
     pub ack: u64,
     /// Payload bytes.
     pub len: u16,
-    /// SYN, FIN, ACK, ECE, CWR.
+    /// SYN, FIN, ACK, ECE, CWR, PSH.
     pub flags: Flags,
     /// Timestamp option: the sender's clock in ticks.
     pub ts_val: u32,
@@ -89,6 +99,8 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
+    /// The end of a burst.
+    pub const PSH: Self = Self(32);
 
     /// Both sets of flags.
     pub const fn with(self, other: Self) -> Self {
@@ -153,6 +165,12 @@ impl Clock {
     #[inline]
     pub fn ticks(self, now: Instant) -> Ticks {
         (now.as_nanos() / self.tick.as_nanos() as u64) as u32
+    }
+
+    /// Ticks at `now`, beyond the range of [`Ticks`].
+    #[inline]
+    pub fn ticks_wide(self, now: Instant) -> u64 {
+        now.as_nanos() / self.tick.as_nanos() as u64
     }
 
     /// The instant of a tick.

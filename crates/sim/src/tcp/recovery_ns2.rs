@@ -95,7 +95,7 @@ impl Sender {
 
     /// The window grows whether it was used or not, up to the largest.
     fn grow(&mut self, now: Ticks, acked: &Acked) {
-        let rtt = now.saturating_sub(acked.last_sent);
+        let rtt = now.saturating_sub(self.clock.ticks(acked.last_sent));
         let measured = !acked.retransmitted && rtt > 0;
         let news = || cc::Ack {
             now: self.at,

@@ -4,9 +4,7 @@
 //! Source: `tcp.cc`, `tcp-newreno.cc` and the defaults of `ns-default.tcl`.
 //! `Differs:` the connection begins with a handshake, which takes a round trip that the one-way agents do not have.
 
-use super::{Machine, Rto, Stack};
-use crate::tcp::cc::{Counting, cubic};
-use sojourn_aqm::Duration;
+use super::*;
 
 /// ns-2.
 pub const STACK: Stack = Stack {
@@ -17,6 +15,7 @@ pub const STACK: Stack = Stack {
     rto_min: Duration::from_millis(200),
     rto_max: Duration::from_secs(60),
     tick: Duration::from_millis(10),
+    rtt_unit: Duration::from_millis(10),
     machine: Machine::Ns2,
     timestamps: false,
     rto: Rto::Rfc6298,
@@ -33,4 +32,6 @@ pub const STACK: Stack = Stack {
     quickacks_at_start: 0,
     quickacks: 0,
     ato_min: Duration::from_millis(100),
+    idle_restart: false,
+    ..linux_2_6_29::STACK
 };

@@ -2,14 +2,20 @@
 //!
 //! Everything counts in full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
 
+mod compressed_ack;
 mod connection;
+mod early_retransmit;
 mod ecn;
+mod growth;
 mod mean_window;
 mod pair;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
 mod script;
 mod scripts;
+mod tail_loss_probe;
 mod timeout;
 mod undo;
 
@@ -101,6 +107,18 @@ impl Setup {
     }
 }
 
+/// The same under another stack.
+fn under(stack: &str, setup: Setup) -> Setup {
+    Setup { stack: *Stack::find(stack).expect("the stack is registered"), ..setup }
+}
+
+/// The same under a stack that lacks something.
+fn lacking(stack: &str, setup: Setup, without: fn(&mut Stack)) -> Setup {
+    let mut setup = under(stack, setup);
+    without(&mut setup.stack);
+    setup
+}
+
 /// An acknowledgment as a script writes it.
 #[derive(Clone, Debug)]
 struct AckOf {
@@ -180,7 +198,8 @@ impl Rig {
     }
 
     fn syn_ack(&mut self) {
-        let (flags, ts) = (Flags::SYN.with(Flags::ACK), (self.now_ms - RTT_MS.min(self.now_ms)) as u32);
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.sender.ecn);
+        let ts = (self.now_ms - RTT_MS.min(self.now_ms)) as u32;
         self.segment(Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr: ts, ..Header::default() });
     }
 

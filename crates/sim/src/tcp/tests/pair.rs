@@ -219,7 +219,7 @@ proptest! {
     #[test]
     fn whatever_is_lost_or_late_all_is_delivered(
         cc in prop::sample::select(vec!["reno", "newreno", "cubic", "cubic@rfc9438"]),
-        stack in prop::sample::select(vec!["linux-2.6.29", "ns2"]),
+        stack in prop::sample::select(stack::NAMES.to_vec()),
         (sack, delayed_ack) in any::<(bool, bool)>(),
         initial_window in 1u32..40,
         receive_window in prop::option::of(1u64..30),
@@ -230,8 +230,8 @@ proptest! {
         segments in 1u64..150,
     ) {
         let receive_window = receive_window.map(|segments| segments * MSS);
-        let stack = *Stack::find(stack).expect("the stack is registered");
-        let setup = Setup { stack, cc, sack, receive_window, ..transfer(segments, initial_window) };
+        let stack = Stack::find(stack.0).expect("its name is from the registry");
+        let setup = Setup { stack: *stack, cc, sack, receive_window, ..transfer(segments, initial_window) };
         let mut ways = ways.into_iter();
         let pair = Pair::run(setup, delayed_ack, |_, _, _| ways.next().unwrap_or(Way::Arrives));
         pair.assert_complete(segments);

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// A SYN that asks for ECN.
+const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+
 pub(super) struct Scripted {
     pub receiver: Receiver,
     pub sent: Vec<Sent>,
@@ -26,7 +29,8 @@ impl Scripted {
         let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
         let mut scripted = Self { receiver, sent: Vec::new() };
         let start = START_MS - rtt_ms;
-        scripted.segment(start, Header { flags: Flags::SYN, ..Header::default() }, Ecn::NotEct);
+        let flags = if ecn { ECN_SYN } else { Flags::SYN };
+        scripted.segment(start, Header { flags, ..Header::default() }, Ecn::NotEct);
         let last = Header { seq: 1, flags: Flags::ACK, ts_ecr: start as u32, ..Header::default() };
         scripted.segment(START_MS, last, Ecn::NotEct);
         scripted.sent.clear();
@@ -209,10 +213,11 @@ fn marks_are_echoed_until_the_sender_answers() {
 
 #[test]
 fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
-    for ecn in [true, false] {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn };
+    for (asked, able, ecn) in [(true, true, true), (true, false, false), (false, true, false)] {
+        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: able };
         let mut scripted = Scripted { receiver: Receiver::new(config), sent: Vec::new() };
-        scripted.segment(7, Header { flags: Flags::SYN, ts_val: 7, ..Header::default() }, Ecn::NotEct);
+        let flags = if asked { ECN_SYN } else { Flags::SYN };
+        scripted.segment(7, Header { flags, ts_val: 7, ..Header::default() }, Ecn::NotEct);
         let Sent { header, len, ecn: codepoint, .. } = scripted.sent[0];
         assert_eq!(header.flags, Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn));
         assert_eq!((header.ack, header.ts_ecr, len, codepoint), (FIRST_BYTE, 7, 60, Ecn::NotEct));

@@ -85,6 +85,7 @@ fn idle_time_gives_no_credit() {
         modern(&mut setup);
         always_used(&mut setup);
         setup.stack.cubic.hystart = None;
+        setup.stack.idle_restart = false;
         change(&mut setup);
         let mut rig = Rig::new(setup);
         (rig.now_ms, rig.sender.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
