@@ -116,7 +116,8 @@ impl Sender {
         if acked.packets == 0 {
             return acked;
         }
-        let sent = if self.stack.timestamps { Some(header.ts_ecr) } else { self.stop_timing() };
+        let timestamps = self.is_plain || self.stack.timestamps;
+        let sent = if timestamps { Some(header.ts_ecr) } else { self.stop_timing() };
         if let Some(sent) = sent {
             self.rtt.sample(now.saturating_sub(sent), self.snd_una, self.snd_nxt);
         }
@@ -125,7 +126,7 @@ impl Sender {
         } else {
             self.rearm(now);
         }
-        if self.stack.machine == Machine::Ns2 {
+        if !self.is_plain && self.stack.machine == Machine::Ns2 {
             // It takes nothing for reordering.
         } else if self.is_reno() {
             self.remove_reno_sacks(acked.packets);

@@ -171,7 +171,7 @@ impl Stack {
     pub(super) fn is_plain(&self) -> bool {
         let later = self.bursts || self.rack || self.timer_wheel || self.early_retransmit || self.loss_probe.is_some();
         let old = self.reduction == Reduction::RateHalving && self.validation == Validation::InFlight;
-        self.machine == Machine::Linux2_6 && old && !later
+        self.machine == Machine::Linux2_6 && self.timestamps && old && !later
     }
 
     /// The tick at which a timer expires that is set at `now` for `ticks` from then.
