@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{TraceFile, run, whole};
+use common::{TraceFile, real, run, whole};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{LinkSummary, Simulation};
 use std::path::Path;
@@ -267,5 +267,45 @@ fn a_saturated_source_gets_every_opportunity_of_a_trace() {
         assert_eq!(forward.utilisation, 1.0, "{source}");
         assert_eq!(forward.bytes, within(5_000, 30_000) * 1500, "{source}");
         assert_eq!(forward.packets * 1500, forward.bytes, "{source}");
+    }
+}
+
+#[test]
+fn a_single_cubic_flow_has_two_kinds_of_teeth() {
+    // BDP and buffer: 100 packets each, so the window falls from 201 to 141. If it has just set a new Wmax, that is its
+    // plateau: it is back after K = cbrt(60 / 0.4) = 5.3 s, and within one segment of it already after 4.0 s. Then it
+    // falls short of Wmax by a fraction, and fast convergence lowers the plateau to 171: K = 4.2 s, and as long again
+    // for the convex part up to 201. A pair of teeth takes 12.4 to 13.7 s, less two round trips of 0.2 s by which the
+    // curve is looked at ahead.
+    for cc in ["cubic", "cubic@rfc9438"] {
+        let output = run(&format!(
+            r#"
+            duration = "200 s"
+            warmup = "30 s"
+            [link]
+            rate = "12 Mbit/s"
+            limit = "100 packets"
+            [reverse]
+            rate = "1 Gbit/s"
+            [[flows]]
+            kind = "tcp"
+            cc = "{cc}"
+            rtt = "99 ms"
+            delayed_ack = false
+            [probes]
+            flows = "10 ms"
+            "#
+        ));
+        assert_eq!(output.summary.links.forward.utilisation, 1.0, "{cc}: 141 packets keep the link busy");
+        assert_eq!(output.summary.flows[0].timeouts, 0, "{cc}");
+        let cwnd = &real(&output, "flows", "cwnd")[3_000..];
+        let (low, high) = cwnd.iter().fold((f64::MAX, 0.0f64), |(low, high), &w| (low.min(w), high.max(w)));
+        assert!((138.0..=143.0).contains(&low) && (200.0..=206.0).contains(&high), "{cc}: {low} to {high}");
+        let teeth = cwnd.windows(2).filter(|w| w[0] >= 150.0 && w[1] < 150.0).count() as f64;
+        let pair_s = 2.0 * 170.0 / teeth;
+        assert!((11.5..=14.0).contains(&pair_s), "{cc}: {pair_s} s for two of {teeth} teeth");
+        // Half of them have the plateau of fast convergence.
+        let at_171 = cwnd.windows(100).step_by(100).filter(|w| w.iter().all(|w| (170.0..=172.0).contains(w))).count();
+        assert!((26..=60).contains(&at_171), "{cc}: {at_171} s at the lower plateau");
     }
 }

@@ -48,6 +48,7 @@ fn the_scenarios_reach_what_they_are_for() {
                 let waited = forward.sojourn_ms.max > Some(500.0) && reverse.sojourn_ms.max > Some(100.0);
                 waited && forward.dropped_by["late"] > 100 && reverse.utilisation > 0.9
             }
+            "stacks" => forward.marked > 0 && flows.iter().take(6).all(|flow| flow.retransmissions > 0) && timeouts > 0,
             "trace" => forward.dropped_by["late"] > 0 && forward.utilisation > 0.5,
             "udp" => forward.dropped_by["early"] > 0 && forward.dropped_by["limit"] > 0 && retransmissions == 0,
             "web" => {

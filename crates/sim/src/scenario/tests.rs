@@ -190,7 +190,11 @@ fn refusals_name_place_and_mend() {
         ("flows.0.kind", "cbr", r#"flows[0].rate: missing; write e.g. rate = "1 Mbit/s""#),
         ("flows.0.rate", "1 Mbit/s", "flows[0].rate: not a key of tcp flows; remove it"),
         ("flows.0.cc", "renos", r#"flows[0].cc: unknown congestion control "renos"; did you mean "reno"?"#),
-        ("flows.0.stack", "linux", r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29"#),
+        (
+            "flows.0.stack",
+            "linux",
+            r#"flows[0].stack: unknown TCP stack "linux"; one of linux-2.6.29, linux-3.8, linux-3.13, linux-6.1, ns2"#,
+        ),
         ("flows.0.pause", "1 s", r#"flows[0].pause: without size no transfer ends; write e.g. size = "10 MB""#),
         ("flows.0.size", "0 B", "flows[0].size: 0 B is out of range; from 1 B to 1125899906842624 B"),
         ("flows.0.think", "1 ms", "flows[0].think: not a key of tcp flows; remove it"),

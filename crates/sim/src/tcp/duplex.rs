@@ -6,7 +6,7 @@ use super::{FIRST_BYTE, Flags, Header, Sender, Wire};
 use sojourn_aqm::Instant;
 
 impl Sender {
-    /// Opens the connection; what is to be sent comes by [`Self::write`].
+    /// Opens the connection; what is to be sent comes by [`Sender::write`].
     pub fn connect(&mut self, now: Instant, wire: &mut impl Wire) {
         self.open(now, Some(0), wire);
         self.closing = false;
@@ -18,24 +18,21 @@ impl Sender {
         if self.phase != Phase::Closed || header.flags.contains(Flags::SYN) {
             return;
         }
+        let now = self.enter(now);
         self.phase = Phase::Established;
         (self.snd_una, self.snd_nxt) = (FIRST_BYTE, FIRST_BYTE);
         self.ts_recent = header.ts_val;
-        let rtt = self.clock.ticks(now).saturating_sub(header.ts_ecr);
-        self.rtt.sample(rtt, self.snd_una, self.snd_nxt);
+        let rtt = now.saturating_sub(header.ts_ecr) * self.rtt.per_tick();
+        if self.stack.timestamps {
+            self.rtt.sample(rtt, self.snd_una, self.snd_nxt);
+        }
+        self.rack.observe_rtt(self.at, self.rtt_from_units(rtt));
+        self.usage.touched(now);
     }
 
     /// What the application writes next is the last: a FIN goes with its end.
     pub fn end_with_next(&mut self) {
         self.closing = true;
-    }
-
-    /// The application, which has not stopped, has `bytes` more to send.
-    pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
-        self.app_limit = self.app_limit.saturating_add(bytes);
-        if self.phase == Phase::Established {
-            self.send_new(self.clock.ticks(now), wire);
-        }
     }
 
     /// Whether everything is acknowledged, up to the FIN.

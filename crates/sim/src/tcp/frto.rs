@@ -2,9 +2,10 @@
 //!
 //! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`; response: rate halving.
 
+use super::ack::Ack;
 use super::cc::CongestionControl;
 use super::scoreboard::Tags;
-use super::sender::{Ack, Sender, State};
+use super::sender::{Sender, State};
 
 /// Progress of the test.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +14,8 @@ pub(super) struct Frto {
     counter: u8,
     /// `snd_nxt` at the time-out, or an earlier recovery's end.
     highmark: u64,
+    /// The test that is part of the loss state runs (Linux 3.10 on).
+    pub in_loss: bool,
 }
 
 impl Frto {
@@ -108,5 +111,6 @@ impl Sender {
         self.state = State::Loss;
         self.high_seq = self.snd_nxt;
         self.cwr_pending = true;
+        self.cc.timed_out();
     }
 }

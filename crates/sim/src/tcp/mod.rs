@@ -2,17 +2,28 @@
 //!
 //! Endpoints do no I/O and own no clock: the host passes `now` and a [`Wire`] that takes what they send.
 
+mod ack;
+mod ack_3_10;
 pub mod cc;
+mod compressed_ack;
 mod duplex;
+mod early_retransmit;
 mod frto;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
+mod recovery_ns2;
 mod rtt;
 mod scoreboard;
+mod segmentation;
 mod sender;
 pub mod stack;
 #[cfg(test)]
 mod tests;
+mod timer;
+mod tlp;
+mod validation;
 
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::{Sender, SenderConfig, State};
@@ -40,7 +51,7 @@ pub struct Header {
     pub ack: u64,
     /// Payload bytes.
     pub len: u16,
-    /// SYN, FIN, ACK, ECE, CWR.
+    /// SYN, FIN, ACK, ECE, CWR, PSH.
     pub flags: Flags,
     /// Timestamp option: the sender's clock in ticks.
     pub ts_val: u32,
@@ -56,15 +67,21 @@ impl Header {
         self.seq + self.len as u64 + self.flags.contains(Flags::SYN) as u64 + self.flags.contains(Flags::FIN) as u64
     }
 
-    /// IP bytes of the segment: IPv4 and TCP headers, options padded to four bytes, payload.
+    /// IP bytes of the segment with timestamps: IPv4 and TCP headers, options padded to four bytes, payload.
     pub fn ip_len(&self) -> u32 {
         let options = match () {
             // MSS, SACK permitted, timestamps, window scale.
             () if self.flags.contains(Flags::SYN) => 20,
-            () if self.sack.blocks().is_empty() => 12,
-            () => 12 + 4 + 8 * self.sack.blocks().len() as u32,
+            () if self.sack.blocks().is_empty() => TIMESTAMPS,
+            () => TIMESTAMPS + 4 + 8 * self.sack.blocks().len() as u32,
         };
         IP_HEADER + TCP_HEADER + options + self.len as u32
+    }
+
+    /// IP bytes of the segment as `stack` sends it.
+    #[inline]
+    fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
+        self.ip_len() - if stack.timestamps { 0 } else { TIMESTAMPS }
     }
 }
 
@@ -83,9 +100,11 @@ impl Flags {
     pub const ECE: Self = Self(8);
     /// Congestion window reduced.
     pub const CWR: Self = Self(16);
+    /// The end of a burst.
+    pub const PSH: Self = Self(32);
     /// No bit of the header: the segment belongs to the half of a connection in which the server sends. Each half has
     /// sequence numbers of its own in both directions, where real segments share them.
-    pub const ANSWER: Self = Self(32);
+    pub const ANSWER: Self = Self(64);
 
     /// Both sets of flags.
     pub const fn with(self, other: Self) -> Self {
@@ -152,10 +171,22 @@ impl Clock {
         (now.as_nanos() / self.tick.as_nanos() as u64) as u32
     }
 
+    /// Ticks at `now`, beyond the range of [`Ticks`].
+    #[inline]
+    pub fn ticks_wide(self, now: Instant) -> u64 {
+        now.as_nanos() / self.tick.as_nanos() as u64
+    }
+
     /// The instant of a tick.
     #[inline]
     pub fn instant(self, ticks: Ticks) -> Instant {
         Instant::from_nanos(ticks as u64 * self.tick.as_nanos() as u64)
+    }
+
+    /// The span of a number of ticks.
+    #[inline]
+    pub fn duration(self, ticks: Ticks) -> Duration {
+        self.tick * ticks as i64
     }
 
     /// Ticks in a span, at least one.
@@ -166,6 +197,8 @@ impl Clock {
 
 const IP_HEADER: u32 = 20;
 const TCP_HEADER: u32 = 20;
+/// The timestamp option, padded.
+const TIMESTAMPS: u32 = 12;
 
 /// Sequence number of the first data byte: the SYN takes 0.
 const FIRST_BYTE: u64 = 1;

@@ -1,8 +1,9 @@
 //! The receiving endpoint: reassembly, SACK and D-SACK, delayed and quick acknowledgments.
 //!
 //! Source: Linux `tcp_data_queue`, `tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`.
-//! The application reads at once, so the window advertised never closes.
+//! Linux 6.1 acknowledges out-of-order data through `compressed_ack.rs`. The application reads at once, so the window advertised never closes.
 
+use super::compressed_ack::Compression;
 use super::rtt::RttEstimator;
 use super::stack::Stack;
 use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Ticks, Wire};
@@ -26,12 +27,14 @@ pub struct ReceiverConfig {
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
+    stack: &'static Stack,
     clock: Clock,
-    /// Quick acknowledgments at the start, and after loss or a pause.
-    quickacks_at_start: u32,
-    quickacks: u32,
+    /// The instant of the event that is being dealt with.
+    at: Instant,
     /// Least delay of an acknowledgment, in ticks.
     ato_min: u32,
+    /// … and most, once the RTT is known.
+    ato_max: u32,
     /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
     rtt: RttEstimator,
     mss: u32,
@@ -54,6 +57,11 @@ pub struct Receiver {
     quick: u32,
     /// Tick at which a delayed acknowledgment is due.
     delayed: Option<u32>,
+    /// … and when its timer expires.
+    delayed_expiry: Ticks,
+    compression: Option<Compression>,
+    /// ECN-capable data has arrived.
+    ect_seen: bool,
     /// CE arrived and the sender has not said CWR.
     echo: bool,
     /// Sequence number of the FIN; beyond all others until it arrives.
@@ -65,14 +73,16 @@ impl Receiver {
     pub fn new(config: ReceiverConfig) -> Self {
         let clock = config.stack.clock();
         Self {
+            stack: config.stack,
             clock,
-            quickacks_at_start: config.stack.quickacks_at_start,
-            quickacks: config.stack.quickacks,
+            at: Instant::ZERO,
+            compression: config.stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
             ato_min: clock.span(config.stack.ato_min),
+            ato_max: clock.span(config.stack.ato_min),
             rtt: config.stack.rtt_estimator(),
             mss: config.mss,
             sack: config.sack,
-            delayed_ack: config.delayed_ack,
+            delayed_ack: config.delayed_ack && !config.stack.acks_every_segment,
             ecn: config.ecn,
             open: false,
             rcv_nxt: 0,
@@ -85,6 +95,8 @@ impl Receiver {
             last_data: 0,
             quick: 0,
             delayed: None,
+            delayed_expiry: 0,
+            ect_seen: false,
             echo: false,
             fin: u64::MAX,
         }
@@ -92,6 +104,7 @@ impl Receiver {
 
     /// Takes a segment from the sender.
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.at = now;
         let now = self.clock.ticks(now);
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, wire);
@@ -105,17 +118,22 @@ impl Receiver {
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
-        let now = self.clock.ticks(now);
-        if self.delayed.is_some_and(|tick| tick <= now) {
+        self.at = now;
+        let tick = self.clock.ticks(now);
+        if self.delayed.is_some() && self.delayed_expiry <= tick {
             // The acknowledgment was late: expect the data to keep coming slowly.
             self.ato = (self.ato * 2).min(self.rtt.rto());
-            self.send_ack(now, wire);
+            self.send_ack(tick, wire);
+        }
+        if self.compression.as_ref().is_some_and(|c| c.due <= now) {
+            self.send_ack(tick, wire);
         }
     }
 
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
-        self.delayed.map_or(Instant::NEVER, |tick| self.clock.instant(tick))
+        let delayed = self.delayed.map_or(Instant::NEVER, |_| self.clock.instant(self.delayed_expiry));
+        self.compression.as_ref().map_or(delayed, |c| c.due.min(delayed))
     }
 
     /// Takes the answer to the SYN, where the host that sent it also receives: the handshake opened both directions.
@@ -145,15 +163,19 @@ impl Receiver {
         if self.rcv_nxt == 0 {
             (self.rcv_nxt, self.rcv_wup) = (FIRST_BYTE, FIRST_BYTE);
         }
+        // RFC 3168 §6.1.1: ECN is used if the SYN asks for it.
+        self.ecn &= header.flags.contains(Flags::ECE.with(Flags::CWR));
         let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.ecn);
         let header = Header { seq: 0, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     /// The first segment after the SYN echoes the time of the SYN-ACK.
     fn measure_handshake(&mut self, now: Ticks, header: &Header) {
-        if self.rtt.srtt() == 0.0 {
-            self.rtt.sample(now.saturating_sub(header.ts_ecr), FIRST_BYTE, FIRST_BYTE);
+        if !self.rtt.is_measured() {
+            let rtt = now.saturating_sub(header.ts_ecr) * self.rtt.per_tick();
+            self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
+            self.ato_max = self.ato_min.max(self.rtt.srtt_eighths(8));
         }
     }
 
@@ -162,10 +184,7 @@ impl Receiver {
         if header.seq <= self.rcv_wup {
             self.ts_recent = self.ts_recent.max(header.ts_val);
         }
-        if self.ecn {
-            // RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again.
-            self.echo = (self.echo && !header.flags.contains(Flags::CWR)) || ecn == Ecn::Ce;
-        }
+        let asked = self.ecn && self.on_ecn(header, ecn);
         let (seq, end) = (header.seq, header.end_seq());
         if header.flags.contains(Flags::FIN) {
             self.fin = end - 1;
@@ -178,10 +197,7 @@ impl Receiver {
             return;
         }
         if seq > self.rcv_nxt {
-            // The sender is about to recover: acknowledge everything for a while.
-            self.enter_quick_mode();
-            self.queue_out_of_order((seq, end));
-            self.send_ack(now, wire);
+            self.on_out_of_order((seq, end), now, wire);
             return;
         }
         if seq < self.rcv_nxt {
@@ -190,28 +206,82 @@ impl Receiver {
         let had_hole = !self.out_of_order.is_empty();
         self.advance(end);
         self.adapt(now);
-        self.acknowledge(now, had_hole, wire);
+        let hole_left = had_hole && !self.out_of_order.is_empty();
+        // A burst has ended: the application has read all of it and nothing more may come soon.
+        let pushed = header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
+        self.acknowledge(now, (had_hole && !hole_left) || asked || pushed, hole_left, wire);
     }
 
-    /// Acknowledges now or later.
-    fn acknowledge(&mut self, now: Ticks, had_hole: bool, wire: &mut impl Wire) {
+    #[inline(never)]
+    fn on_out_of_order(&mut self, block: Block, now: Ticks, wire: &mut impl Wire) {
+        if self.stack.quickacks_on_reordering {
+            // The sender is about to recover: acknowledge everything for a while.
+            self.enter_quick_mode();
+        }
+        if self.compression.is_some() {
+            self.flush_compressed(block, now, wire);
+        }
+        self.queue_out_of_order(block);
+        self.acknowledge(now, false, true, wire);
+    }
+
+    /// Acknowledges now or later; at once where a hole was `filled`.
+    #[inline(always)]
+    fn acknowledge(&mut self, now: Ticks, filled: bool, hole_left: bool, wire: &mut impl Wire) {
         let unacknowledged = self.rcv_nxt - self.rcv_wup;
         let at_once = !self.delayed_ack
             || unacknowledged > self.mss as u64
             || self.quick > 0
-            || had_hole
+            || filled
             || self.rcv_nxt > self.fin;
-        if at_once {
+        if at_once || (hole_left && !self.may_wait()) {
             self.send_ack(now, wire);
-        } else {
+        } else if !hole_left {
             self.delay_ack(now, wire);
         }
     }
 
+    /// Whether the acknowledgment of data that leaves a hole may wait; if so, its timer runs.
+    #[inline(never)]
+    fn may_wait(&mut self) -> bool {
+        let rtt = self.stack.rtt_unit * self.rtt.srtt() as i64;
+        let (now, rcv_nxt) = (self.at, self.rcv_nxt);
+        self.compression.as_mut().is_some_and(|c| c.holds(now, rcv_nxt, rtt))
+    }
+
+    /// Sends a waiting acknowledgment before its SACK blocks change beyond what one option can tell.
+    #[inline(never)]
+    fn flush_compressed(&mut self, (seq, end): Block, now: Ticks, wire: &mut impl Wire) {
+        let Some(compression) = &self.compression else { return };
+        let touching = self.sacks.iter().position(|b| seq <= b.1 && b.0 <= end);
+        if compression.must_go_before(touching.unwrap_or(self.sacks.len())) {
+            self.send_ack(now, wire);
+        }
+    }
+
+    /// RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again. Returns whether an acknowledgment is due.
+    #[inline(never)]
+    fn on_ecn(&mut self, header: &Header, ecn: Ecn) -> bool {
+        let cwr = header.flags.contains(Flags::CWR);
+        let (echoing, marked) = (self.echo && !cwr, ecn == Ecn::Ce);
+        self.echo = echoing || marked;
+        if !self.stack.quickacks_on_ecn {
+            return false;
+        }
+        // The sender's window may be very small after a mark, or a retransmission, which is not ECN-capable.
+        if (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen) {
+            self.quick = self.quick.max(QUICKACKS_ON_ECN);
+            self.ato = self.ato_min;
+        }
+        self.ect_seen |= ecn != Ecn::NotEct;
+        cwr
+    }
+
     /// Adapts the delay of acknowledgments to the gaps between data.
+    #[inline(always)]
     fn adapt(&mut self, now: Ticks) {
         if self.ato == 0 {
-            self.quick = self.quick.max(self.quickacks_at_start);
+            self.quick = self.quick.max(self.stack.quickacks_at_start);
             self.ato = self.ato_min;
         } else {
             let gap = now - self.last_data;
@@ -221,7 +291,7 @@ impl Receiver {
                 self.ato = (self.ato / 2 + gap).min(self.rtt.rto());
             } else if gap > self.rtt.rto() {
                 // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
-                self.quick = self.quick.max(self.quickacks);
+                self.quick = self.quick.max(self.stack.quickacks);
             }
         }
         self.last_data = now;
@@ -229,7 +299,7 @@ impl Receiver {
 
     fn delay_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         // A known RTT bounds the delay, but not below its least.
-        let ato = self.ato.min(self.ato_min.max(self.rtt.srtt() as Ticks));
+        let ato = self.ato.min(self.ato_max);
         let mut due = now + ato;
         if let Some(pending) = self.delayed {
             // About to expire: it can go now.
@@ -240,10 +310,14 @@ impl Receiver {
             due = due.min(pending);
         }
         self.delayed = Some(due);
+        self.delayed_expiry = self.stack.expiry(now, due - now);
     }
 
     fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
         self.delayed = None;
+        if let Some(compression) = &mut self.compression {
+            compression.sent();
+        }
         if self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -259,7 +333,7 @@ impl Receiver {
         self.duplicate = None;
         let flags = Flags::ACK.with_if(Flags::ECE, self.echo);
         let header = Header { seq: FIRST_BYTE, flags, sack, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len(), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 
     fn blank(&self, now: Ticks) -> Header {
@@ -267,7 +341,7 @@ impl Receiver {
     }
 
     fn enter_quick_mode(&mut self) {
-        self.quick = self.quick.max(self.quickacks);
+        self.quick = self.quick.max(self.stack.quickacks);
         self.ato = self.ato_min;
     }
 
@@ -313,6 +387,9 @@ fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
 
 /// Holes that a usual loss makes: more cost an allocation.
 const ROOM_FOR_HOLES: usize = 16;
+
+/// Quick acknowledgments after a mark.
+const QUICKACKS_ON_ECN: u32 = 2;
 
 /// Linux keeps four blocks, of which those that fit are sent.
 const MOST_SACKS: usize = 4;

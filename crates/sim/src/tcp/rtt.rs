@@ -1,10 +1,12 @@
-//! Round-trip time and retransmission time-out, Linux's way.
+//! Round-trip time and retransmission time-out, Linux's way or RFC 6298's.
 //!
 //! Source: Linux `tcp_rtt_estimator`, in its own fixed-point arithmetic: `srtt` holds eight times the smoothed
-//! RTT and `mdev` four times the mean deviation, in ticks. The variance term is never below the minimum
+//! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
-/// The estimator. All values in clock ticks.
+use super::stack::Rto;
+
+/// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
     srtt_x8: u32,
@@ -16,17 +18,41 @@ pub struct RttEstimator {
     rto: u32,
     rto_min: u32,
     rto_max: u32,
+    /// Units in a tick.
+    per_tick: u32,
+    form: Rto,
 }
 
 impl RttEstimator {
-    /// No sample yet: the time-out is `initial`.
-    pub fn new(initial: u32, min: u32, max: u32) -> Self {
-        Self { srtt_x8: 0, mdev_x4: 0, mdev_max: 0, rttvar: 0, rtt_seq: 0, rto: initial, rto_min: min, rto_max: max }
+    /// No sample yet: the time-out is the first of the initial, least and largest one.
+    pub fn new([initial, min, max]: [u32; 3], per_tick: u32) -> Self {
+        let (rto, rto_min, rto_max) = (initial, min, max);
+        Self {
+            srtt_x8: 0,
+            mdev_x4: 0,
+            mdev_max: 0,
+            rttvar: 0,
+            rtt_seq: 0,
+            rto,
+            rto_min,
+            rto_max,
+            per_tick,
+            form: Rto::Linux,
+        }
     }
 
-    /// Takes a sample of `rtt` ticks and ends any back-off; `una` and `nxt` tell when a round has passed.
+    /// The same with another form of the time-out than Linux's.
+    pub fn with_form(self, form: Rto) -> Self {
+        Self { form, ..self }
+    }
+
+    /// Takes a sample of `rtt` units and ends any back-off; `una` and `nxt` tell when a round has passed.
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
+        if self.form == Rto::Rfc6298 {
+            self.sample_rfc_6298(rtt);
+            return;
+        }
         if self.srtt_x8 == 0 {
             self.srtt_x8 = rtt << 3;
             self.mdev_x4 = rtt << 1;
@@ -44,14 +70,48 @@ impl RttEstimator {
         self.rto = self.rto.saturating_mul(2).min(self.rto_max);
     }
 
-    /// The time-out in ticks, back-off included.
+    /// The time-out in ticks, begun ones included, and with back-off.
+    #[inline]
     pub fn rto(&self) -> u32 {
-        self.rto
+        if self.per_tick == 1 { self.rto } else { self.rto.div_ceil(self.per_tick) }
     }
 
-    /// The smoothed RTT in ticks, with its fraction; zero before the first sample.
+    /// Units in a tick.
+    pub fn per_tick(&self) -> u32 {
+        self.per_tick
+    }
+
+    /// The smoothed RTT in units, with its fraction; zero before the first sample.
     pub fn srtt(&self) -> f64 {
         self.srtt_x8 as f64 / 8.0
+    }
+
+    /// `parts` eighths of the smoothed RTT in ticks, rounded down; zero before the first sample.
+    pub fn srtt_eighths(&self, parts: u32) -> u32 {
+        (self.srtt_x8 as u64 * parts as u64 / (64 * self.per_tick as u64)) as u32
+    }
+
+    /// Twice the smoothed RTT in ticks, begun ones included; zero before the first sample.
+    pub fn two_srtt_up(&self) -> u32 {
+        (self.srtt_x8 >> 2).div_ceil(self.per_tick)
+    }
+
+    /// Whether there was a sample.
+    pub fn is_measured(&self) -> bool {
+        self.srtt_x8 > 0
+    }
+
+    /// RFC 6298 §2.
+    #[inline(never)]
+    fn sample_rfc_6298(&mut self, rtt: u32) {
+        if self.srtt_x8 == 0 {
+            (self.srtt_x8, self.mdev_x4) = (rtt << 3, rtt << 1);
+        } else {
+            let error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
+            self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
+            self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error.abs() - (self.mdev_x4 >> 2) as i32);
+        }
+        self.rto = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
     }
 
     fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
@@ -95,7 +155,7 @@ mod tests {
 
     #[test]
     fn constant_100_ms_gives_300_ms_for_ever() {
-        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        let (mut estimator, mut seq) = (RttEstimator::new([3000, 200, 120_000], 1), 0);
         feed(&mut estimator, 100, 1, &mut seq);
         assert_eq!(estimator.rto(), 300);
         feed(&mut estimator, 100, 200, &mut seq);
@@ -104,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_fall_to_50_ms_tends_to_250_ms() {
-        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        let (mut estimator, mut seq) = (RttEstimator::new([3000, 200, 120_000], 1), 0);
         feed(&mut estimator, 100, 50, &mut seq);
         feed(&mut estimator, 50, 1, &mut seq);
         assert!(estimator.rto() < 300, "the fall did not raise the deviation");
@@ -114,7 +174,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_to_the_maximum_and_a_sample_ends_it() {
-        let (mut estimator, mut seq) = (RttEstimator::new(3000, 200, 120_000), 0);
+        let (mut estimator, mut seq) = (RttEstimator::new([3000, 200, 120_000], 1), 0);
         estimator.back_off();
         assert_eq!(estimator.rto(), 6000);
         for _ in 0..10 {
@@ -123,5 +183,33 @@ mod tests {
         assert_eq!(estimator.rto(), 120_000);
         feed(&mut estimator, 10, 1, &mut seq);
         assert_eq!(estimator.rto(), 210);
+    }
+
+    #[test]
+    fn microseconds_give_the_same_time_out_in_whole_ticks() {
+        let (mut estimator, mut seq) = (RttEstimator::new([1_000_000, 200_000, 120_000_000], 1_000), 0);
+        assert_eq!(estimator.rto(), 1_000);
+        feed(&mut estimator, 100_000, 200, &mut seq);
+        assert_eq!(estimator.rto(), 300);
+        feed(&mut estimator, 100_400, 200, &mut seq);
+        assert_eq!(estimator.rto(), 301, "a begun tick counts");
+        assert_eq!((estimator.srtt_eighths(8), estimator.srtt_eighths(2)), (100, 25));
+    }
+
+    #[test]
+    fn rfc_6298_tends_to_the_minimum_or_the_rtt() {
+        // Ticks of 10 ms. First srtt + 4 · srtt / 2 = 300 ms; then the deviation dies out.
+        for (rtt, rto) in [(10, 20), (30, 33)] {
+            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+            let mut seq = 0;
+            feed(&mut estimator, rtt, 1, &mut seq);
+            assert_eq!(estimator.rto(), 3 * rtt);
+            feed(&mut estimator, rtt, 100, &mut seq);
+            // Integers leave three quarters of a tick of deviation.
+            assert_eq!(estimator.rto(), rto);
+            // A fall raises it as much as a rise does.
+            feed(&mut estimator, rtt / 2, 1, &mut seq);
+            assert!(estimator.rto() > rtt + rtt / 4);
+        }
     }
 }

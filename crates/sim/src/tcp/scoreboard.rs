@@ -5,6 +5,7 @@
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
 use super::Block;
+use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
 /// A segment that was sent and is not acknowledged.
@@ -16,8 +17,8 @@ pub(super) struct Segment {
     pub len: u16,
     pub fin: bool,
     pub tags: Tags,
-    /// Tick of its last transmission.
-    pub sent: u32,
+    /// Its last transmission.
+    pub sent: Instant,
 }
 
 impl Segment {
@@ -58,6 +59,8 @@ impl Tags {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Acked {
     pub packets: u32,
+    /// When the newest of them was sent that was neither retransmitted nor SACKed before.
+    pub last_sent: Instant,
     /// A retransmitted segment was among them.
     pub retransmitted: bool,
     /// … and it was not the first of them.
@@ -75,7 +78,6 @@ pub(super) struct Sacked {
     pub only_original: bool,
     /// The first block reported a duplicate.
     pub duplicate: bool,
-
     /// Lowest position at which a hole was filled by an original: reordering.
     pub reordered_at: Option<u32>,
 }
@@ -86,6 +88,8 @@ pub(super) struct Scoreboard {
     pub sacked_out: u32,
     pub lost_out: u32,
     pub retrans_out: u32,
+    /// Segments marked lost since the start, those lost again included (RACK).
+    pub lost_total: u64,
     /// Packets from the oldest up to the highest SACKed one.
     pub fackets_out: u32,
     /// End of the highest SACKed segment.
@@ -109,6 +113,7 @@ impl Default for Scoreboard {
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
+            lost_total: 0,
             fackets_out: 0,
             highest_sack: 0,
             retransmit_hint: None,
@@ -160,8 +165,9 @@ impl Scoreboard {
         self.segments.partition_point(|s| s.seq < seq)
     }
 
-    /// Removes what `una` acknowledges.
-    pub fn acknowledge(&mut self, una: u64, is_sack: bool) -> Acked {
+    /// Removes what `una` acknowledges; `each` sees the segments.
+    #[inline]
+    pub fn acknowledge(&mut self, una: u64, is_sack: bool, mut each: impl FnMut(&Segment)) -> Acked {
         let mut acked = Acked::default();
         while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
             let tags = segment.tags;
@@ -170,12 +176,14 @@ impl Scoreboard {
                 acked.retransmitted = true;
                 acked.retransmitted_behind_head |= acked.packets > 0;
             } else if !tags.any(Tags::SACKED) {
+                acked.last_sent = segment.sent;
                 acked.reordered_at.get_or_insert(acked.packets);
             }
             if is_sack {
                 self.sacked_out -= tags.any(Tags::SACKED) as u32;
             }
             self.lost_out -= tags.any(Tags::LOST) as u32;
+            each(segment);
             acked.packets += 1;
             self.segments.pop_front();
         }
@@ -186,9 +194,10 @@ impl Scoreboard {
         acked
     }
 
-    /// Tags what the blocks report. `una` as before this acknowledgment was processed, `ack` its own.
-    pub fn tag(&mut self, blocks: &[Block], ack: u64, frto_highmark: u64) -> Sacked {
-        let mut told = Sacked { only_original: false, ..Sacked::default() };
+    /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees what is newly SACKed, as
+    /// it was before.
+    pub fn tag(&mut self, blocks: &[Block], ack: u64, frto_highmark: u64, mut each: impl FnMut(&Segment)) -> Sacked {
+        let mut told = Sacked::default();
         let duplicate = is_duplicate(blocks, ack);
         told.duplicate = duplicate;
         let mut seen = [(0, 0); 3];
@@ -201,10 +210,10 @@ impl Scoreboard {
             // A block grows at an end: only what the last acknowledgment did not show is walked.
             match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
                 Some(&(from, to)) => {
-                    self.tag_range((block.0, from), frto_highmark, &mut told);
-                    self.tag_range((to, block.1), frto_highmark, &mut told);
+                    self.tag_range((block.0, from), frto_highmark, &mut told, &mut each);
+                    self.tag_range((to, block.1), frto_highmark, &mut told, &mut each);
                 }
-                None => self.tag_range(block, frto_highmark, &mut told),
+                None => self.tag_range(block, frto_highmark, &mut told, &mut each),
             }
         }
         self.seen = seen;
@@ -275,6 +284,24 @@ impl Scoreboard {
         }
     }
 
+    /// Marks segment `i` lost, also if it is a retransmission that was believed in flight.
+    pub fn mark_lost_again(&mut self, i: usize) {
+        let tags = self.segments[i].tags;
+        if tags.any(Tags::SACKED) {
+            return;
+        }
+        self.verify_hint(i);
+        if !tags.any(Tags::LOST) {
+            self.segments[i].tags.set(Tags::LOST);
+            self.lost_out += 1;
+            self.lost_total += 1;
+        } else if tags.any(Tags::RETRANS) {
+            self.segments[i].tags.clear(Tags::RETRANS);
+            self.retrans_out -= 1;
+            self.lost_total += 1;
+        }
+    }
+
     /// A time-out: everything that is not SACKed is lost, retransmissions included; only one of the head stays in
     /// flight when `head_in_flight`. Returns whether another segment had been retransmitted.
     pub fn mark_all_lost(&mut self, head_in_flight: bool) -> bool {
@@ -313,8 +340,8 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that segment `i` is sent again now.
-    pub fn retransmitted(&mut self, i: usize, now: u32, snd_nxt: u64) -> Segment {
+    /// Segment `i` is believed lost and sent again.
+    pub fn retransmitted(&mut self, i: usize, snd_nxt: u64) {
         let segment = &mut self.segments[i];
         if !segment.tags.any(Tags::RETRANS) {
             self.retrans_out += 1;
@@ -322,8 +349,14 @@ impl Scoreboard {
         if self.retrans_out == 1 {
             self.lost_retrans_low = snd_nxt;
         }
-        segment.tags.set(Tags::RETRANS.or(Tags::EVER_RETRANS));
+        segment.tags.set(Tags::RETRANS);
         segment.retrans_nxt = snd_nxt;
+    }
+
+    /// Segment `i` is sent again now.
+    pub fn resent(&mut self, i: usize, now: Instant) -> Segment {
+        let segment = &mut self.segments[i];
+        segment.tags.set(Tags::EVER_RETRANS);
         segment.sent = now;
         *segment
     }
@@ -333,7 +366,7 @@ impl Scoreboard {
         self.lost_hint = 0;
     }
 
-    fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked) {
+    fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {
         if from >= to {
             return;
         }
@@ -341,16 +374,17 @@ impl Scoreboard {
             if self.segments[i].end() > to {
                 break;
             }
-            self.tag_one(i, frto_highmark, told);
+            self.tag_one(i, frto_highmark, told, each);
         }
     }
 
-    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked) {
+    fn tag_one(&mut self, i: usize, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {
         let segment = &mut self.segments[i];
         let tags = segment.tags;
         if tags.any(Tags::SACKED) {
             return;
         }
+        each(segment);
         if tags.any(Tags::RETRANS) {
             // Not marked lost: the retransmission is believed to be still in flight.
             if tags.any(Tags::LOST) {

@@ -1,14 +1,15 @@
 //! NewReno (RFC 6582): Reno's window, and patience in recovery.
 
-use super::{CongestionControl, Window, reno};
+use super::{Ack, CongestionControl, Window, reno};
 
 /// NewReno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct NewReno;
 
 impl CongestionControl for NewReno {
-    fn increase(&mut self, window: &mut Window, abc: bool) {
-        reno::increase(window, abc);
+    #[inline(always)]
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        reno::increase(window, packets);
     }
 
     fn ssthresh(&mut self, window: &Window) -> u32 {

@@ -1,14 +1,15 @@
 //! Reno (RFC 5681) with Linux's counters (`tcp_reno_cong_avoid`, `tcp_slow_start`).
 
-use super::{CongestionControl, Window};
+use super::{Ack, CongestionControl, Counting, Window};
 
 /// Reno. Stateless beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Reno;
 
 impl CongestionControl for Reno {
-    fn increase(&mut self, window: &mut Window, abc: bool) {
-        increase(window, abc);
+    #[inline(always)]
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        increase(window, packets);
     }
 
     fn ssthresh(&mut self, window: &Window) -> u32 {
@@ -25,22 +26,22 @@ impl CongestionControl for Reno {
 }
 
 /// Slow start below the threshold, congestion avoidance above it.
-pub(super) fn increase(window: &mut Window, abc: bool) {
+pub(super) fn increase(window: &mut Window, mut packets: u32) {
     if window.in_slow_start() {
-        slow_start(window, abc);
-    } else if abc {
+        packets = window.slow_start(packets);
+        if packets == 0 {
+            return;
+        }
+    }
+    if window.counting == Counting::Bytes {
         // RFC 3465: one segment per window of bytes, however few acknowledgments tell of them.
         let bytes_per_step = window.cwnd as u64 * window.mss as u64;
         if window.bytes_acked >= bytes_per_step {
             window.bytes_acked -= bytes_per_step;
             window.cwnd += 1;
         }
-    } else if window.cwnd_cnt >= window.cwnd {
-        // One step per cwnd + 1 acknowledgments: the counter is compared before it is raised.
-        window.cwnd += 1;
-        window.cwnd_cnt = 0;
     } else {
-        window.cwnd_cnt += 1;
+        window.step(window.cwnd, packets);
     }
 }
 
@@ -49,49 +50,48 @@ pub(super) fn halved(window: &Window) -> u32 {
     (window.cwnd / 2).max(2)
 }
 
-fn slow_start(window: &mut Window, abc: bool) {
-    if abc && window.bytes_acked < window.mss as u64 {
-        return;
-    }
-    window.bytes_acked = 0;
-    window.cwnd_cnt += window.cwnd;
-    while window.cwnd_cnt >= window.cwnd {
-        window.cwnd_cnt -= window.cwnd;
-        window.cwnd += 1;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn window(cwnd: u32, ssthresh: u32) -> Window {
-        Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448 }
+    fn window(cwnd: u32, ssthresh: u32, counting: Counting) -> Window {
+        Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting }
     }
 
     #[test]
     fn slow_start_adds_one_per_acknowledgment() {
-        let mut w = window(3, Window::INFINITE_SSTHRESH);
-        (0..5).for_each(|_| increase(&mut w, false));
+        let mut w = window(3, Window::INFINITE_SSTHRESH, Counting::Acknowledgments);
+        (0..5).for_each(|_| increase(&mut w, 1));
         assert_eq!(w.cwnd, 8);
     }
 
     #[test]
     fn congestion_avoidance_adds_one_per_window_and_one() {
-        let mut w = window(10, 5);
-        (0..10).for_each(|_| increase(&mut w, false));
+        let mut w = window(10, 5, Counting::Acknowledgments);
+        (0..10).for_each(|_| increase(&mut w, 1));
         assert_eq!(w.cwnd, 10);
-        increase(&mut w, false);
+        increase(&mut w, 1);
         assert_eq!(w.cwnd, 11);
     }
 
     #[test]
+    fn counted_packets_make_one_per_window_exactly() {
+        let mut w = window(10, 5, Counting::Packets);
+        (0..5).for_each(|_| increase(&mut w, 2));
+        assert_eq!((w.cwnd, w.cwnd_cnt), (11, 0));
+        // Slow start takes what it needs of an acknowledgment, congestion avoidance the rest.
+        let mut w = window(8, 10, Counting::Packets);
+        increase(&mut w, 5);
+        assert_eq!((w.cwnd, w.cwnd_cnt), (10, 3));
+    }
+
+    #[test]
     fn byte_counting_ignores_the_number_of_acknowledgments() {
-        let mut w = window(10, 5);
+        let mut w = window(10, 5, Counting::Bytes);
         for _ in 0..5 {
             // Delayed acknowledgments: two segments each.
             w.bytes_acked += 2 * 1448;
-            increase(&mut w, true);
+            increase(&mut w, 2);
         }
         assert_eq!((w.cwnd, w.bytes_acked), (11, 0));
     }
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn halving_stops_at_two() {
         for (cwnd, ssthresh) in [(20, 10), (5, 2), (3, 2), (1, 2)] {
-            assert_eq!(halved(&window(cwnd, 100)), ssthresh);
+            assert_eq!(halved(&window(cwnd, 100, Counting::Acknowledgments)), ssthresh);
         }
     }
 }

@@ -1,12 +1,17 @@
 //! TCP stacks: which mechanisms a sender and a receiver have, apart from the congestion control.
 
 mod linux_2_6_29;
+mod linux_3_13;
+mod linux_3_8;
+mod linux_6_1;
+mod ns2;
 
-use super::Clock;
+use super::cc::{Counting, cubic};
 use super::rtt::RttEstimator;
+use super::{Clock, Ticks};
 use sojourn_aqm::Duration;
 
-/// What a stack does. One file, and one line in the registry below.
+/// What a stack does: a table of mechanisms. One file, and one line in the registry below.
 #[derive(Clone, Copy, Debug)]
 pub struct Stack {
     /// Initial window in segments of up to 1460 bytes.
@@ -19,20 +24,133 @@ pub struct Stack {
     pub rto_max: Duration,
     /// Resolution of timers and timestamps.
     pub tick: Duration,
+    /// Resolution of RTT samples: the tick, or finer.
+    pub rtt_unit: Duration,
+    /// Timers lie in a wheel whose slots are the coarser the farther away they are (Linux 4.8 on).
+    pub timer_wheel: bool,
+    /// The state machine of loss recovery.
+    pub machine: Machine,
+    /// What brings the window down in recovery and after a congestion mark.
+    pub reduction: Reduction,
+    /// Where the window is cut to what is in flight plus a small burst.
+    pub moderation: Moderation,
+    /// Timestamps: every acknowledgment gives an RTT sample, and every header has twelve bytes more.
+    pub timestamps: bool,
+    /// How the time-out follows from the RTT.
+    pub rto: Rto,
+    /// Largest window in segments where nothing else is said; the first slow-start threshold is the largest window.
+    pub most_window: Option<u32>,
+    /// The receiver acknowledges every segment, whatever else is said.
+    pub acks_every_segment: bool,
     /// Forward acknowledgment: everything more than `reordering` packets below the highest SACK is lost.
     pub fack: bool,
-    /// SACK-enhanced F-RTO (RFC 5682) on a time-out.
+    /// Losses are told by time instead of by duplicates (RFC 8985).
+    pub rack: bool,
+    /// Early retransmit with a delay of a quarter of the RTT (RFC 5827).
+    pub early_retransmit: bool,
+    /// Tail loss probe.
+    pub loss_probe: Option<ProbeTimeout>,
+    /// SACK-enhanced F-RTO (RFC 5682) on a time-out, in the form that belongs to the machine.
     pub frto: bool,
-    /// Appropriate byte counting with L = 1 (RFC 3465).
-    pub abc: bool,
+    /// What the growth of the window counts.
+    pub counting: Counting,
+    /// The kernel's CUBIC.
+    pub cubic: cubic::Version,
+    /// When the window counts as used.
+    pub validation: Validation,
+    /// Slow start again after a pause longer than the time-out (`tcp_slow_start_after_idle`).
+    pub idle_restart: bool,
+    /// A SYN that is sent again does not ask for ECN any more.
+    pub ecn_fallback: bool,
+    /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
+    pub bursts: bool,
     /// Initial reordering tolerance in packets; also the largest burst after a pause.
     pub reordering: u32,
     /// Quick acknowledgments at the start of a connection: the first window advertised by two segments.
     pub quickacks_at_start: u32,
-    /// Quick acknowledgments after out-of-order data, a duplicate or a pause.
+    /// Quick acknowledgments after a duplicate or a pause.
     pub quickacks: u32,
+    /// Out-of-order data starts quick acknowledgments.
+    pub quickacks_on_reordering: bool,
+    /// Marks, and segments that are not ECN-capable among others, start two quick acknowledgments.
+    pub quickacks_on_ecn: bool,
+    /// Acknowledgments of out-of-order data beyond the third may wait for each other.
+    pub compressed_acks: Option<CompressedAcks>,
     /// Least delay of a delayed acknowledgment, and unit of its adaptation.
     pub ato_min: Duration,
+}
+
+/// The state machine of loss recovery (`tcp_fastretrans_alert`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// Up to 3.9: the window grows before recovery is considered, F-RTO comes before the loss state.
+    Linux2_6,
+    /// From 3.10 on: the window moves after recovery has been considered, F-RTO is part of the loss state.
+    Linux3_10,
+    /// ns-2: the window is halved at once and inflated by duplicates.
+    Ns2,
+}
+
+/// How the time-out follows from smoothed RTT and deviation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rto {
+    /// Linux: the variance term is at least `rto_min`, and falls slowly.
+    Linux,
+    /// RFC 6298: max(`rto_min`, srtt + 4 rttvar).
+    Rfc6298,
+}
+
+/// What brings the window down to the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// One segment for two acknowledgments.
+    RateHalving,
+    /// Proportional rate reduction (RFC 6937); below the threshold the slow start reduction bound.
+    Prr,
+    /// PRR that below the threshold sends one more than was delivered only on progress without new losses.
+    CarefulPrr,
+}
+
+/// Where the window is cut to what is in flight plus `reordering`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moderation {
+    /// In every state but recovery, and after an undo.
+    Always,
+    /// In the states Disorder and Loss.
+    Disorder,
+    /// Nowhere.
+    Never,
+}
+
+/// The time-out of a tail loss probe, and what it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeTimeout {
+    /// 3.10: 2 srtt, at least 10 ms; for a lone segment at least 1.5 srtt + 200 ms.
+    Linux3_10,
+    /// RFC 8985 §7.2 as in 6.1: 2 srtt + 2 ms; for a lone segment 2 srtt + 200 ms.
+    Linux6_1,
+}
+
+/// When the window counts as used, so that it may grow (RFC 7661).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Validation {
+    /// In flight was at most `reordering` segments less than the window.
+    InFlight,
+    /// In flight was at most three segments less than the window, whatever the reordering.
+    NearlyFull,
+    /// The last round was limited by the window; in slow start twice its largest flight exceeds the window.
+    Round,
+}
+
+/// Compressed acknowledgments (Linux 4.18 on).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompressedAcks {
+    /// Longest wait.
+    pub delay: Duration,
+    /// … and at most the RTT divided by this.
+    pub rtt_divisor: u32,
+    /// Segments that may wait.
+    pub most: u32,
 }
 
 impl Stack {
@@ -43,14 +161,39 @@ impl Stack {
 
     /// The stack's estimator of RTT and time-out, before the first sample.
     pub(super) fn rtt_estimator(&self) -> RttEstimator {
-        let clock = self.clock();
-        RttEstimator::new(clock.span(self.rto_initial), clock.span(self.rto_min), clock.span(self.rto_max))
+        let unit = Clock::new(self.rtt_unit);
+        let per_tick = Clock::new(self.rtt_unit).span(self.tick);
+        RttEstimator::new([self.rto_initial, self.rto_min, self.rto_max].map(|span| unit.span(span)), per_tick)
+            .with_form(self.rto)
+    }
+
+    /// Whether the sender has no mechanism that Linux 2.6.29 lacks.
+    pub(super) fn is_plain(&self) -> bool {
+        let later = self.bursts || self.rack || self.timer_wheel || self.early_retransmit || self.loss_probe.is_some();
+        let old = self.reduction == Reduction::RateHalving && self.validation == Validation::InFlight;
+        self.machine == Machine::Linux2_6 && self.timestamps && old && !later
+    }
+
+    /// The tick at which a timer expires that is set at `now` for `ticks` from then.
+    #[inline]
+    pub(super) fn expiry(&self, now: Ticks, ticks: u32) -> Ticks {
+        if self.timer_wheel { on_wheel(now, ticks) } else { now + ticks }
     }
 
     /// The stack called `name`.
     pub fn find(name: &str) -> Option<&'static Self> {
         STACKS.iter().find(|(n, _)| *n == name).map(|(_, stack)| *stack)
     }
+}
+
+/// Linux's timer wheel (`calc_index`): levels of 64 slots, each eight times as coarse as the one before; a timer
+/// expires with the slot after its own, so never early.
+fn on_wheel(now: Ticks, ticks: u32) -> Ticks {
+    let mut level = 0;
+    while level < 8 && ticks >= 63 << (3 * level) {
+        level += 1;
+    }
+    (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
 macro_rules! stacks {
@@ -64,4 +207,33 @@ macro_rules! stacks {
 
 stacks! {
     "linux-2.6.29" => linux_2_6_29, "Linux 2.6.29 (2009): IW 3, SACK + FACK + D-SACK, rate halving, F-RTO, RTO from 3 s";
+    "linux-3.8" => linux_3_8, "Linux 3.8 (2013): IW 10, SACK + FACK + D-SACK, PRR, early retransmit, ABC, F-RTO, RTO from 1 s";
+    "linux-3.13" => linux_3_13, "Linux 3.13 (2014): as 3.8 without ABC, with tail loss probe; slow start counts packets";
+    "linux-6.1" => linux_6_1, "Linux 6.1 (2022): IW 10, RACK-TLP, PRR, F-RTO, growth counts packets, compressed ACKs";
+    "ns2" => ns2, "ns-2: no timestamps, headers of 40 bytes, ticks of 10 ms, window_ 20, NewReno by window inflation";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wheel_is_late_by_up_to_a_slot_of_its_level() {
+        for (now, ticks, expiry) in [
+            (0, 1, 2),
+            (0, 40, 41),
+            (7, 62, 70),
+            // From 63 ticks on slots are 8 wide, from 504 on 64, from 4,032 on 512.
+            (0, 63, 64),
+            (1, 63, 72),
+            (0, 200, 208),
+            (5, 300, 312),
+            (0, 503, 504),
+            (0, 504, 512),
+            (0, 1_000, 1_024),
+            (0, 4_032, 4_096),
+        ] {
+            assert_eq!(on_wheel(now, ticks), expiry, "{ticks} ticks after {now}");
+        }
+    }
 }

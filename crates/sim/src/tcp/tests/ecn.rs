@@ -83,3 +83,17 @@ fn a_loss_after_a_mark_does_not_halve_again() {
     }
     assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
 }
+
+#[test]
+fn a_syn_that_is_sent_again_does_not_ask_since_linux_4_2() {
+    for (stack, asks) in [("linux-3.13", true), ("linux-6.1", false)] {
+        let mut rig = Rig::closed(under(stack, capable()));
+        rig.open(None);
+        rig.now_ms = rig.sender.deadline().as_nanos() / 1_000_000;
+        rig.sender.on_timer(ms(rig.now_ms), &mut Recorder(rig.now_ms, &mut rig.sent));
+        let syns: Vec<_> = rig.sent.iter().map(|sent| sent.header.flags.contains(Flags::ECE)).collect();
+        assert_eq!(syns, [true, asks], "{stack}");
+        rig.syn_ack();
+        assert_eq!(rig.sent.last().map(|sent| sent.ecn == Ecn::Ect0), Some(asks), "{stack}");
+    }
+}

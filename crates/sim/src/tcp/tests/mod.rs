@@ -2,14 +2,24 @@
 //!
 //! Everything counts in full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
 
+mod compressed_ack;
 mod connection;
+mod early_retransmit;
 mod ecn;
+mod growth;
+mod mean_window;
 mod pair;
+mod prr;
+mod rack;
 mod receiver;
 mod recovery;
+mod script;
+mod scripts;
+mod tail_loss_probe;
 mod timeout;
 mod undo;
 
+use self::receiver::Scripted;
 use super::cc::AnyCc;
 use super::stack::Stack;
 use super::*;
@@ -63,17 +73,50 @@ impl Wire for Recorder<'_> {
 /// What a sender of a script is made of.
 #[derive(Clone, Copy)]
 struct Setup {
+    stack: Stack,
     cc: &'static str,
     sack: bool,
     ecn: bool,
     window: Option<u32>,
     receive_window: Option<u64>,
     bytes: Option<u64>,
+    /// What the application has to send at first; it may have more later. Without it, it always has.
+    segments: Option<u64>,
+    delayed_ack: bool,
 }
 
 /// Reno with SACK and an initial window.
 fn window(segments: u32) -> Setup {
-    Setup { cc: "reno", sack: true, ecn: false, window: Some(segments), receive_window: None, bytes: None }
+    Setup {
+        stack: *stack(),
+        cc: "reno",
+        sack: true,
+        ecn: false,
+        window: Some(segments),
+        receive_window: None,
+        bytes: None,
+        segments: None,
+        delayed_ack: true,
+    }
+}
+
+impl Setup {
+    /// The stack, for as long as an endpoint wants it.
+    fn stack(&self) -> &'static Stack {
+        Box::leak(Box::new(self.stack))
+    }
+}
+
+/// The same under another stack.
+fn under(stack: &str, setup: Setup) -> Setup {
+    Setup { stack: *Stack::find(stack).expect("the stack is registered"), ..setup }
+}
+
+/// The same under a stack that lacks something.
+fn lacking(stack: &str, setup: Setup, without: fn(&mut Stack)) -> Setup {
+    let mut setup = under(stack, setup);
+    without(&mut setup.stack);
+    setup
 }
 
 /// An acknowledgment as a script writes it.
@@ -114,7 +157,7 @@ impl Rig {
     /// A connection before its SYN.
     fn closed(setup: Setup) -> Self {
         let sender = Sender::new(SenderConfig {
-            stack: stack(),
+            stack: setup.stack(),
             cc: AnyCc::new(setup.cc).expect("the congestion control is registered"),
             mss: MSS as u32,
             sack: setup.sack,
@@ -130,11 +173,19 @@ impl Rig {
         let mut rig = Self::closed(setup);
         rig.now_ms = START_MS - RTT_MS;
         rig.open(setup.bytes);
+        rig.limit(setup.segments);
         rig.now_ms = START_MS;
         rig.syn_ack();
         rig.sent.clear();
         rig.now_ms += RTT_MS;
         rig
+    }
+
+    /// What the application has to send at first; it may write more.
+    fn limit(&mut self, segments: Option<u64>) {
+        if let Some(segments) = segments {
+            self.sender.app_limit = seq(segments);
+        }
     }
 
     fn open(&mut self, bytes: Option<u64>) {
@@ -147,12 +198,18 @@ impl Rig {
     }
 
     fn syn_ack(&mut self) {
-        let (flags, ts) = (Flags::SYN.with(Flags::ACK), (self.now_ms - RTT_MS.min(self.now_ms)) as u32);
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.sender.ecn);
+        let ts = (self.now_ms - RTT_MS.min(self.now_ms)) as u32;
         self.segment(Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr: ts, ..Header::default() });
     }
 
     /// Takes an acknowledgment; returns the segments sent in answer.
     fn on(&mut self, ack: AckOf) -> Vec<u64> {
+        self.inject(ack);
+        self.take()
+    }
+
+    fn inject(&mut self, ack: AckOf) {
         let mut sack = Sack::default();
         ack.blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
         let ts_ecr = ack.echo_ms.unwrap_or(self.now_ms - RTT_MS) as u32;
@@ -166,7 +223,6 @@ impl Rig {
             sack,
             ..Header::default()
         });
-        self.take()
     }
 
     /// An acknowledgment without anything special.

@@ -39,7 +39,8 @@ struct Pair<F> {
 impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
     /// Runs a transfer of `setup.bytes` to its end.
     fn run(setup: Setup, delayed_ack: bool, way: F) -> Self {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: setup.sack, delayed_ack, ecn: false };
+        let config =
+            ReceiverConfig { stack: setup.stack(), mss: MSS as u32, sack: setup.sack, delayed_ack, ecn: false };
         let mut pair = Self {
             sender: Rig::closed(setup).sender,
             receiver: Receiver::new(config),
@@ -217,7 +218,8 @@ proptest! {
 
     #[test]
     fn whatever_is_lost_or_late_all_is_delivered(
-        cc in prop::sample::select(vec!["reno", "newreno"]),
+        cc in prop::sample::select(vec!["reno", "newreno", "cubic", "cubic@rfc9438"]),
+        stack in prop::sample::select(stack::NAMES.to_vec()),
         (sack, delayed_ack) in any::<(bool, bool)>(),
         initial_window in 1u32..40,
         receive_window in prop::option::of(1u64..30),
@@ -228,7 +230,8 @@ proptest! {
         segments in 1u64..150,
     ) {
         let receive_window = receive_window.map(|segments| segments * MSS);
-        let setup = Setup { cc, sack, receive_window, ..transfer(segments, initial_window) };
+        let stack = Stack::find(stack.0).expect("its name is from the registry");
+        let setup = Setup { stack: *stack, cc, sack, receive_window, ..transfer(segments, initial_window) };
         let mut ways = ways.into_iter();
         let pair = Pair::run(setup, delayed_ack, |_, _, _| ways.next().unwrap_or(Way::Arrives));
         pair.assert_complete(segments);

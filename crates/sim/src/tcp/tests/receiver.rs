@@ -2,25 +2,38 @@
 
 use super::*;
 
-struct Scripted {
-    receiver: Receiver,
-    sent: Vec<Sent>,
+/// A SYN that asks for ECN.
+const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+
+pub(super) struct Scripted {
+    pub receiver: Receiver,
+    pub sent: Vec<Sent>,
 }
 
 impl Scripted {
     /// A connection with a round-trip time of `rtt_ms`, whose two quick acknowledgments are used up at 1000 ms.
     fn new(rtt_ms: u64) -> Self {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: true };
-        let mut scripted = Self { receiver: Receiver::new(config), sent: Vec::new() };
-        let start = START_MS - rtt_ms;
-        scripted.segment(start, Header { flags: Flags::SYN, ..Header::default() }, Ecn::NotEct);
-        let echo = start as u32;
-        scripted.segment(
-            START_MS,
-            Header { seq: 1, flags: Flags::ACK, ts_ecr: echo, ..Header::default() },
-            Ecn::NotEct,
-        );
+        let mut scripted = Self::handshake(&Setup { ecn: true, ..window(10) }, rtt_ms);
         assert_eq!([0, 1].map(|n| scripted.data(START_MS, n).len()), [1, 1], "quick acknowledgments");
+        scripted
+    }
+
+    /// A connection of [`RTT_MS`] that was just established.
+    pub fn established(setup: &Setup) -> Self {
+        Self::handshake(setup, RTT_MS)
+    }
+
+    fn handshake(setup: &Setup, rtt_ms: u64) -> Self {
+        let (stack, mss) = (setup.stack(), MSS as u32);
+        let Setup { sack, delayed_ack, ecn, .. } = *setup;
+        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
+        let mut scripted = Self { receiver, sent: Vec::new() };
+        let start = START_MS - rtt_ms;
+        let flags = if ecn { ECN_SYN } else { Flags::SYN };
+        scripted.segment(start, Header { flags, ..Header::default() }, Ecn::NotEct);
+        let last = Header { seq: 1, flags: Flags::ACK, ts_ecr: start as u32, ..Header::default() };
+        scripted.segment(START_MS, last, Ecn::NotEct);
+        scripted.sent.clear();
         scripted
     }
 
@@ -36,7 +49,7 @@ impl Scripted {
         self.sent.drain(..).map(|sent| sent.header).collect()
     }
 
-    fn segment(&mut self, at_ms: u64, header: Header, ecn: Ecn) {
+    pub fn segment(&mut self, at_ms: u64, header: Header, ecn: Ecn) {
         self.receiver.on_segment(ms(at_ms), &header, ecn, &mut Recorder(at_ms, &mut self.sent));
     }
 }
@@ -200,10 +213,11 @@ fn marks_are_echoed_until_the_sender_answers() {
 
 #[test]
 fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
-    for ecn in [true, false] {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn };
+    for (asked, able, ecn) in [(true, true, true), (true, false, false), (false, true, false)] {
+        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: able };
         let mut scripted = Scripted { receiver: Receiver::new(config), sent: Vec::new() };
-        scripted.segment(7, Header { flags: Flags::SYN, ts_val: 7, ..Header::default() }, Ecn::NotEct);
+        let flags = if asked { ECN_SYN } else { Flags::SYN };
+        scripted.segment(7, Header { flags, ts_val: 7, ..Header::default() }, Ecn::NotEct);
         let Sent { header, len, ecn: codepoint, .. } = scripted.sent[0];
         assert_eq!(header.flags, Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, ecn));
         assert_eq!((header.ack, header.ts_ecr, len, codepoint), (FIRST_BYTE, 7, 60, Ecn::NotEct));

@@ -1,15 +1,17 @@
-//! Loss recovery: fast retransmit, rate halving, time-outs, undo.
+//! The state machine of loss recovery up to Linux 3.9.
 //!
-//! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order.
+//! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; what 3.8 does in another way hangs
+//! on the stack's mechanisms.
 
-use super::cc::CongestionControl;
-use super::scoreboard::Tags;
-use super::sender::{Ack, Sender, State};
-use super::{Ticks, Wire};
+use crate::tcp::ack::Ack;
+use crate::tcp::cc::CongestionControl;
+use crate::tcp::sender::{Sender, State};
+use crate::tcp::stack::{Moderation, Reduction};
+use crate::tcp::{Ticks, Wire};
 
 impl Sender {
     /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(super) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
+    pub(in crate::tcp) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
         let is_dupack = ack.is_duplicate();
         let mut do_lost = is_dupack || (ack.sacked.new && self.fackets_out() > self.reordering);
         // A congestion mark: the reduction is required and cannot be undone.
@@ -52,12 +54,12 @@ impl Sender {
         if do_lost || (self.fack && self.head_timed_out(now)) {
             self.update_scoreboard(now, fast_retransmit);
         }
-        self.cwnd_down(ack);
+        self.bring_down(ack, fast_retransmit);
         self.retransmit_lost(now, wire);
     }
 
     /// A time-out without F-RTO: everything is lost, slow start from one segment.
-    pub(super) fn enter_loss(&mut self) {
+    pub(in crate::tcp) fn enter_loss(&mut self) {
         let first_of_episode = self.state <= State::Disorder
             || self.snd_una == self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
@@ -79,45 +81,11 @@ impl Sender {
         self.high_seq = self.snd_nxt;
         self.cwr_pending = true;
         self.frto.abort();
-    }
-
-    /// Starts the reduction by rate halving, on a mark or after a spurious time-out.
-    pub(super) fn enter_cwr(&mut self, set_ssthresh: bool) {
-        self.prior_ssthresh = 0;
-        self.window.bytes_acked = 0;
-        if self.state < State::Cwr {
-            self.undo_marker = None;
-            if set_ssthresh {
-                self.window.ssthresh = self.cc.ssthresh(&self.window);
-            }
-            self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
-            self.window.cwnd_cnt = 0;
-            self.high_seq = self.snd_nxt;
-            self.cwr_pending = true;
-            self.state = State::Cwr;
-        }
-    }
-
-    pub(super) fn current_ssthresh(&self) -> u32 {
-        let cwnd = self.window.cwnd;
-        match self.state {
-            State::Cwr | State::Recovery => self.window.ssthresh,
-            _ => self.window.ssthresh.max((cwnd >> 1) + (cwnd >> 2)),
-        }
-    }
-
-    /// Without SACK, acknowledged packets eat up duplicate acknowledgments.
-    pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
-        self.board.sacked_out = self.board.sacked_out.saturating_sub(acked - 1);
-        self.check_reno_reordering(acked);
-    }
-
-    /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
-    fn fackets_out(&self) -> u32 {
-        if self.is_reno() { self.board.sacked_out + 1 } else { self.board.fackets_out }
+        self.cc.timed_out();
     }
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
+    #[inline]
     fn leave_finished_state(&mut self, ack: &Ack) -> bool {
         if self.state == State::Open {
             self.retrans_stamp = None;
@@ -138,13 +106,14 @@ impl Sender {
                 self.state = State::Open;
             }
             State::Cwr => {}
-            State::Disorder => {
+            State::Disorder if self.stack.reduction == Reduction::RateHalving => {
                 self.try_undo_dsack();
                 if self.undo_marker.is_none() || self.is_reno() || self.snd_una != self.high_seq {
                     self.undo_marker = None;
                     self.state = State::Open;
                 }
             }
+            State::Disorder => {}
             State::Recovery => {
                 if self.is_reno() {
                     self.board.sacked_out = 0;
@@ -175,6 +144,7 @@ impl Sender {
     }
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
+    #[inline]
     fn finish_or_enter(&mut self, now: Ticks, ack: &Ack, is_dupack: bool) -> bool {
         if self.is_reno() {
             if ack.advanced {
@@ -187,15 +157,16 @@ impl Sender {
         if self.state == State::Disorder {
             self.try_undo_dsack();
         }
-        if self.time_to_recover(now) {
-            self.enter_recovery(ack);
+        if self.time_to_recover(now, ack) {
+            self.enter_recovery(ack.ece);
             return true;
         }
         self.try_to_open(ack);
         false
     }
 
-    fn time_to_recover(&self, now: Ticks) -> bool {
+    #[inline(always)]
+    pub(in crate::tcp) fn time_to_recover(&mut self, now: Ticks, ack: &Ack) -> bool {
         if self.frto.is_active() {
             return false;
         }
@@ -207,25 +178,9 @@ impl Sender {
             && !self.may_send_now();
         self.board.lost_out > 0
             || duplicates > self.reordering
-            || (self.fack && self.head_timed_out(now))
+            || (self.machine_marks_timed_out() && self.head_timed_out(now))
             || application_limited
-    }
-
-    fn enter_recovery(&mut self, ack: &Ack) {
-        self.high_seq = self.snd_nxt;
-        self.prior_ssthresh = 0;
-        self.undo_marker = Some(self.snd_una);
-        self.undo_retrans = self.board.retrans_out;
-        if self.state < State::Cwr {
-            if !ack.ece {
-                self.prior_ssthresh = self.current_ssthresh();
-            }
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
-            self.cwr_pending = true;
-        }
-        self.window.bytes_acked = 0;
-        self.window.cwnd_cnt = 0;
-        self.state = State::Recovery;
+            || (self.early_retransmit && self.early_retransmit_fits() && !self.pause_early_retransmit(now, ack))
     }
 
     fn try_to_open(&mut self, ack: &Ack) {
@@ -236,19 +191,12 @@ impl Sender {
             self.enter_cwr(true);
         }
         if self.state == State::Cwr {
-            self.cwnd_down(ack);
+            self.bring_down(ack, false);
         } else {
             self.keep_open();
-            self.moderate_cwnd();
-        }
-    }
-
-    fn keep_open(&mut self) {
-        let disordered = self.board.any_lost_bookkeeping() || self.undo_marker.is_some();
-        let state = if disordered { State::Disorder } else { State::Open };
-        if self.state != state {
-            self.state = state;
-            self.high_seq = self.snd_nxt;
+            if self.stack.moderation == Moderation::Always || self.state != State::Open {
+                self.moderate_cwnd();
+            }
         }
     }
 
@@ -274,28 +222,16 @@ impl Sender {
         failed
     }
 
-    fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
-        if self.is_reno() {
-            self.board.mark_head_lost(1, self.high_seq, false);
-        } else if self.fack {
-            let lost = self.board.fackets_out.saturating_sub(self.reordering).max(1);
-            self.board.mark_head_lost(lost, self.high_seq, false);
-        } else {
-            let upto = self.board.sacked_out.saturating_sub(self.reordering).max(fast_retransmit as u32);
-            self.board.mark_head_lost(upto, self.high_seq, true);
-        }
-        if self.fack && self.head_timed_out(now) {
-            let mut i = 0;
-            while let Some(segment) = self.board.get(i).filter(|s| self.timed_out(s, now)) {
-                debug_assert!(segment.end() <= self.snd_nxt);
-                self.board.mark_lost(i);
-                i += 1;
-            }
+    /// A step of the reduction that recovery or a congestion mark asks for.
+    fn bring_down(&mut self, ack: &Ack, first: bool) {
+        match self.stack.reduction {
+            Reduction::RateHalving => self.halve_rate(ack),
+            Reduction::Prr | Reduction::CarefulPrr => self.reduce(ack, 0, first),
         }
     }
 
     /// Rate halving: one segment less for every second acknowledgment.
-    fn cwnd_down(&mut self, ack: &Ack) {
+    fn halve_rate(&mut self, ack: &Ack) {
         if !(ack.any_progress() || ack.sacked.duplicate || (self.is_reno() && ack.is_duplicate())) {
             return;
         }
@@ -307,79 +243,11 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
     }
 
-    fn retransmit_lost(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 {
-            return;
-        }
-        if self.board.lost_out == 0 {
-            self.board.retransmit_high = self.snd_una;
-        }
-        let hint = self.board.retransmit_hint;
-        let mut i = hint.map_or(0, |seq| self.board.position(seq));
-        let mut last_lost = match hint.and_then(|_| self.board.get(i)) {
-            Some(segment) => segment.end().min(self.board.retransmit_high),
-            None => self.snd_una,
-        };
-        let (mut hole, mut forward) = (None, false);
-        while let Some(&segment) = self.board.get(i) {
-            if hole.is_none() {
-                self.board.retransmit_hint = Some(segment.seq);
-            }
-            if self.board.in_flight() >= self.window.cwnd {
-                return;
-            }
-            if !forward {
-                if segment.seq >= self.board.retransmit_high {
-                    self.board.retransmit_high = last_lost;
-                    if !self.can_forward_retransmit() {
-                        return;
-                    }
-                    // Back to the first segment that nobody missed yet (RFC 3517, NextSeg rule 3).
-                    i = hole.take().unwrap_or(i);
-                    forward = true;
-                    continue;
-                }
-                if !segment.tags.any(Tags::LOST) {
-                    if hole.is_none() && !segment.tags.any(Tags::RETRANS.or(Tags::SACKED)) {
-                        hole = Some(i);
-                    }
-                    i += 1;
-                    continue;
-                }
-                last_lost = segment.end();
-            } else if segment.seq >= self.board.highest_sack {
-                return;
-            }
-            if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
-                self.retransmit(i, now, wire);
-                if i == 0 {
-                    self.rearm(now);
-                }
-            }
-            i += 1;
-        }
-    }
-
-    /// Retransmissions ahead of evidence only when nothing new can be sent.
-    fn can_forward_retransmit(&self) -> bool {
-        self.state == State::Recovery && self.sack && !self.may_send_now()
-    }
-
-    fn moderate_cwnd(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + self.reordering);
-    }
-
     fn complete_cwr(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.window.ssthresh);
-    }
-
-    fn may_undo(&self, ack: &Ack) -> bool {
-        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.packet_was_delayed(ack))
-    }
-
-    /// The timestamp echoed is older than the first retransmission: the original arrived (Eifel).
-    fn packet_was_delayed(&self, ack: &Ack) -> bool {
-        self.retrans_stamp.is_none_or(|stamp| ack.ts_ecr != 0 && ack.ts_ecr < stamp)
+        match self.stack.reduction {
+            Reduction::RateHalving => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
+            Reduction::Prr | Reduction::CarefulPrr => self.end_reduction(),
+        }
     }
 
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
@@ -396,13 +264,6 @@ impl Sender {
         false
     }
 
-    fn try_undo_dsack(&mut self) {
-        if self.undo_marker.is_some() && self.undo_retrans == 0 {
-            self.undo_cwr(true);
-            self.undo_marker = None;
-        }
-    }
-
     fn try_undo_loss(&mut self, ack: &Ack) -> bool {
         if !self.may_undo(ack) {
             return false;
@@ -417,10 +278,10 @@ impl Sender {
         true
     }
 
-    fn undo_cwr(&mut self, restore_ssthresh: bool) {
+    pub(super) fn undo_cwr(&mut self, restore_ssthresh: bool) {
         let window = &mut self.window;
         if self.prior_ssthresh > 0 {
-            window.cwnd = window.cwnd.max(window.ssthresh.saturating_mul(2));
+            window.cwnd = self.cc.undone(window);
             if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
                 window.ssthresh = self.prior_ssthresh;
                 self.cwr_pending = false;
@@ -428,22 +289,13 @@ impl Sender {
         } else {
             window.cwnd = window.cwnd.max(window.ssthresh);
         }
-        self.moderate_cwnd();
+        if self.stack.moderation == Moderation::Always {
+            self.moderate_cwnd();
+        }
         self.board.forget_hints();
     }
 
-    fn add_reno_sack(&mut self) {
-        self.board.sacked_out += 1;
-        self.check_reno_reordering(0);
-    }
-
-    /// More duplicates than segments that can have caused them: some were late, not lost.
-    fn check_reno_reordering(&mut self, acked: u32) {
-        let out = self.board.packets_out();
-        let holes = self.board.lost_out.max(1).min(out);
-        if self.board.sacked_out + holes > out {
-            self.board.sacked_out = out - holes;
-            self.update_reordering(out + acked);
-        }
+    fn moderate_cwnd(&mut self) {
+        self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + self.reordering);
     }
 }

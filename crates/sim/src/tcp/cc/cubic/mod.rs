@@ -1,0 +1,292 @@
+//! CUBIC as in Linux `tcp_cubic.c`, in its integer arithmetic.
+//!
+//! Source: Ha, Rhee and Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", 2008, and the kernels named at the
+//! constants below. The kernel's names are kept. Time runs in clock ticks and, inside the cubic function, in units of
+//! 1/1024 s; windows are in segments.
+//! `Differs:` K is the exact cube root rounded down; the kernel's table and one Newton step are off by 0.2 %.
+
+#[cfg(test)]
+mod tests;
+
+use super::hystart::{self, HyStart};
+use super::{Ack, CongestionControl, Counting, Window};
+use crate::tcp::stack::Stack;
+use crate::tcp::{Clock, Ticks};
+use sojourn_aqm::{Duration, Instant};
+
+/// What differs between the kernels' CUBICs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Steps are counted in acknowledgments and corrected by the mean number of packets per acknowledgment.
+    pub delayed_ack: bool,
+    /// Fewest acknowledgments or packets per step.
+    pub least_cnt: u32,
+    /// The cubic function is evaluated once per clock tick at the most.
+    pub once_per_tick: bool,
+    /// An idle time does not count as time since the last loss.
+    pub idle_shifts_epoch: bool,
+    /// How slow start ends before a loss, if it does.
+    pub hystart: Option<hystart::Config>,
+}
+
+/// Linux 2.6.29 to 2.6.38.
+pub const LINUX_2_6_29: Version = Version {
+    delayed_ack: true,
+    least_cnt: 1,
+    once_per_tick: false,
+    idle_shifts_epoch: false,
+    hystart: Some(hystart::LINUX_2_6_29),
+};
+/// Linux 2.6.39 to 3.19.
+pub const LINUX_3: Version = Version { hystart: Some(hystart::LINUX_3), ..LINUX_2_6_29 };
+/// Linux 5.8 and later.
+pub const LINUX_6: Version = Version {
+    delayed_ack: false,
+    least_cnt: 2,
+    once_per_tick: true,
+    idle_shifts_epoch: true,
+    hystart: Some(hystart::LINUX_6),
+};
+
+/// CUBIC.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    version: Version,
+    clock: Clock,
+    epoch: Epoch,
+    /// Wmax: the window before the last reduction, less with fast convergence; 0 before the first.
+    last_max_cwnd: u32,
+    /// The window before the last reduction, for its undoing.
+    loss_cwnd: u32,
+    /// Least RTT; zero before the first sample.
+    delay_min: Duration,
+    /// 16 times the mean number of packets per acknowledgment; its integers never fall from 2 to below 31/16.
+    delayed_ack: u32,
+    hystart: Option<HyStart>,
+}
+
+/// Counting since the last reduction.
+#[derive(Clone, Debug, Default)]
+struct Epoch {
+    /// When the first acknowledgment of this epoch grew the window.
+    start: Option<Ticks>,
+    /// One segment more for each `cnt` acknowledgments.
+    cnt: u32,
+    last_cwnd: u32,
+    last_time: Ticks,
+    /// Where the cubic function has its plateau.
+    bic_origin_point: u32,
+    /// Time from the start to the plateau, in 1/1024 s.
+    bic_k: u32,
+    /// Acknowledgments not yet counted into `tcp_cwnd`.
+    ack_cnt: u32,
+    /// The window that Reno would have with the same mean.
+    tcp_cwnd: u32,
+}
+
+impl Default for Cubic {
+    fn default() -> Self {
+        Self::new(LINUX_6, Clock::new(Duration::from_millis(1)))
+    }
+}
+
+impl Cubic {
+    fn new(version: Version, clock: Clock) -> Self {
+        Self {
+            version,
+            clock,
+            epoch: Epoch::default(),
+            last_max_cwnd: 0,
+            loss_cwnd: 0,
+            delay_min: Duration::ZERO,
+            delayed_ack: 2 << ACK_RATIO_SHIFT,
+            hystart: version.hystart.map(HyStart::new),
+        }
+    }
+
+    /// `bictcp_acked`: learns from an acknowledgment; HyStart may end slow start.
+    fn take_sample(&mut self, window: &mut Window, ack: &Ack) {
+        if self.version.delayed_ack && ack.open {
+            let ratio = self.delayed_ack - (self.delayed_ack >> ACK_RATIO_SHIFT) + ack.packets;
+            self.delayed_ack = ratio.min(ACK_RATIO_LIMIT);
+        }
+        let Some(rtt) = ack.rtt else { return };
+        // Samples right after a recovery are of its queue.
+        let now = self.clock.ticks(ack.now);
+        if self.epoch.start.is_some_and(|start| now - start < self.clock.span(Duration::from_secs(1))) {
+            return;
+        }
+        if self.delay_min == Duration::ZERO || rtt < self.delay_min {
+            self.delay_min = rtt;
+        }
+        if let Some(hystart) = self.hystart.as_mut().filter(|_| window.in_slow_start()) {
+            if hystart.ends_slow_start(window.cwnd, ack, rtt, self.delay_min) {
+                window.ssthresh = window.cwnd;
+            }
+        }
+    }
+
+    /// `bictcp_cong_avoid`.
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        let mut packets = ack.packets;
+        if window.in_slow_start() {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.grows(ack);
+            }
+            packets = window.slow_start(packets);
+            if packets == 0 {
+                return;
+            }
+        }
+        // Kernels that do not count packets count this acknowledgment as one.
+        let acked = if window.counting == Counting::Packets { packets } else { 1 };
+        let cnt = self.update(window.cwnd, self.clock.ticks(ack.now), acked);
+        window.step(cnt, packets);
+    }
+
+    /// `bictcp_update`: how many acknowledgments (or packets) make a step.
+    fn update(&mut self, cwnd: u32, now: Ticks, acked: u32) -> u32 {
+        let epoch = &mut self.epoch;
+        epoch.ack_cnt += acked;
+        let since = now - epoch.last_time;
+        if epoch.last_cwnd == cwnd && since <= self.clock.span(UPDATE_INTERVAL) {
+            return epoch.cnt;
+        }
+        if !(self.version.once_per_tick && epoch.start.is_some() && since == 0) {
+            (epoch.last_cwnd, epoch.last_time) = (cwnd, now);
+            let start = *epoch.start.get_or_insert_with(|| {
+                epoch.ack_cnt = acked;
+                epoch.tcp_cwnd = cwnd;
+                epoch.bic_k = cube_root(CUBE_FACTOR * self.last_max_cwnd.saturating_sub(cwnd) as u64);
+                epoch.bic_origin_point = self.last_max_cwnd.max(cwnd);
+                now
+            });
+            // The window that will be right a round trip from now.
+            let delay = if self.delay_min > Duration::ZERO { self.clock.span(self.delay_min) } else { 0 };
+            let t = units_of_time(self.clock.duration(now - start + delay));
+            let bic_target = epoch.w_cubic(t);
+            epoch.cnt = if bic_target > cwnd { cwnd / (bic_target - cwnd) } else { scaled(cwnd, 100, 1) };
+            if self.last_max_cwnd == 0 {
+                // Nothing is known of the path yet: at least 5 % per round trip.
+                epoch.cnt = epoch.cnt.min(20);
+            }
+        }
+        epoch.be_friendly(cwnd);
+        if self.version.delayed_ack {
+            epoch.cnt = scaled(epoch.cnt, 1 << ACK_RATIO_SHIFT, self.delayed_ack);
+        }
+        epoch.cnt = epoch.cnt.max(self.version.least_cnt);
+        epoch.cnt
+    }
+}
+
+impl Epoch {
+    /// C (t − K)³ + Wmax for `t` in 1/1024 s.
+    fn w_cubic(&self, t: u32) -> u32 {
+        let offs = t.abs_diff(self.bic_k).min(MOST_OFFSET) as u64;
+        // The first kernels had a factor of 32 here, 12.5 times too small for their K.
+        let delta = ((CUBE_RTT_SCALE * offs * offs * offs) >> (10 + 3 * BICTCP_HZ)) as u32;
+        if t < self.bic_k {
+            self.bic_origin_point.saturating_sub(delta)
+        } else {
+            self.bic_origin_point.saturating_add(delta)
+        }
+    }
+
+    /// At least as fast as a Reno that loses as little: it grows by one in (1 + beta) / (3 (1 − beta)) windows.
+    fn be_friendly(&mut self, cwnd: u32) {
+        let per_step = scaled(cwnd, BETA_SCALE, 8);
+        while self.ack_cnt > per_step {
+            self.ack_cnt -= per_step;
+            self.tcp_cwnd += 1;
+        }
+        if self.tcp_cwnd > cwnd {
+            self.cnt = self.cnt.min(cwnd / (self.tcp_cwnd - cwnd));
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn attach(&mut self, stack: &Stack) {
+        *self = Self::new(stack.cubic, stack.clock());
+    }
+
+    fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+        self.take_sample(window, &ack());
+    }
+
+    fn increase(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
+        self.grow(window, &ack());
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.epoch.start = None;
+        // Fast convergence: a window that did not come back to Wmax leaves room for others.
+        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
+            scaled(window.cwnd, BICTCP_BETA_SCALE + BETA, 2 * BICTCP_BETA_SCALE)
+        } else {
+            window.cwnd
+        };
+        self.loss_cwnd = window.cwnd;
+        scaled(window.cwnd, BETA, BICTCP_BETA_SCALE).max(2)
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        window.cwnd.max(self.loss_cwnd)
+    }
+
+    fn timed_out(&mut self) {
+        *self = Self { loss_cwnd: self.loss_cwnd, ..Self::new(self.version, self.clock) };
+    }
+
+    fn restarted(&mut self, now: Instant, last_sent: Instant) {
+        if let Some(start) = self.epoch.start.as_mut().filter(|_| self.version.idle_shifts_epoch) {
+            let (now, last_sent) = (self.clock.ticks(now), self.clock.ticks(last_sent));
+            *start = (*start + (now - last_sent)).min(now);
+        }
+    }
+}
+
+/// A span in units of the cubic function: 2^−10 s.
+fn units_of_time(span: Duration) -> u32 {
+    ((span.as_nanos() as u64).saturating_mul(1 << BICTCP_HZ) / 1_000_000_000).min(u32::MAX as u64) as u32
+}
+
+/// `n` * `by` / `of`; of windows that no link can fill, the largest that can be written.
+fn scaled(n: u32, by: u32, of: u32) -> u32 {
+    (n as u64 * by as u64 / of as u64).min(u32::MAX as u64) as u32
+}
+
+/// The integer cube root, rounded down; below 2^21.
+fn cube_root(a: u64) -> u32 {
+    let mut root = 0;
+    for bit in (0..=20).rev() {
+        let next: u64 = root | 1 << bit;
+        if next * next * next <= a {
+            root = next;
+        }
+    }
+    root as u32
+}
+
+/// beta = 717 / 1024.
+const BETA: u32 = 717;
+const BICTCP_BETA_SCALE: u32 = 1024;
+/// log2 of the units of time in a second.
+const BICTCP_HZ: u32 = 10;
+/// C = 0.4, as 410 / 1024.
+const CUBE_RTT_SCALE: u64 = 410;
+/// 1 / C in cubed units of time.
+const CUBE_FACTOR: u64 = (1 << (10 + 3 * BICTCP_HZ)) / CUBE_RTT_SCALE;
+/// Eight times the windows per step of a Reno with the same mean: 15 for 717, in the kernel's integers.
+const BETA_SCALE: u32 = 8 * (BICTCP_BETA_SCALE + BETA) / 3 / (BICTCP_BETA_SCALE - BETA);
+const ACK_RATIO_SHIFT: u32 = 4;
+const ACK_RATIO_LIMIT: u32 = 32 << ACK_RATIO_SHIFT;
+/// An unchanged window is looked at again after this time (HZ / 32).
+const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);
+/// Four minutes from the plateau: beyond it the cube would leave 64 bits, and the target is millions of segments.
+const MOST_OFFSET: u32 = 1 << 18;

@@ -1,0 +1,286 @@
+//! CUBIC as RFC 9438 has it, with HyStart++ (RFC 9406) in the first slow start.
+//!
+//! The RFC's names and order. Windows are in segments and have fractions; the sender sees the whole part.
+//! `Differs:` a reduction starts from the window, not from the flight size, which the RFC allows where a window that
+//! is not used does not grow.
+
+use super::hystart_pp::{HyStartPlusPlus, Step};
+use super::{Ack, CongestionControl, Window};
+use sojourn_aqm::{Duration, Instant};
+
+/// CUBIC (RFC 9438).
+#[derive(Clone, Debug, Default)]
+pub struct CubicRfc9438 {
+    /// The window with its fraction; its whole part is the sender's, unless that was changed by a recovery.
+    cwnd: f64,
+    w_max: f64,
+    /// The window before the last reduction.
+    cwnd_prior: f64,
+    stage: Option<Stage>,
+    /// `w_max` and `stage` before the last reduction.
+    before: (f64, Option<Stage>),
+    /// After a time-out, and after a slow start without a loss, the curve starts at its plateau.
+    plateau_is_here: bool,
+    srtt: Option<Duration>,
+    hystart: HyStartPlusPlus,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    t_epoch: Instant,
+    w_max: f64,
+    k: f64,
+    w_est: f64,
+}
+
+impl CubicRfc9438 {
+    /// §4.2: the stage begins with the first acknowledgment that grows the window in congestion avoidance.
+    fn stage(&mut self, now: Instant) -> Stage {
+        let cwnd_epoch = self.cwnd;
+        let known = self.w_max > cwnd_epoch && !self.plateau_is_here;
+        let w_max = if known { self.w_max } else { cwnd_epoch };
+        *self.stage.get_or_insert_with(|| {
+            self.plateau_is_here = false;
+            Stage { t_epoch: now, w_max, k: libm::cbrt((w_max - cwnd_epoch) / C), w_est: cwnd_epoch }
+        })
+    }
+
+    fn grow(&mut self, window: &mut Window, ack: &Ack) {
+        self.follow(window);
+        let first = window.ssthresh == Window::INFINITE_SSTHRESH;
+        if first {
+            match self.hystart.acked(ack) {
+                Step::Grow(segments) => self.cwnd += segments,
+                Step::Exit => {
+                    self.plateau_is_here = true;
+                    window.ssthresh = window.cwnd;
+                }
+            }
+        } else if window.cwnd < window.ssthresh {
+            self.cwnd = (self.cwnd + ack.packets as f64).min(window.ssthresh as f64);
+        } else {
+            self.avoid_congestion(ack);
+        }
+        window.cwnd = self.cwnd as u32;
+    }
+
+    fn avoid_congestion(&mut self, ack: &Ack) {
+        let mut stage = self.stage(ack.now);
+        let t = (ack.now - stage.t_epoch).as_secs_f64();
+        let rtt = self.srtt.map_or(0.0, Duration::as_secs_f64);
+        let segments_acked = ack.packets as f64;
+        // §4.3: as fast as Reno with the same mean, and later with the same slope.
+        let alpha = if stage.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        stage.w_est += alpha * segments_acked / self.cwnd;
+        self.stage = Some(stage);
+        if stage.w_cubic(t) < stage.w_est {
+            self.cwnd = self.cwnd.max(stage.w_est);
+        } else {
+            // §4.4, §4.5
+            let target = stage.w_cubic(t + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
+            self.cwnd += (target - self.cwnd) / self.cwnd * segments_acked;
+        }
+    }
+
+    /// The sender's window may have been changed by a recovery or an idle time.
+    fn follow(&mut self, window: &Window) {
+        if self.cwnd as u32 != window.cwnd {
+            self.cwnd = window.cwnd as f64;
+        }
+    }
+
+    /// §4.6, §4.7: what a loss or a mark leaves.
+    fn reduce(&mut self, window: &Window) -> u32 {
+        self.follow(window);
+        self.cwnd_prior = self.cwnd;
+        self.before = (self.w_max, self.stage);
+        // Fast convergence: a window that did not come back to W_max leaves room for others.
+        let to = if self.cwnd < self.w_max { (1.0 + BETA) / 2.0 } else { 1.0 };
+        self.w_max = self.cwnd * to;
+        self.stage = None;
+        ((self.cwnd * BETA) as u32).max(2)
+    }
+}
+
+impl Stage {
+    /// §4.2, equation 1.
+    fn w_cubic(&self, t: f64) -> f64 {
+        let offset = t - self.k;
+        C * offset * offset * offset + self.w_max
+    }
+}
+
+impl CongestionControl for CubicRfc9438 {
+    fn acked(&mut self, _: &mut Window, ack: impl Fn() -> Ack) {
+        if let Some(rtt) = ack().rtt {
+            self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8));
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
+        self.grow(window, &ack());
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.reduce(window)
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        // §4.9.2
+        (self.w_max, self.stage) = self.before;
+        window.cwnd.max(self.cwnd_prior as u32)
+    }
+
+    fn timed_out(&mut self) {
+        // §4.8: the curve of the next stage starts at its plateau.
+        self.stage = None;
+        self.plateau_is_here = true;
+    }
+
+    fn restarted(&mut self, now: Instant, last_sent: Instant) {
+        // §5.8: time in which nothing was sent is not time since the last reduction.
+        if let Some(stage) = &mut self.stage {
+            stage.t_epoch = (stage.t_epoch + (now - last_sent)).min(now);
+        }
+    }
+}
+
+/// How fast the window grows in the concave and the convex part, in segments per second cubed.
+const C: f64 = 0.4;
+/// beta_cubic: what a reduction leaves.
+const BETA: f64 = 0.7;
+/// §4.3, equation 4.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+#[cfg(test)]
+mod tests {
+    use super::super::Counting;
+    use super::*;
+
+    struct Path {
+        cubic: CubicRfc9438,
+        window: Window,
+        now: Instant,
+        rtt: Duration,
+    }
+
+    impl Path {
+        /// A connection after its first slow start.
+        fn new(cwnd: u32, rtt_ms: i64) -> Self {
+            let counting = Counting::Packets;
+            let window = Window { cwnd, ssthresh: 2, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
+            let (cubic, rtt) = (CubicRfc9438::default(), Duration::from_millis(rtt_ms));
+            Self { cubic, window, now: Instant::ZERO, rtt }
+        }
+
+        fn lose(&mut self) {
+            self.window.ssthresh = self.cubic.ssthresh(&self.window);
+            self.window.cwnd = self.window.ssthresh;
+        }
+
+        fn round(&mut self) {
+            let (acks, start) = (self.window.cwnd, self.now);
+            for i in 1..=acks {
+                self.now = start + Duration::from_nanos(self.rtt.as_nanos() * i as i64 / acks as i64);
+                let ack = Ack { now: self.now, packets: 1, rtt: Some(self.rtt), una: 1, nxt: 2, open: true };
+                self.cubic.acked(&mut self.window, || ack);
+                self.cubic.increase(&mut self.window, ack.packets, || ack);
+            }
+        }
+    }
+
+    #[test]
+    fn k_is_the_cube_root_of_what_was_lost_over_c() {
+        for (w_max, k) in [(10, 1.9574), (100, 4.2172), (1000, 9.0856)] {
+            let mut path = Path::new(w_max, 100);
+            path.lose();
+            path.round();
+            let stage = path.cubic.stage.unwrap();
+            assert!((stage.k - k).abs() < 5e-5, "{w_max} segments: {} s, expected {k} s", stage.k);
+        }
+    }
+
+    #[test]
+    fn the_window_follows_equation_1() {
+        let mut path = Path::new(2000, 100);
+        path.lose();
+        path.round();
+        let (start, k) = (path.cubic.stage.unwrap().t_epoch, (600.0f64 / 0.4).cbrt());
+        for _ in 0..200 {
+            path.round();
+            let t = (path.now - start).as_secs_f64();
+            let expected = 0.4 * (t - k).powi(3) + 2000.0;
+            let error = (path.window.cwnd as f64 - expected) / expected;
+            assert!(error.abs() < 0.01, "after {t} s: {}, expected {expected}", path.window.cwnd);
+        }
+    }
+
+    #[test]
+    fn in_the_reno_friendly_region_it_grows_by_alpha_and_then_by_one() {
+        // RTT 5 ms: 100 lost 30 of its segments; alpha = 0.529 brings them back in 57 round trips, then 1 a round trip.
+        let mut path = Path::new(100, 5);
+        path.lose();
+        let windows: Vec<u32> = (0..157).map(|_| (path.round(), path.window.cwnd).1).collect();
+        assert!((98..=101).contains(&windows[56]), "{windows:?}");
+        let grown = windows[156] - windows[56];
+        assert!((95..=101).contains(&grown), "{grown} in 100 round trips");
+    }
+
+    #[test]
+    fn after_a_time_out_the_curve_starts_at_its_plateau() {
+        let mut path = Path::new(100, 100);
+        path.lose();
+        path.cubic.timed_out();
+        path.window.cwnd = 70;
+        path.round();
+        let stage = path.cubic.stage.unwrap();
+        assert_eq!((stage.k, stage.w_max), (0.0, 70.0));
+        // The next reduction starts from what was reached.
+        path.lose();
+        path.round();
+        assert!(path.cubic.stage.unwrap().k > 1.0);
+    }
+
+    #[test]
+    fn fast_convergence_and_its_undoing() {
+        let mut path = Path::new(100, 100);
+        path.lose();
+        path.round();
+        path.window.cwnd = 80;
+        path.lose();
+        assert_eq!((path.window.ssthresh, path.cubic.w_max), (56, 68.0));
+        assert_eq!(path.cubic.undone(&path.window), 80);
+        assert_eq!(path.cubic.w_max, 100.0);
+        assert!(path.cubic.stage.is_some(), "the stage goes on");
+    }
+
+    #[test]
+    fn a_rising_rtt_ends_the_first_slow_start() {
+        let mut path = Path::new(10, 100);
+        path.window.ssthresh = Window::INFINITE_SSTHRESH;
+        let mut una = 0;
+        for round in 0..12 {
+            // From the third round trip on there is a queue.
+            let rtt = Duration::from_millis(if round < 3 { 100 } else { 120 });
+            let nxt = una + path.window.cwnd as u64 * 2;
+            for _ in 0..path.window.cwnd {
+                una += 1;
+                let ack = Ack { now: path.now, packets: 1, rtt: Some(rtt), una, nxt, open: true };
+                path.cubic.acked(&mut path.window, || ack);
+                path.cubic.increase(&mut path.window, ack.packets, || ack);
+            }
+            una = nxt;
+            path.now += rtt;
+        }
+        // 10, 20, 40, 80; eight acknowledgments later in conservative slow start: 1.25 a round trip, for five.
+        let expected = (88.0 + 72.0 / 4.0) * 1.25f64.powi(4);
+        let ssthresh = path.window.ssthresh as f64;
+        assert!((ssthresh / expected - 1.0).abs() < 0.05, "{ssthresh}, expected {expected}");
+        assert!(path.window.cwnd < path.window.ssthresh + 10);
+    }
+}

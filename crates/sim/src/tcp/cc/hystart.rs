@@ -1,0 +1,178 @@
+//! HyStart: leaving slow start before it loses packets (Ha and Rhee, "Taming the Elephants", 2011).
+//!
+//! Source: Linux `tcp_cubic.c`. Either of two signs within a round ends slow start: acknowledgments that come in
+//! one train for longer than half the least RTT, or an RTT that rose.
+
+use super::Ack;
+use sojourn_aqm::{Duration, Instant};
+
+/// How a kernel's HyStart decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Least rise of the RTT that counts; the largest is 16 ms.
+    pub least_rise: Duration,
+    /// Between them, the rise that counts is the least RTT / 2^`rise_shift`.
+    pub rise_shift: u32,
+    /// Every sample lowers the round's RTT; else only the first eight, and a fall of the RTT in mid-round is taken
+    /// for a rise. Also, a round starts with the sample that is the first of it, not with the one behind.
+    pub every_sample: bool,
+}
+
+/// Linux 2.6.29 to 2.6.38.
+pub const LINUX_2_6_29: Config = Config { least_rise: Duration::from_millis(2), rise_shift: 4, every_sample: false };
+/// Linux 2.6.39 to 3.19: less sensitive to short delays.
+pub const LINUX_3: Config = Config { least_rise: Duration::from_millis(4), ..LINUX_2_6_29 };
+/// Linux 5.8 and later.
+pub const LINUX_6: Config = Config { least_rise: Duration::from_millis(4), rise_shift: 3, every_sample: true };
+
+/// The state of a connection's HyStart.
+#[derive(Clone, Debug)]
+pub(super) struct HyStart {
+    config: Config,
+    /// Slow start was ended once; only a time-out starts the search again.
+    found: bool,
+    round_start: Instant,
+    /// The last acknowledgment of the train that the round began with.
+    last_ack: Instant,
+    /// The round ends when this is acknowledged.
+    end_seq: u64,
+    /// Least RTT of the round.
+    curr_rtt: Duration,
+    samples: u32,
+}
+
+impl HyStart {
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            found: false,
+            round_start: Instant::ZERO,
+            last_ack: Instant::ZERO,
+            end_seq: 0,
+            curr_rtt: NO_SAMPLE,
+            samples: 0,
+        }
+    }
+
+    /// An RTT sample in slow start, of a window of `cwnd`; returns whether slow start is to end.
+    pub fn ends_slow_start(&mut self, cwnd: u32, ack: &Ack, rtt: Duration, delay_min: Duration) -> bool {
+        if self.config.every_sample && ack.una > self.end_seq {
+            self.start_round(ack);
+        }
+        if self.found || cwnd < LOW_WINDOW {
+            return false;
+        }
+        if ack.now - self.last_ack <= ACK_SPACING {
+            self.last_ack = ack.now;
+            self.found = ack.now - self.round_start > delay_min / 2;
+        }
+        let enough = self.samples >= MIN_SAMPLES;
+        if !enough || self.config.every_sample {
+            self.curr_rtt = self.curr_rtt.min(rtt);
+        }
+        if enough {
+            let fraction = Duration::from_nanos(delay_min.as_nanos() >> self.config.rise_shift);
+            let rise = fraction.clamp(self.config.least_rise, MOST_RISE);
+            self.found |= self.curr_rtt > delay_min + rise;
+        } else {
+            self.samples += 1;
+        }
+        self.found
+    }
+
+    /// The window grows in slow start.
+    pub fn grows(&mut self, ack: &Ack) {
+        if !self.config.every_sample && ack.una > self.end_seq {
+            self.start_round(ack);
+        }
+    }
+
+    fn start_round(&mut self, ack: &Ack) {
+        (self.round_start, self.last_ack) = (ack.now, ack.now);
+        self.end_seq = ack.nxt;
+        self.curr_rtt = NO_SAMPLE;
+        self.samples = 0;
+    }
+}
+
+/// `hystart_low_window`: smaller windows stay in slow start.
+const LOW_WINDOW: u32 = 16;
+/// `hystart_ack_delta`: acknowledgments no further apart belong to one train.
+const ACK_SPACING: Duration = Duration::from_millis(2);
+/// `HYSTART_MIN_SAMPLES`.
+const MIN_SAMPLES: u32 = 8;
+/// `HYSTART_DELAY_MAX`.
+const MOST_RISE: Duration = Duration::from_millis(16);
+/// Longer than any RTT.
+const NO_SAMPLE: Duration = Duration::from_secs(1 << 30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// Acknowledgments in one round, each `gap` after the last, of a connection whose least RTT is `delay_min`:
+    /// the number of the one that ends slow start.
+    fn ends_at(config: Config, cwnd: u32, delay_min: Duration, gap: Duration, rtts: &[Duration]) -> Option<usize> {
+        let mut hystart = HyStart::new(config);
+        let mut ack = Ack { now: Instant::ZERO + ms(1000), packets: 1, rtt: None, una: 1, nxt: 1000, open: true };
+        hystart.start_round(&ack);
+        rtts.iter().position(|&rtt| {
+            (ack.now, ack.una) = (ack.now + gap, ack.una + 1);
+            hystart.ends_slow_start(cwnd, &ack, rtt, delay_min)
+        })
+    }
+
+    #[test]
+    fn the_rise_that_counts_depends_on_the_kernel() {
+        // The ninth sample decides; the rise must exceed min(max(delay_min / 8 or 16, 2 or 4 ms), 16 ms).
+        for (config, delay_min, rise) in [
+            (LINUX_2_6_29, 10, 2),
+            (LINUX_2_6_29, 48, 3),
+            (LINUX_2_6_29, 800, 16),
+            (LINUX_3, 10, 4),
+            (LINUX_3, 80, 5),
+            (LINUX_6, 10, 4),
+            (LINUX_6, 80, 10),
+            (LINUX_6, 400, 16),
+        ] {
+            let ends = |rtt| ends_at(config, 16, ms(delay_min), ms(5), &[ms(rtt); 20]);
+            assert_eq!(ends(delay_min + rise), None, "{config:?}, {delay_min} ms");
+            assert_eq!(ends(delay_min + rise + 1), Some(8), "{config:?}, {delay_min} ms");
+        }
+    }
+
+    #[test]
+    fn a_small_window_stays_in_slow_start() {
+        assert_eq!(ends_at(LINUX_6, 15, ms(10), ms(5), &[ms(100); 50]), None);
+    }
+
+    #[test]
+    fn a_train_longer_than_half_the_least_rtt_ends_slow_start() {
+        for config in [LINUX_2_6_29, LINUX_3, LINUX_6] {
+            // The 21st acknowledgment comes 21 ms after the round began.
+            assert_eq!(ends_at(config, 16, ms(40), ms(1), &[ms(40); 50]), Some(20));
+            assert_eq!(ends_at(config, 16, ms(40), ms(2), &[ms(40); 50]), Some(10));
+            assert_eq!(ends_at(config, 16, ms(40), ms(3), &[ms(40); 50]), None, "no train");
+        }
+    }
+
+    #[test]
+    fn a_fall_of_the_rtt_in_mid_round_is_no_rise_since_5_8() {
+        // Nine samples of 200 ms, then the path becomes shorter: 29 ms.
+        for (config, ends) in [(LINUX_6, false), (LINUX_3, true)] {
+            let mut hystart = HyStart::new(config);
+            let mut ack = Ack { now: Instant::ZERO + ms(1000), packets: 1, rtt: None, una: 1, nxt: 1000, open: true };
+            hystart.start_round(&ack);
+            for _ in 0..9 {
+                (ack.now, ack.una) = (ack.now + ms(5), ack.una + 1);
+                assert!(!hystart.ends_slow_start(30, &ack, ms(200), ms(200)));
+            }
+            ack.now += ms(5);
+            assert_eq!(hystart.ends_slow_start(30, &ack, ms(29), ms(29)), ends, "{config:?}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! HyStart++ (RFC 9406): a rise of the RTT ends slow start, after a trial in conservative slow start.
+
+use super::Ack;
+use sojourn_aqm::Duration;
+
+/// The state of the first slow start of a connection. The RFC's names, in its order.
+#[derive(Clone, Debug)]
+pub(super) struct HyStartPlusPlus {
+    window_end: u64,
+    last_round_min_rtt: Duration,
+    current_round_min_rtt: Duration,
+    rtt_sample_count: u32,
+    /// In conservative slow start: the RTT at its begin, and the rounds that it lasts already.
+    css: Option<(Duration, u32)>,
+}
+
+/// What an acknowledgment adds to the window in slow start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// So many segments.
+    Grow(f64),
+    /// Nothing more: the window is the threshold.
+    Exit,
+}
+
+impl Default for HyStartPlusPlus {
+    fn default() -> Self {
+        Self {
+            window_end: 0,
+            last_round_min_rtt: INFINITY,
+            current_round_min_rtt: INFINITY,
+            rtt_sample_count: 0,
+            css: None,
+        }
+    }
+}
+
+impl HyStartPlusPlus {
+    /// An acknowledgment in the first slow start.
+    pub fn acked(&mut self, ack: &Ack) -> Step {
+        if ack.una > self.window_end && self.start_round(ack.nxt) {
+            return Step::Exit;
+        }
+        if let Some(rtt) = ack.rtt {
+            self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
+            self.rtt_sample_count += 1;
+            self.judge();
+        }
+        let acked = ack.packets.min(L) as f64;
+        Step::Grow(if self.css.is_some() { acked / CSS_GROWTH_DIVISOR } else { acked })
+    }
+
+    /// Returns whether the last round of conservative slow start is over.
+    fn start_round(&mut self, window_end: u64) -> bool {
+        self.window_end = window_end;
+        self.last_round_min_rtt = self.current_round_min_rtt;
+        self.current_round_min_rtt = INFINITY;
+        self.rtt_sample_count = 0;
+        let Some((_, rounds)) = &mut self.css else { return false };
+        *rounds += 1;
+        *rounds >= CSS_ROUNDS
+    }
+
+    fn judge(&mut self) {
+        let (current, last) = (self.current_round_min_rtt, self.last_round_min_rtt);
+        if self.rtt_sample_count < N_RTT_SAMPLE {
+            return;
+        }
+        match self.css {
+            None if last != INFINITY && current >= last + (last / 8).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH) => {
+                self.css = Some((current, 0));
+            }
+            // The rise was a passing one.
+            Some((baseline, _)) if current < baseline => self.css = None,
+            _ => {}
+        }
+    }
+}
+
+const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+/// Segments that an acknowledgment may count for when nothing paces the sender.
+const L: u32 = 8;
+const INFINITY: Duration = Duration::from_secs(1 << 30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::Instant;
+
+    /// Rounds of ten acknowledgments with the given RTTs in ms: what the last acknowledgment of each adds.
+    fn rounds(rtts_ms: &[i64]) -> Vec<Step> {
+        let mut hystart = HyStartPlusPlus::default();
+        let mut una = 0;
+        let round = |rtt: &i64| {
+            let mut last = Step::Exit;
+            let nxt = una + 20;
+            for _ in 0..10 {
+                una += 1;
+                let rtt = Some(Duration::from_millis(*rtt));
+                let ack = Ack { now: Instant::ZERO, packets: 1, rtt, una, nxt: nxt - 10, open: true };
+                last = hystart.acked(&ack);
+                if last == Step::Exit {
+                    break;
+                }
+            }
+            last
+        };
+        rtts_ms.iter().map(round).collect()
+    }
+
+    const FULL: Step = Step::Grow(1.0);
+    const QUARTER: Step = Step::Grow(0.25);
+
+    #[test]
+    fn a_rise_by_an_eighth_leads_to_five_rounds_of_conservative_slow_start() {
+        let expected = [FULL, FULL, QUARTER, QUARTER, QUARTER, QUARTER, QUARTER, Step::Exit];
+        assert_eq!(rounds(&[80, 80, 90, 90, 90, 90, 90, 90]), expected);
+    }
+
+    #[test]
+    fn the_rise_that_counts_is_an_eighth_of_the_last_round_between_4_and_16_ms() {
+        for (rtt, rise) in [(10, 4), (80, 10), (400, 16)] {
+            assert_eq!(rounds(&[rtt, rtt + rise - 1]), [FULL, FULL], "{rtt} ms");
+            assert_eq!(rounds(&[rtt, rtt + rise]), [FULL, QUARTER], "{rtt} ms");
+        }
+    }
+
+    #[test]
+    fn a_rise_that_passes_resumes_slow_start() {
+        assert_eq!(rounds(&[80, 95, 90, 90]), [FULL, QUARTER, FULL, FULL]);
+    }
+
+    #[test]
+    fn an_acknowledgment_of_many_segments_counts_for_eight() {
+        let ack = Ack { now: Instant::ZERO, packets: 20, rtt: None, una: 1, nxt: 100, open: true };
+        assert_eq!(HyStartPlusPlus::default().acked(&ack), Step::Grow(8.0));
+    }
+}

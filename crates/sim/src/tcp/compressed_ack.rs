@@ -1,0 +1,63 @@
+//! Compressed acknowledgments: while data arrives out of order, acknowledgments wait for each other for a moment.
+//!
+//! Source: Linux 6.1 `__tcp_ack_snd_check`, `tcp_compressed_ack_kick`, `tcp_sack_compress_send_ack`.
+//! `Differs:` the kernel's timer may be up to 100 µs late, when no other one is due.
+
+use super::stack::CompressedAcks;
+use sojourn_aqm::{Duration, Instant};
+
+/// Which acknowledgments wait.
+#[derive(Clone, Debug)]
+pub(super) struct Compression {
+    config: CompressedAcks,
+    /// Acknowledgments that wait.
+    waiting: u32,
+    /// Duplicates sent at once since `rcv_nxt` was this.
+    duplicates: u32,
+    rcv_nxt: u64,
+    /// When what waits is sent.
+    pub due: Instant,
+}
+
+impl Compression {
+    pub fn new(config: CompressedAcks) -> Self {
+        Self { config, waiting: 0, duplicates: 0, rcv_nxt: 0, due: Instant::NEVER }
+    }
+
+    /// Out-of-order data arrived. Returns whether its acknowledgment waits; an RTT of zero is unknown.
+    pub fn holds(&mut self, now: Instant, rcv_nxt: u64, rtt: Duration) -> bool {
+        if self.waiting >= self.config.most {
+            return false;
+        }
+        if self.rcv_nxt != rcv_nxt {
+            (self.rcv_nxt, self.duplicates) = (rcv_nxt, 0);
+        }
+        // The sender needs its three duplicates at once.
+        if self.duplicates < FAST_RETRANSMIT_THRESHOLD {
+            self.duplicates += 1;
+            return false;
+        }
+        self.waiting += 1;
+        if self.due == Instant::NEVER {
+            self.due = now + self.config.delay.min(rtt / self.config.rtt_divisor as i64);
+        }
+        true
+    }
+
+    /// Whether an acknowledgment waits that a block in position `i` would push out of the SACK option's usual two.
+    pub fn must_go_before(&self, i: usize) -> bool {
+        self.waiting > 0 && i >= USUAL_BLOCKS
+    }
+
+    /// An acknowledgment was sent: it tells of everything.
+    pub fn sent(&mut self) {
+        self.waiting = 0;
+        self.due = Instant::NEVER;
+    }
+}
+
+/// Duplicates that start a fast retransmission.
+const FAST_RETRANSMIT_THRESHOLD: u32 = 3;
+
+/// SACK blocks that Linux expects to arrive (`TCP_SACK_BLOCKS_EXPECTED`).
+const USUAL_BLOCKS: usize = 2;

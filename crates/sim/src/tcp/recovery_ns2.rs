@@ -1,0 +1,148 @@
+//! Loss recovery in ns-2: halve at once, and let duplicates inflate the window.
+//!
+//! Source: ns-2 `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc`; RFC 6582, RFC 6675. A duplicate counts as a segment that
+//! left the network (`sacked_out`), which is what inflating the window by it comes to; so are the first two, whose
+//! new segments are limited transmit (`singledup_`).
+
+use super::cc::{self, CongestionControl};
+use super::scoreboard::{Acked, Tags};
+use super::sender::{Sender, State};
+use super::{Flags, Header, Ticks, Wire};
+
+impl Sender {
+    /// An acknowledgment.
+    #[inline(never)]
+    pub(super) fn on_ack_ns2(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
+        if header.ack > self.snd_nxt || header.ack < self.snd_una {
+            return;
+        }
+        let advanced = header.ack > self.snd_una;
+        self.snd_una = header.ack;
+        if self.sack && !header.sack.blocks().is_empty() {
+            self.tag(header);
+        }
+        if self.board.packets_out() > 0 {
+            if advanced {
+                let acked = self.clean(now, header, self.board.fackets_out);
+                self.on_progress(now, &acked, wire);
+            } else {
+                self.on_duplicate(now, wire);
+            }
+            if self.ecn && header.flags.contains(Flags::ECE) {
+                self.halve_on_echo();
+            }
+        }
+        self.send_new(now, wire);
+    }
+
+    /// Ends the timing of a segment that is acknowledged; returns when it was sent.
+    pub(super) fn stop_timing(&mut self) -> Option<Ticks> {
+        let (_, sent) = self.timed.filter(|&(end, _)| end <= self.snd_una)?;
+        self.timed = None;
+        Some(sent)
+    }
+
+    fn on_duplicate(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if self.is_reno() && self.state != State::Loss {
+            let missing = self.board.lost_out.max(1);
+            self.board.sacked_out = (self.board.sacked_out + 1).min(self.board.packets_out() - missing);
+        }
+        match self.state {
+            State::Recovery => self.repair(now, wire),
+            // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
+            State::Loss => {}
+            _ if self.board.sacked_out >= self.reordering => {
+                self.window.ssthresh = self.cc.ssthresh(&self.window);
+                (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
+                self.high_seq = self.snd_nxt;
+                self.cwr_pending = true;
+                self.state = State::Recovery;
+                self.resend_head(now, wire);
+            }
+            _ => self.state = State::Disorder,
+        }
+    }
+
+    fn on_progress(&mut self, now: Ticks, acked: &Acked, wire: &mut impl Wire) {
+        let finished = self.snd_una >= self.high_seq;
+        match self.state {
+            State::Recovery if finished => {
+                self.leave_recovery();
+                // RFC 6582 §3.2 step 3, option 1: no burst.
+                self.window.cwnd = self.window.ssthresh.min(self.board.in_flight() + 1);
+            }
+            State::Recovery if self.is_reno() && self.cc.partial_ack_ends_recovery() => self.leave_recovery(),
+            State::Recovery => {
+                if self.is_reno() {
+                    // Deflated by what was acknowledged, and one for the retransmission that arrived.
+                    self.board.sacked_out = (self.board.sacked_out + 1).saturating_sub(acked.packets);
+                    self.resend_head(now, wire);
+                }
+                self.repair(now, wire);
+            }
+            _ => {
+                if self.is_reno() {
+                    self.board.sacked_out = 0;
+                }
+                if self.state != State::Loss || finished {
+                    self.state = State::Open;
+                }
+                self.grow(now, acked);
+                self.retransmit_lost(now, wire);
+            }
+        }
+    }
+
+    /// The window grows whether it was used or not, up to the largest.
+    fn grow(&mut self, now: Ticks, acked: &Acked) {
+        let rtt = now.saturating_sub(self.clock.ticks(acked.last_sent));
+        let measured = !acked.retransmitted && rtt > 0;
+        let news = || cc::Ack {
+            now: self.at,
+            packets: acked.packets,
+            rtt: measured.then(|| self.clock.duration(rtt)),
+            una: self.snd_una,
+            nxt: self.snd_nxt,
+            open: self.state == State::Open,
+        };
+        self.cc.acked(&mut self.window, news);
+        self.cc.increase(&mut self.window, acked.packets, news);
+        let most = (self.receive_window / self.window.mss as u64).clamp(1, u32::MAX as u64) as u32;
+        self.window.cwnd = self.window.cwnd.min(most);
+    }
+
+    fn leave_recovery(&mut self) {
+        if self.is_reno() {
+            self.board.sacked_out = 0;
+        }
+        self.state = State::Open;
+    }
+
+    /// With SACK: what three SACKed segments lie above is lost, and sent again as the window allows.
+    fn repair(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if self.sack {
+            self.update_scoreboard(now, false);
+            self.retransmit_lost(now, wire);
+        }
+    }
+
+    /// The oldest segment is sent again, whatever the window.
+    fn resend_head(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if self.board.head().is_none_or(|head| head.tags.any(Tags::RETRANS)) {
+            return;
+        }
+        self.board.mark_lost(0);
+        self.retransmit(0, now, wire);
+        self.rearm(now);
+    }
+
+    /// RFC 3168 §6.1.2: one reduction per window.
+    fn halve_on_echo(&mut self) {
+        if self.state <= State::Disorder && self.snd_una >= self.high_seq {
+            self.window.ssthresh = self.cc.ssthresh(&self.window);
+            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
+            self.high_seq = self.snd_nxt;
+            self.cwr_pending = true;
+        }
+    }
+}

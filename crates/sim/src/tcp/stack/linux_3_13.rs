@@ -1,0 +1,14 @@
+//! Linux 3.13.
+
+use super::*;
+
+/// Linux 3.13.
+pub const STACK: Stack = Stack {
+    machine: Machine::Linux3_10,
+    moderation: Moderation::Never,
+    loss_probe: Some(ProbeTimeout::Linux3_10),
+    counting: Counting::PacketsInSlowStart,
+    // The first window advertised is twenty segments.
+    quickacks_at_start: 10,
+    ..linux_3_8::STACK
+};

@@ -1,0 +1,18 @@
+//! Linux 3.8 of the CoDel and PIE measurements of 2013, with appropriate byte counting switched on.
+
+use super::*;
+
+/// Linux 3.8.
+pub const STACK: Stack = Stack {
+    initial_window: 10,
+    rto_initial: Duration::from_secs(1),
+    reduction: Reduction::Prr,
+    moderation: Moderation::Disorder,
+    early_retransmit: true,
+    counting: Counting::Bytes,
+    cubic: cubic::LINUX_3,
+    validation: Validation::NearlyFull,
+    // The first window advertised is ten segments.
+    quickacks_at_start: 5,
+    ..linux_2_6_29::STACK
+};

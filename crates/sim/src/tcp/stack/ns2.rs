@@ -1,0 +1,37 @@
+//! ns-2's one-way agents: `TCP/Reno` (`cc = "reno"`), `TCP/Newreno` (`"newreno"`), both without SACK, `TCP/Sack1` with,
+//! and `TCPSink`.
+//!
+//! Source: `tcp.cc`, `tcp-newreno.cc` and the defaults of `ns-default.tcl`.
+//! `Differs:` the connection begins with a handshake, which takes a round trip that the one-way agents do not have.
+
+use super::*;
+
+/// ns-2.
+pub const STACK: Stack = Stack {
+    // windowInit_
+    initial_window: 2,
+    // rtxcur_init_, minrto_, maxrto_, tcpTick_
+    rto_initial: Duration::from_secs(3),
+    rto_min: Duration::from_millis(200),
+    rto_max: Duration::from_secs(60),
+    tick: Duration::from_millis(10),
+    rtt_unit: Duration::from_millis(10),
+    machine: Machine::Ns2,
+    timestamps: false,
+    rto: Rto::Rfc6298,
+    // window_
+    most_window: Some(20),
+    acks_every_segment: true,
+    fack: false,
+    frto: false,
+    counting: Counting::Fractions,
+    // TCP/Linux, which carried it into ns-2, took it from 2.6.22 and later.
+    cubic: cubic::LINUX_2_6_29,
+    // numdupacks_
+    reordering: 3,
+    quickacks_at_start: 0,
+    quickacks: 0,
+    ato_min: Duration::from_millis(100),
+    idle_restart: false,
+    ..linux_2_6_29::STACK
+};

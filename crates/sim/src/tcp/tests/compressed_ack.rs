@@ -1,0 +1,135 @@
+//! The receiver of Linux 6.1 under scripts: quick, delayed and compressed acknowledgments, and what bursts and marks do.
+
+use super::*;
+
+struct Receiving {
+    receiver: Receiver,
+    sent: Vec<Sent>,
+}
+
+impl Receiving {
+    fn new(stack: &'static Stack, ecn: bool) -> Self {
+        let config = ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack: true, ecn };
+        let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new() };
+        let syn = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
+        rig.take(900_000, Header { flags: syn, ..Header::default() }, Ecn::NotEct);
+        rig.take(1_000_000, Header { seq: 1, flags: Flags::ACK, ts_ecr: 900, ..Header::default() }, Ecn::NotEct);
+        rig
+    }
+
+    fn take(&mut self, at_us: u64, header: Header, ecn: Ecn) -> Vec<u64> {
+        let at = Instant::from_nanos(at_us * 1_000);
+        self.sent.clear();
+        self.receiver.on_segment(at, &header, ecn, &mut Recorder(0, &mut self.sent));
+        self.acks()
+    }
+
+    fn with(&mut self, at_us: u64, n: u64, flags: Flags, ecn: Ecn) -> Vec<u64> {
+        self.take(at_us, Header { seq: seq(n), len: MSS as u16, flags, ..Header::default() }, ecn)
+    }
+
+    /// Segment `n` arrives; returns what the acknowledgments acknowledge.
+    fn data(&mut self, at_us: u64, n: u64) -> Vec<u64> {
+        self.with(at_us, n, Flags::ACK, Ecn::Ect0)
+    }
+
+    /// Lets the timer expire; returns when that is, in microseconds.
+    fn timer(&mut self) -> (u64, Vec<u64>) {
+        let at = self.receiver.deadline();
+        self.sent.clear();
+        self.receiver.on_timer(at, &mut Recorder(0, &mut self.sent));
+        (at.as_nanos() / 1_000, self.acks())
+    }
+
+    fn acks(&self) -> Vec<u64> {
+        self.sent.iter().filter(|s| !s.header.flags.contains(Flags::SYN)).map(|s| segment(s.header.ack)).collect()
+    }
+
+    /// Segments 0 to 15 use the quick acknowledgments up.
+    fn after_quick(stack: &'static Stack, ecn: bool) -> Self {
+        let mut rig = Self::new(stack, ecn);
+        (0..16).for_each(|n| assert_eq!(rig.data(1_000_000 + n * 1_000, n), [n + 1]));
+        rig
+    }
+}
+
+fn modern() -> &'static Stack {
+    Stack::find("linux-6.1").expect("the stack is registered")
+}
+
+#[test]
+fn sixteen_quick_acknowledgments_then_every_second_or_after_41_ms() {
+    let mut rig = Receiving::after_quick(modern(), false);
+    assert_eq!([rig.data(1_020_000, 16), rig.data(1_021_000, 17)], [vec![], vec![18]]);
+    assert_eq!(rig.data(1_022_300, 18), NOTHING);
+    assert_eq!(rig.timer(), (1_063_000, vec![19]), "40 ms and the wheel's one");
+}
+
+#[test]
+fn the_end_of_a_burst_is_acknowledged_at_once() {
+    let mut rig = Receiving::after_quick(modern(), false);
+    let pushed = Flags::ACK.with(Flags::PSH);
+    assert_eq!(rig.with(1_020_000, 16, pushed, Ecn::NotEct), [17]);
+    assert_eq!(rig.data(1_021_000, 17), NOTHING, "another is not");
+    let old = Stack { bursts: false, ..*modern() };
+    let mut rig = Receiving::after_quick(Box::leak(Box::new(old)), false);
+    assert_eq!(rig.with(1_020_000, 16, pushed, Ecn::NotEct), NOTHING);
+}
+
+#[test]
+fn after_three_duplicates_the_others_wait_a_millisecond() {
+    // 16 is missing; data every 250 µs.
+    let at = |n: u64| 1_020_000 + 250 * n;
+    let run = |stack| {
+        let mut rig = Receiving::after_quick(stack, false);
+        let sent: Vec<_> = (0..7).map(|n| rig.data(at(n), 17 + n).len()).collect();
+        (rig, sent)
+    };
+    let (mut rig, sent) = run(modern());
+    assert_eq!(sent, [1, 1, 1, 0, 0, 0, 0]);
+    assert_eq!(rig.timer(), (at(3) + 1_000, vec![16]), "one for all that wait");
+    let blocks: Vec<_> = rig.sent[0].header.sack.blocks().to_vec();
+    assert_eq!(blocks, [(seq(17), seq(24))], "it tells of everything");
+    assert_eq!(rig.data(at(8), 24), NOTHING, "the next ones wait again");
+    assert_eq!(rig.data(at(9), 16), [25], "the hole is filled: at once");
+    assert_eq!(rig.receiver.deadline(), Instant::NEVER);
+
+    let old = Stack { compressed_acks: None, ..*modern() };
+    assert_eq!(run(Box::leak(Box::new(old))).1, [1; 7], "without it none waits");
+}
+
+#[test]
+fn a_partly_filled_hole_and_a_third_block_are_told_at_once() {
+    let mut rig = Receiving::after_quick(modern(), false);
+    // 16 and 18 are missing.
+    assert_eq!(rig.data(1_020_000, 17), [16]);
+    (19..23).for_each(|n| drop(rig.data(1_020_000 + 100 * n, n)));
+    assert_ne!(rig.receiver.deadline(), Instant::NEVER, "some wait");
+    assert_eq!(rig.data(1_022_400, 24), [16], "what waits goes before there is a third block …");
+    assert_eq!(rig.sent[0].header.sack.blocks().len(), 2);
+    assert_ne!(rig.receiver.deadline(), Instant::NEVER, "… whose own acknowledgment waits");
+    assert_eq!(rig.data(1_022_500, 16), [18], "rcv_nxt moved");
+}
+
+#[test]
+fn out_of_order_data_starts_no_quick_acknowledgments() {
+    let after_hole = |stack| {
+        let mut rig = Receiving::after_quick(stack, false);
+        rig.data(1_020_000, 17);
+        rig.data(1_021_000, 16);
+        [rig.data(1_022_000, 18), rig.data(1_023_000, 19)]
+    };
+    assert_eq!(after_hole(modern()), [vec![], vec![20]]);
+    let old = Stack { quickacks_on_reordering: true, ..*modern() };
+    assert_eq!(after_hole(Box::leak(Box::new(old))), [vec![19], vec![20]]);
+}
+
+#[test]
+fn a_mark_and_a_reduced_window_are_acknowledged_quickly() {
+    let mut rig = Receiving::after_quick(modern(), true);
+    assert_eq!(rig.with(1_020_000, 16, Flags::ACK, Ecn::Ce), [17]);
+    assert_eq!([rig.data(1_021_000, 17), rig.data(1_022_000, 18)], [vec![18], vec![]], "two quick ones");
+    assert_eq!(rig.with(1_023_000, 19, Flags::ACK, Ecn::Ect0), [20]);
+    assert_eq!(rig.with(1_024_000, 20, Flags::ACK.with(Flags::CWR), Ecn::Ect0), [21], "CWR: at once");
+    assert_eq!(rig.with(1_025_000, 21, Flags::ACK, Ecn::NotEct), [22], "a retransmission among capable data");
+}

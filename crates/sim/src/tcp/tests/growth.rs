@@ -1,0 +1,140 @@
+//! How the window grows and when it does not, per stack.
+
+use super::*;
+
+/// The window after each of three round trips in which every second segment is acknowledged.
+fn doubling(setup: Setup) -> Vec<u32> {
+    let mut rig = Rig::new(Setup { window: None, ..setup });
+    let mut acked = 0;
+    let mut windows = vec![rig.cwnd()];
+    for _ in 0..3 {
+        let nxt = segment(rig.sender.snd_nxt);
+        while acked < nxt {
+            acked = (acked + 2).min(nxt);
+            rig.now_ms += 2;
+            rig.ack(acked);
+        }
+        windows.push(rig.cwnd());
+        rig.now_ms += RTT_MS;
+    }
+    windows
+}
+
+#[test]
+fn slow_start_with_delayed_acknowledgments() {
+    for (stack, windows) in [
+        ("linux-2.6.29", [3, 5, 8, 12]),
+        ("linux-3.8", [10, 15, 23, 35]),
+        ("linux-3.13", [10, 20, 40, 80]),
+        ("linux-6.1", [10, 20, 40, 80]),
+    ] {
+        assert_eq!(doubling(under(stack, window(10))), windows, "{stack}");
+    }
+    let per_ack: fn(&mut Stack) = |stack| stack.counting = cc::Counting::Acknowledgments;
+    assert_eq!(doubling(lacking("linux-6.1", window(10), per_ack)), [10, 15, 23, 35]);
+}
+
+#[test]
+fn five_acknowledgments_of_two_release_four_each() {
+    // packetdrill's slow_start/ack-per-2pkt.
+    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    for n in 0..5 {
+        rig.now_ms += 2;
+        assert_eq!(rig.ack(2 * n + 2).len(), 4);
+    }
+    assert_eq!(rig.cwnd(), 20);
+}
+
+#[test]
+fn above_the_threshold_a_window_of_packets_adds_one() {
+    for (stack, acknowledgments) in [("linux-3.8", 10), ("linux-3.13", 21), ("linux-6.1", 10)] {
+        let mut rig = Rig::new(under(stack, window(20)));
+        rig.sender.window.ssthresh = 5;
+        let mut needed = 0;
+        while rig.cwnd() == 20 {
+            needed += 1;
+            rig.now_ms += 2;
+            rig.ack(2 * needed);
+        }
+        assert_eq!(needed, acknowledgments, "{stack}: bytes, acknowledgments and packets");
+    }
+}
+
+#[test]
+fn an_application_that_uses_half_the_window_does_not_raise_it() {
+    // Six of twenty segments out: in slow start the window may reach twice the flight, no more.
+    let mut rig = Rig::new(under("linux-6.1", Setup { bytes: Some(6 * MSS), ..window(20) }));
+    rig.ack(2);
+    assert_eq!(rig.cwnd(), 20);
+    let mut rig = Rig::new(under("linux-6.1", Setup { bytes: Some(12 * MSS), ..window(20) }));
+    rig.ack(2);
+    assert_eq!(rig.cwnd(), 22, "twelve of twenty are more than half");
+    let mut rig = Rig::new(under("linux-3.8", Setup { bytes: Some(12 * MSS), ..window(20) }));
+    rig.ack(2);
+    assert_eq!(rig.cwnd(), 20, "the old rule wants all but three");
+}
+
+#[test]
+fn a_pause_restarts_slow_start_from_the_initial_window() {
+    // The last data left at 1000 ms; the time-out is 300 ms, and each that passes halves the window.
+    let sent_after = |setup: Setup, at_ms: u64| {
+        let mut rig = Rig::new(Setup { segments: Some(40), ..setup });
+        rig.ack(40);
+        rig.sender.window.cwnd = 40;
+        rig.sender.write(ms(at_ms), 100 * MSS, &mut Recorder(at_ms, &mut rig.sent));
+        rig.take().len()
+    };
+    for (at_ms, segments) in [(1_200, 40), (1_300, 40), (1_301, 20), (1_601, 10), (6_000, 10)] {
+        assert_eq!(sent_after(under("linux-6.1", window(40)), at_ms), segments, "{at_ms} ms");
+    }
+    let setup = lacking("linux-6.1", window(40), |stack| stack.idle_restart = false);
+    assert_eq!(sent_after(setup, 6_000), 40);
+}
+
+#[test]
+fn a_window_that_is_not_used_for_a_time_out_decays() {
+    // Twelve of forty are used: half of what is left unused goes, once per time-out.
+    let mut rig = Rig::new(under("linux-6.1", Setup { segments: Some(12), ..window(40) }));
+    let mut acked = 12;
+    let mut windows = Vec::new();
+    for _ in 0..4 {
+        rig.ack(acked);
+        rig.sender.write(ms(rig.now_ms), 12 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
+        windows.push(rig.cwnd());
+        acked += 12;
+        rig.now_ms += RTT_MS;
+    }
+    assert_eq!(windows, [40, 40, 26, 26]);
+}
+
+#[test]
+fn a_burst_is_two_segments_at_least_and_a_millisecond_of_the_rate() {
+    let pushes = |rig: &Rig| rig.sent.iter().map(|s| s.header.flags.contains(Flags::PSH)).collect::<Vec<_>>();
+    let mut rig = Rig::closed(under("linux-6.1", window(10)));
+    rig.now_ms = START_MS - RTT_MS;
+    rig.open(None);
+    rig.now_ms = START_MS;
+    rig.syn_ack();
+    assert_eq!(pushes(&rig)[2..], [false, true].repeat(5), "pairs, the second pushed");
+    let mut rig = Rig::new(under("linux-6.1", window(3)));
+    rig.now_ms += 2;
+    rig.ack(1);
+    assert!(!pushes(&rig).contains(&true), "a lone segment is not pushed");
+}
+
+#[test]
+fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
+    // At 100 segments per 10 ms a burst is ten and more: what one acknowledgment frees waits.
+    let run = |setup: Setup| {
+        let mut rig = Rig::new(setup);
+        rig.sender.window.ssthresh = 50;
+        (rig.ack(2), rig.ack(4), rig.ack(8))
+    };
+    let mut fast = under("linux-6.1", window(400));
+    fast.receive_window = None;
+    let (first, second, third) = run(fast);
+    assert_eq!((first.len(), second.len()), (2, 0), "the first after a pause goes out, the second waits");
+    assert!(third.len() >= 4, "{third:?}");
+    let (_, second, _) = run(lacking("linux-6.1", window(400), |stack| stack.bursts = false));
+    assert_eq!(second.len(), 2);
+}

@@ -1,0 +1,115 @@
+//! RACK under scripts: losses are told by time.
+
+use super::*;
+
+#[test]
+fn three_duplicates_start_recovery_at_once() {
+    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    let mut sent = Vec::new();
+    for n in 2..=4 {
+        rig.now_ms += 2;
+        sent.push(rig.sack(0, &[(1, n)]));
+    }
+    assert_eq!(sent, [[10], [11], [0]]);
+    assert_eq!((rig.state(), rig.ssthresh()), (State::Recovery, 5));
+}
+
+#[test]
+fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
+    // Four out, one SACKed: FACK with its tolerance of three would wait for the time-out.
+    let few = || Setup { bytes: Some(4 * MSS), ..window(10) };
+    let mut rig = Rig::new(under("linux-6.1", few()));
+    assert_eq!((rig.sack(0, &[(2, 3)]), rig.state()), (vec![], State::Disorder));
+    // RTT 100 ms, window 25 ms, 2 ms for the timer, whose wheel adds one; the RTT is over already.
+    assert_eq!(rig.timer(), (28, vec![0]));
+    assert_eq!((rig.state(), rig.sender.board.lost_out), (State::Recovery, 2));
+
+    let mut rig = Rig::new(lacking("linux-6.1", few(), |stack| stack.rack = false));
+    assert_eq!(rig.sack(0, &[(2, 3)]), NOTHING);
+    assert_ne!(rig.timer(), (28, vec![0]), "not without RACK");
+}
+
+#[test]
+fn what_was_sent_after_the_latest_delivered_is_not_lost() {
+    // 4 to 7 left 102 ms after the others: a SACK of 3 tells nothing of them.
+    let mut rig = Rig::new(under("linux-6.1", window(4)));
+    rig.now_ms += 2;
+    assert_eq!(rig.ack(2), [4, 5, 6, 7]);
+    rig.now_ms += RTT_MS;
+    rig.sack(2, &[(3, 4)]);
+    let (waited, sent) = rig.timer();
+    assert_eq!((waited, sent.first()), (28, Some(&2)));
+    assert_eq!(rig.sender.board.lost_out, 1, "4 to 7 may still come");
+}
+
+#[test]
+fn a_late_segment_is_not_taken_for_lost_again() {
+    // 0 arrives after 1: reordering. From now on three duplicates do not suffice, time does.
+    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    rig.sack(0, &[(1, 2)]);
+    rig.now_ms += 2;
+    rig.ack(2);
+    assert!(rig.sender.rack.reordering_seen);
+    rig.now_ms += RTT_MS;
+    let una = 2;
+    for n in 4..=8 {
+        let sent = rig.sack(una, &[(3, n)]);
+        assert!(!sent.contains(&una), "{sent:?}");
+    }
+    assert_eq!(rig.state(), State::Disorder);
+    let (waited, sent) = rig.timer();
+    assert_eq!((waited, sent.first(), rig.state()), (28, Some(&una), State::Recovery));
+}
+
+#[test]
+fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
+    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    for n in 2..=8 {
+        rig.now_ms += 2;
+        rig.sack(0, &[(1, n)]);
+    }
+    let retransmitted_ms = 1_106;
+    // New data that was sent after the retransmission arrives, the retransmission does not.
+    let new = segment(rig.sender.snd_nxt);
+    rig.now_ms = retransmitted_ms + RTT_MS;
+    assert!(!rig.sack(0, &[(1, 12)]).contains(&0), "10 and 11 were sent before it");
+    rig.now_ms += 10;
+    assert!(rig.sack(0, &[(1, new)]).contains(&0), "the others after it");
+    assert_eq!((rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (2, 0));
+}
+
+#[test]
+fn needless_retransmissions_widen_the_window() {
+    let mut rack = crate::tcp::rack::Rack::default();
+    rack.reordering_seen = true;
+    let srtt = Duration::from_millis(100);
+    rack.observe_rtt(ms(0), Duration::from_millis(80));
+    let quarter = Duration::from_millis(20);
+    assert_eq!(rack.window(true, srtt), quarter);
+    rack.update_window(10, 20, true);
+    rack.update_window(15, 30, true);
+    assert_eq!(rack.window(true, srtt), quarter * 2, "one step per round");
+    for round in 0..9 {
+        rack.update_window(20 + 10 * round, 30 + 10 * round, true);
+    }
+    assert_eq!(rack.window(true, srtt), srtt, "at most the RTT");
+    rack.persist = 0;
+    rack.update_window(500, 600, false);
+    assert_eq!(rack.window(true, srtt), quarter, "sixteen recoveries without");
+}
+
+#[test]
+fn a_time_out_declares_only_the_old_lost() {
+    // 1 to 3 are 150 ms old, 4 and 5 only 50 ms: with an RTT of 100 ms these may still come.
+    let lost = |setup| {
+        let mut rig = Rig::new(setup);
+        assert_eq!(rig.ack(1), [4, 5]);
+        rig.now_ms += 50;
+        rig.sender.at = ms(rig.now_ms);
+        rig.sender.on_retransmission_timeout(rig.now_ms as u32, &mut Recorder(rig.now_ms, &mut rig.sent));
+        assert_eq!((rig.take(), rig.state()), (vec![1], State::Loss));
+        (rig.sender.board.lost_out, rig.cwnd())
+    };
+    assert_eq!(lost(under("linux-6.1", window(4))), (3, 3), "a window of one beside what is in flight");
+    assert_eq!(lost(lacking("linux-6.1", window(4), |stack| stack.rack = false)), (5, 1));
+}

@@ -1,0 +1,64 @@
+//! The behaviours of the stacks as scripts; the notation is in `script.rs`. Each script names what it would not hold
+//! without, and fails when that is switched off.
+
+mod cubic;
+mod growth;
+mod loss;
+mod marks;
+mod ns2;
+mod receiving;
+mod timeouts;
+mod undo;
+
+use super::script::{receiver, sender};
+use super::*;
+use crate::tcp::cc::Counting;
+
+/// Changes a set-up.
+type Change = fn(&mut Setup);
+
+/// A script, and what it depends on.
+struct Case {
+    name: &'static str,
+    /// What differs from Linux 2.6.29 with Reno, SACK and an initial window of ten segments.
+    with: Change,
+    script: &'static str,
+    /// With any of these the script must not hold.
+    without: &'static [Change],
+}
+
+/// Runs every case as it is and with each of its features switched off.
+fn check(cases: &[Case], run: fn(Setup, &str) -> Result<(), String>) {
+    let mut broken = Vec::new();
+    for case in cases {
+        let mut setup = window(10);
+        (case.with)(&mut setup);
+        if let Err(error) = run(setup, case.script) {
+            broken.push(format!("{}: {error}", case.name));
+        }
+        assert!(!case.without.is_empty(), "{} depends on nothing", case.name);
+        for (i, without) in case.without.iter().enumerate() {
+            let mut setup = setup;
+            without(&mut setup);
+            if run(setup, case.script).is_ok() {
+                broken.push(format!("{}: holds even with change {i}", case.name));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// As every kernel since 4.0: packets count, not acknowledgments.
+fn counting_packets(setup: &mut Setup) {
+    setup.stack.counting = Counting::Packets;
+}
+
+fn counting_acknowledgments(setup: &mut Setup) {
+    setup.stack.counting = Counting::Acknowledgments;
+}
+
+fn without_sack(setup: &mut Setup) {
+    setup.sack = false;
+}
+
+fn plain(_: &mut Setup) {}

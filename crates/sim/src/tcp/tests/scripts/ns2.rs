@@ -1,0 +1,195 @@
+//! The stack of ns-2.
+
+use super::*;
+use crate::tcp::stack::{Machine, Rto};
+
+#[test]
+fn agents_behave_as_in_ns_2() {
+    check(CASES, sender);
+}
+
+#[test]
+fn sinks_acknowledge_every_segment() {
+    check(SINKS, receiver);
+}
+
+#[test]
+fn headers_are_40_bytes() {
+    let mut setup = window(2);
+    newreno(&mut setup);
+    let rig = Rig::new(setup);
+    assert_eq!(rig.sender.window().ssthresh, 20);
+    let mut rig = Rig { sent: Vec::new(), ..rig };
+    rig.inject(upto(1));
+    let mut receiver = Scripted::established(&setup);
+    receiver.segment(START_MS, Header { seq: seq(0), len: MSS as u16, ..Header::default() }, Ecn::NotEct);
+    assert_eq!((rig.sent[0].len, receiver.sent[0].len), (MSS as u32 + 40, 40));
+}
+
+fn newreno(setup: &mut Setup) {
+    (setup.stack, setup.cc) = (*Stack::find("ns2").expect("the stack is registered"), "newreno");
+    setup.sack = false;
+}
+
+fn reno(setup: &mut Setup) {
+    newreno(setup);
+    setup.cc = "reno";
+}
+
+fn sack1(setup: &mut Setup) {
+    newreno(setup);
+    setup.sack = true;
+}
+
+fn linux_machine(setup: &mut Setup) {
+    setup.stack.machine = Machine::Linux2_6;
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "windowInit_ 2, ssthresh = window_ = 20",
+        with: |s| {
+            newreno(s);
+            s.window = None;
+        },
+        script: "
+            0            > 0-1     = 2/20 open
+            100  < 1     > 2-3     = 3/20 open
+                 < 2     > 4-5     = 4/20 open
+        ",
+        without: &[|s| s.stack.most_window = None, |s| s.stack.initial_window = 3],
+    },
+    Case {
+        name: "window_ bounds the flight and the window",
+        with: |s| {
+            newreno(s);
+            s.window = Some(19);
+        },
+        script: "
+            0            > 0-18    = 19/20 open
+            100  < 1     > 19-20   = 20/20 open
+                 < 2     > 21      = 20/20 open
+                 < 3     > 22      = 20/20 open
+        ",
+        without: &[|s| s.stack.most_window = Some(30)],
+    },
+    Case {
+        name: "congestion avoidance: 1 / cwnd per acknowledgment",
+        with: |s| {
+            newreno(s);
+            (s.window, s.receive_window) = (Some(4), Some(4 * MSS));
+        },
+        script: "
+            0            > 0-3     = 4/4 open
+            100  < 1     > 4       = 4/4 open
+        ",
+        without: &[|s| s.receive_window = Some(5 * MSS)],
+    },
+    Case {
+        name: "NewReno: the window is halved at once and inflated by duplicates",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 0     > 10      = 10/20 disorder
+                 < 0     > 11      = 10/20 disorder
+                 < 0     > 0r      = 5/5 recovery
+                 < 0               = 5/5 recovery
+                 < 0               = 5/5 recovery
+                 < 0               = 5/5 recovery
+                 < 0               = 5/5 recovery
+                 < 0     > 12      = 5/5 recovery
+                 < 0     > 13      = 5/5 recovery
+                 < 0     > 14      = 5/5 recovery
+                 < 0     > 15      = 5/5 recovery
+            200  < 12    > 16      = 5/5 open
+        ",
+        without: &[linux_machine, |s| s.stack.reordering = 4],
+    },
+    Case {
+        name: "NewReno: a partial acknowledgment deflates and sends the next hole",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 0     > 10      = 10/20 disorder
+                 < 0     > 11      = 10/20 disorder
+                 < 0     > 0r      = 5/5 recovery
+                 < 0               = 5/5 recovery
+            200  < 4     > 4r      = 5/5 recovery
+            300  < 12    > 12      = 1/5 open
+        ",
+        without: &[reno, linux_machine],
+    },
+    Case {
+        name: "Reno: the first acknowledgment that moves ends recovery",
+        with: reno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 0     > 10      = 10/20 disorder
+                 < 0     > 11      = 10/20 disorder
+                 < 0     > 0r      = 5/5 recovery
+            200  < 4               = 5/5 open
+        ",
+        without: &[newreno],
+    },
+    Case {
+        name: "Sack1: holes below three SACKed segments, as the pipe allows",
+        with: sack1,
+        script: "
+            0                        > 0-9     = 10/20 open
+            100  < 0 sack 1          > 10      = 10/20 disorder
+                 < 0 sack 1-2        > 11      = 10/20 disorder
+                 < 0 sack 1-3        > 0r      = 5/5 recovery
+                 < 0 sack 1-3 5                = 5/5 recovery
+                 < 0 sack 1-3 5-6              = 5/5 recovery
+                 < 0 sack 1-3 5-7              = 5/5 recovery
+                 < 0 sack 1-3 5-8    > 4r      = 5/5 recovery
+        ",
+        without: &[linux_machine, newreno],
+    },
+    Case {
+        name: "the first time-out comes after 3 s, and doubles",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            3000         > 0r      = 1/5 loss
+            9000         > 0r      = 1/5 loss
+        ",
+        without: &[|s| s.stack.rto_initial = Duration::from_secs(1), |s| s.stack.rto_max = Duration::from_secs(5)],
+    },
+    Case {
+        name: "the time-out is srtt + 4 rttvar, of one segment timed at a time; go back and slow start",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 1     > 10-11   = 11/20 open
+            400          > 1r      = 1/5 loss
+            500  < 2     > 2r 3r   = 2/5 loss
+                 < 3     > 4r 5r   = 3/5 loss
+        ",
+        without: &[|s| s.stack.rto_min = Duration::from_secs(1), |s| s.stack.timestamps = true],
+    },
+    Case {
+        name: "the time-out follows the deviation down: 250 ms after a second sample of 100 ms",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 1     > 10-11   = 11/20 open
+            209  < 11    > 12-22   = 12/20 open   # 100 ms by a clock of 10 ms
+            450          > 11r     = 1/6 loss
+        ",
+        without: &[|s| s.stack.rto = Rto::Linux, |s| s.stack.tick = Duration::from_millis(1)],
+    },
+];
+
+const SINKS: &[Case] = &[Case {
+    name: "an acknowledgment for every segment, in spite of delayed acknowledgments",
+    with: newreno,
+    script: "
+        0    < 0     > 1
+             < 1     > 2
+             < 2     > 3
+             < 4     > 3
+             < 3     > 5
+    ",
+    without: &[|s| s.stack.acks_every_segment = false, |s| s.sack = true],
+}];
