@@ -29,6 +29,16 @@ pub(crate) fn gamma(rng: &mut Rng, shape: f64) -> f64 {
     }
 }
 
+/// Weibull: mean `scale`·Γ(1 + 1/`shape`).
+pub(crate) fn weibull(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
+    scale * libm::pow(rng.exponential(), 1.0 / shape)
+}
+
+/// The share of a standard normal variable that lies below `z`.
+pub(crate) fn normal_below(z: f64) -> f64 {
+    0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
+}
+
 /// Geometric on 1, 2, … with mean `mean`, which is at least 1.
 pub(crate) fn geometric(rng: &mut Rng, mean: f64) -> u32 {
     if mean <= 1.0 {
@@ -68,6 +78,24 @@ mod tests {
                 (found / mean - 1.0).abs() < 0.01 && (variance - expected).abs() < 0.03 * expected + 1e-9,
                 "{mean}: {found} {variance}"
             );
+        }
+    }
+
+    #[test]
+    fn weibull_s_mean_and_variance() {
+        let rng = &mut Rng::from_state(5);
+        for (shape, scale) in [(0.8, 1.0), (1.0, 0.5), (2.0, 3.0)] {
+            let (mean, variance) = moments(|| weibull(rng, shape, scale));
+            let raw = |k: f64| f64::powi(scale, k as i32) * libm::tgamma(1.0 + k / shape);
+            assert!((mean / raw(1.0) - 1.0).abs() < 0.015, "{shape}, {scale}: {mean}");
+            assert!((variance / (raw(2.0) - raw(1.0) * raw(1.0)) - 1.0).abs() < 0.05, "{shape}, {scale}: {variance}");
+        }
+    }
+
+    #[test]
+    fn normal_shares_are_the_tabulated_ones() {
+        for (z, share) in [(0.0, 0.5), (1.0, 0.841_344_746), (-1.96, 0.024_997_895), (3.0, 0.998_650_102)] {
+            assert!((normal_below(z) - share).abs() < 1e-8, "{z}");
         }
     }
 }

@@ -7,7 +7,6 @@ mod generator;
 mod ledger;
 mod packmime;
 mod pages;
-mod random;
 mod tcp;
 mod udp;
 

@@ -3,7 +3,7 @@
 //! Source: J. R. M. Hosking, "Fractional differencing", Biometrika 68 (1981); ns-2.35 `packmime_ranvar.cc`, which
 //! truncates the recursion and adds a moving average of weight 1.
 
-use crate::traffic::random::normal;
+use crate::random::normal;
 use sojourn_aqm::Rng;
 
 /// A sequence of normal variables of which each leans on those before it.

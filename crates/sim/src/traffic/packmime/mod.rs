@@ -11,7 +11,7 @@ mod tests;
 
 use super::dialogue::{Exchange, Script};
 use super::generator::{AnyPattern, Job, Pattern};
-use super::random::{gamma, normal, normal_below, weibull};
+use crate::random::{gamma, normal, normal_below, weibull};
 use crate::scenario::{Http, PackMimeSpec, TcpSpec};
 use farima::{Farima, scale_for};
 use sojourn_aqm::{Duration, Instant, Rng};
