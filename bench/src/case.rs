@@ -5,13 +5,14 @@ use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 
-/// A set-up: a dumbbell with CoDel at the bottleneck, and saturated TCP sources or what `traffic` says.
+/// A set-up: a dumbbell with a queue manager at the bottleneck, CoDel unless said otherwise, and saturated TCP sources or what `traffic` says.
 pub struct Case {
     /// Name on the command line.
     pub name: &'static str,
     /// What it is.
     pub set_up: &'static str,
     rate: &'static str,
+    aqm: &'static str,
     flows: u32,
     /// The kind of the flows, with what it needs.
     traffic: &'static str,
@@ -21,14 +22,29 @@ pub struct Case {
 /// The measured set-ups.
 pub const CASES: &[Case] = &[
     Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", "10 Mbit/s", 16, 2000.0),
+    Case {
+        aqm: "fq_codel",
+        ..Case::tcp("b", "100 Mbit/s, RTT 10 ms, 64 flows, FQ-CoDel, 200 s", "100 Mbit/s", 64, 200.0)
+    },
     Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", "1 Gbit/s", 128, 20.0),
     Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", "1 Gbit/s", 1000, 10.0),
     Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", "10 Mbit/s", 1, 2000.0),
+    Case {
+        aqm: "codel ecn",
+        traffic: "kind = \"tcp\"\necn = true",
+        ..Case::tcp("r", "as a, with ECN", "10 Mbit/s", 16, 2000.0)
+    },
+    Case {
+        aqm: "codel ecn",
+        traffic: "kind = \"tcp\"\necn = true\ncc = \"cubic\"",
+        ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0)
+    },
     Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0),
     Case {
         name: "w",
         set_up: "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s",
         rate: "100 Mbit/s",
+        aqm: "codel",
         flows: 1,
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
         seconds: 300.0,
@@ -51,7 +67,7 @@ pub struct Measured {
 
 impl Case {
     const fn tcp(name: &'static str, set_up: &'static str, rate: &'static str, flows: u32, seconds: f64) -> Self {
-        Self { name, set_up, rate, flows, traffic: "kind = \"tcp\"", seconds }
+        Self { name, set_up, rate, aqm: "codel", flows, traffic: "kind = \"tcp\"", seconds }
     }
 
     /// The case called `name`.
@@ -85,7 +101,7 @@ impl Case {
             [link]
             rate = "{}"
             delay = "5 ms"
-            aqm = "codel"
+            aqm = "{}"
             [[flows]]
             {}
             count = {}
@@ -93,6 +109,7 @@ impl Case {
             "#,
             self.seconds * share,
             self.rate,
+            self.aqm,
             self.traffic,
             self.flows,
         );
