@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.errors import InputError, unknown
+from sojourn.labels import first_of_each
+from sojourn.packets import dropped
 from sojourn.plots.canvas import curves, plain_legend
 from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, series_label
 from sojourn.units import seconds
@@ -37,8 +39,8 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, varia
     Without `variables`, those that tell most about each queue manager; one without state, such as tail drop, is left
     out.
     """
-    firsts = {label: result for result, label in reversed(list(zip(results, labels, strict=True)))}
-    tables = {label: forward_state(firsts[label]) for label in dict.fromkeys(labels)}
+    firsts = first_of_each(results, labels)
+    tables = {label: forward_state(result) for label, result in firsts.items()}
     tables = {label: table for label, table in tables.items() if table.width > 1}
     shown = {label: firsts[label] for label in tables}
     if not shown:
@@ -123,7 +125,7 @@ def _draw_drops(result: Result, panels: Sequence[Axes], label: str) -> None:
     """Draw the drops of a single run in every panel, and say in the first one's title whose they are."""
     if "packets" in result.table_names:
         packets = result.packets.filter(pl.col("link") == "forward")
-        times = packets.filter(~pl.col("fate").is_in(["sent", "marked"]))["time_s"]
+        times = packets.filter(dropped())["time_s"]
         for axes in panels:
             draw_drops(times, axes, titled=axes is panels[0])
     panels[0].set_title(label, loc="left", fontweight="bold", pad=3)
