@@ -130,7 +130,7 @@ def test_state_in_bytes_and_in_packets_is_not_mixed() -> None:
 
 STATE_ERRORS = {
     "unknown variable": (["state", "--variables", "cuont"], 'did you mean "count"?'),
-    "other kind": (["cdf", "--variables", "count"], "the figure kind cdf has none to choose"),
+    "other kind": (["cdf", "--variables", "count"], "the figure kind cdf has no such option; leave it out"),
 }
 
 
