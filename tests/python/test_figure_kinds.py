@@ -251,6 +251,10 @@ def test_drops_are_smoothed(codel: sj.Result) -> None:
     late = np.exp(-(3 - times) / 0.1).sum()
     assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(len(times) - late, rel=0.05)
     assert axes.get_xlabel() == "time [s]   (drop rate: TEWMA with a memory of 0.1 s)"
+    [axes] = drawn("drops", [codel], **{"from": "2 s", "to": "2.5"})
+    line = axes.get_lines()[0]
+    assert axes.get_xlim() == (2, 2.5)
+    assert line.get_ydata()[0] == pytest.approx(tewma(times, np.array([2.0]))[0])
 
 
 def test_window_shows_its_packets_and_drops(codel: sj.Result) -> None:
@@ -341,6 +345,7 @@ BAD = {
     "no such points": (["ellipse", "--over", "seed"], 'did you mean "seeds"?'),
     "a window after the run": (["window", "--from", "5", "--to", "6"], "no part of a run of 3 s"),
     "a window backwards": (["window", "--from", "2 s", "--to", "1 s"], "--from 2 --to 1"),
+    "a span after the run": (["drops", "--from", "3"], "--from 3 --to 3: no part of a run of 3 s"),
     "no number": (["window", "--from", "noon"], "--from: "),
     "nan": (["window", "--from", "nan"], "--from: "),
     "negative": (["window", "--from", "-1"], "--from: "),

@@ -48,7 +48,7 @@ KINDS = {
         "state variables of the queue managers over time, drops as thin vertical lines",
         ("variables",),
     ),
-    "drops": Kind("sojourn.plots.drops", "smoothed drop rate over time", ("memory",)),
+    "drops": Kind("sojourn.plots.drops", "smoothed drop rate over time", ("memory", "from", "to")),
     "window": Kind(
         "sojourn.plots.window",
         "delay of consecutive packets in a short window, drops as vertical lines",
@@ -119,8 +119,8 @@ OPTIONS = {
     "metric": Option("metric", "COLUMN", "what is shown, a column of the summary [sojourn_mean_ms]", _text),
     "over": Option("over", "flows|seeds", "what the points are [seeds; flows where there is one seed]", _text),
     "memory": Option("memory_s", "TIME", "memory of the average [0.5 s]", _seconds),
-    "from": Option("from_s", "TIME", "start of the window [the middle of the run]", _seconds),
-    "to": Option("to_s", "TIME", "end of the window [a second later]", _seconds),
+    "from": Option("from_s", "TIME", "start of what is shown [drops: of the run; window: its middle]", _seconds),
+    "to": Option("to_s", "TIME", "end of what is shown [drops: of the run; window: a second later]", _seconds),
     "step": Option("step_s", "TIME", "step in which packets are counted [a 150th of the run]", _seconds),
 }
 """Options by name; several kinds may share one."""

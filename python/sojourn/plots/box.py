@@ -42,7 +42,8 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> No
     if rates:
         about, boxes = rates
         draw_boxes(boxes, panels[1])
-        panels[1].set_xlim(left=0)
+        if min(box["whislo"] for box in boxes.values()) < max(box["whishi"] for box in boxes.values()) / 2:
+            panels[1].set_xlim(left=0)  # else boxes that are alike could not be told apart
         panels[1].set_xlabel(f"{about} [Mbit/s]")
 
 

@@ -39,7 +39,8 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, over:
     points = {label: np.concatenate([POINTS[over](one) for one in own]) for label, own in runs.items()}
     for label, own in points.items():
         if not len(own):
-            raise InputError(f"{label}: no packet was sent after the warm-up; give a longer duration")
+            whose = "no packet was sent" if over == "seeds" else "no forward flow sent a packet"
+            raise InputError(f"{label}: {whose} after the warm-up; give a longer duration")
     axes = figure.subplots()
     figure.set_size_inches(6.5, 4.5)
     draw_ellipses(points, axes)

@@ -13,6 +13,7 @@ from sojourn.labels import first_of_each
 from sojourn.packets import dropped
 from sojourn.plots.canvas import curves, plain_legend
 from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, series_label
+from sojourn.plots.window import target_of
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -114,9 +115,8 @@ def _check(names: Sequence[str], tables: Sequence[pl.DataFrame]) -> None:
 
 def _draw_targets(results: Sequence[Result], axes: Axes) -> None:
     """Draw the target of the delay, if all have the same."""
-    targets = {result.scenario.document["link"]["aqm"].get("target") for result in results}
-    if len(targets) == 1 and (target := targets.pop()):
-        height = 1e3 * seconds(target)
+    targets = {target_of(result) for result in results}
+    if len(targets) == 1 and (height := targets.pop()) is not None:
         axes.axhline(height, color="0.35", linewidth=0.8, linestyle=(0, (1, 2)))
         axes.annotate("target", (1, height), xycoords=axes.get_yaxis_transform(), color="0.35", fontsize=7, va="center")
 

@@ -34,9 +34,7 @@ def draw(
     duration = min(seconds(result.scenario.document["duration"]) for result in shown.values())
     start = duration / 2 if from_s is None else from_s
     end = min(start + 1, duration) if to_s is None else to_s
-    if not start < end <= duration:
-        mend = f"choose a window such as --from {duration / 2:g} --to {min(duration / 2 + 1, duration):g}"
-        raise InputError(f"--from {start:g} --to {end:g}: no part of a run of {duration:g} s; {mend}")
+    check_span(start, end, duration)
     figure.set_size_inches(7.0, 1.2 + 1.3 * len(shown))
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0].tolist()
     for (label, result), axes in zip(shown.items(), panels, strict=True):
@@ -46,6 +44,14 @@ def draw(
         axes.set_ylabel("delay [ms]")
     panels[-1].set_xlabel("time [s]")
     figure.align_ylabels(panels)
+
+
+def check_span(start_s: float, end_s: float, duration_s: float) -> None:
+    """Refuse a span of time that is empty or not within a run."""
+    if not start_s < end_s <= duration_s:
+        middle = duration_s / 2
+        mend = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
+        raise InputError(f"--from {start_s:g} --to {end_s:g}: no part of a run of {duration_s:g} s; {mend}")
 
 
 def draw_window(
