@@ -43,11 +43,11 @@ def flatten(result: Result) -> dict[str, Any]:
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     shared = [document[link]["delay"] for link in ("link", "reverse")]
     for index, flow in enumerate(document["flows"]):
-        if not any("@" in delay for delay in shared):
-            rtt_s = 2 * seconds(flow["access_delay"]) + sum(map(seconds, shared))
-            flow = {**flow, "rtt": f"{1e3 * rtt_s:.6g} ms"}
-            del flow["access_delay"]
-        row |= {f"flows.{index}.{key}": value for key, value in flow.items()}
+        keys = dict(flow)
+        if "access_delay" in keys and not any("@" in delay for delay in shared):
+            rtt_s = 2 * seconds(keys.pop("access_delay")) + sum(map(seconds, shared))
+            keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"
+        row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
 
 

@@ -69,7 +69,9 @@ def rates(result: Result, step_s: float) -> tuple[NDArray[np.float64], NDArray[n
     packets = forward_packets(result)
     waiting = result.waiting.filter(pl.col("link") == "forward")
     edges = step_edges(seconds(result.scenario.document["duration"]), step_s)
-    arrived = packets.select((pl.col("time_s") - pl.col("sojourn_ms") / 1e3).alias("time_s"), "bytes")
+    # Rounding must not put an arrival at zero before it.
+    arrival = (pl.col("time_s") - pl.col("sojourn_ms") / 1e3).clip(lower_bound=0)
+    arrived = packets.select(arrival.alias("time_s"), "bytes")
     arrived = pl.concat([arrived, waiting.select("time_s", "bytes")])
     return _mbps(arrived, edges), _mbps(packets.filter(~dropped()), edges), edges
 
