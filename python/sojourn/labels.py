@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sojourn.result import Result
 from sojourn.scenario import spelled_aqm
+from sojourn.units import seconds
 
 
 def label_results(results: Sequence[Result]) -> list[str]:
@@ -14,15 +15,27 @@ def label_results(results: Sequence[Result]) -> list[str]:
 
     Runs that differ in nothing but the seed have the same name, unless that is all there is.
     """
-    flat = [_flatten(result) for result in results]
-    keys = list(dict.fromkeys(key for row in flat for key in row))
-    differing = [key for key in keys if len({repr(row.get(key)) for row in flat}) > 1]
-    if differing != ["seed"]:
-        differing = [key for key in differing if key != "seed"]
-    return [", ".join(_word(key, row.get(key)) for key in differing) or row["link.aqm"] for row in flat]
+    rows = [flatten(result) for result in results]
+    keys = differing(rows)
+    return label_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
 
 
-def _flatten(result: Result) -> dict[str, Any]:
+def label_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[str]:
+    """Name each row by its values of `keys`; by its AQM if there are none."""
+    return [", ".join(_word(key, row.get(key)) for key in keys) or str(row["link.aqm"]) for row in rows]
+
+
+def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys in which rows differ; not those of the reverse link where it only follows the forward one."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    found = [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
+    forward = {key: f"link.{key.removeprefix('reverse.')}" for key in found if key.startswith("reverse.")}
+    follows = {key for key, other in forward.items() if all(row.get(key) == row.get(other) for row in rows)}
+    return [key for key in found if key not in follows]
+
+
+def flatten(result: Result) -> dict[str, Any]:
+    """What was run by dotted path, AQMs in tc's spelling; a flow's `rtt` where delays are constant."""
     document = result.scenario.document
     row: dict[str, Any] = {"link.aqm": result.scenario.aqm}
     row |= {f"link.{key}": value for key, value in document["link"].items() if key != "aqm"}
@@ -30,9 +43,45 @@ def _flatten(result: Result) -> dict[str, Any]:
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
         row |= {f"links.{index}.{key}": value for key, value in hop.items()}
+    shared = [document[link]["delay"] for link in ("link", "reverse")]
     for index, flow in enumerate(document["flows"]):
-        row |= {f"flows.{index}.{key}": value for key, value in flow.items()}
+        keys = dict(flow)
+        if "access_delay" in keys and not any("@" in delay for delay in shared):
+            rtt_s = 2 * seconds(keys.pop("access_delay")) + sum(map(seconds, shared))
+            keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"
+        row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
+
+
+def first_of_each(results: Sequence[Result], labels: Sequence[str]) -> dict[str, Result]:
+    """The first result of every label, in the order of the labels."""
+    found: dict[str, Result] = {}
+    for result, label in zip(results, labels, strict=True):
+        found.setdefault(label, result)
+    return found
+
+
+def all_of_each(results: Sequence[Result], labels: Sequence[str]) -> dict[str, list[Result]]:
+    """All results of every label, in the order of the labels."""
+    found: dict[str, list[Result]] = {}
+    for result, label in zip(results, labels, strict=True):
+        found.setdefault(label, []).append(result)
+    return found
+
+
+def by_aqm(labels: Sequence[str], aqms: Sequence[str], most: int) -> dict[str, dict[str, str]]:
+    """Titles of panels, and in each its labels with their names there: all in one without a title, or by AQM.
+
+    By AQM if there are more than `most` labels, and more than one of some AQM.
+    """
+    aqm_of = dict(zip(labels, aqms, strict=True))
+    titles = list(dict.fromkeys(aqm_of.values()))
+    if len(aqm_of) <= most or len(titles) in (1, len(aqm_of)):
+        return {"": {label: label for label in aqm_of}}
+    return {
+        title: {label: label.removeprefix(f"{title}, ") for label, aqm in aqm_of.items() if aqm == title}
+        for title in titles
+    }
 
 
 def _word(key: str, value: Any) -> str:

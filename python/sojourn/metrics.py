@@ -27,6 +27,12 @@ class Metric:
         """Label and unit."""
         return f"{self.label}\n{self.unit}" if self.unit else self.label
 
+    @property
+    def axis_label(self) -> str:
+        """Label of an axis: one line, the unit in brackets."""
+        name = " ".join(self.label.split())
+        return f"{name} [{self.unit}]" if self.unit else name
+
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Value ± half width of the confidence interval."""
         if value is None:

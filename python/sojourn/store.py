@@ -13,8 +13,10 @@ import polars as pl
 from sojourn import _core, user_aqms
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
+from sojourn.labels import flatten
 from sojourn.result import Result
 from sojourn.scenario import Scenario
+from sojourn.units import quantity
 
 FORMAT = 2
 """Version of the folder's layout and of the meaning of its columns."""
@@ -80,9 +82,11 @@ def load_all(paths: list[Path]) -> list[Result]:
     return found
 
 
-def _order(result: Result) -> tuple[str, int, int]:
+def _order(result: Result) -> tuple[str, int, list[float], int]:
+    """By queue manager, number of flows, every other number of the scenario, and seed."""
     flows = sum(int(flow["count"]) for flow in result.scenario.document["flows"])
-    return result.scenario.aqm, flows, result.seed
+    numbers = [(quantity(value) or (0.0, ""))[0] for key, value in flatten(result).items() if key != "seed"]
+    return result.scenario.aqm, flows, numbers, result.seed
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import cycle
 from pathlib import Path
 
 import polars as pl
@@ -110,18 +111,18 @@ def test_manifest_says_where_a_result_comes_from(process: Process, scenario_file
     assert found["sojourn"].count(".") == 2
 
 
-def test_plot_every_kind_in_every_format(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
+def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
     from sojourn.plots import KINDS
 
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     probes = ["--set", "probes.packets=true", "--set", "probes.state=10 ms"]
     for aqm in ("codel", "droptail"):
         assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", *probes).exit_code == 0
-    for kind in KINDS:
-        for suffix, start in starts.items():
-            result = cli("plot", kind, "results", "-o", f"{kind}.{suffix}")
-            assert result.exit_code == 0, result.output
-            assert (tmp_path / f"{kind}.{suffix}").read_bytes().startswith(start)
+    assert len(KINDS) >= len(starts)
+    for kind, (suffix, start) in zip(KINDS, cycle(starts.items())):
+        result = cli("plot", kind, "results", "-o", f"{kind}.{suffix}")
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / f"{kind}.{suffix}").read_bytes().startswith(start)
     found = printed_json(cli("plot", "cdf", *(tmp_path / "results").iterdir(), "--json"))
     assert found["figure"] == "cdf.png"
     assert len(found["results"]) == 2

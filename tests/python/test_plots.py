@@ -12,7 +12,8 @@ from conftest import SHORT, Cli, printed_json
 from sojourn import plots
 from sojourn.labels import label_results
 from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, save, style
-from sojourn.plots.comparison import capacity, comparison, rate_varies
+from sojourn.plots.capacity import capacity, rate_varies
+from sojourn.plots.comparison import comparison
 from sojourn.plots.timeseries import MANY_DROPS, STEPS, forward_packets
 
 OKABE_ITO = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"}
@@ -129,7 +130,7 @@ def test_state_in_bytes_and_in_packets_is_not_mixed() -> None:
 
 STATE_ERRORS = {
     "unknown variable": (["state", "--variables", "cuont"], 'did you mean "count"?'),
-    "other kind": (["cdf", "--variables", "count"], "the figure kind cdf has none to choose"),
+    "other kind": (["cdf", "--variables", "count"], "the figure kind cdf has no such option; leave it out"),
 }
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
 from sojourn.cli import options
-from sojourn.plots import KINDS
+from sojourn.plots import KINDS, OPTIONS
 
-KIND_LIST = "\n\n".join(f"{name}: {about}" for name, (_, about) in KINDS.items())
+KIND_LIST = "\n\n".join(f"{name}: {kind.about}" for name, kind in KINDS.items())
+
+
+def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all figure kinds, each with the kinds that take it."""
+    for name, option in reversed(OPTIONS.items()):
+        takers = ", ".join(taker for taker, kind in KINDS.items() if name in kind.options)
+        text = f"Of {takers}: {option.help}."
+        command = click.option(f"--{name}", f"option_{name}", metavar=option.metavar, help=text)(command)
+    return command
 
 
 @click.command("plot", help=f"Draw results, given by their folders (or by a folder that holds several).\n\n{KIND_LIST}")
@@ -18,9 +29,9 @@ KIND_LIST = "\n\n".join(f"{name}: {about}" for name, (_, about) in KINDS.items()
 @click.option(
     "-o", "--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="PNG, SVG or PDF [KIND.png]."
 )
-@click.option("--variables", metavar="A,B,…", help="State variables, for the kind state [those that tell most].")
+@kind_options
 @options.as_json
-def command(kind: str, results: tuple[Path, ...], file: Path | None, variables: str | None, as_json: bool) -> None:
+def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bool, **given: str | None) -> None:
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import plots
     from sojourn.cli import output
@@ -28,9 +39,8 @@ def command(kind: str, results: tuple[Path, ...], file: Path | None, variables: 
     from sojourn.plots.canvas import figure_format, new_figure, save, style
     from sojourn.store import load_all
 
-    draw = plots.kind(kind)
-    if variables is not None:
-        draw = plots.with_variables(kind, [name.strip() for name in variables.split(",")])
+    chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
+    draw = plots.kind(kind, chosen)
     target = file or Path(f"{kind}.png")
     figure_format(target)
     loaded = load_all(list(results))

@@ -1,24 +1,61 @@
 """Figure kinds by name: adding one is a file here and a line in `KINDS`.
 
-A kind's module has a function `draw(results, labels, figure)` that fills an empty matplotlib figure.
+A kind's module has a function `draw(results, labels, figure)` that fills an empty matplotlib figure. Options that the
+line names are further arguments of that function, which has defaults for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sojourn.result import Result
 
+
+@dataclass(frozen=True)
+class Kind:
+    """A figure kind: its module, what it shows, and the options that it takes."""
+
+    module: str
+    about: str
+    options: tuple[str, ...] = ()
+
+
 KINDS = {
-    "timeseries": ("sojourn.plots.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"),
-    "cdf": ("sojourn.plots.cdf", "share of packets that waited at most so long"),
-    "state": ("sojourn.plots.state", "state variables of the queue managers over time, drops as thin vertical lines"),
-    "ccdf": ("sojourn.plots.ccdf", "share of packets that waited longer, on a logarithmic axis for the tail"),
+    "timeseries": Kind(
+        "sojourn.plots.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"
+    ),
+    "cdf": Kind("sojourn.plots.cdf", "share of packets that waited at most so long"),
+    "ccdf": Kind("sojourn.plots.ccdf", "share of packets that waited longer, on a logarithmic axis for the tail"),
+    "box": Kind("sojourn.plots.box", "quartiles of sojourn time with whiskers at 10 and 90 %, and of throughput"),
+    "utilisation": Kind(
+        "sojourn.plots.utilisation", "utilisation and delay against a swept parameter", ("x", "metric")
+    ),
+    "heatmap": Kind(
+        "sojourn.plots.heatmap", "a metric over two swept parameters, one panel per queue manager", ("x", "y", "metric")
+    ),
+    "ellipse": Kind(
+        "sojourn.plots.ellipse", "goodput against delay: mean and standard deviation over flows or seeds", ("over",)
+    ),
+    "state": Kind(
+        "sojourn.plots.state",
+        "state variables of the queue managers over time, drops as thin vertical lines",
+        ("variables",),
+    ),
+    "drops": Kind("sojourn.plots.drops", "smoothed drop rate over time", ("memory", "from", "to")),
+    "window": Kind(
+        "sojourn.plots.window",
+        "delay of consecutive packets in a short window, drops as vertical lines",
+        ("from", "to"),
+    ),
+    "bytes": Kind("sojourn.plots.bytes", "bytes sent over time, added up"),
+    "rates": Kind("sojourn.plots.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
 
 
@@ -29,24 +66,61 @@ class Draw(Protocol):
         """Fill `figure` with `results`, named by `labels`."""
 
 
-def kind(name: str) -> Draw:
-    """Drawing function of a figure kind; refused with the nearest name if there is none such."""
+def kind(name: str, options: Mapping[str, str] | None = None) -> Draw:
+    """Drawing function of a figure kind, with options as typed; refused if there is no such kind or option."""
+    from sojourn.errors import InputError, unknown
+
     if name not in KINDS:
-        from sojourn.errors import unknown
-
         raise unknown("figure kind", name, list(KINDS))
-    draw: Draw = import_module(KINDS[name][0]).draw
-    return draw
+    arguments = {}
+    for option, text in (options or {}).items():
+        if option not in KINDS[name].options:
+            known = " and ".join(f"--{one}" for one in KINDS[name].options)
+            mend = f"it takes {known}" if known else "leave it out"
+            raise InputError(f"--{option}: the figure kind {name} has no such option; {mend}")
+        arguments[OPTIONS[option].argument] = OPTIONS[option].read(option, text)
+    draw: Draw = import_module(KINDS[name].module).draw
+    return partial(draw, **arguments)
 
 
-def with_variables(name: str, variables: Sequence[str]) -> Draw:
-    """Drawing function of a figure kind that shows just these variables; refused if it has none to choose."""
-    from functools import partial
-    from inspect import signature
+@dataclass(frozen=True)
+class Option:
+    """An option of figure kinds: the argument of `draw`, what is typed, and how that is read."""
 
-    draw: Callable[..., None] = kind(name)
-    if "variables" not in signature(draw).parameters:
-        from sojourn.errors import InputError
+    argument: str
+    metavar: str
+    help: str
+    read: Callable[[str, str], Any]
 
-        raise InputError(f"--variables: the figure kind {name} has none to choose; leave it out")
-    return partial(draw, variables=variables)
+
+def _text(_: str, text: str) -> str:
+    return text
+
+
+def _names(_: str, text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _seconds(option: str, text: str) -> float:
+    """Seconds of a duration; a bare number is in seconds, as on the axes."""
+    from sojourn._core import duration_ns
+    from sojourn.errors import InputError
+
+    try:
+        return duration_ns(text if text.strip()[-1:].isalpha() else f"{text} s") / 1e9
+    except InputError as error:
+        raise InputError(f"--{option}: {error}") from None
+
+
+OPTIONS = {
+    "variables": Option("variables", "A,B,…", "state variables [those that tell most]", _names),
+    "x": Option("x", "PATH", "key on the horizontal axis, e.g. link.rate [the number with most values]", _text),
+    "y": Option("y", "PATH", "key on the vertical axis, e.g. flows.0.rtt [that with most values but one]", _text),
+    "metric": Option("metric", "COLUMN", "what is shown, a column of the summary [sojourn_mean_ms]", _text),
+    "over": Option("over", "flows|seeds", "what the points are [seeds; flows where there is one seed]", _text),
+    "memory": Option("memory_s", "TIME", "memory of the average [0.5 s]", _seconds),
+    "from": Option("from_s", "TIME", "start of what is shown [drops: of the run; window: its middle]", _seconds),
+    "to": Option("to_s", "TIME", "end of what is shown [drops: of the run; window: a second later]", _seconds),
+    "step": Option("step_s", "TIME", "step in which packets are counted [a 150th of the run]", _seconds),
+}
+"""Options by name; several kinds may share one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -47,6 +47,12 @@ def curves(count: int) -> list[dict[str, Any]]:
     return found
 
 
+def named_curves(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Colour and line style by name, the same for a name that comes again."""
+    distinct = list(dict.fromkeys(names))
+    return dict(zip(distinct, curves(len(distinct)), strict=True))
+
+
 def figure_format(path: Path | str) -> str:
     """Format that the suffix of `path` names; PNG for what has none, such as a device."""
     suffix = Path(path).suffix.lower().removeprefix(".")
@@ -63,12 +69,15 @@ def save(figure: Figure, path: Path | str) -> Path:
         return write_file(path, lambda file: figure.savefig(file, format=kind, metadata=metadata))
 
 
-def sojourn_axis(axes: Axes, spans: Sequence[Span], *, which: str = "x", headroom: float = 0.03) -> None:
+def sojourn_axis(
+    axes: Axes, spans: Sequence[Span], *, which: str = "x", headroom: float = 0.03, widen: float = 1.0
+) -> None:
     """Fit the axis of sojourn time to the runs: logarithmic if what is usual in one is tiny in another.
 
-    `headroom` is the share of the axis that stays free above the largest value.
+    `headroom` is the share of the axis that stays free above the largest value; a logarithmic axis begins at the least
+    value over `widen`.
     """
-    low = max(LOWEST_MS, min(span.low for span in spans))
+    low = max(LOWEST_MS, min(span.low for span in spans) / widen)
     high = max(span.high for span in spans)
     usual = max(LOWEST_MS, min(span.median for span in spans))
     axis, set_scale, set_limits = (
@@ -82,6 +91,15 @@ def sojourn_axis(axes: Axes, spans: Sequence[Span], *, which: str = "x", headroo
     axis.set_major_formatter(lambda value, _: f"≤{value:g}" if value <= LOWEST_MS else f"{value:g}")
 
 
+def number_axis(axes: Axes, values: Sequence[float]) -> None:
+    """Put the ticks of the horizontal axis at a parameter's values; logarithmic if they span a factor of eight."""
+    if len(values) > 1 and values[0] > 0 and values[-1] / values[0] >= 8:
+        axes.set_xscale("log")
+    if len(values) <= MANY_VALUES:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
+
+
 def plain_legend(axes: Axes, labels: Sequence[str]) -> None:
     """Legend beside the axes, where it hides no curve; none for a single curve."""
     if 1 < len(labels) <= 4:
@@ -89,6 +107,17 @@ def plain_legend(axes: Axes, labels: Sequence[str]) -> None:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=columns, borderaxespad=0.2)
     elif len(labels) > 4:
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+
+def shared_legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Legend of all panels above them, each name once; none for a single curve."""
+    found: dict[str, Any] = {}
+    for axes in panels:
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(name, handle)
+    if len(found) > 1:
+        columns = max(1, min(len(found), int(11 * figure.get_size_inches()[0] / (max(map(len, found)) + 8))))
+        figure.legend(handles=list(found.values()), labels=list(found), loc="outside upper center", ncols=columns)
 
 
 @dataclass(frozen=True)
@@ -102,5 +131,7 @@ class Span:
 
 LOWEST_MS = 0.1
 """Where a logarithmic axis of sojourn time begins at the latest: it has no room for zero."""
+MANY_VALUES = 10
+"""More values than this do not get a tick each."""
 LINEAR_RATIO = 40
 """Largest ratio of the largest value to the least median on a linear axis."""

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sojourn.plots.canvas import new_figure, style
+from sojourn.plots.capacity import capacity, rate_varies
 from sojourn.plots.cdf import sojourn_cdf
 from sojourn.plots.distribution import distributions
 from sojourn.plots.timeseries import draw_panels, forward_packets, time_label
-from sojourn.traces import load_trace
-from sojourn.units import bits_per_second, seconds
+from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from sojourn.result import Result
-    from sojourn.scenario import Scenario
 
 
 def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
@@ -50,28 +47,3 @@ def comparison(aqms: Sequence[str], results: Sequence[Result]) -> Figure:
         panels[0].set_xlim(0, seconds(firsts[0].scenario.document["duration"]))
         sojourn_cdf(distributions(results, labels), figure.add_subplot(grid[:, 1]))
         return figure
-
-
-def rate_varies(scenario: Scenario) -> bool:
-    """Whether the link follows a trace or a schedule."""
-    link = scenario.document["link"]
-    return "trace" in link or "@" in link.get("rate", "")
-
-
-def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
-    """Draw what the link lets through in Mbit/s: of a trace per half second, again from its start after its end."""
-    link, duration = scenario.document["link"], seconds(scenario.document["duration"])
-    if "trace" in link:
-        lap = load_trace(link["trace"]) / 1000
-        laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
-        times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
-        counts, edges = np.histogram(times, bins=np.arange(0, duration + step_s, step_s))
-        bits = 8 * float(link["mtu"].split()[0])
-        mbps = counts * bits / step_s / 1e6
-    else:
-        steps = [step.split("@") for step in link["rate"].split(",")]
-        mbps = np.array([bits_per_second(rate) / 1e6 for rate, _ in steps])
-        edges = np.array([*(seconds(time) for _, time in steps), max(duration, seconds(steps[-1][1]))])
-    axes.stairs(mbps, edges, fill=True, color="0.75")
-    axes.set_title("capacity of the link", loc="left", color="0.35", fontweight="bold", pad=3)
-    axes.set_ylabel("Mbit/s")

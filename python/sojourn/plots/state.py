@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.errors import InputError, unknown
+from sojourn.labels import first_of_each
+from sojourn.packets import dropped
 from sojourn.plots.canvas import curves, plain_legend
 from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, series_label
+from sojourn.plots.window import target_of
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -37,8 +40,8 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, varia
     Without `variables`, those that tell most about each queue manager; one without state, such as tail drop, is left
     out.
     """
-    firsts = {label: result for result, label in reversed(list(zip(results, labels, strict=True)))}
-    tables = {label: forward_state(firsts[label]) for label in dict.fromkeys(labels)}
+    firsts = first_of_each(results, labels)
+    tables = {label: forward_state(result) for label, result in firsts.items()}
     tables = {label: table for label, table in tables.items() if table.width > 1}
     shown = {label: firsts[label] for label in tables}
     if not shown:
@@ -112,9 +115,8 @@ def _check(names: Sequence[str], tables: Sequence[pl.DataFrame]) -> None:
 
 def _draw_targets(results: Sequence[Result], axes: Axes) -> None:
     """Draw the target of the delay, if all have the same."""
-    targets = {result.scenario.document["link"]["aqm"].get("target") for result in results}
-    if len(targets) == 1 and (target := targets.pop()):
-        height = 1e3 * seconds(target)
+    targets = {target_of(result) for result in results}
+    if len(targets) == 1 and (height := targets.pop()) is not None:
         axes.axhline(height, color="0.35", linewidth=0.8, linestyle=(0, (1, 2)))
         axes.annotate("target", (1, height), xycoords=axes.get_yaxis_transform(), color="0.35", fontsize=7, va="center")
 
@@ -123,7 +125,7 @@ def _draw_drops(result: Result, panels: Sequence[Axes], label: str) -> None:
     """Draw the drops of a single run in every panel, and say in the first one's title whose they are."""
     if "packets" in result.table_names:
         packets = result.packets.filter(pl.col("link") == "forward")
-        times = packets.filter(~pl.col("fate").is_in(["sent", "marked"]))["time_s"]
+        times = packets.filter(dropped())["time_s"]
         for axes in panels:
             draw_drops(times, axes, titled=axes is panels[0])
     panels[0].set_title(label, loc="left", fontweight="bold", pad=3)

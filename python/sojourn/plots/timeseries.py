@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.errors import InputError
+from sojourn.labels import first_of_each
+from sojourn.packets import dropped
 from sojourn.plots.canvas import Span, curves, sojourn_axis
 from sojourn.units import seconds
 
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 
 def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
     """Fill `figure` with one panel per label, for its first seed; the panels share both axes."""
-    firsts = {label: result for result, label in reversed(list(zip(results, labels, strict=True)))}
-    shown = {label: firsts[label] for label in dict.fromkeys(labels)}
+    shown = first_of_each(results, labels)
     figure.set_size_inches(7.0, 1.2 + 1.3 * len(shown))
     panels = figure.subplots(len(shown), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
     draw_panels([forward_packets(result) for result in shown.values()], list(shown), panels)
@@ -62,10 +63,9 @@ def draw_panels(runs: Sequence[pl.DataFrame], labels: Sequence[str], panels: Seq
 
 def sojourn_series(packets: pl.DataFrame, axes: Axes, **options: Any) -> Span:
     """Sojourn time of sent packets in ms over time in s and a line per drop; give the span of the sojourn times."""
-    sent = packets.filter(pl.col("fate").is_in(["sent", "marked"]))
-    dropped = packets.filter(~pl.col("fate").is_in(["sent", "marked"]))
+    sent = packets.filter(~dropped())
     draw_series(sent, "sojourn_ms", axes, **options)
-    draw_drops(dropped["time_s"], axes)
+    draw_drops(packets.filter(dropped())["time_s"], axes)
     low, median, high = (sent["sojourn_ms"].quantile(q) or 0.0 for q in (0.02, 0.5, 1.0))
     return Span(low, median, high)
 

@@ -1,4 +1,4 @@
-"""What the figures share: names, the packets of a run, drop phases, smoothed drop rates."""
+"""What the figures share: names, runs, state, drop phases."""
 
 from __future__ import annotations
 
@@ -40,13 +40,6 @@ def first_runs(result: StudyResult) -> dict[tuple[str, int], Result]:
     return found
 
 
-def packets(result: Result, start_s: float = 0.0, end_s: float = np.inf) -> pl.DataFrame:
-    """Packets of the forward link by the time they were sent or dropped: `time_s`, `sojourn_ms`, `dropped`."""
-    inside = (pl.col("link") == "forward") & pl.col("time_s").is_between(start_s, end_s)
-    dropped = pl.col("fate").cast(pl.String).str.starts_with("dropped")
-    return result.packets.filter(inside).select("time_s", "sojourn_ms", dropped.alias("dropped"))
-
-
 def state(result: Result) -> pl.DataFrame:
     """State variables of the forward link's AQM over time."""
     return result.state.filter(pl.col("link") == "forward")
@@ -63,25 +56,6 @@ def drop_phases(window: pl.DataFrame, target_ms: float = TARGET_MS) -> pl.DataFr
         start_s=pl.col("time_s").first(), end_s=pl.col("time_s").last(), drops=pl.len()
     )
     return phases.drop("phase")
-
-
-def tewma(times_s: NDArray[np.float64], at_s: NDArray[np.float64], memory_s: float = 0.5) -> NDArray[np.float64]:
-    """Rate of events per second: the time-exponentially weighted moving average of memory `memory_s`."""
-    # A weight exp(-(t - t_i) / M) per event: sums of exp(t_i / M), kept small by counting from each step on.
-    rates = np.empty(len(at_s))
-    level, last, index = 0.0, 0.0, 0
-    for place, now in enumerate(at_s):
-        while index < len(times_s) and times_s[index] <= now:
-            level = level * np.exp(-(times_s[index] - last) / memory_s) + 1
-            last = float(times_s[index])
-            index += 1
-        rates[place] = level * np.exp(-(now - last) / memory_s) / memory_s
-    return rates
-
-
-def drop_rate(result: Result, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smoothed drop rate of the forward link in drops per second."""
-    return tewma(packets(result).filter("dropped")["time_s"].to_numpy(), at_s)
 
 
 def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.packets import packets
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -21,7 +22,6 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     cells_of,
     column,
     first_runs,
-    packets,
     runs,
 )
 

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.schwarzkopf2016.analysis import AQMS, DENSE, LOADS, cells_of, column, drop_rate, first_runs, runs
+from sojourn.packets import drop_rate
+from sojourn.papers.schwarzkopf2016.analysis import AQMS, DENSE, LOADS, cells_of, column, first_runs, runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.packets import between, packets
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     LOADS,
@@ -22,13 +23,11 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     column,
     drop_phases,
     first_runs,
-    packets,
     runs,
     state,
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from sojourn.result import Result
@@ -68,7 +67,7 @@ def measure(result: StudyResult) -> Measured:
 
 def _row(aqm: str, flows: int, one: Result) -> dict[str, Any]:
     trace = packets(one)
-    at_50 = _window(trace, 45, 55)
+    at_50 = between(trace, 45, 55)
     times = at_50.filter("dropped")["time_s"].to_numpy()
     gaps = np.diff(times)
     phases = drop_phases(at_50) if aqm != "PIE" else _clusters(times)
@@ -97,7 +96,7 @@ def _over_time(trace: pl.DataFrame) -> dict[str, Any]:
     """CoDel with 16 flows: what differs after 5, 50 and 500 s."""
     found: dict[str, Any] = {}
     for name, start, end in (("5", 4, 7), ("50", 45, 55), ("500", 495, 501)):
-        window = _window(trace, start, end)
+        window = between(trace, start, end)
         phases = drop_phases(window)
         sent = window.filter(~pl.col("dropped"))
         times, delays = sent["time_s"].to_numpy(), sent["sojourn_ms"].to_numpy()
@@ -114,10 +113,6 @@ def _over_time(trace: pl.DataFrame) -> dict[str, Any]:
 def _mean_count(one: Result) -> float:
     """Mean of CoDel's count around 50 s."""
     return float(state(one).filter(pl.col("time_s").is_between(45, 55))["count"].to_numpy().mean())
-
-
-def _window(trace: pl.DataFrame, start_s: float, end_s: float) -> pl.DataFrame:
-    return trace.filter(pl.col("time_s").is_between(start_s, end_s, closed="left"))
 
 
 def _clusters(times: np.ndarray[Any, Any]) -> pl.DataFrame:
@@ -185,6 +180,7 @@ RELATIONS = relations_by_claim(
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a row per load: CoDel after 5 s, all three after 50 s; CoDel after 500 s where it was run so long."""
     from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.window import draw_window
 
     shown = first_runs(result)
     columns = [("CoDel", 5), ("CoDel", 50), ("CoDel-ACT", 50), ("PIE", 50), ("CoDel", 500)]
@@ -193,25 +189,14 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         panels = figure.subplots(len(LOADS), len(columns), sharey="row", squeeze=False)
         for row, flows in zip(panels, LOADS, strict=True):
             for axes, (aqm, start) in zip(row, columns, strict=True):
-                window = _window(packets(shown[aqm, flows]), start, start + 1)
+                window = between(packets(shown[aqm, flows]), start, start + 1)
                 if window.is_empty():
                     axes.set_axis_off()
                     continue
-                _draw_window(window, start, axes)
+                draw_window(window, start, start + 1, axes, target_ms=TARGET_MS)
                 axes.set_title(f"{aqm}, {flows} flow{'s' if flows > 1 else ''}", loc="left", fontweight="bold")
             row[0].set_ylim(bottom=0)
             row[0].set_ylabel("delay [ms]")
         for axes in panels[-1]:
             axes.set_xlabel("time [s]")
         return figure
-
-
-def _draw_window(window: pl.DataFrame, start: float, axes: Axes) -> None:
-    sent, dropped = (window.filter(~pl.col("dropped")), window.filter("dropped"))
-    axes.vlines(
-        dropped["time_s"], 0, 1, transform=axes.get_xaxis_transform(), colors="#D55E00", linewidth=0.35, zorder=0.5
-    )
-    axes.plot(sent["time_s"], sent["sojourn_ms"], color="#0072B2", linewidth=0.9)
-    axes.axhline(TARGET_MS, color="0.6", linewidth=0.6, linestyle=":")
-    axes.set_xlim(start, start + 1)
-    axes.set_title(f"{dropped.height} drops", loc="right", color="0.35", fontsize=7)

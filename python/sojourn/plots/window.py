@@ -1,0 +1,76 @@
+"""Drop patterns: delay of consecutive packets in a short window, drops as vertical lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.errors import InputError
+from sojourn.labels import first_of_each
+from sojourn.packets import between, packets
+from sojourn.units import seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.result import Result
+
+
+def draw(
+    results: Sequence[Result],
+    labels: Sequence[str],
+    figure: Figure,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> None:
+    """Fill `figure` with one panel per label, for its first seed; they share the axis of time.
+
+    Without `from_s` the window begins in the middle of the shortest run; without `to_s` it lasts a second.
+    """
+    shown = first_of_each(results, labels)
+    duration = min(seconds(result.scenario.document["duration"]) for result in shown.values())
+    start = duration / 2 if from_s is None else from_s
+    end = min(start + 1, duration) if to_s is None else to_s
+    check_span(start, end, duration)
+    figure.set_size_inches(7.0, 1.2 + 1.3 * len(shown))
+    panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0].tolist()
+    for (label, result), axes in zip(shown.items(), panels, strict=True):
+        draw_window(between(packets(result), start, end), start, end, axes, target_ms=target_of(result))
+        axes.set_title(label, loc="left", fontweight="bold", pad=3)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+        axes.set_ylabel("delay [ms]")
+    panels[-1].set_xlabel("time [s]")
+    figure.align_ylabels(panels)
+
+
+def check_span(start_s: float, end_s: float, duration_s: float) -> None:
+    """Refuse a span of time that is empty or not within a run."""
+    if not start_s < end_s <= duration_s:
+        middle = duration_s / 2
+        mend = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
+        raise InputError(f"--from {start_s:g} --to {end_s:g}: no part of a run of {duration_s:g} s; {mend}")
+
+
+def draw_window(
+    window: pl.DataFrame, start_s: float, end_s: float, axes: Axes, *, target_ms: float | None = None
+) -> None:
+    """Draw the delay of consecutive packets over time, a line over the whole height per drop, and the target."""
+    sent, dropped = (window.filter(~pl.col("dropped")), window.filter("dropped"))
+    axes.vlines(
+        dropped["time_s"], 0, 1, transform=axes.get_xaxis_transform(), colors="#D55E00", linewidth=0.35, zorder=0.5
+    )
+    axes.plot(sent["time_s"], sent["sojourn_ms"], color="#0072B2", linewidth=0.9)
+    if target_ms is not None:
+        axes.axhline(target_ms, color="0.6", linewidth=0.6, linestyle=":")
+    axes.set_xlim(start_s, end_s)
+    count = f"{dropped.height} drops" if dropped.height != 1 else "1 drop"
+    axes.set_title(count, loc="right", color="0.35", fontsize=7)
+
+
+def target_of(result: Result) -> float | None:
+    """The queue manager's target in ms, if it has one."""
+    target = result.scenario.document["link"]["aqm"].get("target")
+    return 1e3 * seconds(target) if target else None

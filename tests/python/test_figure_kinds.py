@@ -1,0 +1,381 @@
+"""Figure kinds that read a study or the packets: what they draw, from which numbers, and what they refuse."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import LogNorm
+
+import sojourn as sj
+from conftest import SHORT, Cli, printed_json
+from sojourn import plots
+from sojourn.labels import label_results
+from sojourn.packets import dropped, tewma
+from sojourn.plots.canvas import new_figure, style
+from sojourn.plots.capacity import measured_capacity
+from sojourn.plots.ellipse import ellipse, points_of_flows, points_of_run
+from sojourn.plots.heatmap import common_norm
+from sojourn.plots.rates import rates
+from sojourn.stats import mean_ci, merge_histograms, quantile
+from sojourn.store import load_all
+from sojourn.swept import choose, parameters, rest_labels
+from sojourn.units import quantity
+
+PROBES = {"probes.packets": True, "probes.utilisation": "250 ms", "probes.flows": "250 ms"}
+
+
+def run(seed: int = 1, **sets: object) -> sj.Result:
+    """Run the short scenario; `__` in a key stands for a dot."""
+    return sj.Scenario.parse(SHORT, PROBES | {key.replace("__", "."): value for key, value in sets.items()}).run(seed)
+
+
+@pytest.fixture(scope="module")
+def study() -> list[sj.Result]:
+    """Two queue managers, three rates, two round-trip times, two seeds."""
+    return [
+        run(seed, link__aqm=aqm, link__rate=rate, flows__0__rtt=rtt)
+        for aqm in ("droptail", "codel")
+        for rate in ("2 Mbit/s", "5 Mbit/s", "20 Mbit/s")
+        for rtt in ("20 ms", "80 ms")
+        for seed in (1, 2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def codel() -> sj.Result:
+    return run()
+
+
+def drawn(kind: str, results: list[sj.Result], **options: str) -> list[Any]:
+    figure = new_figure()
+    with style():
+        plots.kind(kind, options)(results, label_results(results), figure)
+        figure.draw_without_rendering()
+    return figure.axes
+
+
+def legend_of(axes: Any) -> list[str]:
+    legend = axes.get_legend() or axes.figure.legends[0]
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def forward(result: sj.Result) -> pl.DataFrame:
+    return result.packets.filter(pl.col("link") == "forward")
+
+
+@pytest.mark.parametrize("name", plots.KINDS)
+def test_a_kind_takes_the_options_that_its_line_names(name: str) -> None:
+    parameters = list(inspect.signature(import_module(plots.KINDS[name].module).draw).parameters)
+    assert parameters[:3] == ["results", "labels", "figure"]
+    assert parameters[3:] == [plots.OPTIONS[option].argument for option in plots.KINDS[name].options]
+
+
+@pytest.mark.parametrize("name", plots.KINDS)
+def test_every_kind_takes_a_single_result(name: str) -> None:
+    assert drawn(name, [run(probes__state="10 ms")])
+
+
+def test_box_has_the_quantiles_of_all_seeds(study: list[sj.Result]) -> None:
+    pair = study[-2:]
+    sojourn, throughput = drawn("box", pair)  # two seeds and nothing else: two labels
+    assert [text.get_text() for text in sojourn.get_yticklabels()] == ["seed 1", "seed 2"]
+    both = [*study[:2], *study[-2:]]
+    sojourn, throughput = drawn("box", both)
+    for place, seeds in enumerate((both[:2], both[2:])):
+        histogram = merge_histograms([one.histogram for one in seeds])
+        low, q1, median, q3, high = (quantile(histogram, q) for q in (0.1, 0.25, 0.5, 0.75, 0.9))
+        outline = sojourn.patches[place].get_path().vertices[:, 0]
+        assert (outline.min(), outline.max()) == pytest.approx((q1, q3))
+        ends = {x for line in sojourn.get_lines()[place * 5 : place * 5 + 5] for x in line.get_xdata()}
+        assert ends == {low, q1, median, q3, high}
+    assert sojourn.get_xlabel() == "sojourn time [ms]"
+    steps = [one.utilisation.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1)) for one in both[2:]]
+    mbps = np.concatenate([8e-6 * table["bytes"].to_numpy() / 0.25 for table in steps])
+    assert len(mbps) == 2 * 8
+    outline = throughput.patches[1].get_path().vertices[:, 0]
+    assert (outline.min(), outline.max()) == pytest.approx(tuple(np.quantile(mbps, (0.25, 0.75))))
+    assert throughput.get_xlabel() == "throughput per step [Mbit/s]"
+
+
+def test_box_shows_goodput_without_the_utilisation_probe_and_only_delay_without_both() -> None:
+    _, right = drawn("box", [run(probes__utilisation="")])
+    assert right.get_xlabel() == "goodput per step [Mbit/s]"
+    assert len(drawn("box", [run(probes__utilisation="", probes__flows="")])) == 1
+
+
+def test_utilisation_is_drawn_against_what_varies_most(study: list[sj.Result]) -> None:
+    above, below = drawn("utilisation", study)
+    assert below.get_xlabel() == "rate of the link [Mbit/s]"
+    assert [tick.get_text() for tick in below.get_xticklabels()] == ["2", "5", "20"]
+    assert (above.get_ylabel(), below.get_ylabel()) == ("utilisation [%]", "sojourn mean [ms]")
+    assert legend_of(above) == ["droptail, rtt 20 ms", "droptail, rtt 80 ms", "codel, rtt 20 ms", "codel, rtt 80 ms"]
+    for axes, column, scale in ((above, "utilisation", 100), (below, "sojourn_mean_ms", 1)):
+        line, _, [bars] = axes.containers[2].lines
+        own = [[one.summary[column][0] * scale for one in study[at : at + 2]] for at in (12, 16, 20)]
+        assert line.get_xdata().tolist() == [2, 5, 20]
+        assert line.get_ydata() == pytest.approx([mean_ci(pair)[0] for pair in own])
+        half = [(segment[1, 1] - segment[0, 1]) / 2 for segment in bars.get_segments()]
+        assert half == pytest.approx([mean_ci(pair)[1] for pair in own])
+
+
+def test_utilisation_against_a_chosen_parameter_and_metric(study: list[sj.Result]) -> None:
+    axes = drawn("utilisation", study[:12], x="flows.0.rtt", metric="drop_rate")
+    assert axes[1].get_xlabel() == "round-trip time [ms]"
+    assert axes[1].get_ylabel() == "drops [%]"
+    assert legend_of(axes[0]) == ["rate 2 Mbit/s", "rate 5 Mbit/s", "rate 20 Mbit/s"]
+
+
+def test_many_lines_are_drawn_apart_by_queue_manager() -> None:
+    rtts = ("10 ms", "20 ms", "40 ms", "80 ms")
+    results = [run(link__aqm=aqm, flows__0__rtt=rtt) for aqm in ("droptail", "codel") for rtt in rtts]
+    changed = [one.scenario.replace({"link.rate": "5 Mbit/s"}).run() for one in results]
+    axes = drawn("utilisation", results + changed, x="link.rate")
+    assert [one.get_title(loc="left") for one in axes[:2]] == ["droptail", "codel"]
+    assert legend_of(axes[0]) == [f"rtt {rtt}" for rtt in rtts]
+    panels = drawn("drops", results)
+    assert [one.get_title(loc="left") for one in panels] == ["droptail", "codel"]
+    assert legend_of(panels[0]) == [f"rtt {rtt}" for rtt in rtts]
+
+
+def test_numbers_that_another_decides_are_no_difference() -> None:
+    pairs = (("2 Mbit/s", "20 packets"), ("5 Mbit/s", "50 packets"), ("9 Mbit/s", "90 packets"))
+    results = [run(link__aqm=a, link__rate=r, link__limit=n) for a in ("droptail", "codel") for r, n in pairs]
+    [rate] = choose(results, [None])
+    assert rate.path == "link.rate"
+    assert rest_labels(results, [rate]) == ["droptail"] * 3 + ["codel"] * 3
+    assert label_results(results)[0] == "droptail, limit 20 packets, rate 2 Mbit/s"
+    rate, other = choose(results, [None, None])
+    assert len(set(other.values)) == 1  # the limit would only give a diagonal
+
+
+def test_a_parameter_of_the_queue_manager_can_be_swept() -> None:
+    results = [run(link__aqm=f"codel target {target}") for target in ("2ms", "5ms", "20ms")]
+    [target] = choose(results, [None])
+    assert (target.path, target.label, target.shown) == ("link.aqm.target", "link.aqm.target [ms]", [2, 5, 20])
+    assert rest_labels(results, [target]) == ["codel"] * 3
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1.5 Mbit/s", (1.5e6, "bit/s")),
+        ("20 ms", (0.02, "s")),
+        ("1000 packets", (1000, "packets")),
+        ("250000 B", (250000, "B")),
+        (16, (16, "")),
+        (True, None),
+        ("10 Mbit/s@0 s,1 Mbit/s@2 s", None),
+        (["1 s", "2 s"], None),
+        ("codel", None),
+        ("inf", None),
+    ],
+)
+def test_quantities(value: object, expected: tuple[float, str] | None) -> None:
+    assert quantity(value) == expected
+
+
+def test_heatmap_has_the_mean_in_every_cell_and_one_scale(study: list[sj.Result]) -> None:
+    *panels, bar = drawn("heatmap", study)
+    assert [axes.get_title(loc="left") for axes in panels] == ["droptail", "codel"]
+    assert [text.get_text() for text in panels[0].get_xticklabels()] == ["2", "5", "20"]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == ["20", "80"]
+    assert bar.get_ylabel() == "sojourn mean [ms]"
+    figure = panels[0].figure
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("rate of the link [Mbit/s]", "round-trip time [ms]")
+    images = [axes.get_images()[0] for axes in panels]
+    assert images[0].norm is images[1].norm
+    mean = mean_ci([one.summary["sojourn_mean_ms"][0] for one in study[14:16]])[0]
+    assert images[1].get_array()[1, 0] == pytest.approx(mean)
+    texts = {text.get_position(): float(text.get_text()) for text in panels[1].texts}
+    assert texts[0, 1] == pytest.approx(mean, rel=0.005)
+
+
+def test_heatmap_says_where_a_run_is_missing(study: list[sj.Result]) -> None:
+    axes = drawn("heatmap", study[:10], x="flows.0.rtt", y="link.rate", metric="utilisation")[0]
+    assert [text.get_text() for text in axes.texts].count("–") == 1
+
+
+def test_colours_are_logarithmic_over_decades_only() -> None:
+    assert isinstance(common_norm([np.array([1.0, 100.0])]), LogNorm)
+    assert not isinstance(common_norm([np.array([0.0, 100.0])]), LogNorm)
+    assert not isinstance(common_norm([np.array([1.0]), np.array([20.0])]), LogNorm)
+    assert common_norm([np.array([np.nan])]).vmax == 1
+
+
+def test_ellipse_is_the_contour_of_the_covariance() -> None:
+    points = np.random.default_rng(1).normal(size=(500, 2)) @ np.array([[3.0, 1.0], [0.0, 0.5]]) + [20, 5]
+    inverse = np.linalg.inv(np.cov(points.T, ddof=0))
+    away = ellipse(points) - points.mean(axis=0)
+    assert np.einsum("ij,jk,ik->i", away, inverse, away) == pytest.approx(np.ones(len(away)))
+    assert ellipse(points[:1]) == pytest.approx(np.repeat(points[:1], 120, axis=0))
+
+
+def test_ellipses_are_over_seeds_or_flows(study: list[sj.Result], codel: sj.Result) -> None:
+    [axes] = drawn("ellipse", [*study[:2], *study[12:14]])
+    assert axes.xaxis_inverted()
+    assert axes.get_ylabel() == "goodput [Mbit/s]"
+    assert legend_of(axes) == ["droptail", "codel"]
+    points = axes.collections[1].get_offsets()
+    assert points.data == pytest.approx(np.concatenate([points_of_run(one) for one in study[12:14]]))
+    assert points_of_run(codel)[0] == pytest.approx(
+        [codel.summary["sojourn_mean_ms"][0], codel.summary["goodput_bps"][0] / 1e6]
+    )
+    [axes] = drawn("ellipse", study[:2], over="flows")
+    assert axes.get_ylabel() == "goodput of a flow [Mbit/s]"
+    [axes] = drawn("ellipse", [codel])
+    assert len(axes.collections[0].get_offsets()) == 2  # its flows
+
+
+def test_flows_are_read_by_their_own_packets(codel: sj.Result) -> None:
+    points = points_of_flows(codel)
+    assert points[:, 1].sum() == pytest.approx(codel.summary["goodput_bps"][0] / 1e6)
+    sent = forward(codel).filter(~dropped() & (pl.col("time_s") >= 1))
+    means = [sent.filter(pl.col("flow") == flow)["sojourn_ms"].mean() for flow in (0, 1)]
+    assert points[:, 0] == pytest.approx(means)
+    assert means[0] != pytest.approx(means[1])
+
+
+def test_drops_are_smoothed(codel: sj.Result) -> None:
+    [axes] = drawn("drops", [codel], memory="100 ms")
+    line = axes.get_lines()[0]
+    times = forward(codel).filter(dropped())["time_s"].to_numpy()
+    assert len(times) > 5
+    assert line.get_ydata() == pytest.approx(tewma(times, line.get_xdata(), 0.1))
+    # Each drop adds an area of one; what lies beyond the end of the run is small.
+    late = np.exp(-(3 - times) / 0.1).sum()
+    assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(len(times) - late, rel=0.05)
+    assert axes.get_xlabel() == "time [s]   (drop rate: TEWMA with a memory of 0.1 s)"
+    [axes] = drawn("drops", [codel], **{"from": "2 s", "to": "2.5"})
+    line = axes.get_lines()[0]
+    assert axes.get_xlim() == (2, 2.5)
+    assert line.get_ydata()[0] == pytest.approx(tewma(times, np.array([2.0]))[0])
+
+
+def test_window_shows_its_packets_and_drops(codel: sj.Result) -> None:
+    [axes] = drawn("window", [codel], **{"from": "500 ms", "to": "1.5"})
+    inside = forward(codel).filter(pl.col("time_s").is_between(0.5, 1.5, closed="left"))
+    lost = inside.filter(dropped()).height
+    assert lost > 0
+    assert axes.get_lines()[0].get_ydata() == pytest.approx(inside.filter(~dropped())["sojourn_ms"].to_numpy())
+    assert len(axes.collections[0].get_segments()) == lost
+    assert axes.get_title(loc="right") == (f"{lost} drops" if lost > 1 else "1 drop")
+    assert axes.get_lines()[1].get_ydata() == [5, 5]  # CoDel's target
+    assert axes.get_xlim() == (0.5, 1.5)
+    assert drawn("window", [codel])[0].get_xlim() == (1.5, 2.5)
+    assert len(drawn("window", [run(link__aqm="droptail")])[0].get_lines()) == 1  # no target
+
+
+def test_bytes_end_at_what_was_sent(codel: sj.Result) -> None:
+    droptail = run(link__aqm="droptail")
+    [axes] = drawn("bytes", [droptail, codel])
+    assert axes.get_ylabel() == "bytes sent [MB]"
+    for line, result in zip(axes.get_lines(), (droptail, codel), strict=True):
+        sent = forward(result).filter(~dropped())
+        assert line.get_ydata()[-1] == pytest.approx(sent["bytes"].sum() / 1e6)
+        assert line.get_ydata()[500] == pytest.approx(sent.filter(pl.col("time_s") <= 1.5)["bytes"].sum() / 1e6)
+
+
+def test_rates_count_every_arrival_and_departure(codel: sj.Result) -> None:
+    arriving, leaving, edges = rates(codel, 0.7)
+    assert edges == pytest.approx([0, 0.7, 1.4, 2.1, 2.8, 3])
+    waiting = codel.waiting.filter(pl.col("link") == "forward")
+    assert (arriving * np.diff(edges)).sum() / 8e-6 == pytest.approx(
+        forward(codel)["bytes"].sum() + waiting["bytes"].sum()
+    )
+    assert (leaving * np.diff(edges)).sum() / 8e-6 == pytest.approx(forward(codel).filter(~dropped())["bytes"].sum())
+    [axes] = drawn("rates", [codel], step="0.7 s")
+    capacity, area, egress, ingress = axes.patches
+    assert capacity.get_data().values.tolist() == [10]
+    assert egress.get_data().values == pytest.approx(leaving)
+    assert area.get_data().values == pytest.approx(arriving)
+    assert ingress.get_data().values == pytest.approx(arriving)
+    assert legend_of(axes) == ["capacity", "egress", "ingress"]
+
+
+def test_capacity_follows_schedules_and_traces(tmp_path: Path) -> None:
+    steps = run(link__rate="8mbit@0s,2mbit@1s")
+    assert drawn("rates", [steps])[0].patches[0].get_data().values.tolist() == [8, 2]
+    (tmp_path / "x.down").write_text("250\n500\n500\n")
+    sets = PROBES | {"link.rate": "", "link.trace": str(tmp_path / "x.down"), "reverse.rate": "1 Mbit/s"}
+    traced = sj.Scenario.parse(SHORT, sets).run()
+    values = drawn("rates", [traced], step="500 ms")[0].patches[0].get_data().values
+    # Steps include their start: the opportunities at 500 ms fall into the second one, those at 3 s into the last.
+    one = 1500 * 8 / 0.5 / 1e6
+    assert values == pytest.approx([one, 3 * one, 3 * one, 3 * one, 3 * one, 5 * one])
+
+
+def test_capacity_of_a_random_link_is_measured() -> None:
+    random = {"link__rate": "", "link__cox": "6 Mbit/s", "reverse__rate": "1 Mbit/s"}
+    result = run(**random)
+    table = result.utilisation.filter(pl.col("link") == "forward")
+    found = measured_capacity(result)
+    assert found is not None
+    for mbps, share, size in zip(found[0], table["utilisation"], table["bytes"], strict=True):
+        assert mbps * share == pytest.approx(8e-6 * size / 0.25)
+    [axes] = drawn("rates", [result])
+    assert axes.patches[0].get_data().values == pytest.approx(found[0])
+    [axes] = drawn("rates", [run(**random, probes__utilisation="")])
+    assert len(axes.patches) == 3
+    assert "--set probes.utilisation" in axes.get_title(loc="right")
+
+
+def test_results_of_a_folder_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    study = '[sweep]\n"link.rate" = ["10 Mbit/s", "2 Mbit/s", "5 Mbit/s"]\n"flows.0.rtt" = ["100 ms", "20 ms"]\n'
+    (tmp_path / "study.toml").write_text(SHORT + study)
+    sj.Study.load(tmp_path / "study.toml").run(tmp_path / "out")
+    swept = parameters(load_all([tmp_path / "out"]))
+    assert swept["link.rate"].values == [2e6] * 2 + [5e6] * 2 + [10e6] * 2
+    assert swept["flows.0.rtt"].shown == [20, 100] * 3
+
+
+BAD = {
+    "an option of another kind": (["utilisation", "--memory", "1 s"], "--memory: the figure kind utilisation"),
+    "its own options": (["window", "--x", "link.rate"], "it takes --from and --to"),
+    "no such key": (["utilisation", "--x", "link.rat"], 'did you mean "link.rate"?'),
+    "a key that is text": (["heatmap", "--x", "link.aqm"], "link.aqm: not a number of one unit in all results"),
+    "twice the same key": (["heatmap", "--x", "link.rate", "--y", "link.rate"], "link.rate: stands on both axes"),
+    "no such metric": (["heatmap", "--metric", "sojourn_p999_ms"], 'did you mean "sojourn_p99_ms"?'),
+    "a metric that is text": (["heatmap", "--metric", "fingerprint"], 'metric "fingerprint" is unknown'),
+    "no such points": (["ellipse", "--over", "seed"], 'did you mean "seeds"?'),
+    "a window after the run": (["window", "--from", "5", "--to", "6"], "no part of a run of 3 s"),
+    "a window backwards": (["window", "--from", "2 s", "--to", "1 s"], "--from 2 --to 1"),
+    "a span after the run": (["drops", "--from", "3"], "--from 3 --to 3: no part of a run of 3 s"),
+    "no number": (["window", "--from", "noon"], "--from: "),
+    "nan": (["window", "--from", "nan"], "--from: "),
+    "negative": (["window", "--from", "-1"], "--from: "),
+    "no memory": (["drops", "--memory", "0"], "--memory: is zero"),
+    "too small a step": (["rates", "--step", "1 us"], "--step 1e-06: must lie between 0.0006 and 3 s"),
+    "no step": (["rates", "--step", "0"], "--step 0: must lie between"),
+    "too large a step": (["rates", "--step", "10"], "--step 10: must lie between"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_options_are_refused_in_one_line(cli: Cli, scenario_file: Path, case: str) -> None:
+    (kind, *options), expected = BAD[case]
+    folder = printed_json(cli("run", scenario_file, "--set", "probes.packets=true", "--json"))["folder"]
+    refused = cli("plot", kind, folder, *options)
+    assert refused.exit_code == 2, refused.output
+    assert expected in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+    assert not Path(f"{kind}.png").exists()
+
+
+@pytest.mark.parametrize("kind", ["drops", "window", "bytes", "rates", "ellipse"])
+def test_without_packets_the_probe_is_named(cli: Cli, scenario_file: Path, kind: str) -> None:
+    folder = printed_json(cli("run", scenario_file, "--json"))["folder"]
+    refused = cli("plot", kind, folder)
+    assert refused.exit_code == 2
+    assert "--set probes.packets=true" in refused.stderr
+
+
+def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
+    text = " ".join(cli("plot", "--help").output.split())
+    assert "--x PATH Of utilisation, heatmap: key on the horizontal axis" in text
+    assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in plots.KINDS.items())
