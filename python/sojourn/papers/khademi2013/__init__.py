@@ -11,6 +11,8 @@ variant in table 5. Quantiles are those of single runs, averaged over the runs, 
 TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing? (wired)"
 
 FIGURES = {
+    "fig3": "sojourn.papers.khademi2013.fig3",
+    "fig4": "sojourn.papers.khademi2013.fig4",
     "fig13": "sojourn.papers.khademi2013.fig13",
     "fig14": "sojourn.papers.khademi2013.fig14",
     "table5": "sojourn.papers.khademi2013.table5",
