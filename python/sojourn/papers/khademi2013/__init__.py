@@ -11,6 +11,7 @@ variant in table 5. Quantiles are those of single runs, averaged over the runs, 
 TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing? (wired)"
 
 FIGURES = {
+    "fig2": "sojourn.papers.khademi2013.fig2",
     "fig3": "sojourn.papers.khademi2013.fig3",
     "fig4": "sojourn.papers.khademi2013.fig4",
     "fig13": "sojourn.papers.khademi2013.fig13",
