@@ -15,6 +15,7 @@ FIGURES = {
     "fig3": "sojourn.papers.khademi2013.fig3",
     "fig4": "sojourn.papers.khademi2013.fig4",
     "fig5": "sojourn.papers.khademi2013.fig5",
+    "fig6": "sojourn.papers.khademi2013.fig6",
     "fig13": "sojourn.papers.khademi2013.fig13",
     "fig14": "sojourn.papers.khademi2013.fig14",
     "table5": "sojourn.papers.khademi2013.table5",
