@@ -16,6 +16,7 @@ FIGURES = {
     "fig4": "sojourn.papers.khademi2013.fig4",
     "fig5": "sojourn.papers.khademi2013.fig5",
     "fig6": "sojourn.papers.khademi2013.fig6",
+    "fig7-8": "sojourn.papers.khademi2013.fig78",
     "fig13": "sojourn.papers.khademi2013.fig13",
     "fig14": "sojourn.papers.khademi2013.fig14",
     "table5": "sojourn.papers.khademi2013.table5",
