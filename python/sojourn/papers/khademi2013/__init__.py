@@ -18,6 +18,7 @@ FIGURES = {
     "fig6": "sojourn.papers.khademi2013.fig6",
     "fig7-8": "sojourn.papers.khademi2013.fig78",
     "fig11": "sojourn.papers.khademi2013.fig11",
+    "fig12": "sojourn.papers.khademi2013.fig12",
     "fig13": "sojourn.papers.khademi2013.fig13",
     "fig14": "sojourn.papers.khademi2013.fig14",
     "table5": "sojourn.papers.khademi2013.table5",
