@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
+    "khademi2013": "sojourn.papers.khademi2013",
 }
 QUICK_SEEDS = 3
 

@@ -1,0 +1,25 @@
+"""N. Khademi, D. Ros, M. Welzl: The new AQM kids on the block: much ado about nothing? (2013). The wired part.
+
+What the paper leaves unsaid, and what we take: base RTTs are halved between the two directions; the flows start
+uniformly within the first second; nothing is cut off at the start; targets are 1, 5, 10, 20 and 30 ms. Its goodputs
+reach 9.73 Mb/s, more payload than 10 Mb/s Ethernet carries (9.41) and less than it carries of IP (9.75): they are
+taken as IP throughput. ARED's thresholds are half and one and a half of the target's bytes, its `burst` is tc's for
+them (avpkt 1000). PIE marks whatever it would have dropped, as section 7 says of all; Linux's later limit of 10 % is a
+variant in table 5. Quantiles are those of single runs, averaged over the runs, and so are the boxes drawn.
+"""
+
+TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing? (wired)"
+
+FIGURES = {
+    "fig2": "sojourn.papers.khademi2013.fig2",
+    "fig3": "sojourn.papers.khademi2013.fig3",
+    "fig4": "sojourn.papers.khademi2013.fig4",
+    "fig5": "sojourn.papers.khademi2013.fig5",
+    "fig6": "sojourn.papers.khademi2013.fig6",
+    "fig7-8": "sojourn.papers.khademi2013.fig78",
+    "fig11": "sojourn.papers.khademi2013.fig11",
+    "fig12": "sojourn.papers.khademi2013.fig12",
+    "fig13": "sojourn.papers.khademi2013.fig13",
+    "fig14": "sojourn.papers.khademi2013.fig14",
+    "table5": "sojourn.papers.khademi2013.table5",
+}

@@ -1,0 +1,100 @@
+"""Figure 12: delays of one flow's packets over time under CoDel and FQ_CoDel, at a target of 5 ms.
+
+The paper draws samples and does not define its jitter. Here it is the mean difference between the delays of successive
+packets of the flow, without its sign (RFC 3393's delay variation). The flow is the first of each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.khademi2013.analysis import AQMS, LOADS, PACKET_MS, means
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.result import Result
+    from sojourn.study import StudyResult
+
+TITLE = "Figure 12: packets of one flow under CoDel and FQ_CoDel"
+STUDY = "fig12.toml"
+
+KEYS = ("aqm", "flows")
+TWO = ("CoDel", "FQ_CoDel")
+
+
+def measure(result: StudyResult) -> Measured:
+    """Mean delay and jitter of the first flow."""
+    rows = []
+    for aqm, flows, one in _runs(result):
+        delays = sample_flow(one)["delay_ms"]
+        rows.append({"aqm": aqm, "flows": flows, "seed": one.seed, "mean": delays.mean(), "jitter": jitter(delays)})
+    return Measured({}, pl.DataFrame(rows), KEYS, RELATIONS)
+
+
+def sample_flow(one: Result) -> pl.DataFrame:
+    """`time_s` and `delay_ms` of the packets of the first flow, in the order in which they were sent."""
+    sent = (
+        (pl.col("link") == "forward") & (pl.col("flow") == 0) & pl.col("fate").cast(pl.String).str.starts_with("sent")
+    )
+    waited = pl.when(pl.col("sojourn_ms") > 0).then(2 * PACKET_MS).otherwise(PACKET_MS)
+    return one.packets.filter(sent).select("time_s", delay_ms=pl.col("sojourn_ms") + waited)
+
+
+def jitter(delays: pl.Series) -> float:
+    """Mean difference between successive delays, without its sign."""
+    return float(delays.diff().abs().mean())  # type: ignore[arg-type]
+
+
+def _runs(result: StudyResult) -> list[tuple[str, int, Result]]:
+    count = len(result.study.seeds)
+    found = []
+    for index, one in enumerate(result.results):
+        values = result.study.points[index // count].values
+        found.append((AQMS[values["link.aqm"].split()[0]], int(values["flows.0.count"]), one))
+    return found
+
+
+def S3_F12(cells: pl.DataFrame) -> bool:
+    """FQ_CoDel's mean delay is lower, its jitter larger than CoDel's, and both differences grow with the load."""
+    return all(
+        differences[0] > 0 and all(less < more for less, more in pairwise(differences))
+        for differences in (_over(cells, "mean", "CoDel", "FQ_CoDel"), _over(cells, "jitter", "FQ_CoDel", "CoDel"))
+    )
+
+
+def _over(cells: pl.DataFrame, column: str, more: str, less: str) -> list[float]:
+    """By how much `column` of one AQM is above that of the other, load by load."""
+    both = (means(cells, column, "flows", aqm=aqm) for aqm in (more, less))
+    return [high - low for high, low in zip(*both, strict=True)]
+
+
+RELATIONS = relations_by_claim([S3_F12])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw a column per load, a row per AQM: the packets of the first seed's flow over time."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    shown: dict[tuple[str, int], Result] = {}
+    for aqm, flows, one in _runs(result):
+        shown.setdefault((aqm, flows), one)
+    with style():
+        figure = new_figure(10.0, 5.4)
+        panels = figure.subplots(len(TWO), len(LOADS), sharex=True, sharey="col")
+        for row, (aqm, curve) in enumerate(zip(TWO, curves(2), strict=True)):
+            for axes, flows in zip(panels[row], LOADS, strict=True):
+                trace = sample_flow(shown[aqm, flows])
+                axes.plot(trace["time_s"], trace["delay_ms"], ".", ms=2, color=curve["color"])
+                axes.set_title(f"{aqm}, {flows} flows", loc="left", fontweight="bold")
+                axes.set_xlim(0, 60)
+                axes.set_ylim(bottom=0)
+            panels[row][0].set_ylabel("queueing delay [ms]")
+        for axes in panels[-1]:
+            axes.set_xlabel("time [s]")
+        return figure

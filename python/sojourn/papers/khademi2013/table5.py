@@ -1,0 +1,87 @@
+"""Table 5: share of packets marked with ECN over share of packets dropped without, at a target of 5 ms.
+
+Both rates are over the arrivals. Beside the published cells stand variants that the paper does not have: CE-marked
+packets left out of what the AQMs measure, as its section 7 recommends, and PIE with a limit on marking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Relation, Verdict
+from sojourn.papers.khademi2013.analysis import SENDERS, THREE, cells_of
+from sojourn.stats import mean_ci
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Table 5: marking rate (with ECN) over dropping rate (without)"
+STUDY = "ecn.toml"
+RELATIONS: dict[str, Relation] = {}
+
+FLOWS = (4, 16, 32, 64)
+KEYS = ("aqm", "variant", "flows")
+VARIED = (*KEYS, "ecn")
+
+
+def measure(result: StudyResult) -> Measured:
+    """Ratio of every cell and seed."""
+    cells = ratios(cells_of(result, VARIED))
+    published = cells.filter(pl.col("variant") == "")
+    samples = {
+        f"S3-T5-{aqm}-{flows // SENDERS}": published.filter((pl.col("aqm") == aqm) & (pl.col("flows") == flows))[
+            "ratio"
+        ].to_list()
+        for aqm in THREE
+        for flows in FLOWS
+    }
+    return Measured(samples, cells, KEYS, RELATIONS)
+
+
+def ratios(cells: pl.DataFrame) -> pl.DataFrame:
+    """`ratio` of the marking rate to the dropping rate of the same AQM, load and seed without ECN."""
+    drops = cells.filter(~pl.col("ecn")).select("aqm", "flows", "seed", dropping="drop_rate")
+    both = cells.filter("ecn").join(drops, on=["aqm", "flows", "seed"])
+    return both.select(*KEYS, "seed", "mark_rate", "dropping", ratio=pl.col("mark_rate") / pl.col("dropping"))
+
+
+def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
+    """Draw a panel per AQM: published ratios with their tight bands, and those measured, by flows per sender."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    by_id = {verdict["id"]: verdict for verdict in verdicts}
+    cells = ratios(cells_of(result, VARIED))
+    at = list(range(len(FLOWS)))
+    with style():
+        figure = new_figure(10.0, 3.8)
+        panels = figure.subplots(1, 3, sharey=True)
+        for axes, aqm in zip(panels, THREE, strict=True):
+            claims = [by_id[f"S3-T5-{aqm}-{flows // SENDERS}"] for flows in FLOWS]
+            lows, highs = ([claim["tight"][end] for claim in claims] for end in (0, 1))
+            heights = [high - low for low, high in zip(lows, highs, strict=True)]
+            axes.bar(at, heights, 0.5, lows, color="0.85", label="tight band")
+            axes.plot(at, [claim["expected"] for claim in claims], "D", mfc="none", mec="0.25", label="published")
+            own = cells.filter(pl.col("aqm") == aqm)
+            variants = own["variant"].unique(maintain_order=True).to_list()
+            for name, curve, marker in zip(variants, curves(len(variants)), "os^", strict=False):
+                points = [mean_ci(_samples(own, name, flows)) for flows in FLOWS]
+                halves = [half or 0.0 for _, half in points]
+                label = f"measured, {name}" if name else "measured"
+                axes.errorbar(at, [mean for mean, _ in points], halves, marker=marker, ms=4, label=label, **curve)
+            axes.set_title(aqm, loc="left", fontweight="bold")
+            axes.set_xticks(at, [str(flows // SENDERS) for flows in FLOWS])
+            axes.set_xlabel("flows per sender")
+        panels[0].set_ylim(bottom=0)
+        panels[0].set_ylabel("marking rate / dropping rate")
+        handles, names = panels[1].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        return figure
+
+
+def _samples(cells: pl.DataFrame, variant: str, flows: int) -> list[float]:
+    return cells.filter((pl.col("variant") == variant) & (pl.col("flows") == flows))["ratio"].to_list()
