@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sojourn.errors import InputError, unknown
-from sojourn.papers.setup import Assumed, Assumption, Setting, sets_of
+from sojourn.papers.setup import Assumed, Assumption, Setting, concerning, sets_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,7 +147,7 @@ class Spent:
         found = f"; {self.found:,} in runs found among earlier results" if self.found else ""
         return {
             "packets": f"{self.packets:,} through the bottleneck{rate}{found}",
-            "time": f"{self.wall_s:.1f} s, {self.cpu_s:.1f} s of CPU time",
+            "time": f"{self.wall_s:.1f} s for simulating, {self.cpu_s:.1f} s of CPU time",
         }
 
 
@@ -161,6 +161,7 @@ class Reproduction:
     measured: Measured
     verdicts: list[Verdict]
     assumed: Assumed = field(default_factory=dict)
+    """What was assumed other than usual, as far as it is about this figure."""
     spent: Spent = Spent()
 
 
@@ -198,12 +199,13 @@ def reproduce(
     spent = _spent(result, time.monotonic() - wall_s, time.process_time() - cpu_s)
     measured = module.measure(result)
     verdicts = judge(claims_of(paper_id, figure_id), measured)
-    return Reproduction(found, figure_id, result, measured, verdicts, assumed, spent)
+    concerned = concerning(found.assumptions, assumed, figure_id)
+    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent)
 
 
 def _spent(result: StudyResult, wall_s: float, cpu_s: float) -> Spent:
     packets = {False: 0, True: 0}
-    for one in result.results:
+    for one in {id(one): one for one in result.results}.values():  # a run that two points share was done once
         packets[one.found] += int(one.summary["packets"][0])
     return Spent(wall_s, cpu_s, packets[False], packets[True])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,22 @@ def spelled_all(assumed: Assumed) -> str:
     return ", ".join(f"{name}={spelled(value)}" for name, value in assumed.items())
 
 
+def concerning(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
+    """Those of the assumptions that are about a figure."""
+    return {name: value for name, value in assumed.items() if known[name].concerns(figure_id)}
+
+
+def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figures: Sequence[str]) -> None:
+    """Refuse an assumption that changes no run of the figures."""
+    for name in assumed:
+        if not any(known[name].concerns(figure_id) for figure_id in figures):
+            about = ", ".join(known[name].figures)
+            raise InputError(f"--assume: {name} changes nothing in {', '.join(figures)}; it is about {about}")
+
+
 def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
     """Keys of the scenario that the assumptions change for a figure."""
-    return {known[name].sets: value for name, value in assumed.items() if known[name].concerns(figure_id)}
+    return {known[name].sets: value for name, value in concerning(known, assumed, figure_id).items()}
 
 
 def _value(text: str) -> Any:

@@ -7,9 +7,8 @@ from sojourn.papers.setup import Assumption, Setting
 REFERENCES = (
     "F. Schwarzkopf, S. Veith, M. Menth: Performance Analysis of CoDel and PIE for Saturated TCP Sources. "
     "28th International Teletraffic Congress (ITC 28), Würzburg, 2016.",
-    "K. Nichols, V. Jacobson: Controlled Delay Active Queue Management. draft-ietf-aqm-codel-00, 2014.",
-    "R. Pan, P. Natarajan, F. Baker: PIE: A Lightweight Control Scheme To Address the Bufferbloat Problem. "
-    "draft-ietf-aqm-pie-00, 2014.",
+    "K. Nichols et al.: Controlled Delay Active Queue Management. draft-ietf-aqm-codel-00, 2014.",
+    "R. Pan et al.: PIE: A Lightweight Control Scheme To Address the Bufferbloat Problem. draft-ietf-aqm-pie-00, 2014.",
 )
 
 METHODS = (
