@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from math import floor, log10
 from typing import Any
 
 import polars as pl
@@ -75,6 +76,39 @@ def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """How many claims got which verdict."""
     counts = Counter(verdict["verdict"] for verdict in verdicts)
     return {name: counts[name] for name in ("tight", "loose", "holds", "failed", "not-run")}
+
+
+def published_text(verdict: Verdict) -> str:
+    """Published value with its unit; what a relation says."""
+    return str(verdict["metric"]) if verdict["kind"] == "relation" else _with_unit(f"{verdict['expected']:g}", verdict)
+
+
+def measured_text(verdict: Verdict) -> str:
+    """Mean ± half width of its 95 % confidence interval, or how often a relation is true."""
+    value, half = verdict["measured"], verdict["ci95"]
+    if value is None:
+        return "–"
+    if verdict["kind"] == "relation":
+        return f"{str(value).lower()}, {verdict['share']:.0%} of seeds"
+    return f"{value:.4g}" if half is None else _with_half_width(value, half)
+
+
+def band_text(verdict: Verdict, band: str) -> str:
+    """Ends of the band `tight` or `loose`; a relation has none."""
+    return "–" if verdict["kind"] == "relation" else "{:.4g} to {:.4g}".format(*verdict[band])
+
+
+def _with_half_width(value: float, half: float) -> str:
+    """Two digits of the half width, but no more than five of the value."""
+    after = [digits - 1 - floor(log10(abs(one))) for one, digits in ((half, 2), (value, 5)) if one]
+    digits = max(0, min(after, default=0))
+    if float(f"{half:.{digits}f}") == 0:
+        return f"{value:.4g} ± 0"
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+
+def _with_unit(text: str, verdict: Verdict) -> str:
+    return f"{text} {verdict['unit']}".strip()
 
 
 def function_name(claim_id: str) -> str:

@@ -31,6 +31,8 @@ class Result:
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
+        self.found = False
+        """Whether it was read from earlier results instead of being simulated now."""
         self._tables = dict(tables)
 
     @classmethod

@@ -75,7 +75,10 @@ class _Batch:
 
     def do(self, run: Run) -> Result:
         result = store.find(run.scenario, run.seed, self.root) if self.root else None
-        result = result or self._do(run, lambda share: self._tick(run, share))
+        if result:
+            result.found = True
+        else:
+            result = self._do(run, lambda share: self._tick(run, share))
         self.shares[run] = 1.0
         return result
 

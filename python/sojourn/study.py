@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,15 @@ class Study:
     seeds: list[int]
 
     @classmethod
-    def load(cls, path: Path | str, *, seeds: int | Sequence[int] | None = None) -> Study:
-        """Read a study file; `seeds` replaces the file's."""
+    def load(
+        cls, path: Path | str, *, seeds: int | Sequence[int] | None = None, sets: Mapping[str, Any] | None = None
+    ) -> Study:
+        """Read a study file; `seeds` replaces the file's, and `sets` keys of the scenario by dotted path."""
         path = Path(path)
         try:
             document = read_document(path)
+            for key, value in (sets or {}).items():
+                _set(document, key, value)
             if "seeds" in document:
                 raise InputError("seeds: belongs into the table [sweep]; move it there")
             sweep = document.pop("sweep", {})
@@ -110,6 +114,13 @@ def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]
     if not isinstance(base, str):
         raise InputError('extends: not the name of a file; write e.g. extends = "setup.toml"')
     return _merged(read_document(path.parent / base, (*extended, path)), document)
+
+
+def sources(path: Path) -> dict[str, str]:
+    """Text of a study file and of those that it extends, by name; what they start from comes first."""
+    text = read_text(path)
+    base = tomllib.loads(text).get("extends")
+    return (sources(path.parent / base) if base else {}) | {path.name: text}
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

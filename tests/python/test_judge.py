@@ -8,7 +8,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sojourn.judge import Measured, all_claims, claims_of, function_name, judge, relations_by_claim, tally
+from sojourn.judge import (
+    Measured,
+    all_claims,
+    band_text,
+    claims_of,
+    function_name,
+    judge,
+    measured_text,
+    published_text,
+    relations_by_claim,
+    tally,
+)
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.schwarzkopf2016 import table1
 
@@ -157,3 +168,31 @@ def test_published_values_are_tight() -> None:
     measured = Measured(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
     counts = tally(judge(claims_of("schwarzkopf2016", "table1"), measured))
     assert counts == {"tight": 48, "loose": 0, "holds": 6, "failed": 0, "not-run": 0}
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "text"),
+    [
+        (8.6949, 0.0593, "8.695 ± 0.059"),
+        (37.98, 7.49, "38.0 ± 7.5"),
+        (16100.0, 312.0, "16100 ± 312"),
+        (6.13733, 0.0003, "6.1373 ± 0.0003"),
+        (12.066815, 1e-15, "12.07 ± 0"),
+        (0.0, 0.25, "0.00 ± 0.25"),
+        (0.0, 0.0, "0 ± 0"),
+        (3.14159, None, "3.142"),
+    ],
+)
+def test_a_measured_value_has_the_digits_that_its_interval_allows(mean: float, half: float | None, text: str) -> None:
+    assert measured_text({"kind": "value", "measured": mean, "ci95": half}) == text
+
+
+def test_what_was_published_as_text() -> None:
+    value, relation = (
+        CLAIM | {"tight": [9.0, 11.0]},
+        {"kind": "relation", "metric": "a < b", "measured": None, "ci95": None},
+    )
+    assert (published_text(value), band_text(value, "tight")) == ("10 ms", "9 to 11")
+    assert published_text({"kind": "range", "expected": 0.5, "unit": ""}) == "0.5"
+    assert (published_text(relation), band_text(relation, "tight"), measured_text(relation)) == ("a < b", "–", "–")
+    assert measured_text(relation | {"measured": True, "share": 0.85}) == "true, 85% of seeds"

@@ -45,6 +45,7 @@ def test_table_and_figure(cli: Cli, out: Path) -> None:
     assert "S0-T1-rel6" in result.output
     folder = out / "schwarzkopf2016"
     assert {file.name for file in folder.iterdir()} == {
+        "index.html",
         "table1.png",
         "table1.svg",
         "table1.claims.json",

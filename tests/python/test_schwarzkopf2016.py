@@ -100,6 +100,9 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> 
     for figure in FIGURES:
         for suffix in (".png", ".svg", ".claims.json", ".parquet"):
             assert (out / PAPER / f"{figure}{suffix}").stat().st_size > 500
+    page = (out / PAPER / "index.html").read_text(encoding="utf-8")
+    assert all(f'id="{claim["id"]}"' in page for claim in claims)
+    assert page.count("<img ") == len(FIGURES)
 
 
 def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measured]) -> None:

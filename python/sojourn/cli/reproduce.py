@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,25 @@ import click
 from sojourn.cli import options
 
 if TYPE_CHECKING:
-    from sojourn.judge import Verdict
+    from sojourn.cli.claims import Made
     from sojourn.papers import Paper, Reproduction
+
+    Make = Callable[[Paper, str, Mapping[str, Any]], Reproduction]
 
 
 @click.command("reproduce")
 @click.argument("paper", required=False)
 @click.option("--figure", metavar="ID", help="Only this figure or table, e.g. table1.")
 @click.option("--claims", is_flag=True, help="Print every claim about it with its verdict, also those not run.")
-@click.option("--quick", is_flag=True, help="Three seeds.")
+@click.option("--quick", is_flag=True, help="Three seeds; without PAPER, all papers.")
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds [the study's].")
+@click.option(
+    "--assume",
+    "assume",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Assume this where PAPER says nothing; `list` shows what there is, `all` tries each alternative.",
+)
 @options.jobs
 @options.out
 @options.as_json
@@ -31,132 +41,74 @@ def command(
     claims: bool,
     quick: bool,
     seeds: int | None,
+    assume: tuple[str, ...],
     jobs: int | None,
     out: Path,
     as_json: bool,
 ) -> None:
-    """Make the results of PAPER again: published | measured ± 95 % CI | verdict, and a figure.
+    """Make the results of PAPER again: published | measured ± 95 % CI | verdict, figures, and a report as a page.
 
-    Without PAPER the papers and their figures are listed. The exit code is 1 if a claim fails.
+    Without PAPER the papers and their figures are listed; with --quick or --seeds all papers are made. The exit code
+    is 1 if a claim fails.
     """
     from sojourn import papers
+    from sojourn.cli import claims as shown
 
-    if paper is None:
-        if figure or claims or quick or seeds:
-            raise click.UsageError(f"no PAPER given; there is {', '.join(papers.PAPERS)}")
-        _list_papers(as_json)
+    if paper is None and (figure or assume or (claims and not (quick or seeds))):
+        raise click.UsageError(f"no PAPER given; there is {', '.join(papers.PAPERS)}")
+    if paper is None and not (quick or seeds):
+        shown.print_papers(as_json)
         return
-    found = papers.paper(paper)
-    figures = [figure] if figure else list(found.figures)
-    for figure_id in figures:
-        found.figure(figure_id)
+    chosen = [papers.paper(name) for name in ([paper] if paper else papers.PAPERS)]
+    if "list" in assume:
+        shown.print_assumptions(chosen[0], as_json)
+        return
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    done = [_reproduce(paper, figure_id, seeds, jobs, out) for figure_id in figures]
-    verdicts = [verdict for one in done for verdict in one.verdicts]
-    drawn = [path for one in done for path in _write(one, out)]
-    if claims and not figure:
-        verdicts += _not_run(found)
-    _print(done, verdicts, drawn, claims, as_json)
-    ctx.exit(1 if any(verdict["verdict"] == "failed" for verdict in verdicts) else 0)
+    made = [_make(one, figure, assume, out, _maker(seeds, jobs, out)) for one in chosen]
+    shown.print_all(made, claims, as_json)
+    ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
 
-def _list_papers(as_json: bool) -> None:
-    from sojourn import papers
-    from sojourn.cli import output
-
-    found = [papers.paper(name) for name in papers.PAPERS]
-    if as_json:
-        output.print_json([{"id": one.id, "title": one.title, "figures": list(one.figures)} for one in found])
-        return
-    for one in found:
-        click.echo(f"{one.id}: {one.title}")
-        for figure_id in one.figures:
-            click.echo(f"    --figure {figure_id}  {one.figure(figure_id).TITLE}")
-
-
-def _reproduce(paper: str, figure_id: str, seeds: int | None, jobs: int | None, out: Path) -> Reproduction:
+def _maker(seeds: int | None, jobs: int | None, out: Path) -> Make:
+    """Function that makes a figure of a paper under some assumptions."""
     from sojourn import papers
     from sojourn.cli.progress import progress
 
-    with progress() as report:
-        return papers.reproduce(
-            paper, figure_id, seeds=seeds, root=out, jobs=jobs, command=options.command_line(), progress=report
-        )
+    def make(paper: Paper, figure_id: str, assumed: Mapping[str, Any]) -> Reproduction:
+        line = options.command_line()
+        with progress() as report:
+            return papers.reproduce(
+                paper.id,
+                figure_id,
+                seeds=seeds,
+                assumed=assumed,
+                root=out,
+                jobs=jobs,
+                command=line,
+                progress=report,
+            )
+
+    return make
 
 
-def _not_run(paper: Paper) -> list[Verdict]:
-    from sojourn.judge import claims_of, judge
+def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, make: Make) -> Made:
+    """Make figures of a paper and write all that belongs to them."""
+    from sojourn.cli.claims import Made
+    from sojourn.papers.setup import parse_assumed, refuse_unconcerned
+    from sojourn.papers.vary import variations
+    from sojourn.report import folder_of, write_figure, write_page
 
-    return judge([claim for claim in claims_of(paper.id) if claim["figure"] not in paper.figures], None)
-
-
-def _write(done: Reproduction, out: Path) -> list[Path]:
-    """Figure as raster and vector, and all runs and verdicts as data."""
-    import json
-
-    from sojourn.files import write_file
-    from sojourn.plots.canvas import save
-
-    stem = out / done.paper.id / done.figure_id
-    drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
-    paths = [save(drawn, stem.with_suffix(suffix)) for suffix in (".png", ".svg")]
-    text = json.dumps(done.verdicts, indent=1, ensure_ascii=False) + "\n"
-    runs = done.study.runs
-    paths.append(write_file(stem.with_suffix(".claims.json"), lambda file: file.write(text.encode())))
-    paths.append(write_file(stem.with_suffix(".parquet"), lambda file: runs.write_parquet(file)))
-    return paths
-
-
-def _print(done: list[Reproduction], verdicts: list[Verdict], drawn: list[Path], claims: bool, as_json: bool) -> None:
-    from sojourn.cli import output
-    from sojourn.judge import tally
-
-    if as_json:
-        whole = {"figures": [_figure_json(one) for one in done], "files": [str(path) for path in drawn]}
-        output.print_json(verdicts if claims else whole | {"claims": verdicts, "tally": tally(verdicts)})
-        return
-    for one in done:
-        seeds = len(one.study.study.seeds)
-        title = f"{one.paper.id}, {one.paper.figure(one.figure_id).TITLE}; {seeds} seeds"
-        _print_verdicts(one.verdicts, title)
-    if claims and (rest := [verdict for verdict in verdicts if verdict["verdict"] == "not-run"]):
-        _print_verdicts(rest, "not run: their figures are not there yet")
-    click.echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
-    click.echo(f"Figure: {drawn[0]}" if drawn else "")
-
-
-def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
-    from sojourn.cli import output
-
-    click.echo(f"{title}\n")
-    values = [
-        [one["id"], f"{one['expected']:g} {one['unit']}", _measured(one), one["verdict"]]
-        for one in verdicts
-        if one["kind"] != "relation"
-    ]
-    if values:
-        output.print_table(["claim", "published", "measured ± 95 % CI", "verdict"], values)
-    relations = [
-        [one["id"], one["metric"], _measured(one), one["verdict"]] for one in verdicts if one["kind"] == "relation"
-    ]
-    if relations:
-        output.print_text_table(["claim", "relation", "measured", "verdict"], relations)
-
-
-def _measured(verdict: Verdict) -> str:
-    if verdict["measured"] is None:
-        return "–"
-    if verdict["kind"] == "relation":
-        return f"{str(verdict['measured']).lower()}, {verdict['share']:.0%} of seeds"
-    half = "" if verdict["ci95"] is None else f" ± {verdict['ci95']:.2f}"
-    return f"{verdict['measured']:.2f}{half}"
-
-
-def _figure_json(one: Reproduction) -> dict[str, Any]:
-    fingerprints = one.study.runs["fingerprint"].to_list()
-    return {
-        "paper": one.paper.id,
-        "figure": one.figure_id,
-        "seeds": one.study.study.seeds,
-        "fingerprints": fingerprints,
-    }
+    vary = "all" in assume
+    if vary and len(assume) > 1:
+        raise click.UsageError("--assume all stands alone: it tries every assumption by itself")
+    assumed = {} if vary else parse_assumed(assume, paper.assumptions)
+    figures = [figure] if figure else list(paper.figures)
+    for figure_id in figures:
+        paper.figure(figure_id)
+    refuse_unconcerned(paper.assumptions, assumed, figures)
+    done = [make(paper, figure_id, assumed) for figure_id in figures]
+    varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []
+    folder = folder_of(out, paper.id, assumed)
+    written = [path for one in done for path in write_figure(one, folder)]
+    page = write_page(done, folder, varied=varied, command=options.command_line())
+    return Made(paper, done, varied, [*written, page], page, whole=figure is None)

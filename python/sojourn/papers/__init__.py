@@ -1,18 +1,21 @@
 """Published results and how to make them again: a paper is a folder here and a line in `PAPERS`.
 
-A paper's package has `TITLE` and `FIGURES`, which maps a figure's id to its module: a new figure is a file and a line
-there. A figure's module has what `FigureModule` lists.
+A paper's package has what `PaperModule` lists. `FIGURES` maps a figure's id to its module: a new figure is a file and
+a line there. A figure's module has what `FigureModule` lists.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sojourn.errors import InputError, unknown
+from sojourn.papers.setup import Assumed, Assumption, Setting, concerning, sets_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +31,22 @@ PAPERS = {
     "khademi2013": "sojourn.papers.khademi2013",
 }
 QUICK_SEEDS = 3
+
+
+class PaperModule(Protocol):
+    """What the package of a paper offers."""
+
+    TITLE: str
+    FIGURES: dict[str, str]
+    """Modules by id of the figure, in the order in which they are made."""
+    SETUP: Sequence[Setting]
+    """What the paper states, and what we take where it does not."""
+    ASSUMPTIONS: dict[str, Assumption]
+    """What it leaves unsaid and `--assume` can vary, by name."""
+    METHODS: str
+    """What was simulated, in sentences for a methods section; `[1]` is the first reference."""
+    REFERENCES: Sequence[str]
+    """The paper itself, then what else a methods section has to cite."""
 
 
 class FigureModule(Protocol):
@@ -49,9 +68,22 @@ class Paper:
     """A paper of which some figures can be made again."""
 
     id: str
-    title: str
-    figures: dict[str, str]
-    """Modules by id of the figure."""
+    about: PaperModule
+
+    @property
+    def title(self) -> str:
+        """Authors and subject."""
+        return self.about.TITLE
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Modules by id of the figure."""
+        return self.about.FIGURES
+
+    @property
+    def assumptions(self) -> dict[str, Assumption]:
+        """What the paper leaves unsaid, by name."""
+        return self.about.ASSUMPTIONS
 
     def figure(self, figure_id: str) -> FigureModule:
         """Module of a figure; refused with those that exist if there is none such."""
@@ -59,6 +91,65 @@ class Paper:
             raise _missing(f"figure of {self.id}", figure_id, list(self.figures), "figure")
         module: FigureModule = import_module(self.figures[figure_id])
         return module
+
+    def not_yet(self) -> list[Verdict]:
+        """Claims about figures that cannot be made yet, as not run."""
+        from sojourn.judge import claims_of, judge
+
+        return judge([claim for claim in claims_of(self.id) if claim["figure"] not in self.figures], None)
+
+    @contextmanager
+    def study_file(self, figure_id: str) -> Iterator[Path]:
+        """Path of a figure's study file."""
+        package, _, _ = self.figures[figure_id].rpartition(".")
+        with as_file(files(package)) as folder:
+            yield folder / self.figure(figure_id).STUDY
+
+
+class Spending(Protocol):
+    """What knows its cost."""
+
+    @property
+    def spent(self) -> Spent:
+        """What it cost."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What simulating cost; runs that were found among earlier results cost nothing."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    packets: int = 0
+    """Packets that the bottlenecks sent in the simulated runs, without those of the warm-up."""
+    found: int = 0
+    """The same of the runs that were found."""
+
+    @classmethod
+    def total(cls, parts: Iterable[Spending]) -> Spent:
+        """What several things cost together."""
+        all_spent = [part.spent for part in parts]
+        return cls(
+            sum(one.wall_s for one in all_spent),
+            sum(one.cpu_s for one in all_spent),
+            sum(one.packets for one in all_spent),
+            sum(one.found for one in all_spent),
+        )
+
+    @property
+    def packets_per_cpu_s(self) -> float | None:
+        """Speed of the simulation with the writing of its results; None if every run was found."""
+        return self.packets / self.cpu_s if self.packets and self.cpu_s else None
+
+    def told(self) -> dict[str, str]:
+        """Packets and time, as texts by name."""
+        speed = self.packets_per_cpu_s
+        rate = f", {speed:,.0f} packets per CPU second" if speed else ""
+        found = f"; {self.found:,} in runs found among earlier results" if self.found else ""
+        return {
+            "packets": f"{self.packets:,} through the bottleneck{rate}{found}",
+            "time": f"{self.wall_s:.1f} s for simulating, {self.cpu_s:.1f} s of CPU time",
+        }
 
 
 @dataclass(frozen=True)
@@ -70,14 +161,16 @@ class Reproduction:
     study: StudyResult
     measured: Measured
     verdicts: list[Verdict]
+    assumed: Assumed = field(default_factory=dict)
+    """What was assumed other than usual, as far as it is about this figure."""
+    spent: Spent = Spent()
 
 
 def paper(paper_id: str) -> Paper:
     """Return a paper by its id; refused with those that exist if there is none such."""
     if paper_id not in PAPERS:
         raise _missing("paper", paper_id, list(PAPERS), "paper")
-    package = import_module(PAPERS[paper_id])
-    return Paper(paper_id, package.TITLE, package.FIGURES)
+    return Paper(paper_id, cast(PaperModule, import_module(PAPERS[paper_id])))
 
 
 def reproduce(
@@ -85,23 +178,37 @@ def reproduce(
     figure_id: str,
     *,
     seeds: int | None = None,
+    assumed: Mapping[str, Any] | None = None,
     root: Path | None = None,
     jobs: int | None = None,
     command: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run what a figure needs and judge its claims; `seeds` replaces the number of the study file."""
+    """Run what a figure needs and judge its claims.
+
+    `seeds` replaces the number of the study file; `assumed` has values of the paper's assumptions by name.
+    """
     from sojourn.judge import claims_of, judge
     from sojourn.study import Study
 
-    found = paper(paper_id)
+    found, assumed = paper(paper_id), assumed or {}
     module = found.figure(figure_id)
-    package, _, _ = found.figures[figure_id].rpartition(".")
-    with as_file(files(package) / module.STUDY) as path:
-        study = Study.load(path, seeds=seeds)
+    with found.study_file(figure_id) as path:
+        study = Study.load(path, seeds=seeds, sets=sets_of(found.assumptions, assumed, figure_id))
+    wall_s, cpu_s = time.monotonic(), time.process_time()
     result = study.run(root, jobs=jobs, command=command, progress=progress)
+    spent = _spent(result, time.monotonic() - wall_s, time.process_time() - cpu_s)
     measured = module.measure(result)
-    return Reproduction(found, figure_id, result, measured, judge(claims_of(paper_id, figure_id), measured))
+    verdicts = judge(claims_of(paper_id, figure_id), measured)
+    concerned = concerning(found.assumptions, assumed, figure_id)
+    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent)
+
+
+def _spent(result: StudyResult, wall_s: float, cpu_s: float) -> Spent:
+    packets = {False: 0, True: 0}
+    for one in {id(one): one for one in result.results}.values():  # a run that two points share was done once
+        packets[one.found] += int(one.summary["packets"][0])
+    return Spent(wall_s, cpu_s, packets[False], packets[True])
 
 
 def _missing(kind: str, name: str, known: list[str], field: str) -> InputError:

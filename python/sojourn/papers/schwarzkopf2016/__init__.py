@@ -1,10 +1,11 @@
-"""T. Schwarzkopf, A. Veith, M. Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources (2016).
+"""F. Schwarzkopf, S. Veith, M. Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources (2016).
 
-What the paper leaves unsaid, and what we take: the length of the runs of Table I (100 s; CoDel's numbers depend on it,
-because its count grows without bound), the way back (10 Mbit/s with 250 kB of tail drop, as on the way there), and how
-the flows start (uniformly within the first second). Its 100 ms case keeps the access links and lengthens the
-bottleneck to 49.9 ms. A packet takes 1.2056 ms at 10 Mbit/s there, hence the 7 bytes of framing.
+`notes` has what the paper states and leaves unsaid.
 """
+
+from sojourn.papers.schwarzkopf2016.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
+
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
 
 TITLE = "Schwarzkopf, Veith, Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources"
 

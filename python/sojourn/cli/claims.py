@@ -1,0 +1,195 @@
+"""What `sojourn reproduce` prints: papers, assumptions, claims with their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sojourn import papers
+from sojourn.cli import output
+from sojourn.judge import Verdict, measured_text, published_text, tally
+from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers.setup import spelled, spelled_all
+from sojourn.papers.vary import Variation, decided
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made of a paper."""
+
+    paper: Paper
+    done: list[Reproduction]
+    varied: list[Variation]
+    files: list[Path]
+    page: Path
+    whole: bool
+    """Whether every figure was made."""
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Verdicts of all figures that were made."""
+        return [verdict for one in self.done for verdict in one.verdicts]
+
+    @property
+    def spent(self) -> Spent:
+        """What all its runs cost."""
+        return Spent.total([*self.done, *self.varied])
+
+    def not_run(self) -> list[Verdict]:
+        """Claims about figures that nobody can make yet."""
+        return self.paper.not_yet() if self.whole else []
+
+
+def print_papers(as_json: bool) -> None:
+    """List the papers and their figures."""
+    found = [papers.paper(name) for name in papers.PAPERS]
+    if as_json:
+        output.print_json([{"id": one.id, "title": one.title, "figures": list(one.figures)} for one in found])
+        return
+    for one in found:
+        click.echo(f"{one.id}: {one.title}")
+        for figure_id in one.figures:
+            click.echo(f"    --figure {figure_id}  {one.figure(figure_id).TITLE}")
+
+
+def print_assumptions(paper: Paper, as_json: bool) -> None:
+    """List what can be assumed about a paper."""
+    rows = [
+        {
+            "name": name,
+            "sets": about.sets,
+            "chosen": about.chosen,
+            "alternatives": list(about.alternatives),
+            "figures": list(about.figures or paper.figures),
+            "note": about.note,
+        }
+        for name, about in paper.assumptions.items()
+    ]
+    if as_json:
+        output.print_json(rows)
+        return
+    cells = [
+        [
+            name,
+            spelled(about.chosen),
+            ", ".join(spelled(value) for value in about.alternatives),
+            about.sets,
+            ", ".join(about.figures) or "all",
+            about.note,
+        ]
+        for name, about in paper.assumptions.items()
+    ]
+    output.print_text_table(["assumption", "chosen", "alternatives", "key", "figures", "what"], cells)
+
+
+def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
+    """Print what was made of some papers; with `claims` also the claims of figures to come."""
+    if as_json:
+        output.print_json(_json(made, claims))
+        return
+    for one in made:
+        for figure in one.done:
+            seeds = len(figure.study.study.seeds)
+            assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
+            title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
+            _print_verdicts(figure.verdicts, title)
+        if one.varied:
+            _print_varied(one)
+        if claims and (rest := one.not_run()):
+            _print_verdicts(rest, "not run: their figures are not there yet")
+        verdicts = one.verdicts + (one.not_run() if claims else [])
+        click.echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        for name, text in one.spent.told().items():
+            click.echo(f"{name.capitalize()}: {text}")
+        click.echo(f"Figure: {one.files[0]}")
+        click.echo(f"Report: {one.page}")
+
+
+def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
+    click.echo(f"{title}\n")
+    values = [
+        [one["id"], published_text(one), measured_text(one), one["verdict"]]
+        for one in verdicts
+        if one["kind"] != "relation"
+    ]
+    if values:
+        output.print_table(["claim", "published", "measured ± 95 % CI", "verdict"], values)
+    relations = [
+        [one["id"], published_text(one), measured_text(one), one["verdict"]]
+        for one in verdicts
+        if one["kind"] == "relation"
+    ]
+    if relations:
+        output.print_text_table(["claim", "relation", "measured", "verdict"], relations)
+
+
+def _print_varied(made: Made) -> None:
+    found = decided(made.verdicts, made.varied)
+    names = list(tally([]))
+    click.echo("Each assumption by itself: verdicts of the claims that it is about\n")
+    counts = [
+        [f"{one.name}={spelled(one.value)}", *(str(count) for count in tally(one.verdicts).values())]
+        for one in made.varied
+    ]
+    output.print_table(["assumption", *names], counts)
+    rows = [
+        [
+            one.before["id"],
+            f"{one.name}={spelled(one.value)}",
+            f"{measured_text(one.before)}: {one.before['verdict']}",
+            f"{measured_text(one.after)}: {one.after['verdict']}",
+        ]
+        for one in found
+    ]
+    if rows:
+        output.print_text_table(["claim", "decided by", "as chosen", "then"], rows)
+    else:
+        click.echo("No assumption decides a claim.\n")
+
+
+def _json(made: Sequence[Made], claims: bool) -> Any:
+    verdicts = [verdict for one in made for verdict in one.verdicts + (one.not_run() if claims else [])]
+    if claims:
+        return verdicts
+    spent = Spent.total(made)
+    return {
+        "figures": [_figure_json(figure) for one in made for figure in one.done],
+        "files": [str(path) for one in made for path in one.files],
+        "pages": [str(one.page) for one in made],
+        "packets": spent.packets,
+        "packets_found": spent.found,
+        "packets_per_cpu_s": spent.packets_per_cpu_s,
+        "cpu_s": spent.cpu_s,
+        "wall_s": spent.wall_s,
+        "claims": verdicts,
+        "tally": tally(verdicts),
+        "assumptions": [
+            {
+                "paper": one.paper.id,
+                "name": varied.name,
+                "value": varied.value,
+                "tally": tally(varied.verdicts),
+                "decides": [
+                    {"claim": d.before["id"], "verdict": d.after["verdict"], "measured": d.after["measured"]}
+                    for d in decided(one.verdicts, [varied])
+                ],
+            }
+            for one in made
+            for varied in one.varied
+        ],
+    }
+
+
+def _figure_json(one: Reproduction) -> dict[str, Any]:
+    fingerprints = one.study.runs["fingerprint"].to_list()
+    return {
+        "paper": one.paper.id,
+        "figure": one.figure_id,
+        "seeds": one.study.study.seeds,
+        "assumed": dict(one.assumed),
+        "fingerprints": fingerprints,
+    }

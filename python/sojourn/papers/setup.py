@@ -1,0 +1,99 @@
+"""What a paper says about its set-up, what it leaves unsaid, and what of that can be assumed otherwise."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.errors import InputError, unknown
+
+Assumed = Mapping[str, Any]
+"""Values of assumptions by name, where they are not the paper's package's own."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of the set-up, as plain text."""
+
+    item: str
+    stated: str
+    """What the paper states; empty if it says nothing."""
+    chosen: str = ""
+    """What we take where the paper says nothing, or how we model what it says."""
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something that a paper leaves unsaid, with other answers than ours."""
+
+    sets: str
+    """Dotted path of the scenario's key."""
+    chosen: Any
+    """Value in the package's studies."""
+    alternatives: tuple[Any, ...]
+    """Other values that are worth a run; any value that the key takes can be assumed."""
+    note: str
+    figures: tuple[str, ...] = ()
+    """Figures that it is about; all of them if empty."""
+
+    def concerns(self, figure_id: str) -> bool:
+        """Whether it changes the runs of a figure."""
+        return not self.figures or figure_id in self.figures
+
+
+def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> dict[str, Any]:
+    """Read `KEY=VALUE` texts; a value is JSON (`false`, `10`) or else a text (`200 s`)."""
+    assumed: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not value:
+            raise InputError(f'--assume: "{text}" is not KEY=VALUE; write e.g. {_example(known)}, or list, or all')
+        if name not in known:
+            raise unknown("assumption", name, list(known))
+        if name in assumed:
+            raise InputError(f"--assume: {name} is given twice; leave one out")
+        assumed[name] = _value(value)
+    return assumed
+
+
+def spelled(value: Any) -> str:
+    """A value as `--assume` takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def spelled_all(assumed: Assumed) -> str:
+    """Assumptions as `--assume` takes them."""
+    return ", ".join(f"{name}={spelled(value)}" for name, value in assumed.items())
+
+
+def concerning(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
+    """Those of the assumptions that are about a figure."""
+    return {name: value for name, value in assumed.items() if known[name].concerns(figure_id)}
+
+
+def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figures: Sequence[str]) -> None:
+    """Refuse an assumption that changes no run of the figures."""
+    for name in assumed:
+        if not any(known[name].concerns(figure_id) for figure_id in figures):
+            about = ", ".join(known[name].figures)
+            raise InputError(f"--assume: {name} changes nothing in {', '.join(figures)}; it is about {about}")
+
+
+def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
+    """Keys of the scenario that the assumptions change for a figure."""
+    return {known[name].sets: value for name, value in concerning(known, assumed, figure_id).items()}
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _example(known: Mapping[str, Assumption]) -> str:
+    for name, about in known.items():
+        return f'{name}="{spelled(about.alternatives[0])}"'
+    return "KEY=VALUE"

@@ -1,0 +1,45 @@
+"""What a reproduction leaves on disk beside its runs: figures, verdicts as data, and a page that holds everything."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from sojourn.files import write_file
+from sojourn.papers import Reproduction
+from sojourn.papers.setup import Assumed, spelled
+from sojourn.papers.vary import Variation
+
+PAGE = "index.html"
+
+
+def folder_of(root: Path, paper_id: str, assumed: Assumed) -> Path:
+    """Folder of a reproduction; other assumptions have folders of their own."""
+    names = [re.sub(r"[^\w.-]+", "-", f"{name}-{spelled(value)}") for name, value in sorted(assumed.items())]
+    return root / paper_id / "+".join(names) if names else root / paper_id
+
+
+def write_figure(done: Reproduction, folder: Path) -> list[Path]:
+    """Figure as raster and vector, and all runs and verdicts as data."""
+    from sojourn.plots.canvas import save
+
+    stem = folder / done.figure_id
+    drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
+    paths = [save(drawn, stem.with_suffix(suffix)) for suffix in (".png", ".svg")]
+    text = json.dumps(done.verdicts, indent=1, ensure_ascii=False) + "\n"
+    runs = done.study.runs
+    paths.append(write_file(stem.with_suffix(".claims.json"), lambda file: file.write(text.encode())))
+    paths.append(write_file(stem.with_suffix(".parquet"), lambda file: runs.write_parquet(file)))
+    return paths
+
+
+def write_page(
+    done: Sequence[Reproduction], folder: Path, *, varied: Sequence[Variation] = (), command: Sequence[str] = ()
+) -> Path:
+    """One page about figures of one paper, whose files `write_figure` has put into `folder`."""
+    from sojourn.report.page import page
+
+    text = page(done, folder, varied=varied, command=command)
+    return write_file(folder / PAGE, lambda file: file.write(text.encode()))

@@ -1,0 +1,277 @@
+"""The report of a reproduction as one page: it needs nothing from the network and no scripts."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shlex
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
+from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers.setup import spelled, spelled_all
+from sojourn.papers.vary import Variation, decided
+from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.study import sources
+
+LARGEST_SVG = 300_000
+"""Bytes above which a figure is shown as a raster."""
+SECTIONS = {
+    "results": "Results at a glance",
+    "setup": "Set-up",
+    "figures": "Figures and claims",
+    "assumptions": "Assumptions that decide a claim",
+    "verdicts": "What the verdicts mean",
+    "methods": "Methods, ready to paste",
+    "provenance": "Provenance",
+}
+
+
+def page(
+    done: Sequence[Reproduction], folder: Path, *, varied: Sequence[Variation] = (), command: Sequence[str] = ()
+) -> str:
+    """Text of the page about figures of one paper; their pictures are read from `folder`."""
+    paper = done[0].paper
+    verdicts = [verdict for one in done for verdict in one.verdicts]
+    bodies = {
+        "results": _results(done),
+        "setup": _setup(done),
+        "figures": join([*(_figure(one, folder) for one in done), _not_yet(paper)]),
+        "assumptions": _assumptions(verdicts, varied) if varied else Html(),
+        "verdicts": _meaning(),
+        "methods": _methods(done),
+        "provenance": _provenance(done, varied, command),
+    }
+    shown = {name: body for name, body in bodies.items() if body}
+    links = [el("li", el("a", SECTIONS[name], href=f"#{name}")) for name in shown]
+    style = (files("sojourn.report") / "report.css").read_text(encoding="utf-8")
+    return document(
+        f"{paper.id}: published against measured",
+        style,
+        el(
+            "header",
+            el("h1", paper.title),
+            el("p", f"{paper.about.REFERENCES[0]} Published results against results measured by Sojourn."),
+            el("nav", el("ul", *links), aria_label="Sections"),
+        ),
+        el(
+            "main",
+            *(
+                el("section", el("h2", SECTIONS[name]), body, aria_label=SECTIONS[name], id=name)
+                for name, body in shown.items()
+            ),
+        ),
+    )
+
+
+def verdict_mark(verdict: Verdict) -> Html:
+    """The verdict as a word; its colour only repeats it."""
+    return el("span", verdict["verdict"], class_=f"verdict {verdict['verdict']}")
+
+
+def _results(done: Sequence[Reproduction]) -> Html:
+    rows: list[list[str]] = []
+    for one in done:
+        counts = tally(one.verdicts)
+        link = el("a", done[0].paper.figure(one.figure_id).TITLE, href=f"#{one.figure_id}")
+        rows.append([link, str(len(one.verdicts)), *(str(count) for count in counts.values())])
+    whole = tally([verdict for one in done for verdict in one.verdicts])
+    if len(done) > 1:
+        rows.append(["all", str(sum(whole.values())), *(str(count) for count in whole.values())])
+    caption = "Claims of each figure by verdict"
+    failed = [verdict["id"] for one in done for verdict in one.verdicts if verdict["verdict"] == "failed"]
+    links = [part for name in failed for part in (el("a", name, href=f"#{name}"), ", ")][:-1]
+    text = el("p", "Failed: ", *links, ".") if failed else el("p", "No claim failed.")
+    return join([_assumed(done), table(["figure", "claims", *whole], rows, caption=caption), text])
+
+
+def _all_assumed(done: Sequence[Reproduction]) -> dict[str, Any]:
+    return {name: value for one in done for name, value in one.assumed.items()}
+
+
+def _assumed(done: Sequence[Reproduction]) -> Html:
+    assumed = _all_assumed(done)
+    if not assumed:
+        return Html()
+    parts: list[str] = ["Assumed other than usual: ", el("strong", spelled_all(assumed)), "."]
+    others = [one.figure_id for one in done if one.assumed != assumed]
+    if others:
+        parts.append(f" Not all of it is about {', '.join(others)}.")
+    return el("p", *parts)
+
+
+def _setup(done: Sequence[Reproduction]) -> Html:
+    paper = done[0].paper
+    settings = [[one.item, one.stated or "–", one.chosen or "as stated"] for one in paper.about.SETUP]
+    caption = "What the paper states, and what we take where it says nothing or where we model what it says"
+    whole = table(["what", "stated", "our choice"], settings, caption=caption)
+    texts: dict[str, str] = {}
+    users: dict[str, list[str]] = {}
+    for one in done:
+        with paper.study_file(one.figure_id) as path:
+            for name, text in sources(path).items():
+                texts[name] = text
+                users.setdefault(name, []).append(one.figure_id)
+    listings = [
+        el("details", el("summary", el("code", name), f" – {', '.join(users[name])}"), el("pre", text), class_="study")
+        for name, text in texts.items()
+    ]
+    said = "The study files: what each figure runs. The provenance has the seeds of the runs shown here."
+    intro = el("p", said, class_="note")
+    return join([_assumed(done), whole, intro, *listings])
+
+
+def _figure(one: Reproduction, folder: Path) -> Html:
+    title = one.paper.figure(one.figure_id).TITLE
+    drawn = folder / f"{one.figure_id}.svg"
+    if drawn.stat().st_size > LARGEST_SVG:
+        drawn = drawn.with_suffix(".png")
+    alt = f"{title}, as measured. Its numbers are in the table that follows."
+    scrolled = el("div", image(drawn, alt), class_="scrolled", role="group", aria_label=title, tabindex="0")
+    picture = el("figure", scrolled, el("figcaption", f"{title}; runs of seed {_seeds(one)}."))
+    heading = el("h3", title, id=one.figure_id)
+    claims = _claims(one.verdicts, f"{title}: published against measured") if one.verdicts else Html()
+    return el("article", heading, picture, claims)
+
+
+def _not_yet(paper: Paper) -> Html:
+    verdicts = paper.not_yet()
+    return _claims(verdicts, "Not run: their figures are not there yet") if verdicts else Html()
+
+
+def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
+    headings = ["claim", "published", "measured ± 95 % CI", "verdict", "tight band", "loose band", "n"]
+    rows = [
+        [
+            join([one["id"], el("small", one["metric"])]),
+            "true" if one["kind"] == "relation" else published_text(one),
+            _measured(one),
+            verdict_mark(one),
+            band_text(one, "tight"),
+            band_text(one, "loose"),
+            str(one["n"]),
+        ]
+        for one in verdicts
+    ]
+    return table(headings, rows, ids=[one["id"] for one in verdicts], caption=caption)
+
+
+def _measured(verdict: Verdict) -> str:
+    unit = f" {verdict['unit']}" if verdict["unit"] and verdict["measured"] is not None else ""
+    return measured_text(verdict) + unit
+
+
+def _assumptions(base: Sequence[Verdict], varied: Sequence[Variation]) -> Html:
+    found = decided(base, varied)
+    counted = [
+        [
+            f"{one.name}={spelled(one.value)}",
+            str(len(one.verdicts)),
+            *(str(count) for count in tally(one.verdicts).values()),
+            str(sum((d.name, d.value) == (one.name, one.value) for d in found)),
+        ]
+        for one in varied
+    ]
+    changed = [
+        [
+            el("a", one.before["id"], href=f"#{one.before['id']}"),
+            f"{one.name}={spelled(one.value)}",
+            _measured(one.before),
+            verdict_mark(one.before),
+            _measured(one.after),
+            verdict_mark(one.after),
+        ]
+        for one in found
+    ]
+    intro = "Each assumption was varied alone, with the same seeds; figures that it is not about were left out."
+    headings = ["assumption", "claims", *tally(base), "changed"]
+    parts = [el("p", intro, class_="note"), table(headings, counted, caption="Verdicts with each alternative")]
+    if changed:
+        headings = ["claim", "with", "measured", "verdict", "measured then", "verdict then"]
+        parts.append(table(headings, changed, caption="Claims whose verdict changes"))
+    else:
+        parts.append(el("p", "No verdict changes."))
+    return join(parts)
+
+
+def _meaning() -> Html:
+    explained = {
+        "tight": "a value whose mean over the seeds lies in the tight band",
+        "loose": "a value whose mean lies in the loose band, but not in the tight one",
+        "holds": f"a relation that is true of the means over all seeds and in at least {NEEDED_SHARE:.0%} of single "
+        "runs",
+        "failed": "neither; a claim that fails is not mended by a tuned parameter",
+        "not-run": "nothing was measured for it",
+    }
+    parts: list[str] = []
+    for name, text in explained.items():
+        parts += [el("dt", el("span", name, class_=f"verdict {name}")), el("dd", text)]
+    bands = (
+        "The bands are Sojourn's, not the paper's. A value after ± is the half width of a 95 % confidence interval "
+        "(Student's t) over the seeds; n is their number."
+    )
+    return join([el("dl", *parts), el("p", bands)])
+
+
+def _methods(done: Sequence[Reproduction]) -> Html:
+    paper = done[0].paper
+    seeds = sorted({len(one.study.study.seeds) for one in done})
+    many = " or ".join(str(count) for count in seeds)
+    references = [*paper.about.REFERENCES, f"Sojourn {_core.version()}, a simulator of queue management (software)."]
+    assumed = spelled_all(_all_assumed(done))
+    deviation = f" Assumed other than in the package: {assumed}." if assumed else ""
+    repeated = (
+        f"Every point was replicated {many} times with independent seeds, the same for all queue managers (common "
+        "random numbers). Values are means with 95 % confidence intervals after Student's t."
+        if seeds != [1]
+        else "Every point was run once."
+    )
+    text = (
+        f"We repeated the study of [1] with the packet-level simulator Sojourn {_core.version()} [{len(references)}]. "
+        f"{paper.about.METHODS}{deviation} {repeated}"
+    )
+    listed = [el("p", f"[{place}] {reference}") for place, reference in enumerate(references, 1)]
+    return el("div", el("p", text), *listed, class_="methods")
+
+
+def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], command: Sequence[str]) -> Html:
+    spent = Spent.total([*done, *varied])
+    facts = {
+        "version": f"Sojourn {_core.version()}, Python {platform.python_version()}, {platform.machine()}",
+        "command": shlex.join(command) or "called from Python",
+        "assumed": spelled_all(_all_assumed(done)) or "as in the paper's package",
+        **spent.told(),
+    }
+    parts: list[str] = []
+    for name, text in facts.items():
+        parts += [el("dt", name), el("dd", el("code", text) if name == "command" else text)]
+    rows = [[one.figure_id, str(len(one.study.results)), _seeds(one), _digest(one)] for one in done]
+    headings = ["figure", "runs", "seeds", "digest of fingerprints"]
+    listings = [
+        el("details", el("summary", f"{one.figure_id}: fingerprints"), el("pre", " ".join(_fingerprints(one))))
+        for one in done
+    ]
+    note = (
+        "A run's fingerprint covers every verdict and departure of its queues; the same version, scenario and seed "
+        "give the same one. The digest is the first 16 digits of the SHA-256 of all fingerprints, in order, one per "
+        "line."
+    )
+    return join([el("dl", *parts), table(headings, rows, caption="Runs of each figure"), el("p", note), *listings])
+
+
+def _seeds(one: Reproduction) -> str:
+    seeds = one.study.study.seeds
+    whole = len(seeds) > 1 and seeds == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if whole else ", ".join(str(seed) for seed in seeds)
+
+
+def _fingerprints(one: Reproduction) -> list[str]:
+    return [run.fingerprint for run in one.study.results]
+
+
+def _digest(one: Reproduction) -> str:
+    return hashlib.sha256("\n".join(_fingerprints(one)).encode()).hexdigest()[:16]

@@ -1,0 +1,159 @@
+"""`--assume`: what a paper leaves unsaid, varied; which of it decides a claim."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Cli, printed_json
+from sojourn import papers
+from sojourn.errors import InputError
+from sojourn.papers.setup import Assumption, parse_assumed, sets_of
+from sojourn.papers.vary import Variation, decided
+from sojourn.report import write_figure, write_page
+from sojourn.study import Study
+
+PAPER = "schwarzkopf2016"
+ALL = [(paper_id, name) for paper_id in papers.PAPERS for name in papers.paper(paper_id).assumptions]
+
+
+def _scenarios(paper: papers.Paper, figure_id: str, assumed: dict[str, Any]) -> list[dict[str, Any]]:
+    with paper.study_file(figure_id) as path:
+        study = Study.load(path, seeds=1, sets=sets_of(paper.assumptions, assumed, figure_id))
+    return [point.scenario.document for point in study.points]
+
+
+@pytest.mark.parametrize(("paper_id", "name"), ALL)
+def test_an_alternative_changes_every_run_that_it_is_about_and_no_other(paper_id: str, name: str) -> None:
+    paper = papers.paper(paper_id)
+    about = paper.assumptions[name]
+    assert about.alternatives
+    assert about.chosen not in about.alternatives
+    assert set(about.figures) <= set(paper.figures)
+    for figure_id in paper.figures:
+        usual = _scenarios(paper, figure_id, {})
+        for value in about.alternatives:
+            varied = _scenarios(paper, figure_id, {name: value})
+            same = [one == other for one, other in zip(usual, varied, strict=True)]
+            assert set(same) == {not about.concerns(figure_id)}, (figure_id, value)
+
+
+@pytest.mark.parametrize(("paper_id", "name"), ALL)
+def test_what_is_called_chosen_is_what_the_studies_take(paper_id: str, name: str, tmp_path: Path) -> None:
+    paper = papers.paper(paper_id)
+    figure_id = next(figure for figure in paper.figures if paper.assumptions[name].concerns(figure))
+    chosen = {name: paper.assumptions[name].chosen}
+    prints = []
+    for assumed in ({}, chosen):
+        with paper.study_file(figure_id) as path:
+            sets = sets_of(paper.assumptions, assumed, figure_id)
+            [*points] = Study.load(path, seeds=1, sets=sets).points
+        short = {} if name == "run_length" else {"duration": "12 s", "warmup": "0 s"}
+        prints.append(points[-1].scenario.replace(short).run(1).fingerprint)
+    assert prints[0] == prints[1]
+
+
+def test_values_are_json_or_text() -> None:
+    known = {name: Assumption("link.aqm", 1, (2,), "") for name in "abc"}
+    assert parse_assumed(("a=false", "b = 10", "c=50 s"), known) == {"a": False, "b": 10, "c": "50 s"}
+    for texts, words in {
+        ("a",): ["KEY=VALUE", "a=", "list", "all"],
+        ("a=",): ["KEY=VALUE"],
+        ("a=1", "a=2"): ["a is given twice"],
+        ("d=1",): ['assumption "d" is unknown', "there is a, b, c"],
+    }.items():
+        with pytest.raises(InputError) as refused:
+            parse_assumed(texts, known)
+        assert all(word in str(refused.value) for word in words), refused.value
+
+
+def test_a_claim_is_decided_by_what_changes_its_verdict() -> None:
+    base = [{"id": "a", "verdict": "tight"}, {"id": "b", "verdict": "failed"}, {"id": "c", "verdict": "holds"}]
+    after = [{"id": "b", "verdict": "loose"}, {"id": "a", "verdict": "tight"}]
+    varied = [Variation("sack", False, after, papers.Spent()), Variation("cc", "reno", base, papers.Spent())]
+    [one] = decided(base, varied)
+    assert (one.name, one.value, one.before["id"]) == ("sack", False, "b")
+    assert (one.before["verdict"], one.after["verdict"]) == ("failed", "loose")
+
+
+def test_assumptions_are_listed(cli: Cli) -> None:
+    listed = printed_json(cli("reproduce", PAPER, "--assume", "list", "--json"))
+    assert [one["name"] for one in listed] == list(papers.paper(PAPER).assumptions)
+    output = cli("reproduce", PAPER, "--assume", "list").output
+    assert "delayed_ack" in output
+    assert "50 s, 200 s, 500 s" in output
+
+
+def test_one_assumption(cli: Cli, tmp_path: Path) -> None:
+    usual, assumed = (
+        json.loads(cli("reproduce", PAPER, "--figure", "fig2", "--seeds", "2", "-o", tmp_path, "--json", *more).stdout)
+        for more in ((), ("--assume", "delayed_ack=false"))
+    )
+    assert usual["figures"][0]["assumed"] == {}
+    assert assumed["figures"][0]["assumed"] == {"delayed_ack": False}
+    assert not set(usual["figures"][0]["fingerprints"]) & set(assumed["figures"][0]["fingerprints"])
+    assert not set(usual["files"]) & set(assumed["files"])
+    page = Path(assumed["pages"][0])
+    assert page.parent == tmp_path / PAPER / "delayed_ack-false"
+    assert "Assumed other than usual: <strong>delayed_ack=false</strong>" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_says_which_figures_an_assumption_is_not_about(tmp_path: Path) -> None:
+    about = papers.paper(PAPER).assumptions
+    assumed = {"run_length": "12 s", "sack": False}
+    parts = [papers.reproduce(PAPER, figure, seeds=1, assumed=assumed, root=tmp_path) for figure in ("fig1", "fig2")]
+    assert [one.assumed for one in parts] == [{"sack": False}, assumed]
+    assert not about["run_length"].concerns("fig1")
+    for one in parts:
+        write_figure(one, tmp_path)
+    page = write_page(parts, tmp_path).read_text(encoding="utf-8")
+    assert "sack=false, run_length=12 s</strong>. Not all of it is about fig1." in page
+
+
+def test_all_assumptions(cli: Cli, tmp_path: Path) -> None:
+    command = ("reproduce", PAPER, "--figure", "fig2", "--seeds", "1", "--assume", "all", "-o", tmp_path)
+    whole = json.loads(cli(*command, "--json").stdout)
+    known = papers.paper(PAPER).assumptions
+    pairs = [(one["name"], one["value"]) for one in whole["assumptions"]]
+    assert pairs == [(name, value) for name, about in known.items() for value in about.alternatives]
+    usual = {claim["id"]: claim["verdict"] for claim in whole["claims"]}
+    changes = [(one["name"], each["claim"]) for one in whole["assumptions"] for each in one["decides"]]
+    assert changes
+    for one in whole["assumptions"]:
+        assert sum(one["tally"].values()) == len(usual) == 8
+        assert all(each["verdict"] != usual[each["claim"]] for each in one["decides"])
+    output = cli(*command).output
+    page = (tmp_path / PAPER / "index.html").read_text(encoding="utf-8")
+    assert "Assumptions that decide a claim" in page
+    for name, value in pairs:
+        spelled = f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        assert spelled in output
+        assert spelled in page
+
+
+BAD = {
+    "unknown": (["--assume", "delayed_acks=false"], ['did you mean "delayed_ack"?']),
+    "no value": (["--assume", "sack"], ["KEY=VALUE"]),
+    "bad value": (["--assume", "run_length=50"], ["duration", "unit"]),
+    "bad kind": (["--assume", "sack=[1]"], ["sack"]),
+    "not about it": (["--figure", "fig1", "--assume", "run_length=50 s"], ["fig1", "table1"]),
+    "all and one": (["--assume", "all", "--assume", "sack=false"], ["stands alone"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_assumptions(cli: Cli, tmp_path: Path, case: str) -> None:
+    args, words = BAD[case]
+    result = cli("reproduce", PAPER, "--figure", "fig2", "-o", tmp_path / "out", *args)
+    assert result.exit_code == 2
+    assert all(word in result.stderr for word in words), result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_assumptions_are_of_a_paper(cli: Cli) -> None:
+    result = cli("reproduce", "--quick", "--assume", "sack=false")
+    assert result.exit_code == 2
+    assert "PAPER" in result.stderr
