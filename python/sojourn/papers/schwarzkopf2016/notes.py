@@ -68,7 +68,7 @@ ASSUMPTIONS = {
     "delayed_ack": Assumption("flows.0.delayed_ack", True, (False,), "receivers delay acknowledgments"),
     "sack": Assumption("flows.0.sack", True, (False,), "SACK and FACK are on, as in a stock Linux 2.6.29"),
     "initial_window": Assumption("flows.0.initial_window", 3, (2, 10), "segments; 3 is that of the stack"),
-    "cc": Assumption("flows.0.cc", "newreno", ("reno",), "NewReno is stated; Linux calls its own reno"),
+    "cc": Assumption("flows.0.cc", "newreno", ("reno", "cubic"), "NewReno is stated; CUBIC was run too"),
     "run_length": Assumption(
         "duration",
         "100 s",
