@@ -102,6 +102,11 @@ class Result:
         return self._named("transfers")
 
     @property
+    def headers(self) -> pl.DataFrame:
+        """Transport header of every packet that reached a queue (probe `headers`)."""
+        return self._named("headers")
+
+    @property
     def queue(self) -> pl.DataFrame:
         """Queue length over time (probe `queue`)."""
         return self._named("queue")
@@ -179,6 +184,7 @@ _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",
     "transfers": "--set probes.transfers=true",
+    "headers": "--set probes.packets=true --set probes.headers=true",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',
