@@ -70,7 +70,9 @@ def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
 def _recorded(result: Result, frame: pl.DataFrame) -> Iterator[Recorded]:
     directions = {int(flow["id"]): LINKS.index(flow["direction"]) for flow in result.totals["flows"]}
     if (largest := int(frame.select(pl.col("ip_bytes").max()).item())) > LARGEST:
-        raise InputError(f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {LARGEST}")
+        raise InputError(
+            f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {LARGEST}"
+        )
     for row in frame.iter_rows(named=True):
         near, far = ports(row["flow"])
         if directions[row["flow"]] != row["link"]:  # on its way back to the flow's source

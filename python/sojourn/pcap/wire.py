@@ -73,7 +73,9 @@ def _udp(packet: Recorded) -> tuple[bytes, int]:
 
 def _ip(packet: Recorded, protocol: int, size: int) -> bytes:
     (source, _), (destination, _) = packet.source, packet.destination
-    before = struct.pack(">BBHHHBB", 0x45, packet.ecn, size, packet.identification & 0xFFFF, DONT_FRAGMENT, 64, protocol)
+    before = struct.pack(
+        ">BBHHHBB", 0x45, packet.ecn, size, packet.identification & 0xFFFF, DONT_FRAGMENT, 64, protocol
+    )
     after = struct.pack(">II", source, destination)
     return before + struct.pack(">H", checksum(before + after)) + after
 
