@@ -30,8 +30,8 @@ def command() -> None:
     "--link",
     default="forward",
     show_default=True,
-    type=click.Choice(["forward", "reverse", "both"]),
-    help="Whose queue; both: a tap on that side of the bottleneck, for rtt.",
+    metavar="LINK",
+    help="Whose queue: forward, reverse or a name; both: a tap on that side of the first bottleneck, for rtt.",
 )
 @click.option("--payload", is_flag=True, help="Write the payload too (zeros), not just the headers.")
 @click.option("-o", "--output", "target", required=True, type=capture, metavar="FILE.pcapng", help="File to write.")

@@ -10,10 +10,10 @@ from typing import IO, Any
 import polars as pl
 
 from sojourn import _core
-from sojourn.errors import InputError
+from sojourn.errors import InputError, unknown
 from sojourn.files import write_file
 from sojourn.pcap.wire import Recorded, address, headers, ports
-from sojourn.result import FATES, LINKS, Result
+from sojourn.result import FATES, Result
 
 SIDES = ("in", "out")
 BOTH = "both"
@@ -27,12 +27,12 @@ def export(result: Result, path: Path | str, *, side: str, link: str = "forward"
     what a tap on that side of the bottleneck sees: `in` shows what enters the forward queue and what leaves the
     reverse one, on the senders' side. Without `payload` only the headers are written.
     """
-    chosen = [(LINKS.index(link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
+    chosen = [(_number(result, link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
     tables = [_seen(result, number, where) for number, where in chosen]
     frame = pl.concat(tables).sort("stamp_ns", "arrival", maintain_order=True)
     if frame.is_empty():
         raise InputError(f"{result.folder or result}: no packet passed there; give a longer duration")
-    names = [f"{LINKS[number]} {where}" for number, where in chosen]
+    names = [f"{result.link_names[number]} {where}" for number, where in chosen]
     interface = {number: index for index, (number, _) in enumerate(chosen)}
     about = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
 
@@ -46,6 +46,12 @@ def export(result: Result, path: Path | str, *, side: str, link: str = "forward"
 
     write_file(path, write)
     return frame.height
+
+
+def _number(result: Result, link: str) -> int:
+    if link not in result.link_names:
+        raise unknown("link", link, [*result.link_names, BOTH])
+    return result.link_names.index(link)
 
 
 def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
@@ -68,15 +74,12 @@ def _seen(result: Result, link: int, side: str) -> pl.DataFrame:
 
 
 def _recorded(result: Result, frame: pl.DataFrame) -> Iterator[Recorded]:
-    directions = {int(flow["id"]): LINKS.index(flow["direction"]) for flow in result.totals["flows"]}
     if (largest := int(frame.select(pl.col("ip_bytes").max()).item())) > LARGEST:
         raise InputError(
             f"{result.folder or result}: a packet of {largest} bytes; an IPv4 packet has at most {LARGEST}"
         )
     for row in frame.iter_rows(named=True):
-        near, far = ports(row["flow"])
-        if directions[row["flow"]] != row["link"]:  # on its way back to the flow's source
-            near, far = far, near
+        near, far = ports(row["flow"]) if row["to_sink"] else reversed(ports(row["flow"]))
         yield Recorded(
             identification=row["arrival"],
             ecn=row["ecn"],
