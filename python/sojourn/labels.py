@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from sojourn.result import Result
@@ -13,7 +14,13 @@ def label_results(results: Sequence[Result]) -> list[str]:
     """Name each result by the keys in which it differs from the others; by its AQM if in none.
 
     Runs that differ in nothing but the seed have the same name, unless that is all there is.
+    A log has the name of its file.
     """
+    of_runs = iter(_label_runs([result for result in results if not result.is_log]))
+    return [Path(str(result.folder)).stem if result.is_log else next(of_runs) for result in results]
+
+
+def _label_runs(results: Sequence[Result]) -> list[str]:
     flat = [_flatten(result) for result in results]
     keys = list(dict.fromkeys(key for row in flat for key in row))
     differing = [key for key in keys if len({repr(row.get(key)) for row in flat}) > 1]

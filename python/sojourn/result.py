@@ -17,17 +17,33 @@ if TYPE_CHECKING:
     from sojourn._core import Output
 
 ECN = ("not-ect", "ect1", "ect0", "ce")
-FATES = ("sent", "marked", "dropped: limit", "dropped: early", "dropped: late", "dropped: hard limit")
+FATES = (
+    "sent",
+    "marked",
+    "dropped: limit",
+    "dropped: early",
+    "dropped: late",
+    "dropped: hard limit",
+    "dropped: unknown",
+)
+"""What became of a packet, by its number; the last one is of logs that do not say why."""
+
+
+LOG_FIGURES = "only timeseries, cdf and ccdf can be drawn of it"
 
 
 class Result:
     """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, totals: Mapping[str, Any], tables: Mapping[str, Callable[[], pl.DataFrame]]
+        self,
+        scenario: Scenario | None,
+        seed: int,
+        totals: Mapping[str, Any],
+        tables: Mapping[str, Callable[[], pl.DataFrame]],
     ) -> None:
-        """Combine a summary with tables that are made or read when asked for."""
-        self.scenario = scenario
+        """Combine a summary with tables that are made or read when asked for; a log has no scenario."""
+        self._scenario = scenario
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
@@ -39,6 +55,23 @@ class Result:
         frames = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
         tables = {name: (lambda frame=frame: frame) for name, frame in frames.items()}
         return cls(scenario, seed, json.loads(output.summary), tables)
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was run; refused for a log, which does not know."""
+        if self._scenario is None:
+            raise InputError(f"{self.folder}: a log has no scenario; {LOG_FIGURES}")
+        return self._scenario
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it was read from a log of packets, and has neither scenario nor summary."""
+        return self._scenario is None
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run in seconds; of a log, the time of its last line."""
+        return float(self.totals["duration_s"])
 
     @property
     def fingerprint(self) -> str:
@@ -54,6 +87,8 @@ class Result:
         """Return a table as recorded: integer nanoseconds, links and fates by number."""
         if name not in self._tables:
             where = self.folder or "this result"
+            if self.is_log:
+                raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
             raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
         return self._tables[name]()
 
@@ -146,6 +181,8 @@ class Result:
         return frame.select(columns)
 
     def __repr__(self) -> str:
+        if self.is_log:
+            return f"<Result of the log {self.folder}>"
         return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
 
     def _repr_html_(self) -> str:
