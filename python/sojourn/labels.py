@@ -17,7 +17,7 @@ def label_results(results: Sequence[Result]) -> list[str]:
     A log has the name of its file.
     """
     of_runs = iter(_label_runs([result for result in results if not result.is_log]))
-    return [Path(str(result.folder)).stem if result.is_log else next(of_runs) for result in results]
+    return [Path(str(result.folder)).name if result.is_log else next(of_runs) for result in results]
 
 
 def _label_runs(results: Sequence[Result]) -> list[str]:

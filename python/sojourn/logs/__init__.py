@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
@@ -80,6 +80,10 @@ def write_log(result: Result, path: Path | str, link: str | None = None) -> Path
         raise InputError(f'{path}: "{suffix}" names no format of logs; end the name in {endings}')
     if link is not None and link not in result.link_names:
         raise InputError(f'link "{link}" is unknown; there is {", ".join(result.link_names)}')
+    numbers = [result.link_names.index(link)] if link else [0, 1]
+    if all(result.table(name).filter(pl.col("link").is_in(numbers)).is_empty() for name in ("packets", "waiting")):
+        where = result.folder or result
+        raise InputError(f"{where}: no packet reached the link; give a longer duration or another --link")
     lines = known.write(result, link)
     return write_file(path, lambda file: file.writelines(f"{line}\n".encode() for line in lines))
 
@@ -90,12 +94,12 @@ def log_format(name: str) -> Format:
     return module
 
 
-def plain_link(result: Result, number: int) -> dict[str, str] | None:
+def plain_link(result: Result, number: int) -> dict[str, Any] | None:
     """Keys of a link in the scenario; None for a log or a link behind the first bottleneck."""
     if result.is_log or number > 1:
         return None
     document = result.scenario.document
-    found: dict[str, str] = document["reverse" if number else "link"]
+    found: dict[str, Any] = document["reverse" if number else "link"]
     return found
 
 

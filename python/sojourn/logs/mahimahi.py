@@ -114,7 +114,7 @@ def opportunities(result: Result, number: int) -> pl.DataFrame:
 
 def _head(result: Result, number: int) -> Iterator[str]:
     link = plain_link(result, number)
-    aqm = "unknown" if link is None else result.scenario.aqm if number == 0 else link["aqm"]["name"]  # type: ignore[index]
+    aqm = "unknown" if link is None else result.scenario.aqm if number == 0 else link["aqm"]["name"]
     yield f"# mahimahi mm-link ({'Uplink' if number % 2 else 'Downlink'}) [{(link or {}).get('trace') or 'no trace'}]"
     yield "# command line: sojourn log convert"
     yield f"# queue: {aqm}"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from sojourn.arrivals import unlike_a_replay
 from sojourn.errors import InputError
 from sojourn.logs import Log, plain_link
 from sojourn.result import FATES, Result
@@ -70,8 +71,8 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
 def write(result: Result, link: str | None) -> Iterator[str]:
     """Lines about a link, or about the first two: forward from node 0 to node 1, reverse from 1 to 0.
 
-    A packet's reception is written for links of constant rate and delay without loss, because a result has no times of
-    reception. Sequence numbers are those of the probe `headers`, or -1.
+    A packet's reception is computed, to the nanosecond above, for links of constant rate and delay without loss; others
+    have none. Types and sequence numbers come from the probe `headers`; without it they are "pkt" and -1.
     """
     numbers = [result.link_names.index(link)] if link else [0, 1]
     frames = [_lines(result, number) for number in numbers]
@@ -113,14 +114,13 @@ def _described(result: Result, table: pl.DataFrame, number: int) -> pl.DataFrame
     )
     if "arrival" not in table.columns:
         table = table.with_columns(arrival=pl.int_range(pl.len(), dtype=pl.UInt32))
-    unknown = {"seq": pl.lit(-1), "flags": pl.lit(0), "kind": pl.lit("udp" if result.is_log else "tcp")}
     if "headers" in result.table_names:
         own = result.table("headers").select("link", "arrival", "seq", "ack", "flags", "payload")
         table = table.join(own, on=["link", "arrival"], how="left", maintain_order="left")
         pure = (pl.col("payload") == 0) & (pl.col("flags") == ACK)
         kind = pl.when(pl.col("flags") == 0).then(pl.lit("udp")).when(pure).then(pl.lit("ack")).otherwise(pl.lit("tcp"))
         return table.with_columns(kind=kind, seq=pl.when(pure).then("ack").otherwise("seq"))
-    return table.with_columns(**unknown)
+    return table.with_columns(seq=pl.lit(-1), flags=pl.lit(0), kind=pl.lit("pkt"))
 
 
 def _spelled(table: pl.DataFrame, kind: str, time: str, rank: int) -> pl.DataFrame:
@@ -152,9 +152,7 @@ def _flag(condition: pl.Expr, letter: str) -> pl.Expr:
 def _way(result: Result, number: int) -> tuple[int, int] | None:
     """Rate in bit/s and delay in ns of a link on which both never change; None for any other."""
     link = plain_link(result, number)
-    if link is None or "@" in (link.get("rate") or "@") or "@" in link["delay"]:
-        return None
-    if any(value != _PLAIN.get(key) for key, value in link.items() if key not in _OF_ANY_VALUE):
+    if link is None or not link.get("rate") or unlike_a_replay(link) or link.get("loss") or "@" in link["delay"]:
         return None
     return round(bits_per_second(link["rate"])), round(seconds(link["delay"]) * 1e9)
 
@@ -196,8 +194,6 @@ EVENTS = ("+", "-", "r", "d")
 CE = 3
 ACK, ECE, CWR = 4, 8, 16
 _DROPPED = FATES.index("dropped: limit")
-_PLAIN = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B", "reorder": False}
-_OF_ANY_VALUE = {"rate", "delay", "overhead", "mtu", "aqm", "limit"}
 _OF_FATES = ("sojourn_ns", "fate")
 _COLUMNS = {
     "time_ns": pl.UInt64,

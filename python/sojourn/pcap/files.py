@@ -96,6 +96,8 @@ def _pcapng(path: Path, data: memoryview, cut: Cut) -> Iterator[Frame]:
             found = _block(section, kind, data[at + 8 : at + size - 4])
         except (struct.error, IndexError):
             raise InputError(f"{path}: byte {at}: a block that is too short; the file is damaged") from None
+        if found is not None and not 0 <= found.time_ns < 2**63:
+            raise InputError(f"{path}: byte {at}: a time after the year 2262 or before 1970; the file is damaged")
         if found is not None:
             yield found
         at += size
