@@ -76,7 +76,7 @@ def write(result: Result, link: str | None) -> Iterator[str]:
     """
     numbers = [result.link_names.index(link)] if link else [0, 1]
     frames = [_lines(result, number) for number in numbers]
-    yield from pl.concat(frames).sort("at", "rank", maintain_order=True)["line"]
+    yield from pl.concat(frames).sort("at", "rank", "arrival", maintain_order=True)["line"]
 
 
 def _lines(result: Result, number: int) -> pl.DataFrame:
@@ -142,7 +142,7 @@ def _spelled(table: pl.DataFrame, kind: str, time: str, rank: int) -> pl.DataFra
         "{} {}.{} {} {} {} {} {} {} {} {} {} {}",
         pl.lit(kind), at // 10**9, fraction, near, far, "kind", "bytes", flags, "flow", *ends, "seq", number,
     )  # fmt: skip
-    return table.select(at=at, rank=pl.lit(rank), line=line)
+    return table.select("arrival", at=at, rank=pl.lit(rank), line=line)
 
 
 def _flag(condition: pl.Expr, letter: str) -> pl.Expr:
