@@ -177,6 +177,16 @@ def sets() -> list[str]:
     return [word for key in HEADERS for word in ("--set", f"{key}=true")]
 
 
+@pytest.mark.parametrize("stack", ["linux-2.6.29", "linux-3.8", "linux-3.13", "linux-6.1", "ns2"])
+def test_a_packet_has_its_recorded_size_under_every_stack(tmp_path: Path, stack: str) -> None:
+    sets = {"flows.0.stack": stack, "link.limit": "10 packets", "duration": "2 s"}
+    result = sj.Scenario.parse(SHORT, HEADERS | sets).run()
+    for link in ("forward", "reverse"):
+        export(result, tmp_path / "x.pcapng", side="in", link=link)
+        sizes = result.table("headers").filter(pl.col("link") == ["forward", "reverse"].index(link))["ip_bytes"]
+        assert [frame.size for frame in frames(tmp_path / "x.pcapng", Cut())] == sizes.to_list()
+
+
 def test_a_row_of_bottlenecks(tmp_path: Path) -> None:
     text = SHORT + 'route = ["link", "second"]\n[[links]]\nname = "second"\nrate = "8 Mbit/s"\n'
     result = sj.Scenario.parse(text, HEADERS | {"warmup": "0 s"}).run()

@@ -50,17 +50,18 @@ def run() -> sj.Result:
 
 @pytest.mark.parametrize("headers", [False, True])
 def test_what_ns2_lines_hold_comes_back(run: sj.Result, tmp_path: Path, headers: bool) -> None:
-    if headers:
-        run = run.scenario.replace({"probes.headers": True}).run()
+    if headers:  # and something in the queue at the end
+        run = run.scenario.replace({"probes.headers": True, "link.limit": "60 packets"}).run()
+        assert run.waiting.height > 0
     back = load_log(write_log(run, tmp_path / "x.tr"))
     for table in ("packets", "waiting"):
         ours, theirs = (result.table(table).sort("link", "arrival") for result in (run, back))
-        assert ours.height == theirs.height > 0
+        assert ours.height == theirs.height
         for name in set(theirs.columns) - {"fate"}:
             assert ours[name].to_list() == theirs[name].to_list(), f"{table}.{name}"
     ours, theirs = (result.packets.sort("link", "arrival")["fate"].to_list() for result in (run, back))
     assert [fate if fate in ("sent", "marked") else "dropped: unknown" for fate in ours] == theirs
-    assert {"sent", "marked", "dropped: unknown"} == set(theirs)
+    assert set(theirs) == {"sent", "marked"} | ({"dropped: unknown"} if not headers else set())
 
 
 def test_ns2_receptions_are_a_transmission_and_a_delay_later(run: sj.Result, tmp_path: Path) -> None:
