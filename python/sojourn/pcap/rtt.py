@@ -24,8 +24,8 @@ def rtt(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
     if both.is_empty():
         raise InputError("no packet is in both captures; give two captures of the same traffic at different points")
     out, back = _directions(both)
-    pairs = back.sort("b_ns").join_asof(
-        out.sort("b_ns"),
+    pairs = back.sort("b_ns", "number").join_asof(
+        out.sort("b_ns", "number"),
         on="b_ns",
         by="ends",
         strategy="backward",
@@ -33,7 +33,7 @@ def rtt(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
         coalesce=False,
         check_sortedness=False,
     )
-    pairs = pairs.drop_nulls("b_ns_out").sort("b_ns").unique("number_out", keep="first")
+    pairs = pairs.drop_nulls("b_ns_out").sort("b_ns", "number").unique("number_out", keep="first")
     samples = pairs.select(
         time_ns="a_ns_out",
         flow="flow_out",
@@ -43,7 +43,7 @@ def rtt(at_a: pl.DataFrame, at_b: pl.DataFrame) -> pl.DataFrame:
         raise InputError(
             "no flow goes both ways between the captures; SPP needs two points and packets in both directions"
         )
-    return samples.sort("time_ns", "flow")
+    return samples.sort("time_ns", "flow", "rtt_ns")
 
 
 def summarise(samples: pl.DataFrame) -> pl.DataFrame:
