@@ -61,7 +61,7 @@ def from_log(result: Result) -> Arrivals:
     """Arrivals at the forward link of a run with the probe `packets`, and what became of them."""
     document, where = result.scenario.document, result.folder or result
     link = document["link"]
-    if (key := _unlike_a_replay(link)) is not None:
+    if (key := unlike_a_replay(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == 0) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
@@ -80,7 +80,7 @@ def from_log(result: Result) -> Arrivals:
     return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
 
 
-def _unlike_a_replay(link: Mapping[str, Any]) -> str | None:
+def unlike_a_replay(link: Mapping[str, Any]) -> str | None:
     """Return a key in which a link differs from a replay's, which serves bytes as queued at a constant rate."""
     if "@" in (link.get("rate") or ""):
         return "change"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sojourn.result import Result
@@ -14,7 +15,13 @@ def label_results(results: Sequence[Result]) -> list[str]:
     """Name each result by the keys in which it differs from the others; by its AQM if in none.
 
     Runs that differ in nothing but the seed have the same name, unless that is all there is.
+    A log has the name of its file.
     """
+    of_runs = iter(_label_runs([result for result in results if not result.is_log]))
+    return [Path(str(result.folder)).name if result.is_log else next(of_runs) for result in results]
+
+
+def _label_runs(results: Sequence[Result]) -> list[str]:
     rows = [flatten(result) for result in results]
     keys = differing(rows)
     return label_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])

@@ -17,17 +17,33 @@ if TYPE_CHECKING:
     from sojourn._core import Output
 
 ECN = ("not-ect", "ect1", "ect0", "ce")
-FATES = ("sent", "marked", "dropped: limit", "dropped: early", "dropped: late", "dropped: hard limit")
+FATES = (
+    "sent",
+    "marked",
+    "dropped: limit",
+    "dropped: early",
+    "dropped: late",
+    "dropped: hard limit",
+    "dropped: unknown",
+)
+"""What became of a packet, by its number; the last one is of logs that do not say why."""
+
+
+LOG_FIGURES = "only timeseries, cdf and ccdf can be drawn of it"
 
 
 class Result:
     """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named."""
 
     def __init__(
-        self, scenario: Scenario, seed: int, totals: Mapping[str, Any], tables: Mapping[str, Callable[[], pl.DataFrame]]
+        self,
+        scenario: Scenario | None,
+        seed: int,
+        totals: Mapping[str, Any],
+        tables: Mapping[str, Callable[[], pl.DataFrame]],
     ) -> None:
-        """Combine a summary with tables that are made or read when asked for."""
-        self.scenario = scenario
+        """Combine a summary with tables that are made or read when asked for; a log has no scenario."""
+        self._scenario = scenario
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
@@ -43,6 +59,23 @@ class Result:
         return cls(scenario, seed, json.loads(output.summary), tables)
 
     @property
+    def scenario(self) -> Scenario:
+        """What was run; refused for a log, which does not know."""
+        if self._scenario is None:
+            raise InputError(f"{self.folder}: a log has no scenario; {LOG_FIGURES}")
+        return self._scenario
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it was read from a log of packets, and has neither scenario nor summary."""
+        return self._scenario is None
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run in seconds; of a log, the time of its last line."""
+        return float(self.totals["duration_s"])
+
+    @property
     def fingerprint(self) -> str:
         """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
         return str(self.totals["fingerprint"])
@@ -56,6 +89,8 @@ class Result:
         """Return a table as recorded: integer nanoseconds, links and fates by number."""
         if name not in self._tables:
             where = self.folder or "this result"
+            if self.is_log:
+                raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
             raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
         return self._tables[name]()
 
@@ -104,6 +139,11 @@ class Result:
         return self._named("transfers")
 
     @property
+    def headers(self) -> pl.DataFrame:
+        """Transport header of every packet that reached a queue (probe `headers`)."""
+        return self._named("headers")
+
+    @property
     def queue(self) -> pl.DataFrame:
         """Queue length over time (probe `queue`)."""
         return self._named("queue")
@@ -143,6 +183,8 @@ class Result:
         return frame.select(columns)
 
     def __repr__(self) -> str:
+        if self.is_log:
+            return f"<Result of the log {self.folder}>"
         return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
 
     def _repr_html_(self) -> str:
@@ -181,6 +223,7 @@ _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",
     "transfers": "--set probes.transfers=true",
+    "headers": "--set probes.packets=true --set probes.headers=true",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',

@@ -14,6 +14,7 @@ from sojourn import _core, user_aqms
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
 from sojourn.labels import flatten
+from sojourn.logs import load_log
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 from sojourn.units import quantity
@@ -74,9 +75,12 @@ def find(scenario: Scenario, seed: int, root: Path) -> Result | None:
 
 
 def load_all(paths: list[Path]) -> list[Result]:
-    """Results in the given folders; a folder that holds result folders stands for all of them."""
+    """Results in the given folders, and logs; a folder that holds result folders stands for all of them."""
     found = []
     for path in paths:
+        if path.is_file():
+            found.append(load_log(path))
+            continue
         inside = [] if (path / MANIFEST).exists() else path.glob(f"[!.]*/{MANIFEST}")
         found += sorted((load(manifest.parent) for manifest in inside), key=_order) or [load(path)]
     return found

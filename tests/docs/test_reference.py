@@ -76,6 +76,7 @@ def result() -> Result:
     voice = {"kind": "voice"}
     probes = {
         "packets": True,
+        "headers": True,
         "transfers": True,
         "queue": "10 ms",
         "flows": "10 ms",

@@ -2,19 +2,24 @@
 
 use crate::link::Link;
 use crate::network::LinkList;
-use crate::packet::Handle;
+use crate::packet::{Handle, Packet, Packets};
+use crate::scenario;
 use crate::table::{Table, recorder};
+use crate::tcp::{Header, Sack};
 use sojourn_aqm::{DropReason, Instant, Meta};
 
 /// Sees what happens at the queues. It cannot change anything.
-pub(crate) trait Probe: Default {
+pub(crate) trait Probe {
     /// Where the links lie that it looks at: what a run is compiled for, all in one.
     type Links: LinkList;
 
-    /// A packet reached a link's queue, which has not judged it yet.
+    /// A probe that records what the scenario asks for.
+    fn new(wanted: &scenario::Probes) -> Self;
+
+    /// A packet reached a link's queue, which has not judged it yet; `packets` has its headers.
     #[inline]
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
-        let _ = (now, link, packet, meta);
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+        let _ = (now, link, packet, meta, packets);
     }
 
     /// Transmission of a packet began.
@@ -37,21 +42,26 @@ pub(crate) trait Probe: Default {
 impl Probe for () {
     type Links = [Link; 2];
 
+    fn new(_: &scenario::Probes) -> Self {}
+
     fn tables(self) -> Vec<Table> {
         Vec::new()
     }
 }
 
 /// The same probe for any number of links.
-#[derive(Default)]
 pub(crate) struct InARow<P>(P);
 
 impl<P: Probe> Probe for InARow<P> {
     type Links = Vec<Link>;
 
+    fn new(wanted: &scenario::Probes) -> Self {
+        Self(P::new(wanted))
+    }
+
     #[inline]
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
-        self.0.arrived(now, link, packet, meta);
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+        self.0.arrived(now, link, packet, meta, packets);
     }
 
     #[inline]
@@ -69,10 +79,10 @@ impl<P: Probe> Probe for InARow<P> {
     }
 }
 
-/// Records every packet.
-#[derive(Default)]
+/// Records every packet, and its transport header if that is wanted.
 pub(crate) struct EveryPacket {
-    packets: Packets,
+    log: Log,
+    headers: Option<Headers>,
     /// By handle: the packets in the queues, and what has left them.
     seen: Vec<Seen>,
     /// Arrivals at each link.
@@ -90,7 +100,7 @@ struct Seen {
 }
 
 recorder! {
-    Packets("packets") {
+    Log("packets") {
         time_ns: u64 => U64,
         link: u8 => U8,
         flow: u32 => U32,
@@ -117,6 +127,57 @@ recorder! {
     }
 }
 
+recorder! {
+    Headers("headers") {
+        link: u8 => U8,
+        arrival: u32 => U32,
+        to_sink: u8 => U8,
+        ip_bytes: u32 => U32,
+        seq: u64 => U64,
+        ack: u64 => U64,
+        payload: u32 => U32,
+        flags: u8 => U8,
+        ts_val: u32 => U32,
+        ts_ecr: u32 => U32,
+        sack1_from: u64 => U64,
+        sack1_to: u64 => U64,
+        sack2_from: u64 => U64,
+        sack2_to: u64 => U64,
+        sack3_from: u64 => U64,
+        sack3_to: u64 => U64,
+    }
+}
+
+impl Headers {
+    fn record(&mut self, seen: &Seen, packet: &Packet, header: &Header) {
+        let (to_sink, ip_bytes) = (packet.to_sink as u8, packet.len);
+        let Header { seq, ack, ts_val, ts_ecr, .. } = *header;
+        let (payload, flags) = (header.len as u32, header.flags.bits());
+        let mut sack = [(0, 0); Sack::MOST];
+        let blocks = header.sack.blocks();
+        sack[..blocks.len()].copy_from_slice(blocks);
+        let [(a, b), (c, d), (e, f)] = sack;
+        self.push(
+            seen.link,
+            seen.arrival,
+            to_sink,
+            ip_bytes,
+            seq,
+            ack,
+            payload,
+            flags,
+            ts_val,
+            ts_ecr,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+        );
+    }
+}
+
 impl EveryPacket {
     fn push(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, fate: u8) {
         let sojourn = (now - meta.enqueued).as_nanos() as u64;
@@ -124,7 +185,7 @@ impl EveryPacket {
         seen.waits = false;
         let (ecn, (from, to)) = (seen.meta.ecn as u8, meta.hosts);
         let (time, arrival) = (now.as_nanos(), seen.arrival);
-        self.packets.push(time, link as u8, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
+        self.log.push(time, link as u8, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
     }
 
     fn waiting(&self) -> Waiting {
@@ -142,12 +203,20 @@ impl EveryPacket {
 impl Probe for EveryPacket {
     type Links = [Link; 2];
 
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta) {
+    fn new(wanted: &scenario::Probes) -> Self {
+        let headers = wanted.headers.then(Headers::default);
+        Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
+    }
+
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
         let place = packet as usize;
         if link >= self.arrivals.len() {
             self.arrivals.resize(link + 1, 0);
         }
         let seen = Seen { at: now, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
+        if let Some(headers) = &mut self.headers {
+            headers.record(&seen, packets.packet(packet), packets.header(packet));
+        }
         self.arrivals[link] += 1;
         if place >= self.seen.len() {
             // The handles in between were given to packets that have not reached a queue.
@@ -166,7 +235,9 @@ impl Probe for EveryPacket {
 
     fn tables(self) -> Vec<Table> {
         let waiting = self.waiting();
-        vec![self.packets.into_table(), waiting.into_table()]
+        let mut tables = vec![self.log.into_table(), waiting.into_table()];
+        tables.extend(self.headers.map(Headers::into_table));
+        tables
     }
 }
 

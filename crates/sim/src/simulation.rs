@@ -92,7 +92,7 @@ impl<P: Probe> Run<P> {
         // One slot more than there are samplers: the start of the statistics.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
-        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger);
+        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
         for i in 0..Samplers::COUNT {

@@ -120,11 +120,12 @@ fn probes_change_nothing() {
     let step = |ms| Some(sojourn_aqm::Duration::from_millis(ms));
     for (name, scenario) in scenarios() {
         let plain = run(&scenario).summary;
-        for probes in 1..32 {
+        for probes in (1..32).chain([33]) {
             let on = |bit: u32| probes & (1 << bit) != 0;
             let probes = Probes {
                 packets: on(0),
                 transfers: on(2),
+                headers: on(0) && on(5),
                 queue: step(1).filter(|_| on(1)),
                 flows: step(7).filter(|_| on(2)),
                 state: step(3).filter(|_| on(3)),

@@ -21,6 +21,8 @@ COMMANDS = {
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
     "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
+    "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
+    "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

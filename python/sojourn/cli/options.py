@@ -24,3 +24,15 @@ out = click.option(
 def command_line() -> list[str]:
     """Command line as typed, for the manifest."""
     return ["sojourn", *sys.argv[1:]]
+
+
+def quantity(option: str, text: str, reader: str) -> int:
+    """Number of a quantity with its unit, read by a function of the core; what is wrong with it names the option."""
+    from sojourn import _core
+    from sojourn.errors import InputError
+
+    try:
+        number: int = getattr(_core, reader)(text)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from None
+    return number

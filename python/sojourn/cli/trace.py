@@ -143,27 +143,16 @@ def plot_command(files: tuple[Path, ...], target: Path, step: str, mtu_text: str
 
 
 def _bytes(text: str) -> int:
-    return int(_quantity("--mtu", text, "size_bytes"))
+    return options.quantity("--mtu", text, "size_bytes")
 
 
 def _milliseconds(option: str, text: str) -> int:
     from sojourn.errors import InputError
 
-    nanoseconds = _quantity(option, text, "duration_ns")
+    nanoseconds = options.quantity(option, text, "duration_ns")
     if nanoseconds == 0 or nanoseconds % 1_000_000:
         raise InputError(f"{option}: {text} is no whole number of milliseconds above zero; write e.g. 100 ms")
     return nanoseconds // 1_000_000
-
-
-def _quantity(option: str, text: str, reader: str) -> int:
-    from sojourn import _core
-    from sojourn.errors import InputError
-
-    try:
-        number: int = getattr(_core, reader)(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
-    return number
 
 
 def _slashed(values: Sequence[float | None], digits: int = 2) -> str:

@@ -11,7 +11,6 @@ from sojourn.errors import InputError
 from sojourn.labels import first_of_each
 from sojourn.packets import dropped
 from sojourn.plots.canvas import Span, curves, sojourn_axis
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +26,12 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> No
     panels = figure.subplots(len(shown), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
     draw_panels([forward_packets(result) for result in shown.values()], list(shown), panels)
     panels[-1].set_xlabel(time_label(list(shown.values())))
-    panels[-1].set_xlim(0, max(seconds(result.scenario.document["duration"]) for result in shown.values()))
+    panels[-1].set_xlim(0, max(result.duration_s for result in shown.values()))
 
 
 def time_label(results: Sequence[Result]) -> str:
     """Label of the time axis, which also says what line and band are where there is a band."""
-    duration = max(seconds(result.scenario.document["duration"]) for result in results)
+    duration = max(result.duration_s for result in results)
     return series_label([forward_packets(result) for result in results], duration)
 
 

@@ -36,14 +36,14 @@ pub(crate) struct Network<P: Probe> {
 
 impl<P: Probe> Network<P> {
     /// Links without flows.
-    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger) -> Self {
+    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger, probe: P) -> Self {
         Self {
             events: EventSet::new(layout.slots() as usize),
             layout,
             links,
             packets: Packets::default(),
             fingerprint: Fingerprint::default(),
-            probe: P::default(),
+            probe,
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),
         }
@@ -179,7 +179,7 @@ impl<P: Probe> Network<P> {
         let (source, sink) = self.routes[packet.slot as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
         let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(link.accounted(packet.len), packet.flow) };
-        self.probe.arrived(now, l, handle, &meta);
+        self.probe.arrived(now, l, handle, &meta, &self.packets);
         if self.passes(now, l, meta, handle, packet) {
             return;
         }

@@ -226,7 +226,11 @@ fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
     let Some(value) = value else { return Ok(Probes::default()) };
     let values = as_table("probes", value)?;
     check_known("probes", values, Probes::KEYS.iter())?;
-    Probes::read(&Table::new("probes", values, Probes::KEYS))
+    let probes = Probes::read(&Table::new("probes", values, Probes::KEYS))?;
+    if probes.headers && !probes.packets {
+        return Err(Error::new("probes.headers", "goes with packets; add packets = true"));
+    }
+    Ok(probes)
 }
 
 /// The keys of the whole file.

@@ -11,6 +11,8 @@ table! {
         packets: bool = Kind::Flag, Need::Default("false");
         /// Records every completed transfer.
         transfers: bool = Kind::Flag, Need::Default("false");
+        /// With `packets`: also every packet's transport header, for captures.
+        headers: bool = Kind::Flag, Need::Default("false");
         /// Sampling step of the queue length.
         queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Sampling step of each flow's window, RTT and goodput.

@@ -113,7 +113,7 @@ fn defaults_are_written_out() {
             "kind": "tcp", "direction": "forward", "count": 1, "start": "0 s", "spread": "0 s", "access_delay": "0 s",
             "cc": "reno", "stack": "linux-2.6.29", "sack": true, "delayed_ack": true, "mss": "1448 B", "ecn": false,
         }],
-        "probes": { "packets": false, "transfers": false },
+        "probes": { "packets": false, "transfers": false, "headers": false },
     });
     assert_eq!(parse(SMALL).unwrap().canonical(), expected.to_string());
 }
@@ -220,6 +220,7 @@ fn refusals_name_place_and_mend() {
         ("probes.queue", "0 ms", r#"probes.queue: "0 ms" is not above zero; write e.g. "5 ms""#),
         ("probes.queue", "1 ns", "probes.queue: a step of 1 ns gives more than 20000000 rows; write a longer one"),
         ("probes.queue", "true", r#"probes.queue: expected a text with a unit such as "5 ms", found true or false"#),
+        ("probes.headers", "true", "probes.headers: goes with packets; add packets = true"),
         ("probes.packet", "true", r#"probes.packet: unknown key; did you mean "packets"?"#),
         ("sweep.seed", "[1, 2]", r#"sweep: makes this a study of many runs; run it with "sojourn sweep""#),
         ("durations", "1 s", r#"durations: unknown key; did you mean "duration"?"#),

@@ -116,6 +116,11 @@ impl Flags {
         if condition { self.with(other) } else { self }
     }
 
+    /// The flags as bits: SYN 1, FIN 2, ACK 4, ECE 8, CWR 16. Every segment has SYN or ACK.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Whether all of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

@@ -1,0 +1,52 @@
+"""`sojourn log`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options
+
+
+@click.group("log")
+def command() -> None:
+    """Convert logs of packets between results, Mahimahi (.log) and ns-2 (.tr). `sojourn plot` draws them all."""
+
+
+@command.command("convert")
+@click.argument("source", type=click.Path(path_type=Path), metavar="IN")
+@click.argument("target", type=click.Path(path_type=Path), metavar="OUT")
+@click.option("--link", metavar="LINK", help="Link to write [.log: forward; .tr: forward and reverse].")
+@click.option("--nodes", metavar="FROM-TO", help="Link to read from a trace of ns-2 that holds several.")
+@options.as_json
+def convert_command(source: Path, target: Path, link: str | None, nodes: str | None, as_json: bool) -> None:
+    """Write the packets of IN, a result with the probe packets or a log, in the format that the name of OUT says.
+
+    .log is Mahimahi's log of one direction, in whole milliseconds; .tr is ns-2's trace.
+    """
+    from sojourn.cli import output
+    from sojourn.errors import InputError
+    from sojourn.logs import load_log, write_log
+    from sojourn.store import load
+
+    if nodes and source.is_dir():
+        raise InputError(f"--nodes: {source} is a result; choose its link with --link")
+    result = load(source) if source.is_dir() else load_log(source, _pair(nodes))
+    write_log(result, target, link)
+    packets = result.table("packets").height
+    if as_json:
+        output.print_json({"file": str(target), "packets": packets})
+    else:
+        click.echo(f"Log: {target}")
+
+
+def _pair(text: str | None) -> tuple[int, int] | None:
+    from sojourn.errors import InputError
+
+    if text is None:
+        return None
+    first, _, second = text.partition("-")
+    if not (first.isdigit() and second.isdigit()):
+        raise InputError(f'--nodes: "{text}" is no link; write e.g. 2-3')
+    return int(first), int(second)

@@ -1,0 +1,141 @@
+"""`sojourn pcap`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import options
+
+if TYPE_CHECKING:
+    import polars as pl
+
+capture = click.Path(path_type=Path)
+parquet = click.option(
+    "-o", "--output", "target", type=capture, metavar="FILE.parquet", help="Write all that was found."
+)
+
+
+@click.group("pcap")
+def command() -> None:
+    """Write captures from results; measure RTT and goodput in captures, simulated or real (pcap and pcapng)."""
+
+
+@command.command("export")
+@click.argument("result", type=capture)
+@click.option("--side", required=True, type=click.Choice(["in", "out"]), help="Before or behind the queue.")
+@click.option(
+    "--link",
+    default="forward",
+    show_default=True,
+    metavar="LINK",
+    help="Whose queue: forward, reverse or a name; both: a tap on that side of the first bottleneck, for rtt.",
+)
+@click.option("--payload", is_flag=True, help="Write the payload too (zeros), not just the headers.")
+@click.option("-o", "--output", "target", required=True, type=capture, metavar="FILE.pcapng", help="File to write.")
+@options.as_json
+def export_command(result: Path, side: str, link: str, payload: bool, target: Path, as_json: bool) -> None:
+    """Write the packets on one side of a queue, for tshark and the like.
+
+    The run needs probes.packets and probes.headers. Stamps are in ns: with --side in the arrival, with --side out the
+    start of transmission. Each packet has its sojourn time and fate as a comment.
+    """
+    from sojourn.cli import output
+    from sojourn.pcap.export import export
+    from sojourn.store import load
+
+    packets = export(load(result), target, side=side, link=link, payload=payload)
+    if as_json:
+        output.print_json({"file": str(target), "packets": packets, "side": side, "link": link})
+    else:
+        click.echo(f"Capture: {target}, {packets} packets")
+
+
+@command.command("rtt")
+@click.argument("a", type=capture)
+@click.argument("b", type=capture)
+@parquet
+@options.as_json
+def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
+    """Print the RTT between the points of two captures, A and B, by synthetic packet pairs.
+
+    Each sample is a packet from A to B and the next one of its flow that goes back; the time between them at B does
+    not count, and the clocks need not agree.
+    """
+    from sojourn.cli import output
+    from sojourn.pcap.rtt import rtt, summarise
+
+    samples = rtt(_packets(a), _packets(b))
+    summary = summarise(samples)
+    _write(samples, target)
+    if as_json:
+        flows = [{"flow": row.pop("flow"), "rtt_ms": row} for row in summary.to_dicts()]
+        for flow in flows:
+            flow["samples"] = flow["rtt_ms"].pop("samples")
+        output.print_json({"a": str(a), "b": str(b), "flows": flows, "file": str(target) if target else None})
+        return
+    names = summary.columns[2:]
+    rows = [
+        [row["flow"], str(row["samples"]), *(f"{row[name]:.3f}" for name in names)]
+        for row in summary.head(SHOWN).to_dicts()
+    ]
+    output.print_table(["flow", "samples", *(f"{name}\nms" for name in names)], rows, title="RTT between A and B")
+    _say_left_out(summary.height)
+
+
+@command.command("goodput")
+@click.argument("file", type=capture)
+@click.option("--step", default="5 s", show_default=True, metavar="TIME", help="Width of the steps.")
+@parquet
+@options.as_json
+def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -> None:
+    """Print the goodput of each flow in a capture and of all together, step by step.
+
+    It is payload that was not seen before, so retransmissions of what passed already do not count.
+    """
+    from sojourn.cli import output
+    from sojourn.errors import InputError
+    from sojourn.pcap.goodput import goodput
+
+    step_ns = options.quantity("--step", step, "duration_ns")
+    if step_ns == 0:
+        raise InputError(f"--step: {step} is no width; write e.g. 5 s")
+    table = goodput(_packets(file), step_ns)
+    _write(table, target)
+    if as_json:
+        output.print_json({"file": str(file), "step_s": step_ns / 1e9, "goodput": table.to_dicts()})
+        return
+    flows = table["flow"].unique(maintain_order=True).to_list()
+    wide = table.pivot("flow", index="time_s", values="goodput_bps")
+    rows = [[f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])] for row in wide.to_dicts()]
+    headings = [flow.replace(" ", "\n") for flow in flows[:SHOWN]]
+    output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
+    _say_left_out(len(flows))
+
+
+def _packets(file: Path) -> pl.DataFrame:
+    """Packets of a capture; what could not be used is said in one line."""
+    from sojourn.pcap.capture import load_capture
+
+    found = load_capture(file)
+    if found.warning:
+        click.echo(f"Warning: {found.warning}", err=True)
+    return found.packets
+
+
+def _write(table: pl.DataFrame, target: Path | None) -> None:
+    if target:
+        from sojourn.files import write_file
+
+        write_file(target, lambda file: table.write_parquet(file))
+
+
+def _say_left_out(rows: int) -> None:
+    if rows > SHOWN:
+        click.echo(f"… and {rows - SHOWN} flows more, see --json or -o")
+
+
+SHOWN = 20
+"""Flows in a printed table, the sum of all among them."""

@@ -1,0 +1,92 @@
+"""Goodput of the flows in a capture, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+FLOW = ("source", "source_port", "destination", "destination_port", "protocol")
+STEP_NS = 5 * 10**9
+ALL = "all"
+
+
+def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
+    """Payload that was seen for the first time, per step and flow, and of all flows together (`flow` "all").
+
+    Steps count from the first packet of the capture; the last one may be longer than what is left of it. Of a TCP
+    flow, bytes that were seen before do not count, nor those before the first one seen; of UDP all count.
+    """
+    table = packets.with_columns(flow=flow_name(), new=pl.Series(_new_bytes(packets), dtype=pl.Int64))
+    first, last = int(packets["time_ns"].min()), int(packets["time_ns"].max())  # type: ignore[arg-type]
+    step = ((pl.col("time_ns") - first) // step_ns).alias("step")
+    table = table.with_columns(step).filter(pl.col("new") > 0)
+    flows = table.group_by("flow").agg(pl.col("time_ns").min()).sort("time_ns", "flow")["flow"]
+    steps = pl.DataFrame({"step": range((last - first) // step_ns + 1)}, schema={"step": pl.Int64})
+    both = pl.concat([table, table.with_columns(flow=pl.lit(ALL))])
+    sums = both.group_by("step", "flow").agg(bytes=pl.col("new").sum())
+    grid = steps.join(pl.DataFrame({"flow": [ALL, *flows]}), how="cross")
+    filled = grid.join(sums, on=["step", "flow"], how="left", maintain_order="left")
+    count, seconds = pl.col("bytes").fill_null(0), step_ns / 1e9
+    return filled.select(time_s=pl.col("step") * seconds, flow="flow", bytes=count, goodput_bps=count * 8 / seconds)
+
+
+def flow_name() -> pl.Expr:
+    """Name of a packet's flow, e.g. "tcp 10.0.0.1:10000 > 10.0.0.2:5001"."""
+    source, port, destination, other, protocol = FLOW
+    return pl.format("{} {}:{} > {}:{}", protocol, source, port, destination, other)
+
+
+@dataclass
+class _Seen:
+    """Sequence space of a TCP flow: everything below `high` was seen, but for the holes."""
+
+    first: int
+    """Sequence number of the first byte, which names the connection."""
+    high: int
+    holes: list[tuple[int, int]] = field(default_factory=list)
+
+    def add(self, seq: int, payload: int) -> int:
+        """Bytes of a segment that were not seen before; `seq` as in the header, of 32 bits."""
+        ahead = (seq - self.high + HALF) % (2 * HALF) - HALF
+        start, end = self.high + ahead, self.high + ahead + payload
+        new = self._fill(start, end) if ahead < 0 else 0
+        if end > self.high:
+            if start > self.high:
+                self.holes.append((self.high, start))
+            new += end - max(start, self.high)
+            self.high = end
+        return new
+
+    def _fill(self, start: int, end: int) -> int:
+        filled, left = 0, []
+        for low, top in self.holes:
+            a, b = max(low, start), min(top, end)
+            if a >= b:
+                left.append((low, top))
+                continue
+            filled += b - a
+            left += [part for part in ((low, a), (b, top)) if part[0] < part[1]]
+        self.holes = left
+        return filled
+
+
+def _new_bytes(packets: pl.DataFrame) -> list[int]:
+    """Payload of each packet that its flow had not carried before."""
+    flows: dict[tuple[object, ...], _Seen] = {}
+    found = []
+    for *flow, seq, flags, payload in packets.select(*FLOW, "seq", "flags", "payload").iter_rows():
+        if flow[4] == "udp":
+            found.append(payload)
+            continue
+        key = tuple(flow)
+        first = seq + (flags & SYN > 0)
+        seen = flows.get(key)
+        if seen is None or (flags & SYN and first != seen.first):  # new, or the ports are used again
+            seen = flows[key] = _Seen(first, first)
+        found.append(seen.add(first, payload) if payload else 0)
+    return found
+
+
+SYN = 2
+HALF = 1 << 31
