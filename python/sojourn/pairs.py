@@ -24,6 +24,7 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
     """
     rows = []
     for place, group in groups(runs, by):
+        group = group.unique([key, "seed"], keep="first", maintain_order=True)  # a name given twice is one sample
         first = group.filter(pl.col(key) == baseline)
         for (name,), second in group.group_by([key], maintain_order=True):
             if name == baseline:

@@ -241,6 +241,10 @@ def _count_of_seeds(seeds: Any) -> int:
     if seeds is None:
         return 1
     if isinstance(seeds, list) and seeds and all(_is_whole(seed) for seed in seeds):
+        if len(set(seeds)) < len(seeds):
+            raise InputError(
+                f"sweep.seeds: {seeds} names a seed twice, which would count its runs twice; leave one out"
+            )
         return len(seeds)
     if not _is_whole(seeds) or seeds < 1:
         raise InputError(f"sweep.seeds: {seeds} is neither a number of seeds nor a list of them; write e.g. 20")

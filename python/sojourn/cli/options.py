@@ -8,9 +8,6 @@ from pathlib import Path
 
 import click
 
-AUTO = "auto"
-"""The warm-up that is found by itself."""
-
 
 def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -> object:
     """Make --until, --metric and --max-seeds one value; the other two come first."""

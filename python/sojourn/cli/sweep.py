@@ -61,9 +61,10 @@ def command(
     Finished runs are kept: a study that was interrupted goes on where it stopped. A table of differences compares
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
+    from sojourn.comparison import AUTO
     from sojourn.study import Study
 
-    if shard and (until or warmup == options.AUTO or paired):
+    if shard and (until or warmup == AUTO or paired):
         raise click.UsageError(
             "--shard knows a part of the runs only; give --until, --warmup auto and --paired without it"
         )
@@ -119,7 +120,9 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
 
 
 def _warmed_up(study: Study, warmup: str | None, runner: Runner) -> Study:
-    if warmup == options.AUTO:
+    from sojourn.comparison import AUTO
+
+    if warmup == AUTO:
         return study.settled(runner)
     return study.replace({"warmup": warmup}) if warmup else study
 
