@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,17 @@ import polars as pl
 from sojourn.aqms import Aqm, aqm_text
 from sojourn.errors import InputError
 from sojourn.metrics import aggregate
+from sojourn.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.replicate import Precision, Reached, replicate
 from sojourn.result import Result
-from sojourn.runner import Progress, Run, run_all
+from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
 from sojourn.units import highest_rate, seconds
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
 MAX_WARMUP_S = 10.0
+AUTO = "auto"
+"""The warm-up that is found by itself."""
 MAX_PACKETS = 5_000_000
 """Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
 
@@ -30,6 +34,8 @@ class Comparison:
 
     aqms: list[str]
     results: list[Result]
+    reached: Reached | None = None
+    """How precise they are, where `until` asked for it."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -39,9 +45,25 @@ class Comparison:
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per queue manager: means over the seeds and half widths of their 95 % confidence intervals."""
+        return aggregate(self._named_runs, ["aqm"])
+
+    def paired(self, baseline: str | None = None) -> pl.DataFrame:
+        """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
+        if not self.has_pairs:
+            raise InputError(NO_PAIRS)
+        return paired(self._named_runs, "aqm", same_aqm(self.aqms, baseline))
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are several queue managers to compare seed by seed, and several seeds."""
+        return len(set(self.aqms)) > 1 and len(self.results) > len(self.aqms)
+
+    @property
+    def _named_runs(self) -> pl.DataFrame:
+        """Runs, named as the caller named the queue managers."""
         per_aqm = len(self.results) // len(self.aqms)
         names = [aqm for aqm in self.aqms for _ in range(per_aqm)]
-        return aggregate(self.runs.with_columns(aqm=pl.Series(names)), ["aqm"])
+        return self.runs.with_columns(aqm=pl.Series(names))
 
     @cached_property
     def setup(self) -> dict[str, Any]:
@@ -76,6 +98,7 @@ def compare(
     duration: str = DURATION,
     warmup: str | None = None,
     seeds: int | Sequence[int] = 1,
+    until: Precision | None = None,
     cc: str | None = None,
     stack: str | None = None,
     limit: str = LIMIT,
@@ -89,25 +112,45 @@ def compare(
 
     The link has a `rate` (10 Mbit/s if neither is given) or follows a `trace`; the way back is the trace's sibling
     .up or has the same rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s)
-    is left out of the statistics. `packets` records every packet of the first seed, for figures. With `out`, results
-    are stored there and finished ones read instead of computed.
+    is left out of the statistics; "auto" finds it from the backlog, the longest of all queue managers. With `until`
+    there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first seed, for
+    figures. With `out`, results are stored there and finished ones read instead of computed.
     """
     names = [aqm_text(aqm) for aqm in aqms]
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
     tcp = {"kind": "tcp", "count": flows, "rtt": rtt, "spread": "1 s", "cc": cc, "stack": stack}
     link = {"aqm": names[0], "limit": limit, **_service(rate, trace)}
-    document = {"duration": duration, "warmup": warmup, "link": link, "flows": [_given(tcp)]}
+    document = {
+        "duration": duration,
+        "warmup": None if warmup == AUTO else warmup,
+        "link": link,
+        "flows": [_given(tcp)],
+    }
     base = Scenario.build({"name": "compare", **_given(document)})
     base = _with_default_warmup(base) if warmup is None else base
-    drawn = seed_list(seeds)[0] if packets and _is_small(base) else None
-    runs = [
-        Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
-        for name in names
-        for seed in seed_list(seeds)
-    ]
-    root = Path(out) if out is not None else None
-    return Comparison(names, run_all(runs, root, jobs=jobs, command=command, progress=progress))
+    chosen = seed_list(seeds)
+    runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
+    if warmup == AUTO:
+        from sojourn.warmup import longest, warmups
+
+        scenarios = [base.replace({"link.aqm": name}) for name in names]
+        base = base.replace({"warmup": longest(warmups(scenarios, chosen, runner))})
+    keeps_packets = packets and _is_small(base)
+
+    def run(chosen: list[int]) -> Comparison:
+        drawn = chosen[0] if keeps_packets else None
+        runs = [
+            Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
+            for name in names
+            for seed in chosen
+        ]
+        return Comparison(names, runner(runs))
+
+    if until is None:
+        return run(chosen)
+    found, reached = replicate(until, len(chosen), run, lambda found: found.table)
+    return replace(found, reached=reached)
 
 
 def seed_list(seeds: int | Sequence[int]) -> list[int]:

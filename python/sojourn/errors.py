@@ -8,7 +8,18 @@ from typing import NoReturn
 
 from sojourn._core import AqmError, InputError
 
-__all__ = ["INPUT", "INTERRUPTED", "MACHINE", "AqmError", "InputError", "damaged", "explain", "read_text", "unknown"]
+__all__ = [
+    "INPUT",
+    "INTERRUPTED",
+    "MACHINE",
+    "AqmError",
+    "InputError",
+    "MissingError",
+    "damaged",
+    "explain",
+    "read_text",
+    "unknown",
+]
 
 INPUT = 2
 """Exit code of bad input or usage."""
@@ -18,12 +29,18 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
 
+class MissingError(RuntimeError):
+    """Something outside the program is missing, such as a worker; the text names it and the mend."""
+
+
 def explain(error: BaseException) -> tuple[int, str] | None:
     """Exit code and one line for `error`; None for what can only be a defect of the program."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED, "interrupted; finished runs are kept"
     if isinstance(error, InputError | AqmError):
         return INPUT, str(error)
+    if isinstance(error, MissingError):
+        return MACHINE, str(error)
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return MACHINE, f"{place}{error.strerror or error}; {_MENDS.get(error.errno or 0, _ANY_MEND)}"

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
+from math import prod
 from typing import Any
 
 from sojourn.errors import InputError
 
-MOST_POINTS = 1_000_000
-"""Most combinations of a study: more are a slip."""
+MOST_VALUES = 1_000_000
+"""Most values of a range: more are a slip."""
+
+Axis = list[dict[str, Any]]
+"""What one entry of the table goes through: values by path, several paths where they change together."""
 
 
-def combinations(sweep: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def axes_of(sweep: Mapping[str, Any]) -> list[Axis]:
+    """The entries of a `[sweep]` table."""
+    return [_axis(path, found) for path, found in _flatten(sweep)]
+
+
+def count_of(axes: Sequence[Axis]) -> int:
+    """How many combinations there are."""
+    return prod(len(axis) for axis in axes)
+
+
+def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
     """Every combination of the swept values by dotted path, the last path fastest."""
-    axes = [_axis(path, found) for path, found in _flatten(sweep)]
-    count = 1
-    for axis in axes:
-        count *= len(axis)
-    if count > MOST_POINTS:
-        raise InputError(f"sweep: {count} combinations, at most {MOST_POINTS}; shorten a list")
     for chosen in product(*axes):
         yield {path: value for values in chosen for path, value in values.items()}
 
@@ -36,8 +44,7 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{key}", value
 
 
-def _axis(path: str, found: Any) -> list[dict[str, Any]]:
-    """What one entry of the table goes through: values by path, several paths where they change together."""
+def _axis(path: str, found: Any) -> Axis:
     if isinstance(found, dict):
         return [{path: value} for value in _range(path, found)]
     if not isinstance(found, list):
@@ -77,8 +84,8 @@ def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
     value = first
     while value <= last:
         values.append(value)
-        if len(values) > MOST_POINTS:
-            raise InputError(f"{place}: more than {MOST_POINTS} values; take a larger step")
+        if len(values) > MOST_VALUES:
+            raise InputError(f"{place}: more than {MOST_VALUES} values; take a larger step")
         value = value + by if "step" in found else value * by
     return [_written(value, unit) for value in values]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,12 +23,25 @@ def write_file(path: Path | str, write: Callable[[IO[bytes]], object]) -> Path:
     """
     buffer = BytesIO()
     write(buffer)
+    return _write_buffer(Path(path), buffer)
+
+
+def write_changed(path: Path, write: Callable[[IO[bytes]], object]) -> Path:
+    """Do the same, but leave a file alone that has these contents: it may lie where nothing can be written."""
+    buffer = BytesIO()
+    write(buffer)
+    if path.is_file() and path.read_bytes() == buffer.getbuffer():
+        return path
+    return _write_buffer(path, buffer)
+
+
+def _write_buffer(path: Path, buffer: BytesIO) -> Path:
     try:
-        _write(Path(path).resolve(), buffer)
+        _write(path.resolve(), buffer)
     except OSError as error:
         error.filename = str(path)  # the user's name for it, and a full disk names none
         raise
-    return Path(path)
+    return path
 
 
 def _write(target: Path, buffer: BytesIO) -> None:
@@ -45,7 +60,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise."""
     made = _make_parents(path.parent)
     with _unfinished(path, made) as part:
-        part.mkdir(exist_ok=True)
+        _remove(part)  # a killed process may have had our number
+        part.mkdir()
         yield part
         with _commit:
             try:
@@ -54,6 +70,21 @@ def new_folder(path: Path) -> Iterator[Path]:
                 if not path.is_dir():
                     raise
                 _remove(part)  # somebody else finished the same run first
+
+
+def check_writable(folder: Path) -> None:
+    """Raise now what writing into `folder`, there already or not, would raise after the work."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+
+def clean(folder: Path) -> None:
+    """Remove what processes of this machine that are no more, because they were killed, left half-written."""
+    for part in folder.glob(".*.part") if folder.is_dir() else ():
+        match = _PART.fullmatch(part.name)
+        if match and match["host"] == _HOST and not _lives(int(match["process"])):
+            _remove(part)
 
 
 def abandon() -> None:
@@ -72,7 +103,7 @@ def abandon() -> None:
 @contextmanager
 def _unfinished(path: Path, made: list[Path]) -> Iterator[Path]:
     """Name of a hidden sibling in which `path` is made; it and the folders `made` for it go if the block fails."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.part")
     with _commit:
         _parts.add(part)  # noted before it exists
     try:
@@ -102,10 +133,22 @@ def _make_parents(folder: Path) -> list[Path]:
     return missing
 
 
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _remove_if_empty(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()
 
 
+_HOST = re.sub(r"[^\w-]", "-", socket.gethostname())[:64]
+_PART = re.compile(r"\..+\.(?P<host>[\w-]*)\.(?P<process>\d+)\.part")
 _commit = threading.RLock()
 _parts: set[Path] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ METRICS = (
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`."""
     rows = []
-    for key, group in runs.group_by(by, maintain_order=True):
+    for key, group in groups(runs, by):
         row: dict[str, Any] = dict(zip(by, key, strict=True))
         row["seeds"] = group.height
         for metric in METRICS:
@@ -70,6 +70,11 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """Rows with equal values of the columns `by`, in order of appearance; without columns all of them."""
+    return runs.group_by(by, maintain_order=True) if by else [((), runs)]
 
 
 def joint_fingerprint(fingerprints: list[str]) -> str:

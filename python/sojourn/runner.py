@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn import store, user_aqms
+from sojourn.errors import InputError
+from sojourn.files import check_writable, clean
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
 if TYPE_CHECKING:
-    from sojourn.worker import Worker
+    from sojourn.worker import Answer, Worker
 
 Progress = Callable[[float, int, int], None]
 """Called with the share of work done (0 to 1), finished runs and all runs."""
+
+LOOK_S = 0.05
+"""Time between two looks at what the workers do, in seconds."""
+WATCH_S = 2.0
+"""Time between two calls of `Runner.watch`, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,109 @@ class Run:
 
     scenario: Scenario
     seed: int
+
+
+@dataclass
+class Runner:
+    """Where runs are done and kept. What one runner has done or found once it does not do again."""
+
+    root: Path | None = None
+    """Folder of results: finished runs found there are read instead of done, new ones are stored there."""
+    jobs: int | None = None
+    """Runs at the same time in this process; all cores if not given."""
+    executor: Executor | None = None
+    """Does the runs instead of this process; only numbers come back, and this process stores them."""
+    merge: Sequence[Path] = ()
+    """Other folders of results, from which finished runs are copied to `root`."""
+    command: Sequence[str] = ()
+    """Command line, for the manifests."""
+    progress: Progress | None = None
+    watch: Callable[[], None] | None = None
+    """Called now and then while an executor works; raises if nothing will come of it."""
+    done: dict[Run, Result] = field(default_factory=dict)
+    computed: list[Run] = field(default_factory=list)
+    """Runs that were neither at hand nor found in a folder, in any order."""
+    adopted: list[Run] = field(default_factory=list)
+    """Runs copied from the folders `merge`, in any order."""
+
+    def __post_init__(self) -> None:
+        if self.executor is not None and self.jobs is not None:
+            raise InputError("jobs: the executor decides how many runs there are at a time; leave out one of them")
+        if self.merge and self.root is None:
+            raise InputError("merge: the runs found need a folder to go to; give one")
+        if self.root is not None:
+            clean(self.root)
+
+    def __call__(self, runs: Sequence[Run]) -> list[Result]:
+        """Do all runs."""
+        user_aqms.refuse_while_loading()
+        missing = [run for run in dict.fromkeys(runs) if run not in self.done]
+        if self.executor is None:
+            self._do_here(missing)
+        else:
+            self._do_elsewhere(missing, self.executor)
+        return [self.done[run] for run in runs]
+
+    def find(self, run: Run) -> Result | None:
+        """Finished run, in the folder of results or in one that is merged into it."""
+        if self.root is None:
+            return None
+        if found := store.find(run.scenario, run.seed, self.root):
+            return found
+        if found := store.adopt(run.scenario, run.seed, self.merge, self.root):
+            self.adopted.append(run)
+        return found
+
+    def _do_here(self, runs: list[Run]) -> None:
+        batch = _Batch(self, several=len(runs) > 1)
+        with ThreadPoolExecutor(max(1, min(self.jobs or cores(), len(runs)))) as pool:
+            futures = {run: pool.submit(batch.do, run) for run in runs}
+            try:
+                _await(list(futures.values()), batch, self.progress)
+            except BaseException:
+                batch.stop.set()  # workers look at it every few events
+                for future in futures.values():
+                    future.cancel()
+                raise
+            finally:
+                batch.close()
+        self.done |= {run: future.result() for run, future in futures.items()}
+
+    def _do_elsewhere(self, runs: list[Run], executor: Executor) -> None:
+        from sojourn.worker import do_task, task
+
+        missing = []
+        for run in runs:
+            if found := self.find(run):
+                self.done[run] = found
+            else:
+                missing.append(run)
+        if missing and self.root is not None:
+            check_writable(self.root)
+        pending = {executor.submit(do_task, task(run.scenario, run.seed)): run for run in missing}
+        try:
+            self._collect(pending, len(runs))
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _collect(self, pending: dict[Future[Answer], Run], total: int) -> None:
+        """Take each answer as it comes, so that a study that is interrupted keeps what was done."""
+        from sojourn.worker import result_of
+
+        due = time.monotonic() + WATCH_S
+        while pending:
+            finished, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+            for future in finished:
+                run = pending.pop(future)
+                result = result_of(run.scenario, run.seed, future.result())
+                self.done[run] = store.save(result, self.root, list(self.command)) if self.root else result
+                self.computed.append(run)
+            if self.progress:
+                self.progress(1 - len(pending) / total, total - len(pending), total)
+            if self.watch and time.monotonic() >= due:
+                self.watch()
+                due = time.monotonic() + WATCH_S
 
 
 def run_all(
@@ -39,21 +150,7 @@ def run_all(
     progress: Progress | None = None,
 ) -> list[Result]:
     """Do all runs; with `root`, finished ones found there are read instead and new ones are stored there."""
-    user_aqms.refuse_while_loading()
-    unique = list(dict.fromkeys(runs))
-    batch = _Batch(root, list(command), several=len(unique) > 1)
-    with ThreadPoolExecutor(max(1, min(jobs or cores(), len(unique)))) as pool:
-        futures = {run: pool.submit(batch.do, run) for run in unique}
-        try:
-            _await(list(futures.values()), batch, progress)
-        except BaseException:
-            batch.stop.set()  # workers look at it every few events
-            for future in futures.values():
-                future.cancel()
-            raise
-        finally:
-            batch.close()
-    return [futures[run].result() for run in runs]
+    return Runner(root, jobs=jobs, command=command, progress=progress)(runs)
 
 
 def cores() -> int:
@@ -62,11 +159,10 @@ def cores() -> int:
 
 
 class _Batch:
-    """What the workers share."""
+    """What the workers of this process share."""
 
-    def __init__(self, root: Path | None, command: list[str], *, several: bool) -> None:
-        self.root = root
-        self.command = command
+    def __init__(self, runner: Runner, *, several: bool) -> None:
+        self.runner = runner
         self.several = several
         self.stop = threading.Event()
         self.shares: dict[Run, float] = {}
@@ -74,7 +170,7 @@ class _Batch:
         self.idle: list[Worker] = []
 
     def do(self, run: Run) -> Result:
-        result = store.find(run.scenario, run.seed, self.root) if self.root else None
+        result = self.runner.find(run)
         if result:
             result.found = True
         else:
@@ -89,14 +185,18 @@ class _Batch:
 
     def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
         """Run in this process, or in one of its own where only one can run queue managers in Python."""
+        root, command = self.runner.root, list(self.runner.command)
+        if root:
+            check_writable(root)
+        self.runner.computed.append(run)
         names = run.scenario.user_aqms()
         if self.several and names and user_aqms.in_files(names):
             worker = self._worker()
-            result = worker.do(run.scenario, run.seed, self.root, self.command, tick)
+            result = worker.do(run.scenario, run.seed, root, command, tick)
             self.idle.append(worker)
             return result
         result = run.scenario.run(run.seed, progress=tick)
-        return store.save(result, self.root, self.command) if self.root else result
+        return store.save(result, root, command) if root else result
 
     def _worker(self) -> Worker:
         with suppress(IndexError):
@@ -117,7 +217,7 @@ def _await(futures: list[Future[Result]], batch: _Batch, progress: Progress | No
     """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
     pending = set(futures)
     while pending:
-        done, pending = wait(pending, timeout=0.05, return_when=FIRST_EXCEPTION)
+        done, pending = wait(pending, timeout=LOOK_S, return_when=FIRST_EXCEPTION)
         for future in done:
             future.result()
         if progress:

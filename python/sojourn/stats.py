@@ -1,11 +1,15 @@
-"""Statistics across replications."""
+"""Statistics across replications, and within one run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan, sqrt
+from dataclasses import dataclass
+from math import inf, nan, sqrt
 
 import polars as pl
+
+FEWEST_FOR_WILCOXON = 6
+"""With fewer pairs Wilcoxon's two-sided test cannot give p < 0.05: its least p is 2 / 2^n."""
 
 
 def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
@@ -20,6 +24,79 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
 
     variance = sum((value - mean) ** 2 for value in values) / (n - 1)
     return mean, float(stdtrit(n - 1, 0.975)) * sqrt(variance / n)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """What two samples of the same replications differ in."""
+
+    n: int
+    """Pairs."""
+    difference: float
+    """Mean of the differences, second sample minus first."""
+    ci95: float | None
+    """Half width of its 95 % confidence interval; None with one pair."""
+    p_t: float | None
+    """Two-sided p of the paired t test; None with one pair."""
+    p_wilcoxon: float | None
+    """Two-sided p of Wilcoxon's signed-rank test; None with fewer than six pairs that differ."""
+
+    @property
+    def significant(self) -> bool:
+        """Whether every test that n allows gives p < 0.05."""
+        return self.p_t is not None and self.p_t < 0.05 and (self.p_wilcoxon is None or self.p_wilcoxon < 0.05)
+
+
+def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired:
+    """Compare two samples pair by pair; what moves both alike, as a seed does, cancels out."""
+    differences = [b - a for a, b in zip(first, second, strict=True)]
+    n = len(differences)
+    mean, half = mean_ci(differences)
+    if n < 2:
+        return Paired(n, mean, None, None, None)
+    from scipy.special import stdtr
+
+    error = sqrt(sum((one - mean) ** 2 for one in differences) / (n - 1) / n)
+    t = abs(mean) / error if error > 0 else inf if mean else 0.0
+    return Paired(n, mean, half, float(2 * stdtr(n - 1, -t)), _wilcoxon([one for one in differences if one != 0]))
+
+
+def _wilcoxon(differences: Sequence[float]) -> float | None:
+    """Two-sided p of the signed-rank test of differences that are not zero (Wilcoxon's own treatment of zeros)."""
+    if len(differences) < FEWEST_FOR_WILCOXON:
+        return None
+    from scipy.stats import wilcoxon
+
+    ties = len({abs(one) for one in differences}) < len(differences)
+    method = "approx" if ties or len(differences) > 50 else "exact"
+    return float(wilcoxon(differences, method=method).pvalue)
+
+
+def mser(series: Sequence[float], batch: int = 5) -> int | None:
+    """Values at the head of `series` that belong to its transient, after MSER-5; None if it has not settled.
+
+    K. P. White, M. J. Cobb, S. C. Spratt, "A comparison of five steady-state truncation heuristics for simulation",
+    WSC 2000: of the means of batches of five, those before d are left out; d is chosen so that the squared standard
+    error of the mean of the rest, sum of (y - mean)^2 over (n - d)^2, is least. A least value in the second half says
+    that the series is too short. The last five batches are no candidates: so few can be equal by chance.
+    """
+    means = [sum(series[at : at + batch]) / batch for at in range(0, len(series) - batch + 1, batch)]
+    n = len(means)
+    if n < 2 * FEWEST_BATCHES:
+        return None
+    best, least = 0, inf
+    mean, squares = 0.0, 0.0
+    for count, d in enumerate(range(n - 1, -1, -1), start=1):  # Welford's update, from the end
+        step = means[d] - mean
+        mean += step / count
+        squares += step * (means[d] - mean)
+        if count >= FEWEST_BATCHES and squares / count**2 <= least:
+            best, least = d, squares / count**2
+    return best * batch if best <= n // 2 else None
+
+
+FEWEST_BATCHES = 5
+"""Batches that have to remain behind the transient."""
 
 
 def merge_histograms(frames: Sequence[pl.DataFrame], link: str = "forward") -> pl.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,18 +61,46 @@ def save(result: Result, root: Path, command: list[str]) -> Result:
 def load(folder: Path | str) -> Result:
     """Read a result folder; what is not as it was written is refused."""
     folder = Path(folder)
-    manifest = read_manifest(folder)
-    tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
-    canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
-    result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
-    result.folder = folder
-    return result
+    return _result(folder, read_manifest(folder))
 
 
 def find(scenario: Scenario, seed: int, root: Path) -> Result | None:
     """Return the finished run of this scenario and seed under `root`, if there is one."""
     folder = root / run_hash(scenario, seed)
-    return load(folder) if folder.exists() else None
+    return _result(folder, _own_manifest(folder)) if folder.exists() else None
+
+
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path) -> Result | None:
+    """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
+    name = run_hash(scenario, seed)
+    for other in others:
+        if (other / name).exists():
+            manifest = _own_manifest(other / name)
+            with new_folder(root / name) as part:
+                for table in manifest["tables"]:
+                    _copy(_checked_table(other / name, manifest, table), part)
+                _copy(other / name / MANIFEST, part)
+            return load(root / name)
+    return None
+
+
+def check_source(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder to merge that has none of the runs called `names`."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give one that `sojourn sweep -o` wrote")
+    if any((folder / name).exists() for name in names):
+        return
+    for manifest in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
+        read_manifest(manifest.parent)  # says so if they have another format
+    raise InputError(f"{folder}: holds no run of this study; give the folder of one of its shards")
+
+
+def _result(folder: Path, manifest: dict[str, Any]) -> Result:
+    tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
+    canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
+    result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
+    result.folder = folder
+    return result
 
 
 def load_all(paths: list[Path]) -> list[Result]:
@@ -109,6 +138,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         mend = f"this sojourn reads {FORMAT}; run it again"
         raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {mend}")
     _check_manifest(folder, manifest)
+    return manifest
+
+
+def _own_manifest(folder: Path) -> dict[str, Any]:
+    """Manifest of a run that is to stand for one of our own: computed by the same version."""
+    manifest = read_manifest(folder)
+    if manifest["sojourn"] != _core.version():
+        mend = "delete the folder or choose another place with -o"
+        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {mend}")
     return manifest
 
 
@@ -181,10 +219,19 @@ def _write_table(folder: Path, name: str, frame: pl.DataFrame) -> dict[str, Any]
 
 
 def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
+    return pl.read_parquet(_checked_table(folder, manifest, name))
+
+
+def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
     path = folder / f"{name}.parquet"
     if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
         damaged(folder, f"{path.name} is not as it was written")
-    return pl.read_parquet(path)
+    return path
+
+
+def _copy(path: Path, folder: Path) -> None:
+    content = path.read_bytes()
+    write_file(folder / path.name, lambda file: file.write(content))
 
 
 def _digest(path: Path) -> str:

@@ -6,23 +6,32 @@ import copy
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from sojourn import store
 from sojourn.comparison import seed_list
 from sojourn.errors import InputError, read_text
-from sojourn.expand import combinations
+from sojourn.expand import axes_of, combinations, count_of
+from sojourn.metrics import aggregate
+from sojourn.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.replicate import Precision, Reached, replicate
 from sojourn.result import Result
-from sojourn.runner import Progress, Run, run_all
+from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+MANY_RUNS = 100_000
+"""More runs than these are taken for a slip."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class StudyResult:
     study: Study
     results: list[Result]
 
-    @property
+    @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run: swept values by their dotted path, seed and summary."""
         count = len(self.study.seeds)
@@ -51,6 +60,18 @@ class StudyResult:
             rows.append({key: _cell(value) for key, value in values.items()} | summary)
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are several queue managers to compare seed by seed, and several seeds."""
+        return "link.aqm" in self.study.swept and self.runs["link.aqm"].n_unique() > 1 and len(self.study.seeds) > 1
+
+    def paired(self, baseline: str | None = None) -> pl.DataFrame:
+        """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
+        if not self.has_pairs:
+            raise InputError(NO_PAIRS)
+        first = same_aqm(self.runs["link.aqm"].unique(maintain_order=True).to_list(), baseline)
+        return paired(self.runs, "link.aqm", first, self.study.beside_the_aqm)
+
 
 @dataclass(frozen=True)
 class Study:
@@ -59,12 +80,22 @@ class Study:
     name: str
     points: list[Point]
     seeds: list[int]
+    axes: tuple[tuple[str, ...], ...] = ()
+    """Paths swept, those that change together in one tuple."""
 
     @classmethod
     def load(
-        cls, path: Path | str, *, seeds: int | Sequence[int] | None = None, sets: Mapping[str, Any] | None = None
+        cls,
+        path: Path | str,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        sets: Mapping[str, Any] | None = None,
+        many: bool = False,
     ) -> Study:
-        """Read a study file; `seeds` replaces the file's, and `sets` keys of the scenario by dotted path."""
+        """Read a study file.
+
+        `seeds` replaces the file's, `sets` sets keys of the scenario by dotted path, `many` accepts any number of runs.
+        """
         path = Path(path)
         try:
             document = read_document(path)
@@ -76,10 +107,13 @@ class Study:
             if not isinstance(sweep, dict):
                 raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
             file_seeds = sweep.pop("seeds", None)
-            points = [_point(document, values, path.parent) for values in combinations(sweep)]
             chosen = seeds if seeds is not None else file_seeds
+            axes = axes_of(sweep)
+            _check_number(count_of(axes) * _count_of_seeds(chosen), many)
+            points = [_point(document, values, path.parent) for values in combinations(axes)]
+            paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
-            return cls(path.stem, points, fallback if chosen is None else _checked_seeds(chosen))
+            return cls(path.stem, points, fallback if chosen is None else seed_list(chosen), paths)
         except tomllib.TOMLDecodeError as error:
             raise InputError(f"{path}: {error}; mend the TOML there") from None
         except InputError as error:
@@ -90,17 +124,80 @@ class Study:
         """Dotted paths that are swept."""
         return list(self.points[0].values)
 
+    @property
+    def beside_the_aqm(self) -> list[str]:
+        """Paths swept that do not change together with the queue manager."""
+        return [path for axis in self.axes if "link.aqm" not in axis for path in axis]
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run, seed after seed and point after point."""
+        return [Run(point.scenario, seed) for point in self.points for seed in self.seeds]
+
     def run(
         self,
         root: Path | None = None,
         *,
         jobs: int | None = None,
+        executor: Executor | None = None,
+        merge: Sequence[Path] = (),
         command: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> StudyResult:
-        """Do every run that `root` does not hold yet; the result does not depend on `jobs`."""
-        runs = [Run(point.scenario, seed) for point in self.points for seed in self.seeds]
-        return StudyResult(self, run_all(runs, root, jobs=jobs, command=command, progress=progress))
+        """Do every run that `root` does not hold yet; the result does not depend on who does it.
+
+        `jobs` runs at a time go on in this process, or all by an `executor` of `concurrent.futures`. What the folders
+        `merge` hold is copied to `root` instead.
+        """
+        return self.run_by(Runner(root, jobs, executor, merge, command, progress))
+
+    def run_by(self, runner: Runner) -> StudyResult:
+        """Do every run that `runner` has not done or found yet."""
+        self.check_merge(runner.merge)
+        return StudyResult(self, runner(self.runs))
+
+    def run_until(self, goal: Precision, runner: Runner) -> tuple[StudyResult, Reached]:
+        """Run with seeds 1, 2, 3, … until every point is as precise as wanted, the study's number of them at least."""
+        return replicate(
+            goal,
+            len(self.seeds),
+            lambda seeds: replace(self, seeds=seeds).run_by(runner),
+            lambda result: aggregate(result.runs, self.swept),
+        )
+
+    def settled(self, runner: Runner) -> Study:
+        """Return this study with the warm-up that its queues take, the longest one where only the AQM differs."""
+        from sojourn.warmup import longest, warmups
+
+        found = warmups([point.scenario for point in self.points], self.seeds, runner)
+        groups: dict[str, list[int]] = {}
+        for index, point in enumerate(self.points):
+            place = {path: point.values[path] for path in self.beside_the_aqm}
+            groups.setdefault(json.dumps(place, default=str), []).append(index)
+        points = list(self.points)
+        for members in groups.values():
+            sets = {"warmup": longest([found[index] for index in members])}
+            for index in members:
+                points[index] = replace(points[index], scenario=points[index].scenario.replace(sets))
+        return replace(self, points=points)
+
+    def check_merge(self, folders: Sequence[Path]) -> None:
+        """Refuse folders to merge that hold none of the runs."""
+        names = [store.run_hash(run.scenario, run.seed) for run in self.runs] if folders else []
+        for folder in folders:
+            store.check_source(folder, names)
+
+    def shard(self, number: int, of: int) -> list[Run]:
+        """Every `of`-th run from the one numbered `number`, from 1: together the shards are all runs, each once."""
+        if not 1 <= number <= of <= len(self.runs):
+            raise InputError(
+                f"shard: there is no {number}/{of} of {len(self.runs)} runs; write e.g. 1/2 for the first half"
+            )
+        return self.runs[number - 1 :: of]
+
+    def replace(self, sets: Mapping[str, object]) -> Study:
+        """Return this study with some keys of all its scenarios changed."""
+        return replace(self, points=[replace(one, scenario=one.scenario.replace(sets)) for one in self.points])
 
 
 def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
@@ -158,11 +255,28 @@ def _element(items: list[Any], step: str, path: str) -> Any:
     return items[int(step)]
 
 
-def _checked_seeds(seeds: Any) -> list[int]:
-    whole = isinstance(seeds, int) or (isinstance(seeds, list) and all(isinstance(seed, int) for seed in seeds))
-    if not whole or (isinstance(seeds, int) and seeds < 1):
+def _count_of_seeds(seeds: Any) -> int:
+    """How many seeds are meant; None is the scenario's."""
+    if seeds is None:
+        return 1
+    if isinstance(seeds, list) and seeds and all(_is_whole(seed) for seed in seeds):
+        if len(set(seeds)) < len(seeds):
+            raise InputError(
+                f"sweep.seeds: {seeds} names a seed twice, which would count its runs twice; leave one out"
+            )
+        return len(seeds)
+    if not _is_whole(seeds) or seeds < 1:
         raise InputError(f"sweep.seeds: {seeds} is neither a number of seeds nor a list of them; write e.g. 20")
-    return seed_list(seeds)
+    return int(seeds)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _check_number(runs: int, many: bool) -> None:
+    if runs > MANY_RUNS and not many:
+        raise InputError(f"sweep: {runs} runs; shorten a list, or say --yes (in Python many=True) if all are meant")
 
 
 def _cell(value: Any) -> Any:

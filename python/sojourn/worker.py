@@ -1,7 +1,10 @@
-"""Runs in processes of their own, for queue managers in Python, of which one process runs only one at a time.
+"""Runs in other processes.
 
-`python -m sojourn.worker` is such a process: runs come in by its standard input, progress and results go out by its
-standard output, pickled. It ends with its input. The program's own main module is never loaded in it.
+`python -m sojourn.worker` is one for queue managers in Python, of which a process runs only one at a time: runs come in
+by its standard input, progress and results go out by its standard output, pickled. It ends with its input. The
+program's own main module is never loaded in it.
+
+`do_task` is for processes that somebody else started, perhaps on other machines: an executor calls it.
 """
 
 from __future__ import annotations
@@ -13,12 +16,15 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sojourn import store
-from sojourn.errors import AqmError
+import polars as pl
+
+from sojourn import _core, store, user_aqms
+from sojourn.errors import AqmError, InputError, MissingError
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
@@ -49,8 +55,7 @@ class Worker:
         if kind == "stored":
             return store.load(content)
         if kind == "result":
-            totals, frames = content
-            return Result(scenario, seed, totals, {name: partial(frames.get, name) for name in frames})
+            return result_of(scenario, seed, content)
         error, text = content
         raise error from _InWorker(text)
 
@@ -60,6 +65,48 @@ class Worker:
         self._process.wait()
         self._process.stdin.close()  # type: ignore[union-attr]
         self._process.stdout.close()  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run for a process that shares nothing with this one but the files that the scenario names."""
+
+    canonical: str
+    seed: int
+    name: str
+    """Hash of the run, by which the other process sees that it would run the same."""
+    version: str
+
+
+Answer = tuple[dict[str, Any], dict[str, pl.DataFrame]]
+"""Summary and tables of a run."""
+
+
+def task(scenario: Scenario, seed: int) -> Task:
+    """A run as a task; refused where another process could not do it."""
+    names = scenario.user_aqms()
+    if not user_aqms.in_files(names):
+        raise InputError(f"{', '.join(names)}: known to this program only; put the class into a file of its own")
+    return Task(scenario.canonical, seed, store.run_hash(scenario, seed), _core.version())
+
+
+def do_task(task: Task) -> Answer:
+    """Do a run in whatever process this is."""
+    if task.version != _core.version():
+        raise MissingError(
+            f"a worker has sojourn {_core.version()}, this program {task.version}; install the same version there"
+        )
+    scenario = Scenario(task.canonical)
+    if store.run_hash(scenario, task.seed) != task.name:
+        files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_aqms()])
+        raise InputError(f"{files}: a worker has another version of it; copy the files there")
+    return _answer(scenario.run(task.seed))
+
+
+def result_of(scenario: Scenario, seed: int, answer: Answer) -> Result:
+    """The result that another process sent."""
+    totals, frames = answer
+    return Result(scenario, seed, totals, {name: partial(frames.__getitem__, name) for name in frames})
 
 
 class _InWorker(Exception):  # noqa: N818
@@ -99,7 +146,11 @@ def _do(
     result = Scenario(canonical).run(seed, progress=tick)
     if root:
         return "stored", store.save(result, root, command).folder
-    return "result", (result.totals, {name: result.table(name) for name in result.table_names})
+    return "result", _answer(result)
+
+
+def _answer(result: Result) -> Answer:
+    return result.totals, {name: result.table(name) for name in result.table_names}
 
 
 if __name__ == "__main__":

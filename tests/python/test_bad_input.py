@@ -93,6 +93,7 @@ STUDY_CASES = {
     "no such flow": ('"flows.3.count" = [1]', ["sweep.flows.3.count", "0 to 0"]),
     "no such table": ('"name.x.y" = [1]', ["sweep.name.x.y"]),
     "bad seeds": ("seeds = 0", ["sweep.seeds"]),
+    "a seed twice": ("seeds = [1, 2, 1]", ["sweep.seeds", "twice"]),
     "seeds no numbers": ('seeds = ["a"]', ["sweep.seeds"]),
 }
 

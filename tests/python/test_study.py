@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conftest import SHORT
 from sojourn.aqms import split_list
-from sojourn.expand import combinations
+from sojourn.expand import axes_of, combinations
 from sojourn.study import Study, tomllib
 
 
@@ -92,7 +92,7 @@ def test_values_that_change_together(tmp_path: Path) -> None:
     ],
 )
 def test_ranges_include_both_ends(text: str, values: list[object]) -> None:
-    assert [one["a.b"] for one in combinations(tomllib.loads(f'"a.b" = {text}'))] == values
+    assert [one["a.b"] for one in combinations(axes_of(tomllib.loads(f'"a.b" = {text}')))] == values
 
 
 def test_a_study_extends_another_file(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,7 @@ from sojourn.cli import options
 
 if TYPE_CHECKING:
     from sojourn.comparison import Comparison
+    from sojourn.replicate import Precision
 
 
 @click.command("compare")
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 @click.option("--rtt", metavar="TIME", default="40 ms", show_default=True, help="Round-trip time without queues.")
 @click.option("--flows", type=click.IntRange(), metavar="N", default=4, show_default=True, help="TCP flows.")
 @click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
-@click.option("--warmup", metavar="TIME", help="Time left out of the statistics [a tenth, at most 10 s].")
+@options.warmup
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Repetitions.")
+@options.until
+@options.metric
+@options.max_seeds
+@options.paired
 @click.option("--cc", metavar="NAME", help="Congestion control [the scenario default].")
 @click.option("--stack", metavar="NAME", help="TCP stack [the scenario default].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
@@ -29,7 +34,9 @@ if TYPE_CHECKING:
 @options.jobs
 @options.out
 @options.as_json
+@click.pass_context
 def command(
+    ctx: click.Context,
     aqms: str,
     rate: str | None,
     trace: Path | None,
@@ -38,6 +45,8 @@ def command(
     duration: str,
     warmup: str | None,
     seeds: int,
+    until: Precision | None,
+    paired: str | None,
     cc: str | None,
     stack: str | None,
     limit: str,
@@ -49,7 +58,8 @@ def command(
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
     The way back is the trace's sibling .up, else it has the same rate, with tail drop at 1000 packets. Several seeds
-    give means ± the half width of their 95 % confidence interval.
+    give means ± the half width of their 95 % confidence interval, and a table of differences, seed by seed. Without
+    --warmup a tenth of the time is left out, at most 10 s. The exit code is 1 if --until was not reached.
     """
     from sojourn.aqms import split_list
     from sojourn.cli import output
@@ -69,6 +79,7 @@ def command(
             duration=duration,
             warmup=warmup,
             seeds=seeds,
+            until=until,
             cc=cc,
             stack=stack,
             limit=limit,
@@ -77,14 +88,24 @@ def command(
             command=options.command_line(),
             progress=report,
         )
+    differences = found.paired(paired) if paired or found.has_pairs else None
     figure = found.plot(plot or out / f"compare-{figure_name(found)}.png")
     if as_json:
         runs = [output.result_json(result) for result in found.results]
-        output.print_json({"setup": found.setup, "table": found.table.to_dicts(), "runs": runs, "figure": str(figure)})
-        return
-    print_comparison(found)
-    click.echo(f"Figure: {figure}")
-    click.echo(f"Results: {out}")
+        document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts()}
+        document["paired"] = differences.to_dicts() if differences is not None else []
+        document["until"] = output.until_json(found.reached) if found.reached else None
+        output.print_json(document | {"runs": runs, "figure": str(figure)})
+    else:
+        print_comparison(found)
+        if differences is not None:
+            click.echo()
+            output.paired_table(differences, ["aqm"])
+        if found.reached:
+            click.echo(output.until_sentence(found.reached))
+        click.echo(f"Figure: {figure}")
+        click.echo(f"Results: {out}")
+    ctx.exit(1 if found.reached and not found.reached.reached else 0)
 
 
 def print_comparison(found: Comparison) -> None:

@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import click
 
+
+def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -> object:
+    """Make --until, --metric and --max-seeds one value; the other two come first."""
+    metric, most = ctx.params.pop("metric", None), ctx.params.pop("most", None)
+    if value is None:
+        if metric or most:
+            raise click.UsageError("--metric and --max-seeds belong to --until; write e.g. --until 5%")
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+    if not match:
+        raise click.BadParameter(f'"{value}" is no share; write e.g. 5%')
+    from sojourn.replicate import Precision
+
+    given = {"metric": metric, "most": most}
+    return Precision(float(match[1]), **{key: one for key, one in given.items() if one is not None})
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")
+paired = click.option(
+    "--paired", metavar="AQM", help="Queue manager that the table of differences starts from [the first]."
+)
+warmup = click.option(
+    "--warmup",
+    metavar="TIME",
+    help='Time left out of the statistics; "auto" finds it from the backlog (MSER-5).',
+)
+until = click.option(
+    "--until",
+    metavar="SHARE",
+    callback=_precision,
+    help="More seeds until every half width of the 95 % confidence interval is below this share of the mean, e.g. 5%.",
+)
+metric = click.option("--metric", metavar="NAME", is_eager=True, help="What --until looks at [sojourn_mean_ms].")
+max_seeds = click.option(
+    "--max-seeds",
+    "most",
+    type=click.IntRange(min=2),
+    metavar="N",
+    is_eager=True,
+    help="Most seeds of --until [100].",
+)
 out = click.option(
     "-o",
     "--output",

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from sojourn.metrics import Metric
+    from sojourn.replicate import Reached
     from sojourn.result import Result
 
 
@@ -51,6 +53,52 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
         for row in table.iter_rows(named=True)
     ]
     print_table([*names, *(metric.heading for metric in metrics), *prints], rows, left=len(names), title=title)
+
+
+def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
+    """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
+    from sojourn.metrics import METRICS, groups
+
+    metrics = [metric for metric in METRICS if metric.column in differences["metric"].unique()]
+    rows = []
+    for key, group in groups(differences, names):
+        found = {row["metric"]: row for row in group.iter_rows(named=True)}
+        cells = [_difference(metric, found.get(metric.column)) for metric in metrics]
+        rows.append([*(str(name) for name in key), *cells])
+    tests = _tests(max(differences["n"].to_list()))
+    title = f"difference to {differences['baseline'][0]}, seed by seed ± half width of its 95 % confidence interval"
+    title = f"{title}; {tests}"
+    print_table([*names, *(metric.heading for metric in metrics)], rows, left=len(names), title=title)
+
+
+def _difference(metric: Metric, row: dict[str, Any] | None) -> str:
+    if row is None:
+        return metric.show(None)
+    sign = "+" if row["difference"] > 0 else ""
+    return f"{sign}{metric.show(row['difference'], row['ci95'])}{' *' if row['significant'] else '  '}"
+
+
+def _tests(n: int) -> str:
+    from sojourn.stats import FEWEST_FOR_WILCOXON
+
+    wilcoxon = " and Wilcoxon's" if n >= FEWEST_FOR_WILCOXON else ""
+    return f"* p < 0.05 in the paired t test{wilcoxon}"
+
+
+def until_json(reached: Reached) -> dict[str, Any]:
+    """How precise the results are, and what was wanted."""
+    goal = {"metric": reached.goal.metric, "percent": reached.goal.percent, "max_seeds": reached.goal.most}
+    return goal | {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
+
+
+def until_sentence(reached: Reached) -> str:
+    """The same in words."""
+    goal = reached.goal
+    word = "reached" if reached.reached else "not reached"
+    return (
+        f"Half width of {goal.metric}: at most {reached.widest_percent:.2g} % of the mean with {reached.seeds} seeds; "
+        f"{goal.percent:g} % {word}"
+    )
 
 
 def result_json(result: Result) -> dict[str, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,41 +16,161 @@ from sojourn.cli import options
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.study import Study
+    from sojourn.replicate import Precision, Reached
+    from sojourn.runner import Runner
+    from sojourn.study import Study, StudyResult
 
 
 @click.command("sweep")
 @click.argument("study", type=click.Path(path_type=Path))
+@click.option("--shard", metavar="I/N", help="Only every N-th run from the I-th on, e.g. 1/4; --merge joins them.")
+@click.option(
+    "--merge",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="Copy finished runs from DIR instead of running them; may be given several times.",
+)
+@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is there.")
+@options.paired
+@options.warmup
+@options.until
+@options.metric
+@options.max_seeds
+@click.option("--yes", is_flag=True, help="Accept more than 100,000 runs.")
 @options.jobs
 @options.out
 @options.as_json
-def command(study: Path, jobs: int | None, out: Path, as_json: bool) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context,
+    study: Path,
+    shard: str | None,
+    merge: tuple[Path, ...],
+    dask: str | None,
+    paired: str | None,
+    warmup: str | None,
+    until: Precision | None,
+    yes: bool,
+    jobs: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
     """Run STUDY, a scenario with a table [sweep] of lists and seeds, on all cores.
 
-    Finished runs are kept: a study that was interrupted goes on where it stopped.
+    Finished runs are kept: a study that was interrupted goes on where it stopped. A table of differences compares
+    queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
-    from sojourn.cli import output
-    from sojourn.cli.progress import progress
-    from sojourn.files import write_file
-    from sojourn.metrics import aggregate
+    from sojourn.comparison import AUTO
     from sojourn.study import Study
 
-    loaded = Study.load(study)
-    with progress() as report:
-        result = loaded.run(out, jobs=jobs, command=options.command_line(), progress=report)
-    runs = result.runs
-    summaries = write_file(out / f"{loaded.name}.parquet", lambda file: runs.write_parquet(file))
-    by = loaded.swept or ["link.aqm"]
-    table = aggregate(runs if loaded.swept else _with_aqm(runs, loaded), by)
-    if as_json:
-        folders = [str(one.folder) for one in result.results]
-        output.print_json(
-            {"table": table.to_dicts(), "seeds": loaded.seeds, "folders": folders, "runs": str(summaries)}
+    if shard and (until or warmup == AUTO or paired):
+        raise click.UsageError(
+            "--shard knows a part of the runs only; give --until, --warmup auto and --paired without it"
         )
+    if dask and jobs:
+        raise click.UsageError(
+            "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
+        )
+    loaded = Study.load(study, many=yes)
+    with _runner(out, jobs, merge, dask) as runner:
+        if shard:
+            _run_shard(loaded, shard, runner, as_json)
+            return
+        loaded = _warmed_up(loaded, warmup, runner)
+        if until:
+            result, reached = loaded.run_until(until, runner)
+        else:
+            result, reached = loaded.run_by(runner), None
+    _print(result, reached, paired, runner, as_json)
+    ctx.exit(1 if reached and not reached.reached else 0)
+
+
+@contextmanager
+def _runner(out: Path, jobs: int | None, merge: tuple[Path, ...], dask: str | None) -> Iterator[Runner]:
+    from sojourn.cli.progress import progress
+    from sojourn.runner import Runner
+
+    with progress() as report:
+        runner = Runner(out, jobs, merge=merge, command=options.command_line(), progress=report)
+        if not dask:
+            yield runner
+            return
+        from sojourn.cluster import cluster
+
+        with cluster(dask) as (executor, watch):
+            yield replace(runner, executor=executor, watch=watch)
+
+
+def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
+    from sojourn.cli import output
+
+    match = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if not match:
+        raise click.BadParameter(f'"{shard}" is no part of a whole; write e.g. 1/4', param_hint="--shard")
+    runs = study.shard(int(match[1]), int(match[2]))
+    study.check_merge(runner.merge)
+    results = runner(runs)
+    if as_json:
+        folders = [str(one.folder) for one in results]
+        output.print_json({"shard": shard, "of_runs": len(study.runs), "folders": folders} | _counts(runner))
         return
-    title = f"{loaded.name}: {len(loaded.points)} points, {len(loaded.seeds)} seeds"
+    click.echo(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
+    click.echo(f"Results: {runner.root}; join the shards with --merge DIR for each")
+
+
+def _warmed_up(study: Study, warmup: str | None, runner: Runner) -> Study:
+    from sojourn.comparison import AUTO
+
+    if warmup == AUTO:
+        return study.settled(runner)
+    return study.replace({"warmup": warmup}) if warmup else study
+
+
+def _print(result: StudyResult, reached: Reached | None, baseline: str | None, runner: Runner, as_json: bool) -> None:
+    from sojourn.cli import output
+    from sojourn.files import write_changed
+    from sojourn.metrics import aggregate
+
+    study, runs = result.study, result.runs
+    differences = _differences(result, baseline)
+    assert runner.root is not None
+    summaries = write_changed(runner.root / f"{study.name}.parquet", lambda file: runs.write_parquet(file))
+    by = study.swept or ["link.aqm"]
+    table = aggregate(runs if study.swept else _with_aqm(runs, study), by)
+    warmups = [point.scenario.document["warmup"] for point in study.points]
+    if as_json:
+        document: dict[str, Any] = {"table": table.to_dicts(), "seeds": study.seeds, "warmup": warmups}
+        document |= {"paired": differences.to_dicts() if differences is not None else []}
+        document |= {"until": output.until_json(reached) if reached else None}
+        document |= {"folders": [str(one.folder) for one in result.results], "runs": str(summaries)}
+        output.print_json(document | _counts(runner))
+        return
+    title = f"{study.name}: {len(study.points)} points, {len(study.seeds)} seeds"
     output.summary_table(table, by, title=title)
-    click.echo(f"Results: {out}, one row per run in {summaries}")
+    if differences is not None:
+        output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
+    if reached:
+        click.echo(output.until_sentence(reached))
+    shown = list(dict.fromkeys(warmups))
+    click.echo(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
+    click.echo(f"Results: {runner.root}, one row per run in {summaries}")
+
+
+def _differences(result: StudyResult, baseline: str | None) -> pl.DataFrame | None:
+    """Differences of queue managers, where there are several and several seeds; asked for, they must be possible."""
+    if baseline is None and not result.has_pairs:
+        return None
+    return result.paired(baseline)
+
+
+def _counts(runner: Runner) -> dict[str, int]:
+    return {"computed": len(runner.computed), "adopted": len(runner.adopted)}
+
+
+def _how(runner: Runner) -> str:
+    adopted = f", {len(runner.adopted)} copied" if runner.merge else ""
+    return f", {len(runner.computed)} computed{adopted}"
 
 
 def _with_aqm(runs: pl.DataFrame, study: Study) -> pl.DataFrame:

@@ -1,0 +1,57 @@
+"""Queue managers against one of them, seed by seed: with the same seed both met the same traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from sojourn.errors import unknown
+from sojourn.metrics import METRICS, groups
+from sojourn.scenario import spelled_aqm
+from sojourn.stats import paired_difference
+
+NO_PAIRS = "paired: takes several queue managers and several seeds; give e.g. codel and pie, and 10 seeds"
+"""What there is to say where nothing can be paired."""
+
+
+def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) -> pl.DataFrame:
+    """One row per group of `by`, value of `key` other than `baseline`, and metric.
+
+    `difference` is the mean over the seeds of value minus baseline, in the metric's unit as in `runs`; `ci95` the half
+    width of its 95 % confidence interval; `p_t` and `p_wilcoxon` are two-sided, not adjusted for the number of tests;
+    `significant` is true if every test that the number of pairs allows gives p < 0.05.
+    """
+    rows = []
+    for place, group in groups(runs, by):
+        group = group.unique([key, "seed"], keep="first", maintain_order=True)  # a name given twice is one sample
+        first = group.filter(pl.col(key) == baseline)
+        for (name,), second in group.group_by([key], maintain_order=True):
+            if name == baseline:
+                continue
+            both = first.join(second, on="seed", how="inner", suffix=" of second", maintain_order="left")
+            for metric in METRICS:
+                pairs = both.select(metric.column, f"{metric.column} of second").drop_nulls()
+                if pairs.is_empty():
+                    continue
+                found = paired_difference(*(column.to_list() for column in pairs.iter_columns()))
+                rows.append(
+                    dict(zip(by, place, strict=True))
+                    | {key: name, "baseline": baseline, "metric": metric.column, "n": found.n}
+                    | {"difference": found.difference, "ci95": found.ci95}
+                    | {"p_t": found.p_t, "p_wilcoxon": found.p_wilcoxon, "significant": found.significant}
+                )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def same_aqm(names: Sequence[str], wanted: str | None) -> str:
+    """The one of `names` that means the same queue manager as `wanted`; the first if none is wanted."""
+    if wanted is None:
+        return names[0]
+    if wanted in names:
+        return wanted
+    spelled = spelled_aqm(wanted)
+    for name in names:
+        if not name.startswith("{") and spelled_aqm(name) == spelled:
+            return name
+    raise unknown("paired: queue manager", wanted, list(names))
