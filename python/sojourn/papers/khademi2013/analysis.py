@@ -49,7 +49,7 @@ def delay_ms(sojourn_ms: float) -> float:
     """Queueing delay of a full packet by its sojourn time.
 
     A packet that had to wait comes into the buffer below just when its predecessor goes into transmission, so two
-    packet times are left. One that did not wait has at least its own ahead; half a packet time is not told apart.
+    packet times are left. One that did not wait has at least its own ahead; up to one more is not told apart.
     """
     return sojourn_ms + 2 * PACKET_MS if sojourn_ms > 0 else PACKET_MS
 
@@ -65,10 +65,8 @@ def value(cells: pl.DataFrame, column: str, **where: Any) -> float:
 
 
 def select(cells: pl.DataFrame, **where: Any) -> pl.DataFrame:
-    """Rows that have these values; of a tuple, one of its values."""
-    for name, wanted in where.items():
-        cells = cells.filter(pl.col(name).is_in(list(wanted)) if isinstance(wanted, tuple) else pl.col(name) == wanted)
-    return cells
+    """Rows that have these values."""
+    return cells.filter(pl.col(name) == wanted for name, wanted in where.items())
 
 
 def extreme(cells: pl.DataFrame, column: str, by: Sequence[str], *, highest: bool) -> list[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -47,6 +47,9 @@ def box_figure(
             axes.set_xlabel(x_label)
             if column == 0 or not panel:
                 axes.set_ylabel(QUANTITIES[quantity])
+        for row, quantity in zip(grid, quantities, strict=False):
+            if panel and quantity == "g":
+                _same_scale(row)
         handles, names = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=len(names))
         return figure
@@ -55,6 +58,13 @@ def box_figure(
 def _parts(cells: pl.DataFrame, panel: str, label: str) -> list[tuple[str, pl.DataFrame]]:
     groups = cells.group_by(panel, maintain_order=True)
     return [(label.format(_plain(value)), chosen) for (value,), chosen in groups]
+
+
+def _same_scale(row: Iterable[Axes]) -> None:
+    """Goodputs of all loads are compared on one scale; alone, a saturated link's would fill its panel with noise."""
+    limits = [axes.get_ylim() for axes in row]
+    for axes in row:
+        axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def _draw_panel(axes: Axes, cells: pl.DataFrame, quantity: str, x: str, group: str, label: str) -> None:

@@ -90,11 +90,11 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         for row, (aqm, curve) in enumerate(zip(TWO, curves(2), strict=True)):
             for axes, flows in zip(panels[row], LOADS, strict=True):
                 trace = sample_flow(shown[aqm, flows])
-                axes.plot(trace["time_s"], trace["delay_ms"], ".", ms=2, color=curve["color"])
+                axes.plot(trace["time_s"], trace["delay_ms"], ".", ms=2, color=curve["color"], rasterized=True)
                 axes.set_title(f"{aqm}, {flows} flows", loc="left", fontweight="bold")
                 axes.set_xlim(0, 60)
-                axes.set_ylim(bottom=0)
             panels[row][0].set_ylabel("queueing delay [ms]")
         for axes in panels[-1]:
             axes.set_xlabel("time [s]")
+            axes.set_ylim(bottom=0)  # shared; set when both panels have their data
         return figure

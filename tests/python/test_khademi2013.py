@@ -1,0 +1,245 @@
+"""The figures of khademi2013: what they measure, and relations that can be true and false."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Cli
+from sojourn import Scenario
+from sojourn.judge import Measured, Relation
+from sojourn.papers import paper, reproduce
+from sojourn.papers.khademi2013 import FIGURES
+from sojourn.papers.khademi2013.analysis import LOADS, PACKET_MS, TARGETS_MS, THREE, delay_ms, extreme, reductions
+from sojourn.papers.khademi2013.fig12 import jitter
+from sojourn.papers.khademi2013.table5 import ratios
+
+PAPER = "khademi2013"
+SHUFFLES = 40
+KEYS = {"aqm", "target_ms", "interval_ms", "rtt_ms", "flows", "ecn"}
+NOT_RUN = {"fig9", "fig10", "overall"}
+
+Row = dict[str, float | str | bool]
+
+
+def _table(cell: Callable[[Row], Row], **swept: tuple[float | str | bool, ...]) -> pl.DataFrame:
+    """A row per combination of swept values, with the columns that `cell` makes of them."""
+    rows: list[Row] = [{}]
+    for name, values in swept.items():
+        rows = [row | {name: value} for row in rows for value in values]
+    return pl.DataFrame([row | cell(row) for row in rows])
+
+
+def _by_target(row: Row) -> Row:
+    """Figures 3 and 4 as the text tells them."""
+    target, flows = float(row["target_ms"]), float(row["flows"])
+    if row["aqm"] == "ARED":
+        return {
+            "p10": target / 2,
+            "p50": target,
+            "p90": 1.5 * target,
+            "spread": target,
+            "g50": 9.7 if target > 1 else 9.0,
+        }
+    spread = flows if row["aqm"] == "CoDel" else flows + 100 / target
+    return {"p10": flows, "p50": 40 + flows, "p90": flows + 90, "spread": 50 + spread, "g50": 9.7}
+
+
+def _single(row: Row) -> Row:
+    """Figure 2."""
+    target, ared = float(row["target_ms"]), row["aqm"] == "ARED"
+    goodput = {"CoDel": 8.8, "PIE": 8.7, "ARED": 8.0}[str(row["aqm"])]
+    return {
+        "p50": target / 2,
+        "max": target * (3 if ared else 9),
+        "spread": target * (1 if ared else 3),
+        "g50": goodput,
+    }
+
+
+def _by_rtt(row: Row) -> Row:
+    """Figures 7 and 8."""
+    rtt, ared = float(row["rtt_ms"]), row["aqm"] == "ARED"
+    return {"p50": (5 if ared else 20) + 100 / rtt, "g50": 9.7 - rtt / 1000 - 0.05 * (ared and rtt > 5)}
+
+
+def _with_ecn(row: Row) -> Row:
+    """Figures 13 and 14."""
+    flows, ared, ecn = float(row["flows"]), row["aqm"] == "ARED", bool(row["ecn"])
+    full = ecn and flows == 64
+    return {
+        "p10": 900.0 if full else 1.0,
+        "p50": 1000.0 if full else 10 + flows * ecn * (3 if ared else 1),
+        "spread": 5.0 if full else 50.0,
+        "g50": 9.7 - (2 / flows if ared and ecn else 0.0),
+    }
+
+
+LOAD = {"flows": LOADS}
+TARGETS = _table(_by_target, aqm=THREE, target_ms=TARGETS_MS, **LOAD)
+SINGLE = _table(_single, aqm=THREE, target_ms=TARGETS_MS)
+RTTS = _table(_by_rtt, aqm=THREE, rtt_ms=(5.0, 100.0, 500.0), **LOAD)
+ECN = _table(_with_ecn, aqm=THREE, ecn=(False, True), flows=(4, 16, 32, 64))
+TREND = _table(
+    lambda row: {"p50": row["interval_ms"], "g50": row["interval_ms"]}, interval_ms=(5.0, 30.0, 100.0), **LOAD
+)
+ONE_FLOW = _table(
+    lambda row: (
+        {"mean": 10.0, "jitter": float(row["flows"])}
+        if row["aqm"] == "FQ_CoDel"
+        else {"mean": 20.0 + float(row["flows"]), "jitter": 1.0}
+    ),
+    aqm=("CoDel", "FQ_CoDel"),
+    **LOAD,
+)
+AS_PUBLISHED = {
+    "fig2": SINGLE,
+    "fig3": TARGETS,
+    "fig4": TARGETS,
+    "fig6": TREND,
+    "fig7-8": RTTS,
+    "fig12": ONE_FLOW,
+    "fig13": ECN,
+    "fig14": ECN,
+}
+"""One row per cell, as a paper that says so would have measured it."""
+
+RELATIONS: dict[str, tuple[str, Relation]] = {
+    claim: (figure, relation)
+    for figure in FIGURES
+    for claim, relation in paper(PAPER).figure(figure).RELATIONS.items()  # type: ignore[attr-defined]
+}
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("paper")
+
+
+@pytest.fixture(scope="module")
+def measured(out: Path) -> dict[str, Measured]:
+    """Every figure, measured on one seed."""
+    return {figure: reproduce(PAPER, figure, seeds=1, root=out).measured for figure in FIGURES}
+
+
+def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> None:
+    assert measured
+    result = cli("reproduce", PAPER, "--seeds", "1", "-o", out, "--claims", "--json")
+    claims = json.loads(result.stdout)
+    assert {claim["figure"] for claim in claims if claim["verdict"] == "not-run"} == NOT_RUN
+    assert sum(claim["verdict"] != "not-run" for claim in claims) == 52
+    for figure in FIGURES:
+        for suffix in (".png", ".svg", ".claims.json", ".parquet"):
+            assert (out / PAPER / f"{figure}{suffix}").stat().st_size > 200
+
+
+def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measured]) -> None:
+    """Numbers that any seed comes close to, one per figure."""
+    near = {
+        "S3-1flow-ARED-min": 7.1,
+        "S3-F4-heavy": 9.75,
+        "S3-F5-lat-max": 0.78,
+        "S3-F11-p50-max": 0.82,
+        "S3-T5-PIE-8": 1.37,
+        "S3-T5-ARED-16": 4.4,
+    }
+    samples = {claim: values for one in measured.values() for claim, values in one.samples.items()}
+    for claim, value in near.items():
+        assert samples[claim][0] == pytest.approx(value, rel=0.1), claim
+
+
+@pytest.mark.parametrize("claim", RELATIONS)
+def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(
+    claim: str, measured: dict[str, Measured]
+) -> None:
+    figure, relation = RELATIONS[claim]
+    cells = AS_PUBLISHED[figure]
+    assert relation(cells)
+    assert isinstance(relation(measured[figure].cells.drop("seed")), bool)  # our cells have what it asks for
+    wrong = 0
+    for seed in range(SHUFFLES):
+        values = [pl.col(name).shuffle(seed=seed) for name in cells.columns if name not in KEYS]
+        wrong += not relation(cells.with_columns(values))
+    assert wrong > SHUFFLES / 2
+
+
+def test_leaving_out_marked_packets_marks_fewer(measured: dict[str, Measured]) -> None:
+    """What section 7 recommends: ARED over-marks less at every load, CoDel in a full queue."""
+    cells = measured["table5"].cells
+    ared = cells.filter(pl.col("aqm") == "ARED").pivot("variant", index="flows", values="ratio")
+    assert (ared["CE excluded"] < ared[""]).all()
+    codel = cells.filter((pl.col("aqm") == "CoDel") & (pl.col("flows") == 64))
+    assert dict(codel.select("variant", "ratio").iter_rows())["CE excluded"] < 4
+
+
+def test_a_limit_on_marking_lets_pie_drop_what_the_paper_marks(measured: dict[str, Measured]) -> None:
+    pie = measured["table5"].cells.filter((pl.col("variant") == "limit of 10 %") & (pl.col("flows") == 64))
+    assert pie["ratio"][0] < 0.01
+
+
+def test_the_queueing_delay_is_what_a_packet_waits_until_it_has_left_the_link() -> None:
+    """Departures from the log: a link sends one packet after the other, each as soon as it can."""
+    text = """
+        duration = "5 s"
+        [link]
+        rate = "10 Mbit/s"
+        framing = "ethernet-wire"
+        account = "ip"
+        delay = "50 ms"
+        aqm = "codel@linux-3.10"
+        below = "1514 B"
+        [[flows]]
+        kind = "tcp"
+        stack = "linux-3.8"
+        count = 4
+        access_rate = "100 Mbit/s"
+        [probes]
+        packets = true
+    """
+    log = Scenario.parse(text).run().packets
+    sent = log.filter((pl.col("link") == "forward") & (pl.col("fate") == "sent"))
+    free_ms, before, waited = 0.0, 0, 0
+    for time_s, sojourn_ms, size in sent.select("time_s", "sojourn_ms", "bytes").iter_rows():
+        free_ms = max(free_ms, 1000 * time_s) + max(size + 38, 84) * 8 / 10_000
+        if size == before == 1500:  # not behind a connection's first packets, which are small
+            more_ms = free_ms - (1000 * time_s - sojourn_ms) - delay_ms(sojourn_ms)
+            assert -0.001 < more_ms < (0.001 if sojourn_ms > 0 else PACKET_MS + 0.001)
+            waited += sojourn_ms > 0
+        before = size
+    assert waited > 1000
+
+
+def test_extremes_are_taken_of_the_means() -> None:
+    cells = pl.DataFrame({"target_ms": [1, 1, 5, 5], "g": [1.0, 9.0, 4.0, 5.0]})
+    assert extreme(cells, "g", ["target_ms"], highest=False) == [4.0, 5.0]
+    assert extreme(cells, "g", ["target_ms"], highest=True) == [1.0, 9.0]
+
+
+def test_reductions_compare_the_same_load_and_seed() -> None:
+    cells = pl.DataFrame(
+        {"aqm": ["a", "a", "b", "b"], "flows": [4, 16, 4, 16], "seed": [1] * 4, "p50": [10.0, 20.0, 5.0, 30.0]}
+    )
+    assert reductions(cells, ("p50",), "aqm", "a").sort("flows")["p50"].to_list() == [0.5, -0.5]
+
+
+def test_ratios_are_of_the_same_aqm_load_and_seed() -> None:
+    cells = pl.DataFrame(
+        {
+            "aqm": ["CoDel", "PIE", "CoDel", "PIE"],
+            "variant": [""] * 4,
+            "flows": [4] * 4,
+            "seed": [1] * 4,
+            "ecn": [False, False, True, True],
+            "drop_rate": [0.01, 0.02, 0.0, 0.0],
+            "mark_rate": [0.0, 0.0, 0.03, 0.01],
+        }
+    )
+    assert ratios(cells)["ratio"].to_list() == pytest.approx([3.0, 0.5])
+
+
+def test_jitter() -> None:
+    assert jitter(pl.Series([1.0, 3.0, 0.0])) == pytest.approx(2.5)
