@@ -15,7 +15,8 @@ from conftest import Cli
 from sojourn.judge import Measured, Relation
 from sojourn.papers import paper, reproduce
 from sojourn.papers.schwarzkopf2016 import FIGURES, fig1
-from sojourn.papers.schwarzkopf2016.analysis import drop_phases, line_fit, tewma
+from sojourn.papers.schwarzkopf2016.analysis import drop_phases, tewma
+from sojourn.stats import line_fit
 
 PAPER = "schwarzkopf2016"
 SHUFFLES = 40

@@ -84,14 +84,6 @@ def drop_rate(result: Result, at_s: NDArray[np.float64]) -> NDArray[np.float64]:
     return tewma(packets(result).filter("dropped")["time_s"].to_numpy(), at_s)
 
 
-def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and coefficient of determination of a straight line through the points."""
-    slope, offset = np.polyfit(x, y, 1)
-    spread = float(np.sum((y - y.mean()) ** 2))
-    left = float(np.sum((y - (slope * x + offset)) ** 2))
-    return float(slope), 1 - left / spread if spread else 1.0
-
-
 def cells_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """One row per run, as the judge of relations wants it."""
     return pl.DataFrame(rows, infer_schema_length=None)
