@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
+    "gao2015": "sojourn.papers.gao2015",
 }
 QUICK_SEEDS = 3
 
