@@ -17,4 +17,5 @@ TITLE = "Gao, Qian, Yang: Hard Limit CoDel"
 FIGURES = {
     "fig3": "sojourn.papers.gao2015.fig3",
     "fig4-7": "sojourn.papers.gao2015.fig4_7",
+    "fig8-11": "sojourn.papers.gao2015.fig8_11",
 }
