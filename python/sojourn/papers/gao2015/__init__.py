@@ -18,4 +18,5 @@ FIGURES = {
     "fig3": "sojourn.papers.gao2015.fig3",
     "fig4-7": "sojourn.papers.gao2015.fig4_7",
     "fig8-11": "sojourn.papers.gao2015.fig8_11",
+    "rtt": "sojourn.papers.gao2015.rtt",
 }
