@@ -19,4 +19,5 @@ FIGURES = {
     "fig4-7": "sojourn.papers.gao2015.fig4_7",
     "fig8-11": "sojourn.papers.gao2015.fig8_11",
     "rtt": "sojourn.papers.gao2015.rtt",
+    "reverse": "sojourn.papers.gao2015.reverse",
 }
