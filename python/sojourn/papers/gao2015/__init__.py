@@ -20,4 +20,5 @@ FIGURES = {
     "fig8-11": "sojourn.papers.gao2015.fig8_11",
     "rtt": "sojourn.papers.gao2015.rtt",
     "reverse": "sojourn.papers.gao2015.reverse",
+    "web": "sojourn.papers.gao2015.web",
 }
