@@ -21,4 +21,6 @@ FIGURES = {
     "rtt": "sojourn.papers.gao2015.rtt",
     "reverse": "sojourn.papers.gao2015.reverse",
     "web": "sojourn.papers.gao2015.web",
+    "fig12": "sojourn.papers.gao2015.fig12",
+    "fig13": "sojourn.papers.gao2015.fig13",
 }
