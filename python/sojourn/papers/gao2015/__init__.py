@@ -5,7 +5,8 @@ so the rest is taken from there: delays in the ratio 20 : 10 : 20, access links 
 packets of 1500 B, an initial window of 4 segments, the same queue in both directions, 300 s. Three things are ours. The
 flows start uniformly within the first second, since otherwise every seed would give the same run; all flows of a run
 have the stated round-trip time, where the script lengthens that of the k-th by 2k ms; and the window has no bound,
-where the script's, 16 bandwidth-delay products at 100 ms, would never be reached.
+where the script's is 16 bandwidth-delay products at 100 ms. That bound is not without effect:
+docs/reproduction.md tells what it changes.
 
 CoDel is that of ACM Queue 2012, because the listing of the paper's figure 1 without its added lines is. The FIFO queue
 holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on the forward link, and throughput
