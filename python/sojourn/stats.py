@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, nan, sqrt
+from typing import TYPE_CHECKING
 
 import polars as pl
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FEWEST_FOR_WILCOXON = 6
 """With fewer pairs Wilcoxon's two-sided test cannot give p < 0.05: its least p is 2 / 2^n."""
@@ -113,3 +118,13 @@ def quantile(histogram: pl.DataFrame, q: float) -> float | None:
         return None
     reached = histogram.filter(pl.col("count").cum_sum() >= q * total)
     return float(reached["lower_ms"][0] + reached["upper_ms"][0]) / 2
+
+
+def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+    """Slope and coefficient of determination of a straight line through the points."""
+    import numpy as np
+
+    slope, offset = np.polyfit(x, y, 1)
+    spread = float(np.sum((y - y.mean()) ** 2))
+    left = float(np.sum((y - (slope * x + offset)) ** 2))
+    return float(slope), 1 - left / spread if spread else 1.0

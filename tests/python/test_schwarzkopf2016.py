@@ -16,7 +16,8 @@ from sojourn.judge import Measured, Relation
 from sojourn.packets import tewma
 from sojourn.papers import paper, reproduce
 from sojourn.papers.schwarzkopf2016 import FIGURES, fig1
-from sojourn.papers.schwarzkopf2016.analysis import drop_phases, line_fit
+from sojourn.papers.schwarzkopf2016.analysis import drop_phases
+from sojourn.stats import line_fit
 
 PAPER = "schwarzkopf2016"
 SHUFFLES = 40

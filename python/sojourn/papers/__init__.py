@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
+    "gao2015": "sojourn.papers.gao2015",
     "khademi2013": "sojourn.papers.khademi2013",
 }
 QUICK_SEEDS = 3

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from sojourn.result import Result
     from sojourn.study import StudyResult
 
@@ -56,14 +53,6 @@ def drop_phases(window: pl.DataFrame, target_ms: float = TARGET_MS) -> pl.DataFr
         start_s=pl.col("time_s").first(), end_s=pl.col("time_s").last(), drops=pl.len()
     )
     return phases.drop("phase")
-
-
-def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and coefficient of determination of a straight line through the points."""
-    slope, offset = np.polyfit(x, y, 1)
-    spread = float(np.sum((y - y.mean()) ** 2))
-    left = float(np.sum((y - (slope * x + offset)) ** 2))
-    return float(slope), 1 - left / spread if spread else 1.0
 
 
 def cells_of(rows: list[dict[str, Any]]) -> pl.DataFrame:

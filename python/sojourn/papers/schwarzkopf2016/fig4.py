@@ -17,10 +17,10 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     cells_of,
     column,
     first_runs,
-    line_fit,
     runs,
     state,
 )
+from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

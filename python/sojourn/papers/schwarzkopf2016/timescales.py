@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.schwarzkopf2016.analysis import line_fit
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
+from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

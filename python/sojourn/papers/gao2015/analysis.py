@@ -1,0 +1,85 @@
+"""What the figures share: names, a row of cells per run, values of a grid by its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.stats import mean_ci
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.study import StudyResult
+
+CODEL, HARD_LIMIT, FIFO = "CoDel", "Hard Limit CoDel", "FIFO, 50 ms"
+SCHEMES = {"codel@acm2012": CODEL, "codel@hardlimit": HARD_LIMIT, "droptail": FIFO}
+RATES = (1, 4, 16, 64)
+"""Rates of the bottleneck in Mbit/s that the figures show."""
+LOADS = (1, 2, 4, 8, 16, 32, 64)
+"""Numbers of FTPs."""
+
+
+def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> pl.DataFrame:
+    """One row per run; `more` adds keys of its own from the row of the study.
+
+    Columns: `scheme`, `rate` in Mbit/s, `flows`, `seed`, `mean_ms` and `max_ms` of the delay, `utilisation`.
+    """
+    rows = []
+    for run in result.runs.iter_rows(named=True):
+        row = {
+            "scheme": SCHEMES[run.get("link.aqm", "codel@acm2012")],
+            "rate": int(run["link.rate"].removesuffix(" Mbit/s")),
+            "flows": run["flows.0.count"],
+            "seed": run["seed"],
+            "mean_ms": run["sojourn_mean_ms"],
+            "max_ms": run["sojourn_max_ms"],
+            "utilisation": run["utilisation"],
+        }
+        rows.append(row | (more(run) if more else {}))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def milliseconds(text: str) -> int:
+    """Number of a duration in whole milliseconds."""
+    return int(text.removesuffix(" ms"))
+
+
+def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:
+    """Mean of a column by keys, over whatever else the rows differ in."""
+    means = cells.group_by(keys).agg(pl.col(value).mean()).sort(keys)
+    return {row[:-1]: row[-1] for row in means.iter_rows()}
+
+
+def mean_of(cells: pl.DataFrame, value: str) -> float:
+    """Mean of a column over all rows."""
+    return float(cells.select(pl.col(value).mean()).item())
+
+
+def by_seed(cells: pl.DataFrame) -> list[pl.DataFrame]:
+    """The cells of each replication."""
+    return [one for _, one in cells.group_by("seed", maintain_order=True)]
+
+
+def plural(count: int, name: str) -> str:
+    """`1 flow`, `2 flows`."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def draw_line(axes: Axes, cells: pl.DataFrame, x: str, value: str, /, *, scale: float = 1.0, **style: Any) -> None:
+    """Mean and 95 % confidence interval over the seeds of a column over another one."""
+    groups = [(key[0], group[value].to_list()) for key, group in cells.group_by(x)]
+    groups.sort()
+    points = [mean_ci(values) for _, values in groups]
+    means, halves = [scale * mean for mean, _ in points], [scale * (half or 0.0) for _, half in points]
+    axes.errorbar([at for at, _ in groups], means, halves, ms=3.5, capsize=1.5, linewidth=1.0, **style)
+
+
+def plain_log(axes: Axes, which: str, ticks: Sequence[float]) -> None:
+    """A logarithmic axis with these ticks, written as plain numbers."""
+    axis, set_scale = (axes.xaxis, axes.set_xscale) if which == "x" else (axes.yaxis, axes.set_yscale)
+    set_scale("log")
+    axis.set_ticks(ticks, [f"{tick:,g}" for tick in ticks])
+    axis.set_ticks([], minor=True)

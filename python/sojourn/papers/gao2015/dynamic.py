@@ -1,0 +1,50 @@
+"""What figures 12 and 13 share: the runs with a rate in steps, by scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
+
+if TYPE_CHECKING:
+    from sojourn.result import Result
+    from sojourn.study import StudyResult
+
+STUDY = "dynamic.toml"
+
+SMALL = "CoDel, 417 packets"
+SCHEMES = {
+    ("codel@acm2012", "1000 packets"): CODEL,
+    ("codel@hardlimit", "1000 packets"): HARD_LIMIT,
+    ("codel@acm2012", "417 packets"): SMALL,
+}
+STEP_S = 50.0
+RATES = (100, 10, 1, 50, 1, 100)
+"""Rate of each step in Mbit/s."""
+LAST_FALL = 4
+"""Number of the step that begins with the fall from 50 to 1 Mbit/s."""
+
+
+def runs(result: StudyResult) -> Iterator[tuple[str, Result]]:
+    """Name of the scheme and result of every run."""
+    count = len(result.study.seeds)
+    for index, one in enumerate(result.results):
+        values = result.study.points[index // count].values
+        yield SCHEMES[values["link.aqm"], values["link.limit"]], one
+
+
+def first_runs(result: StudyResult) -> dict[str, Result]:
+    """The first seed's run of every scheme: what a figure over time shows."""
+    found: dict[str, Result] = {}
+    for scheme, one in runs(result):
+        found.setdefault(scheme, one)
+    return found
+
+
+def sent(result: Result) -> pl.DataFrame:
+    """Packets sent on the forward link: `time_s` and `sojourn_ms`."""
+    dropped = pl.col("fate").cast(pl.String).str.starts_with("dropped")
+    return result.packets.filter((pl.col("link") == "forward") & ~dropped).select("time_s", "sojourn_ms")

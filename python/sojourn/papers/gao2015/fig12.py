@@ -1,0 +1,96 @@
+"""Figure 12: delay over time while the rate of the link changes in steps.
+
+Two curves are "similar" if in every step of the rate their means are within a quarter of each other, and their maxima
+within a factor of two (the buffers differ by a factor of 2.4, so that two full ones would be told apart).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
+from sojourn.papers.gao2015.dynamic import LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.result import Result
+    from sojourn.study import StudyResult
+
+__all__ = ["RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+
+TITLE = "Figure 12: delay over time, link rate in steps"
+
+NEAR_MEAN = 1.25
+NEAR_MAX = 2.0
+
+
+def measure(result: StudyResult) -> Measured:
+    """Mean and maximum delay in every step of the rate."""
+    cells = pl.concat([_steps(scheme, one) for scheme, one in runs(result)])
+    codel = cells.filter((pl.col("scheme") == CODEL) & (pl.col("step") == LAST_FALL))
+    hard_limit = cells.filter(pl.col("scheme") == HARD_LIMIT).group_by("seed", maintain_order=True)
+    samples = {
+        "S1-F12-CoDel": codel["max_ms"].to_list(),
+        "S1-F12-HL": hard_limit.agg(pl.col("max_ms").max())["max_ms"].to_list(),
+    }
+    return Measured(samples, cells, ("scheme", "step"), RELATIONS)
+
+
+def _steps(scheme: str, one: Result) -> pl.DataFrame:
+    step = (pl.col("time_s") / STEP_S).floor().cast(pl.Int64).clip(0, len(RATES) - 1).alias("step")
+    delay = pl.col("sojourn_ms")
+    means = sent(one).group_by(step).agg(mean_ms=delay.mean(), max_ms=delay.max()).sort("step")
+    return means.with_columns(scheme=pl.lit(scheme), seed=pl.lit(one.seed))
+
+
+def S1_F12_small(cells: pl.DataFrame) -> bool:
+    """CoDel with a buffer of 417 packets has about the same delay as with 1000, in every step."""
+    mean, top = (grid(cells, value, "scheme", "step") for value in ("mean_ms", "max_ms"))
+    return all(
+        _near(mean[CODEL, step], mean[SMALL, step], NEAR_MEAN) and _near(top[CODEL, step], top[SMALL, step], NEAR_MAX)
+        for step in range(len(RATES))
+    )
+
+
+def _near(one: float, other: float, ratio: float) -> bool:
+    return max(one, other) <= ratio * min(one, other)
+
+
+RELATIONS = relations_by_claim([S1_F12_small])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw the largest delay of every second, of the first seed."""
+    from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, plain_legend, style
+
+    shown = first_runs(result)
+    second = (pl.col("time_s").floor() + 0.5).alias("second")
+    with style():
+        figure = new_figure(8.0, 4.4)
+        axes = figure.subplots()
+        for (scheme, one), curve in zip(shown.items(), curves(len(shown)), strict=True):
+            tops = sent(one).group_by(second).agg(pl.col("sojourn_ms").max()).sort("second")
+            axes.plot(tops["second"], tops["sojourn_ms"].clip(LOWEST_MS), label=scheme, **curve)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"≤{value:g}" if value <= LOWEST_MS else f"{value:g}")
+        for step, rate in enumerate(RATES):
+            axes.text(
+                (step + 0.5) * STEP_S,
+                0.98,
+                f"{rate} Mbit/s",
+                ha="center",
+                va="top",
+                transform=axes.get_xaxis_transform(),
+            )
+            axes.axvline(step * STEP_S, color="0.8", linewidth=0.8)
+        axes.set_ylim(LOWEST_MS, 10_000)
+        axes.set_xlim(0, STEP_S * len(RATES))
+        axes.set_xlabel("time [s]   (maximum of each second)")
+        axes.set_ylabel("delay [ms]")
+        plain_legend(axes, list(shown))
+        return figure

@@ -1,0 +1,54 @@
+"""Figure 13: throughput over time while the rate of the link changes in steps, and what Hard Limit CoDel loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
+from sojourn.papers.gao2015.dynamic import RATES, STEP_S, STUDY, first_runs, runs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+__all__ = ["RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+
+TITLE = "Figure 13: throughput over time, link rate in steps"
+
+RELATIONS = relations_by_claim([])
+
+
+def measure(result: StudyResult) -> Measured:
+    """Bytes that the forward link sends in every run."""
+    rows = [(scheme, one.seed, int(one.links["bytes"][0])) for scheme, one in runs(result)]
+    cells = pl.DataFrame(rows, schema=["scheme", "seed", "bytes"], orient="row")
+    total = grid(cells, "bytes", "scheme", "seed")
+    samples = {"S1-F13-loss": [1 - total[HARD_LIMIT, seed] / total[CODEL, seed] for seed in result.study.seeds]}
+    return Measured(samples, cells, ("scheme",), RELATIONS)
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw the throughput of every second, of the first seed, and the rate of the link."""
+    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+
+    shown = {scheme: one for scheme, one in first_runs(result).items() if scheme in (CODEL, HARD_LIMIT)}
+    with style():
+        figure = new_figure(8.0, 4.4)
+        axes = figure.subplots()
+        axes.stairs(RATES, [step * STEP_S for step in range(len(RATES) + 1)], color="0.6", label="link rate")
+        for (scheme, one), curve in zip(shown.items(), curves(len(shown)), strict=True):
+            steps = one.utilisation.filter(pl.col("link") == "forward")
+            axes.plot(steps["time_s"], 8e-6 * steps["bytes"], label=scheme, **curve)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_ylim(0.1, 200)
+        axes.set_xlim(0, STEP_S * len(RATES))
+        axes.set_xlabel("time [s]   (means of each second)")
+        axes.set_ylabel("throughput [Mbit/s]")
+        plain_legend(axes, ["link rate", *shown])
+        return figure

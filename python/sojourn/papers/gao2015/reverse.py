@@ -1,0 +1,90 @@
+"""IV (no figure in the paper): mean delay and utilisation with 0, 1 and 4 reverse FTPs.
+
+The paper does not say of which scheme it speaks; both CoDels count. "Most of the time under 50 ms" is the share of the
+points with reverse FTPs whose mean delay is below; "a lot higher" and "a bit lower" are judged by the means over the
+grid of rates and loads, of either scheme and with either number of reverse FTPs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015 import analysis
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, by_seed, draw_line, grid, plain_log, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "IV: mean delay and utilisation with reverse FTPs"
+STUDY = "reverse.toml"
+
+REVERSE = (1, 4)
+LOADS = (1, 8, 64)
+LOW_MS = 50
+
+
+def measure(result: StudyResult) -> Measured:
+    """Share of points with a low delay; mean delay and utilisation of every run."""
+    cells = _cells(result)
+    samples = {"S1-REV": [_low(one) for one in by_seed(cells)]}
+    return Measured(samples, cells, ("scheme", "rate", "flows", "reverse"), RELATIONS)
+
+
+def _cells(result: StudyResult) -> pl.DataFrame:
+    return analysis.cells_of(result, _reverse)
+
+
+def _reverse(run: dict[str, Any]) -> dict[str, Any]:
+    return {"reverse": run["flows.1.count"] if run["flows.1.start"] == "0 s" else 0}
+
+
+def _low(cells: pl.DataFrame) -> float:
+    loaded = cells.filter(pl.col("reverse") > 0)
+    return loaded.filter(pl.col("mean_ms") < LOW_MS).height / loaded.height
+
+
+def S1_REV2(cells: pl.DataFrame) -> bool:
+    """Reverse FTPs raise the delay and lower the utilisation."""
+    delay, use = (grid(cells, value, "scheme", "reverse") for value in ("mean_ms", "utilisation"))
+    pairs = list(product((CODEL, HARD_LIMIT), REVERSE))
+    return all(delay[s, n] > delay[s, 0] and use[s, n] < use[s, 0] for s, n in pairs)
+
+
+RELATIONS = relations_by_claim([S1_REV2])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw delay above utilisation, a column per load, a curve per scheme and number of reverse FTPs."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    cells = _cells(result)
+    numbers = (0, *REVERSE)
+    with style():
+        figure = new_figure(10.0, 6.0)
+        panels = figure.subplots(2, len(LOADS), sharex=True, sharey="row")
+        for column, load in enumerate(LOADS):
+            for scheme, solid in ((CODEL, "-"), (HARD_LIMIT, "--")):
+                for number, curve, marker in zip(numbers, curves(len(numbers)), "os^", strict=True):
+                    chosen = (pl.col("scheme") == scheme) & (pl.col("flows") == load) & (pl.col("reverse") == number)
+                    look = {"label": f"{scheme}, {number} reverse", "marker": marker, "color": curve["color"]}
+                    own = cells.filter(chosen)
+                    draw_line(panels[0][column], own, "rate", "mean_ms", linestyle=solid, **look)
+                    draw_line(panels[1][column], own, "rate", "utilisation", scale=100, linestyle=solid, **look)
+            panels[0][column].set_title(plural(load, "FTP"), loc="left", fontweight="bold")
+            panels[0][column].axhline(LOW_MS, color="0.5", linewidth=0.8, linestyle=":")
+            panels[1][column].set_xlabel("rate [Mbit/s]   (dotted: 50 ms)")
+        panels[0][0].set_ylim(bottom=0)
+        panels[1][0].set_ylim(0, 103)
+        plain_log(panels[0][0], "x", RATES)
+        panels[0][0].set_ylabel("mean delay [ms]")
+        panels[1][0].set_ylabel("utilisation [%]")
+        handles, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=2)
+        return figure

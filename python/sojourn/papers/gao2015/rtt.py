@@ -1,0 +1,75 @@
+"""IV (no figure in the paper): mean delay at round-trip times of 10, 100 and 500 ms.
+
+"Generally" is judged by the mean over the grid of rates and loads, for each scheme; "no significant difference" by the
+order of the three schemes in these means, which has to be the same at each round-trip time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015 import analysis
+from sojourn.papers.gao2015.analysis import RATES, SCHEMES, draw_line, grid, milliseconds, plain_log, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "IV: mean delay over the round-trip time"
+STUDY = "rtt.toml"
+
+RTTS = (10, 100, 500)
+LOADS = (1, 8, 64)
+
+
+def measure(result: StudyResult) -> Measured:
+    """Mean delay of every run."""
+    return Measured({}, _cells(result), ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
+
+
+def _cells(result: StudyResult) -> pl.DataFrame:
+    return analysis.cells_of(result, lambda run: {"rtt_ms": milliseconds(run["flows.0.rtt"])})
+
+
+def S1_RTT(cells: pl.DataFrame) -> bool:
+    """The delay falls with the round-trip time, and the order of the schemes is the same at all."""
+    delay = grid(cells, "mean_ms", "scheme", "rtt_ms")
+    schemes = list(SCHEMES.values())
+    falls = all(delay[s, RTTS[0]] > delay[s, RTTS[1]] > delay[s, RTTS[2]] for s in schemes)
+    orders = {tuple(sorted(schemes, key=lambda s: delay[s, rtt])) for rtt in RTTS}
+    return falls and len(orders) == 1
+
+
+RELATIONS = relations_by_claim([S1_RTT])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw a panel per load and rate with a curve per scheme."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    cells = _cells(result)
+    with style():
+        figure = new_figure(10.0, 6.4)
+        panels = figure.subplots(len(LOADS), len(RATES), sharex=True, sharey="row")
+        for row, load in zip(panels, LOADS, strict=True):
+            for axes, rate in zip(row, RATES, strict=True):
+                at = cells.filter((pl.col("rate") == rate) & (pl.col("flows") == load))
+                for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^", strict=True):
+                    own = at.filter(pl.col("scheme") == scheme)
+                    draw_line(axes, own, "rtt_ms", "mean_ms", label=scheme, marker=marker, **curve)
+            row[0].set_ylabel(f"{plural(load, 'FTP')}\nmean delay [ms]")
+        for row in panels:
+            row[0].set_ylim(bottom=0)
+        for axes, rate in zip(panels[0], RATES, strict=True):
+            axes.set_title(f"{rate} Mbit/s", loc="left", fontweight="bold")
+        plain_log(panels[0][0], "x", RTTS)
+        for axes in panels[-1]:
+            axes.set_xlabel("round-trip time [ms]")
+        handles, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        return figure

@@ -1,0 +1,86 @@
+"""IV (no figure in the paper): PackMime web traffic beside 1 and 8 FTPs.
+
+High bandwidth is 64 Mbit/s, where the goodput of the FTPs counts; low bandwidth is 1 Mbit/s, where the utilisation
+counts. Both are means over the loads, of CoDel and of Hard Limit CoDel, with each rate of web traffic against none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015 import analysis
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, draw_line, grid, plain_log, plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "IV: bulk goodput and utilisation with web traffic"
+STUDY = "web.toml"
+
+WEB = (5, 20, 80)
+LOADS = (1, 8)
+LOW_RATE, HIGH_RATE = RATES[0], RATES[-1]
+
+
+def measure(result: StudyResult) -> Measured:
+    """Goodput of the FTPs and utilisation of every run."""
+    return Measured({}, _cells(result), ("scheme", "rate", "flows", "web"), RELATIONS)
+
+
+def _cells(result: StudyResult) -> pl.DataFrame:
+    cells = analysis.cells_of(result, _web)
+    bulk = [float(one.groups["goodput_bps"][0]) / 1e6 for one in result.results]
+    return cells.with_columns(bulk_mbps=pl.Series(bulk))
+
+
+def _web(run: dict[str, Any]) -> dict[str, Any]:
+    return {"web": run["flows.1.connections_per_second"] if run["flows.1.start"] == "0 s" else 0}
+
+
+def S1_WEB(cells: pl.DataFrame) -> bool:
+    """Web traffic takes some throughput from the FTPs at the high rate and fills the link at the low one."""
+    bulk, use = (grid(cells, value, "scheme", "rate", "web") for value in ("bulk_mbps", "utilisation"))
+    return all(
+        bulk[scheme, HIGH_RATE, web] < bulk[scheme, HIGH_RATE, 0]
+        and use[scheme, LOW_RATE, web] > use[scheme, LOW_RATE, 0]
+        for scheme, web in product((CODEL, HARD_LIMIT), WEB)
+    )
+
+
+RELATIONS = relations_by_claim([S1_WEB])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw utilisation and what the FTPs get of the link, a column per load, a curve per rate of web traffic."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    cells = _cells(result).with_columns(share=pl.col("bulk_mbps") / pl.col("rate"))
+    rates = (0, *WEB)
+    with style():
+        figure = new_figure(10.0, 6.0)
+        columns = list(product(LOADS, (CODEL, HARD_LIMIT)))
+        panels = figure.subplots(2, len(columns), sharex=True, sharey="row")
+        for column, (load, scheme) in enumerate(columns):
+            own = cells.filter((pl.col("scheme") == scheme) & (pl.col("flows") == load))
+            for web, curve, marker in zip(rates, curves(len(rates)), "os^v", strict=True):
+                chosen = own.filter(pl.col("web") == web)
+                look = {"label": f"{web} connections/s", "marker": marker, **curve}
+                draw_line(panels[0][column], chosen, "rate", "utilisation", scale=100, **look)
+                draw_line(panels[1][column], chosen, "rate", "share", scale=100, **look)
+            panels[0][column].set_title(f"{scheme},\n{plural(load, 'FTP')}", loc="left", fontweight="bold")
+            panels[1][column].set_xlabel("rate [Mbit/s]")
+        for row in panels:
+            row[0].set_ylim(0, 103)
+        plain_log(panels[0][0], "x", RATES)
+        panels[0][0].set_ylabel("utilisation [%]")
+        panels[1][0].set_ylabel("goodput of the FTPs [% of the rate]")
+        handles, names = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        return figure

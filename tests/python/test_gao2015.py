@@ -1,0 +1,195 @@
+"""The figures of gao2015: what they measure, and relations that can be true and false."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Cli
+from sojourn.judge import Measured, Relation, claims_of, judge
+from sojourn.papers import gao2015, paper
+from sojourn.papers.gao2015 import fig3
+from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES
+from sojourn.papers.gao2015.dynamic import LAST_FALL, SMALL
+from sojourn.study import Study, StudyResult
+
+PAPER = "gao2015"
+FOLDER = Path(gao2015.__file__).parent
+SHUFFLES = 40
+BOTH = (CODEL, HARD_LIMIT)
+WHOLE_LENGTH = {"fig12", "fig13"}
+"""Figures whose runs cannot be shortened, because the rate changes until the end."""
+
+
+def _table(keys: dict[str, tuple[Any, ...]], **values: Any) -> pl.DataFrame:
+    """A row per combination of the keys; `values` maps columns to functions of them."""
+    rows = [dict(zip(keys, combination, strict=True)) for combination in product(*keys.values())]
+    return pl.DataFrame([row | {name: float(value(**row)) for name, value in values.items()} for row in rows])
+
+
+def _mean_delay(scheme: str, rate: int, flows: int) -> float:
+    if scheme == FIFO:
+        return 30 + flows / 10
+    return (1.3 if scheme == CODEL else 1.0) * (flows if rate == 1 else 20 * flows / 64)
+
+
+def _over_rtt(scheme: str, rate: int, rtt_ms: int, flows: int) -> float:
+    use = 1 - rtt_ms / 1000 * (0.9 if flows == 1 else 0.1) * (0.5 + rate / 128)
+    return use * (0.37 if (scheme, rate, rtt_ms, flows) == (HARD_LIMIT, 64, 500, 1) else 1)
+
+
+def _delay_in_step(scheme: str, step: int) -> float:
+    return 2.0**step * (1.1 if scheme == SMALL else 0.2 if scheme == HARD_LIMIT else 1.0)
+
+
+POINTS: dict[str, tuple[Any, ...]] = {"scheme": (CODEL, HARD_LIMIT, FIFO), "rate": RATES}
+CODELS: dict[str, tuple[Any, ...]] = {"scheme": BOTH, "rate": RATES}
+DELAYS = _table({**POINTS, "flows": LOADS}, mean_ms=_mean_delay)
+UTILISATIONS = _table({**CODELS, "rtt_ms": (10, 30, 50, 100, 200, 300, 500), "flows": (1, 8)}, utilisation=_over_rtt)
+
+AS_PUBLISHED = {
+    "S1-F3-lin": _table(
+        {"rate": RATES, "flows": LOADS}, max_ms=lambda rate, flows: min(50 + 10 * flows, 12_000 / rate)
+    ),
+    "S1-F4-7-order": DELAYS,
+    "S1-F4-50": DELAYS,
+    "S1-F7-fifo": DELAYS,
+    "S1-RTT": _table(
+        {**POINTS, "rtt_ms": (10, 100, 500), "flows": (1, 8, 64)},
+        mean_ms=lambda scheme, rate, rtt_ms, flows: _mean_delay(scheme, rate, flows) * (1.1 - rtt_ms / 2000),
+    ),
+    "S1-F8-11-a": UTILISATIONS,
+    "S1-F8-11-b": UTILISATIONS,
+    "S1-REV2": _table(
+        {**CODELS, "flows": (1, 8, 64), "reverse": (0, 1, 4)},
+        mean_ms=lambda scheme, rate, flows, reverse: 10 + reverse,
+        utilisation=lambda scheme, rate, flows, reverse: 0.95 - reverse / 100,
+    ),
+    "S1-WEB": _table(
+        {**CODELS, "flows": (1, 8), "web": (0, 5, 20, 80)},
+        bulk_mbps=lambda scheme, rate, flows, web: rate - web / 100,
+        utilisation=lambda scheme, rate, flows, web: 0.9 + web / 1000,
+    ),
+    "S1-F12-small": _table(
+        {"scheme": (*BOTH, SMALL), "step": tuple(range(6))}, mean_ms=_delay_in_step, max_ms=_delay_in_step
+    ),
+}
+"""One row per point, as a paper that says so would have measured it."""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("gao2015")
+
+
+@pytest.fixture(scope="module")
+def studies(root: Path) -> dict[str, StudyResult]:
+    """Every figure's study, one seed; runs of 12 s where these show how the figure is made."""
+    found = {}
+    for figure in gao2015.FIGURES:
+        file = FOLDER / paper(PAPER).figure(figure).STUDY
+        if figure not in WHOLE_LENGTH:
+            short = root / file.name
+            short.write_text(f'extends = "{file}"\nduration = "12 s"\n')
+            file = short
+        found[figure] = Study.load(file, seeds=1).run(root / "results")
+    return found
+
+
+@pytest.fixture(scope="module")
+def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
+    return {figure: paper(PAPER).figure(figure).measure(result) for figure, result in studies.items()}
+
+
+def test_every_claim_is_judged_and_every_figure_drawn(
+    studies: dict[str, StudyResult], measured: dict[str, Measured]
+) -> None:
+    for figure, result in studies.items():
+        verdicts = judge(claims_of(PAPER, figure), measured[figure])
+        assert verdicts
+        assert not [verdict["id"] for verdict in verdicts if verdict["verdict"] == "not-run"]
+        assert paper(PAPER).figure(figure).draw(result, verdicts).axes
+    assert {claim["figure"] for claim in claims_of(PAPER)} == set(gao2015.FIGURES)
+
+
+def test_when_the_rate_falls_the_hard_limit_holds_and_codel_lets_the_delay_rise(measured: dict[str, Measured]) -> None:
+    samples, cells = measured["fig12"].samples, measured["fig12"].cells
+    assert 49 < samples["S1-F12-HL"][0] <= 50
+    assert samples["S1-F12-CoDel"][0] > 1000
+    falls = cells.filter((pl.col("scheme") == CODEL) & (pl.col("step") == LAST_FALL))
+    assert falls["max_ms"].to_list() == samples["S1-F12-CoDel"]
+    assert cells.height == 3 * 6
+
+
+def test_a_figure_from_the_command_line(cli: Cli, studies: dict[str, StudyResult], root: Path) -> None:
+    assert "fig13" in studies
+    result = cli("reproduce", PAPER, "--figure", "fig13", "--seeds", "1", "-o", root / "results", "--claims", "--json")
+    [claim] = json.loads(result.stdout)
+    assert claim["id"] == "S1-F13-loss"
+    assert abs(claim["measured"]) < 0.2
+    assert (root / "results" / PAPER / "fig13.png").stat().st_size > 500
+
+
+def test_none_of_the_reverse_and_web_traffic_is_none(studies: dict[str, StudyResult]) -> None:
+    for figure in ("reverse", "web"):
+        result = studies[figure]
+        number = paper(PAPER).figure(figure).measure(result).cells[figure]
+        for value, one in zip(number, result.results, strict=True):
+            assert (one.groups["sent"][1] > 0) == (value > 0)
+
+
+RELATIONS: dict[str, Relation] = {
+    claim: relation
+    for figure in gao2015.FIGURES
+    for claim, relation in paper(PAPER).figure(figure).RELATIONS.items()  # type: ignore[attr-defined]
+}
+
+
+@pytest.mark.parametrize("claim", RELATIONS)
+def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim: str) -> None:
+    cells, relation = AS_PUBLISHED[claim], RELATIONS[claim]
+    assert relation(cells)
+    keys = {"scheme", "rate", "rtt_ms", "flows", "reverse", "web", "step"}
+    wrong = 0
+    for seed in range(SHUFFLES):
+        values = [pl.col(name).shuffle(seed=seed) for name in cells.columns if name not in keys]
+        wrong += not relation(cells.with_columns(values))
+    assert wrong > SHUFFLES / 2
+
+
+def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measured]) -> None:
+    """Made-up tables have the columns and keys of measured ones, so that neither is judged alone."""
+    for figure in gao2015.FIGURES:
+        for claim in measured[figure].relations:
+            made_up, cells = AS_PUBLISHED[claim], measured[figure].cells
+            assert set(made_up.columns) <= set(cells.columns)
+            keys = [key for key in measured[figure].keys if key in made_up.columns]
+            assert (
+                made_up.select(keys).unique().sort(keys).equals(cells.select(keys).unique().sort(keys), null_equal=True)
+            )
+
+
+def test_a_full_queue_ends_the_growth_and_nothing_else_does() -> None:
+    cells = AS_PUBLISHED["S1-F3-lin"]
+    delay, flows = pl.col("max_ms"), pl.col("flows")
+    full = delay >= fig3.CAPPED * 12_000 / pl.col("rate")
+    assert cells.filter(full).height
+    falls = pl.when(full).then(1.0).otherwise(delay)
+    curved = pl.when(full).then(delay).otherwise(50 + 50 * flows.log())
+    for wrong in (falls, curved):
+        assert not fig3.S1_F3_lin(cells.with_columns(max_ms=wrong))
+
+
+def test_the_grid_holds_what_the_figures_show() -> None:
+    """The study that nothing runs is well-formed and has every value of the figures' studies."""
+    grid = Study.load(FOLDER / "grid.toml")
+    assert len(grid.points) == 3 * 8 * 7 * 7 * 4 * 3
+    held = {key: {point.values[key] for point in grid.points} for key in grid.swept}
+    for name in ("fig3", "fig4_7", "fig8_11", "rtt"):
+        for point in Study.load(FOLDER / f"{name}.toml").points:
+            assert all(value in held[key] for key, value in point.values.items())
