@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
+    "cs244-2015": "sojourn.papers.cs244_2015",
 }
 QUICK_SEEDS = 3
 

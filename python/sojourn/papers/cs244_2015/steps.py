@@ -1,0 +1,167 @@
+"""The rate in steps: delay, bytes delivered, and what comes in and goes out, second by second.
+
+What the text leaves to be defined was settled beforehand: a delay "of seconds" is at least 0.9 s (830 packets are 1.0 s
+at 10 Mbit/s), "far smaller" is below a third, a spike is what the ten seconds after a step show, "rarely" is at most
+one second in ten, and a sawtooth "above and below" has at least a quarter of its seconds on each side of the capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from sojourn.result import Result
+    from sojourn.study import StudyResult
+
+TITLE = "Rate in steps: delay, bytes, ingress and egress"
+STUDY = "steps.toml"
+
+NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}
+RATES_MBIT = (100, 10, 1, 50, 1, 100)
+SEGMENT_S = 50
+SECONDS = SEGMENT_S * len(RATES_MBIT)
+PACKET_BITS = 8 * 1500
+RTT_S = 0.1
+"""Delay of the link, both ways."""
+SETTLING_S = 10
+STEPS_DOWN = [n * SEGMENT_S for n in (1, 2, 4)]
+
+Seconds = dict[str, "NDArray[np.float64]"]
+"""Columns of one queue, by name; an entry per second."""
+
+
+def measure(result: StudyResult) -> Measured:
+    """Every second of every run: mean delay of what was sent, megabits in and out."""
+    count = len(result.study.seeds)
+    frames = [
+        _per_second(one).with_columns(
+            aqm=pl.lit(NAMES[result.study.points[index // count].values["link.aqm"]]), seed=pl.lit(one.seed)
+        )
+        for index, one in enumerate(result.results)
+    ]
+    cells = pl.concat(frames)
+    capacity = [one.links["bytes"][0] / one.links["utilisation"][0] for one in result.results[:count]]
+    by_seed = [_both(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
+    delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in by_seed]
+    samples = {
+        "S4-BDP": [RATES_MBIT[0] * 1e6 * RTT_S / PACKET_BITS],
+        "S4-MAX": [most / 1e9 for most in capacity],
+        "S4-TD": [tail for tail, _ in delivered],
+        "S4-CODEL": [codel for _, codel in delivered],
+        "S4-DIFF": [1 - codel / tail for tail, codel in delivered],
+        "S4-DELAY-2": [_largest_ratio(*both) for both in by_seed],
+    }
+    return Measured(samples, cells, ("aqm", "second"), RELATIONS)
+
+
+def _per_second(one: Result) -> pl.DataFrame:
+    packets = one.packets.lazy().filter(pl.col("link") == "forward")
+    mbit = 8e-6 * pl.col("bytes").sum()
+    arrived_s = pl.col("time_s") - pl.col("sojourn_ms") / 1e3
+    came = packets.group_by(second=arrived_s.floor()).agg(in_mbit=mbit)
+    sent = packets.filter(~pl.col("fate").cast(pl.String).str.starts_with("dropped"))
+    left = sent.group_by(second=pl.col("time_s").floor()).agg(out_mbit=mbit, delay_ms=pl.col("sojourn_ms").mean())
+    whole = pl.LazyFrame({"second": np.arange(SECONDS, dtype=float)})
+    table = whole.join(came, on="second", how="left").join(left, on="second", how="left")
+    return table.with_columns(pl.col("in_mbit", "out_mbit").fill_null(0)).sort("second").collect()
+
+
+def _capacity() -> NDArray[np.float64]:
+    """Mbit/s of every second."""
+    return np.repeat(np.array(RATES_MBIT, dtype=float), SEGMENT_S)
+
+
+def _both(cells: pl.DataFrame) -> tuple[Seconds, Seconds]:
+    """Tail drop and CoDel."""
+    tail, codel = (
+        {name: chosen[name].to_numpy() for name in ("delay_ms", "in_mbit", "out_mbit")}
+        for chosen in (cells.filter(pl.col("aqm") == name).sort("second") for name in NAMES.values())
+    )
+    return tail, codel
+
+
+def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
+    slow = _capacity() == 1
+    return float(np.nanmax(tail["delay_ms"][slow] / codel["delay_ms"][slow]))
+
+
+def S4_DELAY_1(cells: pl.DataFrame) -> bool:
+    """After each step down tail drop's spike is of seconds; CoDel's is far smaller, and in ten seconds it is over."""
+    tail, codel = (queue["delay_ms"] for queue in _both(cells))
+    for step in STEPS_DOWN:
+        spike, low_spike = (np.nanmax(delays[step : step + SETTLING_S]) for delays in (tail, codel))
+        later = np.nanmax(codel[step + SETTLING_S : step + SEGMENT_S])
+        if not (spike >= 900 and low_spike < spike / 3 and later < low_spike / 3):
+            return False
+    return True
+
+
+def S4_ING(cells: pl.DataFrame) -> bool:
+    """CoDel's ingress is above the capacity in at most a tenth of the seconds; tail drop's often above, often below."""
+    tail, codel = (queue["in_mbit"] > _capacity() for queue in _both(cells))
+    return bool(codel.mean() <= 0.1 and 0.25 <= tail.mean() <= 0.75)
+
+
+def S4_PARALLEL(cells: pl.DataFrame) -> bool:
+    """CoDel delivers less; it falls behind faster in ten seconds after a step than in what else is at 100 Mbit/s."""
+    tail, codel = (queue["out_mbit"] for queue in _both(cells))
+    behind = tail - codel
+    second = np.arange(SECONDS)
+    jump = (second >= SEGMENT_S) & (second % SEGMENT_S < SETTLING_S)
+    settled = (second % SEGMENT_S >= SETTLING_S) & (_capacity() == 100)
+    return bool(behind.sum() > 0 and behind[jump].mean() > behind[settled].mean() >= 0)
+
+
+RELATIONS = relations_by_claim([S4_DELAY_1, S4_ING, S4_PARALLEL])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw delay and bytes over time, and ingress and egress of both queues, of the first seed."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    count = len(result.study.seeds)
+    shown = {name: _per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
+    with style():
+        figure = new_figure(10.0, 6.0)
+        (delay, total), (left, right) = figure.subplots(2, 2, sharex=True)
+        for (name, table), curve in zip(shown.items(), curves(2), strict=True):
+            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **_thin(curve))
+            total.plot(table["second"] + 1, table["out_mbit"].cum_sum() / 8, label=name, **curve)
+        total.plot(np.arange(SECONDS) + 1, _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
+        delay.set_yscale("log")
+        delay.set_ylabel("mean queueing delay [ms]")
+        total.set_ylabel("delivered [MB]")
+        for axes, name in ((left, "CoDel"), (right, "tail drop")):
+            _draw_rates(axes, shown[name], name)
+        left.sharey(right)
+        left.set_ylabel("rate [Mbit/s]")
+        for axes in (delay, total, right):
+            axes.legend(loc="best")
+        for axes in (left, right):
+            axes.set_xlabel("time [s]")
+            axes.set_xlim(0, SECONDS)
+        return figure
+
+
+def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
+    from sojourn.plots.canvas import curves
+
+    into, out = curves(2)
+    axes.fill_between(np.arange(SECONDS), _capacity(), step="post", color="0.9", label="capacity")
+    axes.plot(table["second"] + 0.5, table["in_mbit"], label="ingress", **_thin(into))
+    axes.plot(table["second"] + 0.5, table["out_mbit"], label="egress", **_thin(out))
+    axes.set_title(name, loc="left", fontweight="bold")
+
+
+def _thin(curve: dict[str, Any]) -> dict[str, Any]:
+    return curve | {"linewidth": 0.9, "linestyle": "-"}
