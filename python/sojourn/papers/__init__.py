@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
+    "ns2-codel-variants": "sojourn.papers.ns2_codel_variants",
     "cs244-2015": "sojourn.papers.cs244_2015",
 }
 QUICK_SEEDS = 3
