@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from numpy.typing import NDArray
 
 from conftest import Cli
-from sojourn.judge import claims_of, judge
+from sojourn.judge import claims_of
 from sojourn.papers import Reproduction, reproduce
-from sojourn.papers.cs244_2015 import FIGURES, steps
+from sojourn.papers.cs244_2015 import FIGURES, lte, steps
+from sojourn.traces import load_trace, synth_lte
 
 PAPER = "cs244-2015"
 SHUFFLES = 40
@@ -40,7 +42,7 @@ def test_the_whole_paper(cli: Cli, done: dict[str, Reproduction], out: Path) -> 
 
 def test_what_real_programs_did_is_told_but_not_judged(done: dict[str, Reproduction]) -> None:
     engines = {claim["id"]: claim["engine"] for claim in claims_of(PAPER)}
-    for verdict in done["paper"].verdicts:
+    for verdict in [verdict for one in done.values() for verdict in one.verdicts]:
         emulated = engines[verdict["id"]] == "emulate"
         assert emulated == (verdict["verdict"] == "not-run") == ("simulated" in verdict), verdict["id"]
 
@@ -87,5 +89,23 @@ def test_a_relation_is_true_of_what_the_text_says_and_false_when_shuffled(claim:
     assert wrong > SHUFFLES / 2
 
 
-def test_a_figure_that_was_not_made_has_no_verdicts() -> None:
-    assert {one["verdict"] for one in judge(claims_of(PAPER, "4g"), None)} == {"not-run"}
+def test_the_trace_is_what_the_study_says_that_made_it() -> None:
+    for seed, suffix in ((1, "down"), (2, "up")):
+        shipped = load_trace(Path(lte.__file__).parent / f"verizon-like.{suffix}")
+        assert np.array_equal(shipped, synth_lte("verizon-short", 60, seed))
+
+
+def test_the_cellular_delay_is_below_nearly_always_and_spiky() -> None:
+    second = np.arange(steps.SECONDS, dtype=float)
+    spiky = np.where(second % 20 == 0, 100.0, 10.0)
+
+    def holds(codel_ms: NDArray[np.float64]) -> bool:
+        tail = pl.DataFrame({"aqm": "tail drop", "second": second, "delay_ms": 1000.0})
+        codel = pl.DataFrame({"aqm": "CoDel", "second": second, "delay_ms": codel_ms})
+        cells = pl.concat([tail, codel]).with_columns(in_mbit=1.0, out_mbit=1.0)
+        return lte.S4_4G_DELAY(cells)
+
+    assert holds(spiky)
+    assert holds(np.where(second < 10, 2000.0, spiky))
+    assert not holds(np.where(second < 20, 2000.0, spiky))
+    assert not holds(np.full(steps.SECONDS, 10.0))

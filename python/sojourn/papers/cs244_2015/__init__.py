@@ -6,13 +6,15 @@ background: what they report of the simulations of Nichols and Jacobson (ACM Que
 
 What is left unsaid, and what we take: CoDel's limit (none, as in mahimahi), the queue of the way back (tail drop, 1000
 packets; it never fills), the start of the four downloads (uniformly within the first second), their size (they never
-end). The CoDel of the Internet draft of April 2015 is our `codel@draft00`. Pages pile up while the link has less than
-their 32 Mbit/s, as they do there.
+end), the length of the run over the trace (300 s). The CoDel of the Internet draft of April 2015 is our `codel@draft00`.
+Pages pile up while the link has less than their 32 Mbit/s. The trace of Verizon's network is not ours to ship:
+`lte.toml` has a synthetic one.
 """
 
 TITLE = "Hill, Shah: CoDel – Controlling Delay in Queues (CS244 2015)"
 
 FIGURES = {
     "paper": "sojourn.papers.cs244_2015.steps",
+    "4g": "sojourn.papers.cs244_2015.lte",
     "background": "sojourn.papers.cs244_2015.background",
 }

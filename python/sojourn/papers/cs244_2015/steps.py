@@ -8,50 +8,38 @@ one second in ten, and a sawtooth "above and below" has at least a quarter of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, Seconds, both_queues, per_second, second_cells, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from sojourn.result import Result
     from sojourn.study import StudyResult
 
 TITLE = "Rate in steps: delay, bytes, ingress and egress"
 STUDY = "steps.toml"
 
-NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}
 RATES_MBIT = (100, 10, 1, 50, 1, 100)
 SEGMENT_S = 50
-SECONDS = SEGMENT_S * len(RATES_MBIT)
 PACKET_BITS = 8 * 1500
 RTT_S = 0.1
 """Delay of the link, both ways."""
 SETTLING_S = 10
 STEPS_DOWN = [n * SEGMENT_S for n in (1, 2, 4)]
 
-Seconds = dict[str, "NDArray[np.float64]"]
-"""Columns of one queue, by name; an entry per second."""
-
 
 def measure(result: StudyResult) -> Measured:
     """Every second of every run: mean delay of what was sent, megabits in and out."""
-    count = len(result.study.seeds)
-    frames = [
-        _per_second(one).with_columns(
-            aqm=pl.lit(NAMES[result.study.points[index // count].values["link.aqm"]]), seed=pl.lit(one.seed)
-        )
-        for index, one in enumerate(result.results)
-    ]
-    cells = pl.concat(frames)
+    cells, count = second_cells(result), len(result.study.seeds)
     capacity = [one.links["bytes"][0] / one.links["utilisation"][0] for one in result.results[:count]]
-    by_seed = [_both(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
+    by_seed = [both_queues(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
     delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in by_seed]
     samples = {
         "S4-BDP": [RATES_MBIT[0] * 1e6 * RTT_S / PACKET_BITS],
@@ -64,30 +52,9 @@ def measure(result: StudyResult) -> Measured:
     return Measured(samples, cells, ("aqm", "second"), RELATIONS)
 
 
-def _per_second(one: Result) -> pl.DataFrame:
-    packets = one.packets.lazy().filter(pl.col("link") == "forward")
-    mbit = 8e-6 * pl.col("bytes").sum()
-    arrived_s = pl.col("time_s") - pl.col("sojourn_ms") / 1e3
-    came = packets.group_by(second=arrived_s.floor()).agg(in_mbit=mbit)
-    sent = packets.filter(~pl.col("fate").cast(pl.String).str.starts_with("dropped"))
-    left = sent.group_by(second=pl.col("time_s").floor()).agg(out_mbit=mbit, delay_ms=pl.col("sojourn_ms").mean())
-    whole = pl.LazyFrame({"second": np.arange(SECONDS, dtype=float)})
-    table = whole.join(came, on="second", how="left").join(left, on="second", how="left")
-    return table.with_columns(pl.col("in_mbit", "out_mbit").fill_null(0)).sort("second").collect()
-
-
 def _capacity() -> NDArray[np.float64]:
     """Mbit/s of every second."""
     return np.repeat(np.array(RATES_MBIT, dtype=float), SEGMENT_S)
-
-
-def _both(cells: pl.DataFrame) -> tuple[Seconds, Seconds]:
-    """Tail drop and CoDel."""
-    tail, codel = (
-        {name: chosen[name].to_numpy() for name in ("delay_ms", "in_mbit", "out_mbit")}
-        for chosen in (cells.filter(pl.col("aqm") == name).sort("second") for name in NAMES.values())
-    )
-    return tail, codel
 
 
 def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
@@ -97,7 +64,7 @@ def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
 
 def S4_DELAY_1(cells: pl.DataFrame) -> bool:
     """After each step down tail drop's spike is of seconds; CoDel's is far smaller, and in ten seconds it is over."""
-    tail, codel = (queue["delay_ms"] for queue in _both(cells))
+    tail, codel = (queue["delay_ms"] for queue in both_queues(cells))
     for step in STEPS_DOWN:
         spike, low_spike = (np.nanmax(delays[step : step + SETTLING_S]) for delays in (tail, codel))
         later = np.nanmax(codel[step + SETTLING_S : step + SEGMENT_S])
@@ -108,13 +75,13 @@ def S4_DELAY_1(cells: pl.DataFrame) -> bool:
 
 def S4_ING(cells: pl.DataFrame) -> bool:
     """CoDel's ingress is above the capacity in at most a tenth of the seconds; tail drop's often above, often below."""
-    tail, codel = (queue["in_mbit"] > _capacity() for queue in _both(cells))
+    tail, codel = (queue["in_mbit"] > _capacity() for queue in both_queues(cells))
     return bool(codel.mean() <= 0.1 and 0.25 <= tail.mean() <= 0.75)
 
 
 def S4_PARALLEL(cells: pl.DataFrame) -> bool:
     """CoDel delivers less; it falls behind faster in ten seconds after a step than in what else is at 100 Mbit/s."""
-    tail, codel = (queue["out_mbit"] for queue in _both(cells))
+    tail, codel = (queue["out_mbit"] for queue in both_queues(cells))
     behind = tail - codel
     second = np.arange(SECONDS)
     jump = (second >= SEGMENT_S) & (second % SEGMENT_S < SETTLING_S)
@@ -130,12 +97,12 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     from sojourn.plots.canvas import curves, new_figure, style
 
     count = len(result.study.seeds)
-    shown = {name: _per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
+    shown = {name: per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
     with style():
         figure = new_figure(10.0, 6.0)
         (delay, total), (left, right) = figure.subplots(2, 2, sharex=True)
         for (name, table), curve in zip(shown.items(), curves(2), strict=True):
-            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **_thin(curve))
+            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **thin(curve))
             total.plot(table["second"] + 1, table["out_mbit"].cum_sum() / 8, label=name, **curve)
         total.plot(np.arange(SECONDS) + 1, _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
         delay.set_yscale("log")
@@ -158,10 +125,6 @@ def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
 
     into, out = curves(2)
     axes.fill_between(np.arange(SECONDS), _capacity(), step="post", color="0.9", label="capacity")
-    axes.plot(table["second"] + 0.5, table["in_mbit"], label="ingress", **_thin(into))
-    axes.plot(table["second"] + 0.5, table["out_mbit"], label="egress", **_thin(out))
+    axes.plot(table["second"] + 0.5, table["in_mbit"], label="ingress", **thin(into))
+    axes.plot(table["second"] + 0.5, table["out_mbit"], label="egress", **thin(out))
     axes.set_title(name, loc="left", fontweight="bold")
-
-
-def _thin(curve: dict[str, Any]) -> dict[str, Any]:
-    return curve | {"linewidth": 0.9, "linestyle": "-"}
