@@ -6,8 +6,8 @@ background: what they report of the simulations of Nichols and Jacobson (ACM Que
 
 What is left unsaid, and what we take: CoDel's limit (none, as in mahimahi), the queue of the way back (tail drop, 1000
 packets; it never fills), the start of the four downloads (uniformly within the first second), their size (they never
-end), the length of the run over the trace (300 s). The CoDel of the Internet draft of April 2015 is our `codel@draft00`.
-Pages pile up while the link has less than their 32 Mbit/s. The trace of Verizon's network is not ours to ship:
+end), the length of the run over the trace (300 s). The CoDel of the Internet draft of April 2015 is `codel@draft00`
+here. Pages pile up while the link has less than their 32 Mbit/s. The trace of Verizon's network is not ours to ship:
 `lte.toml` has a synthetic one.
 """
 
