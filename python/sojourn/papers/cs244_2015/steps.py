@@ -8,13 +8,14 @@ one second in ten, and a sawtooth "above and below" has at least a quarter of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, Seconds, both_queues, per_second, second_cells, thin
+from sojourn.units import highest_rate, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,9 +29,6 @@ STUDY = "steps.toml"
 
 RATES_MBIT = (100, 10, 1, 50, 1, 100)
 SEGMENT_S = 50
-PACKET_BITS = 8 * 1500
-RTT_S = 0.1
-"""Delay of the link, both ways."""
 SETTLING_S = 10
 STEPS_DOWN = [n * SEGMENT_S for n in (1, 2, 4)]
 
@@ -42,7 +40,7 @@ def measure(result: StudyResult) -> Measured:
     by_seed = [both_queues(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
     delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in by_seed]
     samples = {
-        "S4-BDP": [RATES_MBIT[0] * 1e6 * RTT_S / PACKET_BITS],
+        "S4-BDP": [_bandwidth_delay_packets(result.study.points[0].scenario.document)],
         "S4-MAX": [most / 1e9 for most in capacity],
         "S4-TD": [tail for tail, _ in delivered],
         "S4-CODEL": [codel for _, codel in delivered],
@@ -55,6 +53,13 @@ def measure(result: StudyResult) -> Measured:
 def _capacity() -> NDArray[np.float64]:
     """Mbit/s of every second."""
     return np.repeat(np.array(RATES_MBIT, dtype=float), SEGMENT_S)
+
+
+def _bandwidth_delay_packets(scenario: dict[str, Any]) -> float:
+    """Full packets that the highest rate sends in a round-trip time, as the study file has them."""
+    link = scenario["link"]
+    rtt_s = seconds(link["delay"]) + seconds(scenario["reverse"]["delay"])
+    return highest_rate(link["rate"]) * rtt_s / 8 / float(link["mtu"].removesuffix(" B"))
 
 
 def _largest_ratio(tail: Seconds, codel: Seconds) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.judge import Measured
 from sojourn.stats import mean_ci
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from sojourn.judge import Relation
     from sojourn.study import StudyResult
-
-from sojourn.judge import Measured
 
 SCHEMES = {"droptail": "DropTail", "codel@ns2-2012": "CoDel", "sfqcodel": "sfqCoDel", "codel_dt": "CoDel-DT"}
 FAMILY = ("CoDel", "sfqCoDel", "CoDel-DT")
