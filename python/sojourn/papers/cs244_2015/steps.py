@@ -1,6 +1,6 @@
 """The rate in steps: delay, bytes delivered, and what comes in and goes out, second by second.
 
-What the text leaves to be defined was settled beforehand: a delay "of seconds" is at least 0.9 s (830 packets are 1.0 s
+What the text leaves to be defined: a delay "of seconds" is at least 0.9 s (830 packets are 1.0 s
 at 10 Mbit/s), "far smaller" is below a third, a spike is what the ten seconds after a step show, "rarely" is at most
 one second in ten, and a sawtooth "above and below" has at least a quarter of its seconds on each side of the capacity.
 """
