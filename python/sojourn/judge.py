@@ -4,7 +4,8 @@ A value or range passes *tight* or *loose* if the mean over the replications lie
 *holds* if it is true for the means of all replications and in at least 80 % of single ones.
 
 In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
-models, `emulate` for real programs behind an emulated link.
+models, `emulate` for real programs behind an emulated link. A simulation judges none of the latter; what it measures
+for them is told as `simulated`.
 """
 
 from __future__ import annotations
@@ -60,16 +61,19 @@ def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
 
 
 def judge(claims: Iterable[Claim], measured: Measured | None) -> list[Verdict]:
-    """One verdict per claim; `not-run` where nothing was measured."""
-    verdicts = []
-    for claim in claims:
-        if measured and claim["id"] in measured.relations:
-            verdicts.append(_judge_relation(claim, measured))
-        elif measured and measured.samples.get(claim["id"]):
-            verdicts.append(_judge_value(claim, measured))
-        else:
-            verdicts.append(_verdict(claim, "not-run", None, None, 0))
-    return verdicts
+    """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine."""
+    return [_judge_one(claim, measured) for claim in claims]
+
+
+def _judge_one(claim: Claim, measured: Measured | None) -> Verdict:
+    not_run = _verdict(claim, "not-run", None, None, 0)
+    if measured and claim["id"] in measured.relations:
+        verdict = _judge_relation(claim, measured)
+    elif measured and measured.samples.get(claim["id"]):
+        verdict = _judge_value(claim, measured)
+    else:
+        return not_run
+    return verdict if claim.get("engine") != "emulate" else not_run | {"simulated": verdict["measured"]}
 
 
 def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:

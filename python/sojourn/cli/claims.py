@@ -100,7 +100,7 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         if one.varied:
             _print_varied(one)
         if claims and (rest := one.not_run()):
-            _print_verdicts(rest, "not run: their figures are not there yet")
+            _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
         click.echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
         for name, text in one.spent.told().items():

@@ -30,6 +30,8 @@ PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
     "gao2015": "sojourn.papers.gao2015",
     "khademi2013": "sojourn.papers.khademi2013",
+    "ns2-codel-variants": "sojourn.papers.ns2_codel_variants",
+    "cs244-2015": "sojourn.papers.cs244_2015",
 }
 QUICK_SEEDS = 3
 

@@ -1,0 +1,59 @@
+"""What the text reports of the ACM Queue simulations: CoDel's utilisation is "consistently" around 0.9 or more.
+
+Consistently is taken as: the smallest utilisation over the rates. Their rates are not stated; ours are 1 to 100 Mbit/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Relation, Verdict
+from sojourn.stats import mean_ci
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Background: CoDel's utilisation over the rate, after Nichols and Jacobson"
+STUDY = "background.toml"
+RELATIONS: dict[str, Relation] = {}
+
+
+def measure(result: StudyResult) -> Measured:
+    """Take the smallest utilisation over the rates."""
+    cells = _cells(result)
+    least = cells.group_by("seed", maintain_order=True).agg(pl.col("utilisation").min())
+    return Measured({"S4-ACM-util": least["utilisation"].to_list()}, cells, ("rate_mbit",), RELATIONS)
+
+
+def _cells(result: StudyResult) -> pl.DataFrame:
+    rate = pl.col("link.rate").str.split(" ").list.first().cast(pl.Float64)
+    return result.runs.select(rate.alias("rate_mbit"), "seed", "utilisation", "sojourn_p50_ms")
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw utilisation and median delay over the rate."""
+    from sojourn.plots.canvas import new_figure, style
+
+    cells = _cells(result)
+    with style():
+        figure = new_figure(8.0, 3.6)
+        panels = figure.subplots(1, 2)
+        for axes, name in zip(panels, ("utilisation", "sojourn_p50_ms"), strict=True):
+            groups = sorted((rate[0], group[name].to_list()) for rate, group in cells.group_by("rate_mbit"))
+            points = [mean_ci(values) for _, values in groups]
+            halves = [half or 0.0 for _, half in points]
+            axes.errorbar([rate for rate, _ in groups], [mean for mean, _ in points], halves, marker="o", capsize=2)
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            axes.set_xlabel("rate [Mbit/s]")
+        panels[0].axhline(0.9, color="0.5", linewidth=0.8, linestyle=":")
+        panels[0].set_ylim(0.8, 1.0)
+        panels[0].set_ylabel("utilisation")
+        panels[1].set_ylim(bottom=0)
+        panels[1].set_ylabel("median queueing delay [ms]")
+        return figure

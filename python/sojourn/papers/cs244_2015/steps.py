@@ -1,0 +1,135 @@
+"""The rate in steps: delay, bytes delivered, and what comes in and goes out, second by second.
+
+What the text leaves to be defined: a delay "of seconds" is at least 0.9 s (830 packets are 1.0 s
+at 10 Mbit/s), "far smaller" is below a third, a spike is what the ten seconds after a step show, "rarely" is at most
+one second in ten, and a sawtooth "above and below" has at least a quarter of its seconds on each side of the capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, Seconds, both_queues, per_second, second_cells, thin
+from sojourn.units import highest_rate, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from sojourn.study import StudyResult
+
+TITLE = "Rate in steps: delay, bytes, ingress and egress"
+STUDY = "steps.toml"
+
+RATES_MBIT = (100, 10, 1, 50, 1, 100)
+SEGMENT_S = 50
+SETTLING_S = 10
+STEPS_DOWN = [n * SEGMENT_S for n in (1, 2, 4)]
+
+
+def measure(result: StudyResult) -> Measured:
+    """Every second of every run: mean delay of what was sent, megabits in and out."""
+    cells, count = second_cells(result), len(result.study.seeds)
+    capacity = [one.links["bytes"][0] / one.links["utilisation"][0] for one in result.results[:count]]
+    by_seed = [both_queues(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
+    delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in by_seed]
+    samples = {
+        "S4-BDP": [_bandwidth_delay_packets(result.study.points[0].scenario.document)],
+        "S4-MAX": [most / 1e9 for most in capacity],
+        "S4-TD": [tail for tail, _ in delivered],
+        "S4-CODEL": [codel for _, codel in delivered],
+        "S4-DIFF": [1 - codel / tail for tail, codel in delivered],
+        "S4-DELAY-2": [_largest_ratio(*both) for both in by_seed],
+    }
+    return Measured(samples, cells, ("aqm", "second"), RELATIONS)
+
+
+def _capacity() -> NDArray[np.float64]:
+    """Mbit/s of every second."""
+    return np.repeat(np.array(RATES_MBIT, dtype=float), SEGMENT_S)
+
+
+def _bandwidth_delay_packets(scenario: dict[str, Any]) -> float:
+    """Full packets that the highest rate sends in a round-trip time, as the study file has them."""
+    link = scenario["link"]
+    rtt_s = seconds(link["delay"]) + seconds(scenario["reverse"]["delay"])
+    return highest_rate(link["rate"]) * rtt_s / 8 / float(link["mtu"].removesuffix(" B"))
+
+
+def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
+    slow = _capacity() == 1
+    return float(np.nanmax(tail["delay_ms"][slow] / codel["delay_ms"][slow]))
+
+
+def S4_DELAY_1(cells: pl.DataFrame) -> bool:
+    """After each step down tail drop's spike is of seconds; CoDel's is far smaller, and in ten seconds it is over."""
+    tail, codel = (queue["delay_ms"] for queue in both_queues(cells))
+    for step in STEPS_DOWN:
+        spike, low_spike = (np.nanmax(delays[step : step + SETTLING_S]) for delays in (tail, codel))
+        later = np.nanmax(codel[step + SETTLING_S : step + SEGMENT_S])
+        if not (spike >= 900 and low_spike < spike / 3 and later < low_spike / 3):
+            return False
+    return True
+
+
+def S4_ING(cells: pl.DataFrame) -> bool:
+    """CoDel's ingress is above the capacity in at most a tenth of the seconds; tail drop's often above, often below."""
+    tail, codel = (queue["in_mbit"] > _capacity() for queue in both_queues(cells))
+    return bool(codel.mean() <= 0.1 and 0.25 <= tail.mean() <= 0.75)
+
+
+def S4_PARALLEL(cells: pl.DataFrame) -> bool:
+    """CoDel delivers less; it falls behind faster in ten seconds after a step than in what else is at 100 Mbit/s."""
+    tail, codel = (queue["out_mbit"] for queue in both_queues(cells))
+    behind = tail - codel
+    second = np.arange(SECONDS)
+    jump = (second >= SEGMENT_S) & (second % SEGMENT_S < SETTLING_S)
+    settled = (second % SEGMENT_S >= SETTLING_S) & (_capacity() == 100)
+    return bool(behind.sum() > 0 and behind[jump].mean() > behind[settled].mean() >= 0)
+
+
+RELATIONS = relations_by_claim([S4_DELAY_1, S4_ING, S4_PARALLEL])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw delay and bytes over time, and ingress and egress of both queues, of the first seed."""
+    from sojourn.plots.canvas import curves, new_figure, style
+
+    count = len(result.study.seeds)
+    shown = {name: per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
+    with style():
+        figure = new_figure(10.0, 6.0)
+        (delay, total), (left, right) = figure.subplots(2, 2, sharex=True)
+        for (name, table), curve in zip(shown.items(), curves(2), strict=True):
+            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **thin(curve))
+            total.plot(table["second"] + 1, table["out_mbit"].cum_sum() / 8, label=name, **curve)
+        total.plot(np.arange(SECONDS) + 1, _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
+        delay.set_yscale("log")
+        delay.set_ylabel("mean queueing delay [ms]")
+        total.set_ylabel("delivered [MB]")
+        for axes, name in ((left, "CoDel"), (right, "tail drop")):
+            _draw_rates(axes, shown[name], name)
+        left.sharey(right)
+        left.set_ylabel("rate [Mbit/s]")
+        for axes in (delay, total, right):
+            axes.legend(loc="best")
+        for axes in (left, right):
+            axes.set_xlabel("time [s]")
+            axes.set_xlim(0, SECONDS)
+        return figure
+
+
+def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
+    from sojourn.plots.canvas import curves
+
+    into, out = curves(2)
+    axes.fill_between(np.arange(SECONDS), _capacity(), step="post", color="0.9", label="capacity")
+    axes.plot(table["second"] + 0.5, table["in_mbit"], label="ingress", **thin(into))
+    axes.plot(table["second"] + 0.5, table["out_mbit"], label="egress", **thin(out))
+    axes.set_title(name, loc="left", fontweight="bold")

@@ -1,0 +1,79 @@
+"""The conclusion: sfqCoDel against the others at every point of the sweeps, round-trip times included.
+
+Tied is within one point of the best utilisation, within 10 % or half a packet of the shortest queue, and within half a
+point of the lowest drop rate. "Most" is more than half of the points, for each of the three by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants.sweeps import LABELS, METRICS, SCHEMES, cells_of, number
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Conclusion: share of all sweep points where a scheme is best or tied"
+STUDY = "conclusion.toml"
+POINT = ("rate_mbit", "ftps", "rtt_ms")
+
+
+def measure(result: StudyResult) -> Measured:
+    """Cells of every point."""
+    return Measured({}, _cells(result), ("scheme", *POINT), RELATIONS)
+
+
+def _cells(result: StudyResult) -> pl.DataFrame:
+    ftps = pl.col("flows.0.count").cast(pl.Float64).alias("ftps")
+    return cells_of(result, [number("link.rate").alias("rate_mbit"), ftps, number("flows.0.rtt").alias("rtt_ms")])
+
+
+def shares(cells: pl.DataFrame) -> pl.DataFrame:
+    """By scheme: for each metric, the share of the points where it is best or tied."""
+    most = pl.col("utilisation").max().over(POINT)
+    shortest, least = pl.col("queue").min().over(POINT), pl.col("drop_rate").min().over(POINT)
+    good = cells.select(
+        "scheme",
+        utilisation=pl.col("utilisation") >= most - 0.01,
+        queue=pl.col("queue") <= pl.max_horizontal(1.1 * shortest, shortest + 0.5),
+        drop_rate=pl.col("drop_rate") <= least + 0.005,
+    )
+    return good.group_by("scheme", maintain_order=True).mean()
+
+
+def S2_C(cells: pl.DataFrame) -> bool:
+    """In most points sfqCoDel is best or tied in utilisation, in mean queue and in drop rate."""
+    _, *of_metrics = shares(cells).filter(pl.col("scheme") == "sfqCoDel").row(0)
+    return all(share > 0.5 for share in of_metrics)
+
+
+RELATIONS = relations_by_claim([S2_C])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw the shares of the means over all seeds, as bars."""
+    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+
+    means = _cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
+    found = shares(means)
+    names = list(METRICS.values())
+    width = 0.8 / len(SCHEMES)
+    with style():
+        figure = new_figure(7.0, 4.0)
+        axes = figure.subplots()
+        for index, (scheme, curve) in enumerate(zip(SCHEMES.values(), curves(len(SCHEMES)), strict=True)):
+            row = found.filter(pl.col("scheme") == scheme)
+            at = [place + (index - (len(SCHEMES) - 1) / 2) * width for place in range(len(names))]
+            axes.bar(at, [100 * row[name][0] for name in names], width, label=scheme, color=curve["color"])
+        axes.axhline(50, color="0.5", linewidth=0.8, linestyle=":")
+        axes.set_xticks(range(len(names)), [LABELS[name].split(" [")[0] for name in names])
+        axes.set_ylabel("best or tied [% of points]")
+        axes.set_ylim(0, 100)
+        plain_legend(axes, list(SCHEMES.values()))
+        return figure

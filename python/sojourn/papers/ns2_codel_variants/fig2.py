@@ -1,0 +1,46 @@
+"""Figure 2: utilisation over the bandwidth.
+
+To decrease is never to rise by more than one point from one bandwidth to the next, and to fall over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants.sweeps import bandwidth_cells, by_scheme, draw_sweep, never_rises, over_bandwidth
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Figure 2: utilisation over the bandwidth"
+STUDY = "bandwidth.toml"
+
+
+def measure(result: StudyResult) -> Measured:
+    """Cells for the relations."""
+    return over_bandwidth(result, RELATIONS)
+
+
+def S2_F2_a(cells: pl.DataFrame) -> bool:
+    """Every scheme's utilisation decreases with the bandwidth."""
+    series = by_scheme(cells, "rate_mbit", "utilisation").values()
+    return all(never_rises(one, 0.01) and one[1000] < one[1] for one in series)
+
+
+def S2_F2_b(cells: pl.DataFrame) -> bool:
+    """No scheme's utilisation is above sfqCoDel's by more than two points, at any bandwidth."""
+    series = by_scheme(cells, "rate_mbit", "utilisation")
+    return all(series["sfqCoDel"][at] >= value - 0.02 for one in series.values() for at, value in one.items())
+
+
+RELATIONS = relations_by_claim([S2_F2_a, S2_F2_b])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw a curve per scheme."""
+    return draw_sweep(bandwidth_cells(result), "rate_mbit", "utilisation")

@@ -1,0 +1,44 @@
+"""Figure 6: mean queue length over the number of FTPs.
+
+To rise is never to fall by more than one packet from one number to the next, and to at least double over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants.sweeps import FAMILY, by_scheme, draw_sweep, ftp_cells, never_falls, over_ftps
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Figure 6: mean queue length over the number of FTPs"
+STUDY = "ftps.toml"
+
+CONSTANT_UP_TO = 100
+
+
+def measure(result: StudyResult) -> Measured:
+    """Cells for the relations."""
+    return over_ftps(result, RELATIONS)
+
+
+def S2_F6(cells: pl.DataFrame) -> bool:
+    """DropTail's queue rises; every other one changes by less than a factor of two up to 100 FTPs."""
+    series = by_scheme(cells, "ftps", "queue")
+    tail = series["DropTail"]
+    family = [[value for at, value in series[name].items() if at <= CONSTANT_UP_TO] for name in FAMILY]
+    return never_falls(tail, 1) and tail[1000] > 2 * tail[1] and all(max(one) < 2 * min(one) for one in family)
+
+
+RELATIONS = relations_by_claim([S2_F6])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw a curve per scheme."""
+    return draw_sweep(ftp_cells(result), "ftps", "queue", log=True)

@@ -1,0 +1,43 @@
+"""Figure 7: drop rate over the number of FTPs.
+
+Very few FTPs are one and three, a low rate is below one per cent, and a marked rise around five is that seven FTPs
+lose at least twice as large a share as three, and at least one packet in a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants.sweeps import by_scheme, draw_sweep, ftp_cells, over_ftps
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Figure 7: drop rate over the number of FTPs"
+STUDY = "ftps.toml"
+
+LOW, NOTABLE = 0.01, 0.001
+
+
+def measure(result: StudyResult) -> Measured:
+    """Cells for the relations."""
+    return over_ftps(result, RELATIONS)
+
+
+def S2_F7(cells: pl.DataFrame) -> bool:
+    """Every scheme drops little with very few FTPs, and markedly more beyond five."""
+    series = by_scheme(cells, "ftps", "drop_rate").values()
+    return all(max(one[1], one[3]) < LOW and one[7] >= max(2 * one[3], NOTABLE) for one in series)
+
+
+RELATIONS = relations_by_claim([S2_F7])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw a curve per scheme."""
+    return draw_sweep(ftp_cells(result), "ftps", "drop_rate")

@@ -1,0 +1,118 @@
+"""What the figures share: a metric of the forward link over bandwidth or number of FTPs, for the four schemes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.judge import Measured
+from sojourn.stats import mean_ci
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.judge import Relation
+    from sojourn.study import StudyResult
+
+SCHEMES = {"droptail": "DropTail", "codel@ns2-2012": "CoDel", "sfqcodel": "sfqCoDel", "codel_dt": "CoDel-DT"}
+FAMILY = ("CoDel", "sfqCoDel", "CoDel-DT")
+METRICS = {"utilisation": "utilisation", "mean_backlog_packets": "queue", "drop_rate": "drop_rate"}
+LABELS = {
+    "utilisation": "utilisation of the bottleneck",
+    "queue": "mean queue length [packets]",
+    "drop_rate": "drop rate",
+    "rate_mbit": "bandwidth [Mbit/s]",
+    "ftps": "forward FTPs",
+}
+
+Series = dict[float, float]
+"""Values of one scheme, by bandwidth in Mbit/s or by number of FTPs."""
+
+
+def over_bandwidth(result: StudyResult, relations: Mapping[str, Relation]) -> Measured:
+    """Cells of `bandwidth.toml`."""
+    return Measured({}, bandwidth_cells(result), ("scheme", "rate_mbit"), relations)
+
+
+def over_ftps(result: StudyResult, relations: Mapping[str, Relation]) -> Measured:
+    """Cells of `ftps.toml`."""
+    return Measured({}, ftp_cells(result), ("scheme", "ftps"), relations)
+
+
+def bandwidth_cells(result: StudyResult) -> pl.DataFrame:
+    """One row per run: `scheme`, `rate_mbit`, `seed` and the metrics."""
+    return cells_of(result, [number("link.rate").alias("rate_mbit")])
+
+
+def ftp_cells(result: StudyResult) -> pl.DataFrame:
+    """One row per run: `scheme`, `ftps`, `seed` and the metrics."""
+    return cells_of(result, [pl.col("flows.0.count").cast(pl.Float64).alias("ftps")])
+
+
+def cells_of(result: StudyResult, places: Iterable[pl.Expr]) -> pl.DataFrame:
+    """One row per run: `scheme`, the swept `places`, `seed` and the metrics."""
+    scheme = pl.col("link.aqm").replace_strict(SCHEMES).alias("scheme")
+    return result.runs.select(scheme, *places, "seed", *(pl.col(name).alias(as_) for name, as_ in METRICS.items()))
+
+
+def number(column: str) -> pl.Expr:
+    """Value of a quantity without its unit."""
+    return pl.col(column).str.split(" ").list.first().cast(pl.Float64)
+
+
+def by_scheme(cells: pl.DataFrame, over: str, metric: str) -> dict[str, Series]:
+    """Series of every scheme."""
+    rows = cells.sort(over)
+    return {
+        name: dict(rows.filter(pl.col("scheme") == name).select(over, metric).iter_rows()) for name in SCHEMES.values()
+    }
+
+
+def never_rises(series: Series, slack: float) -> bool:
+    """Whether no value is above the one before it by more than `slack`."""
+    return all(after <= before + slack for before, after in pairwise(series.values()))
+
+
+def never_falls(series: Series, slack: float) -> bool:
+    """Whether no value is below the one before it by more than `slack`."""
+    return all(after >= before - slack for before, after in pairwise(series.values()))
+
+
+def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False) -> Figure:
+    """Draw a curve per scheme with 95 % confidence intervals; `log` is about the axis of the metric."""
+    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+
+    with style():
+        figure = new_figure(7.0, 4.0)
+        axes = figure.subplots()
+        for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^D", strict=True):
+            _draw_curve(
+                axes,
+                cells.filter(pl.col("scheme") == scheme),
+                over,
+                metric,
+                curve | {"marker": marker, "label": scheme},
+            )
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_xlabel(LABELS[over])
+        axes.set_ylabel(LABELS[metric])
+        if log:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        else:
+            axes.set_ylim(bottom=0)
+        plain_legend(axes, list(SCHEMES.values()))
+        return figure
+
+
+def _draw_curve(axes: Axes, cells: pl.DataFrame, over: str, metric: str, look: dict[str, Any]) -> None:
+    groups = sorted((place[0], group[metric].to_list()) for place, group in cells.group_by(over))
+    points = [mean_ci(values) for _, values in groups]
+    halves = [half or 0.0 for _, half in points]
+    axes.errorbar([at for at, _ in groups], [mean for mean, _ in points], halves, ms=4, capsize=2, **look)

@@ -1,0 +1,111 @@
+"""The figures of cs244-2015: what they measure, and relations that can be true and false."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+
+from conftest import Cli
+from sojourn.judge import claims_of
+from sojourn.papers import Reproduction, reproduce
+from sojourn.papers.cs244_2015 import FIGURES, lte, steps
+from sojourn.traces import load_trace, synth_lte
+
+PAPER = "cs244-2015"
+SHUFFLES = 40
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("paper")
+
+
+@pytest.fixture(scope="module")
+def done(out: Path) -> dict[str, Reproduction]:
+    """Every figure, made of one seed."""
+    return {figure: reproduce(PAPER, figure, seeds=1, root=out) for figure in FIGURES}
+
+
+def test_the_whole_paper(cli: Cli, done: dict[str, Reproduction], out: Path) -> None:
+    assert done
+    result = cli("reproduce", PAPER, "--seeds", "1", "-o", out, "--claims", "--json")
+    assert {claim["id"] for claim in json.loads(result.stdout)} == {claim["id"] for claim in claims_of(PAPER)}
+    for figure in FIGURES:
+        for suffix in (".png", ".svg", ".claims.json", ".parquet"):
+            assert (out / PAPER / f"{figure}{suffix}").stat().st_size > 300
+
+
+def test_what_real_programs_did_is_told_but_not_judged(done: dict[str, Reproduction]) -> None:
+    engines = {claim["id"]: claim["engine"] for claim in claims_of(PAPER)}
+    for verdict in [verdict for one in done.values() for verdict in one.verdicts]:
+        emulated = engines[verdict["id"]] == "emulate"
+        assert emulated == (verdict["verdict"] == "not-run") == ("simulated" in verdict), verdict["id"]
+
+
+def test_what_one_seed_measures(done: dict[str, Reproduction]) -> None:
+    near = {"S4-BDP": 833.3, "S4-MAX": 1.6375, "S4-TD": 0.99, "S4-CODEL": 0.96, "S4-ACM-util": 0.97}
+    samples = {claim: values for one in done.values() for claim, values in one.measured.samples.items()}
+    for claim, value in near.items():
+        assert samples[claim][0] == pytest.approx(value, rel=0.01), claim
+
+
+def test_every_second_accounts_for_what_the_link_sent(done: dict[str, Reproduction]) -> None:
+    one = done["paper"]
+    for result, name in zip(one.study.results, steps.NAMES.values(), strict=True):
+        cells = one.measured.cells.filter(pl.col("aqm") == name)
+        assert cells["second"].to_list() == list(range(steps.SECONDS))
+        assert cells["out_mbit"].sum() == pytest.approx(8e-6 * result.links["bytes"][0])
+
+
+def _as_published() -> pl.DataFrame:
+    """Queues as the text describes them: tail drop full but for its sawtooth, CoDel below the link's rate."""
+    capacity = np.repeat(np.array(steps.RATES_MBIT, dtype=float), steps.SEGMENT_S)
+    second = np.arange(steps.SECONDS)
+    since = second % steps.SEGMENT_S
+    jump = (second >= steps.SEGMENT_S) & (since < steps.SETTLING_S)
+    tail_delay = 830 * 12 / capacity
+    tail = {"in_mbit": capacity * np.where(second % 4 < 2, 1.1, 0.9), "out_mbit": 0.98 * capacity}
+    codel = {"in_mbit": 0.95 * capacity, "out_mbit": capacity * np.where(jump, 0.6, 0.97)}
+    frames = [
+        pl.DataFrame({"aqm": "tail drop", "second": second, "delay_ms": tail_delay} | tail),
+        pl.DataFrame({"aqm": "CoDel", "second": second, "delay_ms": np.where(jump, 200.0, 10.0)} | codel),
+    ]
+    return pl.concat(frames)
+
+
+@pytest.mark.parametrize("claim", steps.RELATIONS)
+def test_a_relation_is_true_of_what_the_text_says_and_false_when_shuffled(claim: str) -> None:
+    relation, cells = steps.RELATIONS[claim], _as_published()
+    assert relation(cells)
+    values = [name for name in cells.columns if name not in ("aqm", "second")]
+    wrong = sum(
+        not relation(cells.with_columns(pl.col(name).shuffle(seed=seed) for name in values)) for seed in range(SHUFFLES)
+    )
+    assert wrong > SHUFFLES / 2
+
+
+def test_the_trace_is_what_the_study_says_that_made_it() -> None:
+    for seed, suffix in ((1, "down"), (2, "up")):
+        shipped = load_trace(Path(lte.__file__).parent / f"verizon-like.{suffix}")
+        assert np.array_equal(shipped, synth_lte("verizon-short", 60, seed))
+
+
+def test_the_cellular_delay_is_below_nearly_always_and_spiky() -> None:
+    second = np.arange(steps.SECONDS, dtype=float)
+    spiky = np.where(second % 20 == 0, 100.0, 10.0)
+
+    def holds(codel_ms: NDArray[np.float64]) -> bool:
+        tail = pl.DataFrame({"aqm": "tail drop", "second": second, "delay_ms": 1000.0})
+        codel = pl.DataFrame({"aqm": "CoDel", "second": second, "delay_ms": codel_ms})
+        cells = pl.concat([tail, codel]).with_columns(in_mbit=1.0, out_mbit=1.0)
+        return lte.S4_4G_DELAY(cells)
+
+    assert holds(spiky)
+    assert holds(np.where(second < 10, 2000.0, spiky))
+    assert not holds(np.where(second < 20, 2000.0, spiky))
+    assert not holds(np.full(steps.SECONDS, 10.0))

@@ -1,0 +1,160 @@
+"""The figures of ns2-codel-variants: relations that can be true and false, and what goes through their studies."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from sojourn.judge import Relation
+from sojourn.papers import paper
+from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, sweeps
+from sojourn.plots.canvas import save
+from sojourn.store import run_hash
+from sojourn.study import Study, StudyResult
+
+PAPER = "ns2-codel-variants"
+FOLDER = Path(sweeps.__file__).parent
+STUDIES = ("bandwidth.toml", "ftps.toml", "conclusion.toml")
+SHUFFLES = 40
+RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+FTPS = (1, 3, 5, 7, 10, 15, 20, 30, 60, 100, 150, 200, 300, 400, 500, 700, 800, 900, 1000)
+
+
+def _cells(over: str, places: Iterable[int], metric: str, value: Callable[[str, int], float]) -> pl.DataFrame:
+    rows = [(scheme, float(at), value(scheme, at)) for scheme in sweeps.SCHEMES.values() for at in places]
+    return pl.DataFrame(rows, schema=["scheme", over, metric], orient="row")
+
+
+def _tail(scheme: str) -> bool:
+    return scheme == "DropTail"
+
+
+def _family_or_tail(family: Callable[[int], float], tail: Callable[[int], float]) -> Callable[[str, int], float]:
+    return lambda scheme, at: tail(at) if _tail(scheme) else family(at)
+
+
+def _queue_over_rate(scheme: str, rate: int) -> float:
+    return (80 * rate if rate <= 10 else 8000 / rate) if _tail(scheme) else 20 / rate
+
+
+def _drops_over_rate(scheme: str, rate: int) -> float:
+    return (0.5 if scheme in ("CoDel", "sfqCoDel") else 0.6) / rate
+
+
+def _best_at_all(scheme: str) -> tuple[float, float, float]:
+    return (0.99, 5.0, 0.01) if scheme == "sfqCoDel" else (0.9, 50.0, 0.05)
+
+
+# What a paper that says so would have measured: one row per scheme and bandwidth or number of FTPs.
+AS_PUBLISHED = {
+    "S2-F2-a": _cells("rate_mbit", RATES, "utilisation", lambda scheme, rate: 1 - rate / 2000 - 0.1 * _tail(scheme)),
+    "S2-F2-b": _cells("rate_mbit", RATES, "utilisation", lambda s, rate: 1 - rate / 2000 - 0.1 * (s != "sfqCoDel")),
+    "S2-F3-a": _cells("rate_mbit", RATES, "queue", _queue_over_rate),
+    "S2-F3-b": _cells("rate_mbit", RATES, "queue", _queue_over_rate),
+    "S2-F4": _cells("rate_mbit", RATES, "drop_rate", _drops_over_rate),
+    "S2-F5-a": _cells("ftps", FTPS, "utilisation", _family_or_tail(lambda n: 1 - 0.5 / n, lambda _: 0.4)),
+    "S2-F5-b": _cells("ftps", FTPS, "utilisation", _family_or_tail(lambda n: 1 - 0.5 / n, lambda _: 0.4)),
+    "S2-F6": _cells("ftps", FTPS, "queue", _family_or_tail(lambda n: 20 + n / 100, lambda n: 100.0 + n)),
+    "S2-F7": _cells("ftps", FTPS, "drop_rate", lambda _, n: 0.001 if n < 5 else 0.05 + n / 10_000),
+    "S2-C": pl.DataFrame(
+        [(s, float(r), 5.0, 80.0, *_best_at_all(s)) for s in sweeps.SCHEMES.values() for r in RATES],
+        schema=["scheme", *conclusion.POINT, *sweeps.METRICS.values()],
+        orient="row",
+    ),
+}
+RELATIONS: dict[str, Relation] = {
+    claim: relation
+    for figure in FIGURES
+    for claim, relation in paper(PAPER).figure(figure).RELATIONS.items()  # type: ignore[attr-defined]
+}
+
+
+@pytest.mark.parametrize("claim", RELATIONS)
+def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim: str) -> None:
+    relation, cells = RELATIONS[claim], AS_PUBLISHED[claim]
+    assert relation(cells)
+    values = [name for name in cells.columns if name not in ("scheme", "rate_mbit", "ftps", "rtt_ms")]
+    wrong = sum(not relation(cells.with_columns(pl.col(values).shuffle(seed=seed))) for seed in range(SHUFFLES))
+    assert wrong > SHUFFLES / 2
+
+
+def test_most_points_are_more_than_half_of_them_for_each_metric() -> None:
+    cells = AS_PUBLISHED["S2-C"]
+    worse = (pl.col("scheme") == "sfqCoDel") & (pl.col("rate_mbit") <= 10)
+    for metric, value in (("utilisation", 0.5), ("queue", 60.0), ("drop_rate", 0.2)):
+        changed = cells.with_columns(pl.when(worse).then(value).otherwise(metric).alias(metric))
+        assert conclusion.S2_C(changed)
+        more = worse | ((pl.col("scheme") == "sfqCoDel") & (pl.col("rate_mbit") == 20))
+        assert not conclusion.S2_C(cells.with_columns(pl.when(more).then(value).otherwise(metric).alias(metric)))
+
+
+def test_a_small_difference_is_a_tie() -> None:
+    cells = AS_PUBLISHED["S2-C"].with_columns(utilisation=0.95, queue=10.0, drop_rate=0.02)
+    own = pl.col("scheme") == "sfqCoDel"
+    tied = cells.with_columns(
+        utilisation=pl.when(own).then(0.945).otherwise("utilisation"),
+        queue=pl.when(own).then(10.9).otherwise("queue"),
+        drop_rate=pl.when(own).then(0.024).otherwise("drop_rate"),
+    )
+    assert conclusion.shares(tied).drop("scheme").rows() == [(1.0, 1.0, 1.0)] * len(sweeps.SCHEMES)
+
+
+def test_the_conclusion_has_every_point_of_the_figures() -> None:
+    points = {
+        name: {run_hash(point.scenario, 1) for point in Study.load(FOLDER / name, seeds=1).points} for name in STUDIES
+    }
+    assert points["bandwidth.toml"] | points["ftps.toml"] < points["conclusion.toml"]
+    assert len(points["conclusion.toml"]) == 4 * (len(RATES) + len(FTPS) - 1 + 5)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_buffers_and_access_links_follow_the_rule(name: str) -> None:
+    """Eight times the bandwidth-delay product in packets of 1000 B, at least two per FTP; twice the rate."""
+    for point in Study.load(FOLDER / name, seeds=1).points:
+        values = {"link.rate": "10 Mbit/s", "flows.0.count": 5, "flows.0.rtt": "80 ms"} | point.values
+        rate, rtt = (int(str(values[key]).split()[0]) for key in ("link.rate", "flows.0.rtt"))
+        packets = max(rate * rtt, 2 * (int(values["flows.0.count"]) + 5))
+        assert values["link.limit"] == values["reverse.limit"] == f"{packets} packets"
+        assert values["link.aqm"] == values["reverse.aqm"]
+        if "link.rate" in point.values:
+            assert {values[f"flows.{n}.access_rate"] for n in range(3)} == {f"{2 * rate} Mbit/s"}
+        if "link.delay" in point.values:
+            assert values["link.delay"] == f"{rtt * 4 // 10} ms"
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
+    """Every study at three of its points, for five seconds and one seed."""
+    folder = tmp_path_factory.mktemp("short")
+    done = {}
+    for name in STUDIES:
+        study = Study.load(_shortened(folder / name), seeds=1)
+        at = sorted({0, len(study.points) // 8, len(study.points) // 4 - 1})
+        quarter = len(study.points) // 4
+        points = [study.points[scheme * quarter + place] for scheme in range(4) for place in at]
+        done[name] = Study(study.name, points, [1]).run(folder, jobs=1)
+    return done
+
+
+def _shortened(path: Path) -> Path:
+    shutil.copy(FOLDER / "setup.toml", path.parent)
+    path.write_text('duration = "5 s"\nwarmup = "1 s"\n' + (FOLDER / path.name).read_text())
+    return path
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_measures_every_run_and_is_drawn(figure: str, short: dict[str, StudyResult], tmp_path: Path) -> None:
+    module = paper(PAPER).figure(figure)
+    result = short[module.STUDY]
+    measured = module.measure(result)
+    assert measured.cells.height == len(result.results) == 12
+    assert measured.cells.select(*measured.keys, "seed").n_unique() == 12
+    for cell, one in zip(measured.cells.iter_rows(named=True), result.results, strict=True):
+        assert cell["utilisation"] == one.summary["utilisation"][0]
+        assert cell["queue"] == one.links["mean_backlog_packets"][0]
+        assert cell["drop_rate"] == one.links["dropped"][0] / one.links["arrived"][0]
+    assert save(module.draw(result, []), tmp_path / "figure.png").stat().st_size > 10_000
