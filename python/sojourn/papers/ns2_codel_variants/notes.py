@@ -13,7 +13,7 @@ REFERENCES = (
 METHODS = (
     "The mix of the TCP evaluation tool for ns-2 [3], FTP, web, voice and streaming in both directions, crosses a "
     "dumbbell with a base round-trip time of 80 ms and a buffer of eight bandwidth-delay products. The queue manager "
-    "is tail drop, CoDel [2], sfqCoDel or CoDel-DT. Utilisation, mean queue length and drop rate are those of the forward "
+    "is tail drop, CoDel [2], sfqCoDel or CoDel-DT. Utilisation, mean queue length and drop rate are of the forward "
     "link after the first 20 s."
 )
 
