@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,13 +52,17 @@ class StudyResult:
     @cached_property
     def runs(self) -> pl.DataFrame:
         """One row per run: swept values by their dotted path, seed and summary."""
-        count = len(self.study.seeds)
         rows = []
-        for index, result in enumerate(self.results):
-            values = self.study.points[index // count].values
+        for values, result in self.with_values():
             summary = result.summary.drop("aqm").row(0, named=True)
             rows.append({key: _cell(value) for key, value in values.items()} | summary)
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def with_values(self) -> Iterator[tuple[dict[str, Any], Result]]:
+        """Every run's swept values, by their dotted path, and its result."""
+        count = len(self.study.seeds)
+        for index, result in enumerate(self.results):
+            yield self.study.points[index // count].values, result
 
     @property
     def has_pairs(self) -> bool:

@@ -23,11 +23,9 @@ Seconds = dict[str, "NDArray[np.float64]"]
 
 def second_cells(result: StudyResult) -> pl.DataFrame:
     """Every second of every run, with `aqm` and `seed`."""
-    count = len(result.study.seeds)
-    queues = [NAMES[point.values["link.aqm"]] for point in result.study.points]
     return pl.concat(
-        per_second(one).with_columns(aqm=pl.lit(queues[index // count]), seed=pl.lit(one.seed))
-        for index, one in enumerate(result.results)
+        per_second(one).with_columns(aqm=pl.lit(NAMES[values["link.aqm"]]), seed=pl.lit(one.seed))
+        for values, one in result.with_values()
     )
 
 

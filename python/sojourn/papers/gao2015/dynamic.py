@@ -30,9 +30,7 @@ LAST_FALL = 4
 
 def runs(result: StudyResult) -> Iterator[tuple[str, Result]]:
     """Name of the scheme and result of every run."""
-    count = len(result.study.seeds)
-    for index, one in enumerate(result.results):
-        values = result.study.points[index // count].values
+    for values, one in result.with_values():
         yield SCHEMES[values["link.aqm"], values["link.limit"]], one
 
 

@@ -34,10 +34,8 @@ EQUAL = 0.01
 
 def cells_of(result: StudyResult, keys: Sequence[str]) -> pl.DataFrame:
     """One row per run: what was varied, by name of its column (see `_varied`), delays in ms and goodputs in Mb/s."""
-    count = len(result.study.seeds)
     rows = []
-    for index, (one, summary) in enumerate(zip(result.results, result.runs.iter_rows(named=True), strict=True)):
-        values = result.study.points[index // count].values
+    for (values, one), summary in zip(result.with_values(), result.runs.iter_rows(named=True), strict=True):
         varied = _varied(values)
         rates = {"drop_rate": summary["drop_rate"], "mark_rate": summary["mark_rate"]}
         chosen = {key: varied[key] for key in keys}

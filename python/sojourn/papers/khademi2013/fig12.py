@@ -52,12 +52,9 @@ def jitter(delays: pl.Series) -> float:
 
 
 def _runs(result: StudyResult) -> list[tuple[str, int, Result]]:
-    count = len(result.study.seeds)
-    found = []
-    for index, one in enumerate(result.results):
-        values = result.study.points[index // count].values
-        found.append((AQMS[values["link.aqm"].split()[0]], int(values["flows.0.count"]), one))
-    return found
+    return [
+        (AQMS[values["link.aqm"].split()[0]], int(values["flows.0.count"]), one) for values, one in result.with_values()
+    ]
 
 
 def S3_F12(cells: pl.DataFrame) -> bool:

@@ -23,9 +23,7 @@ PACKET_MS = 1.2056
 
 def runs(result: StudyResult) -> Iterator[tuple[str, int, int, Result]]:
     """Name of the AQM, flows, seed and result of every run."""
-    count = len(result.study.seeds)
-    for index, one in enumerate(result.results):
-        values = result.study.points[index // count].values
+    for values, one in result.with_values():
         yield AQMS[values["link.aqm"]], int(values["flows.0.count"]), one.seed, one
 
 

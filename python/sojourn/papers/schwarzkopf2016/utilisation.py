@@ -51,9 +51,7 @@ def mean_over(one: Result, start_s: float, end_s: float) -> float:
 
 
 def _named(result: StudyResult) -> list[tuple[str, Result]]:
-    count = len(result.study.seeds)
-    points = result.study.points
-    return [(NAMES[points[i // count].values["link.aqm"]], one) for i, one in enumerate(result.results)]
+    return [(NAMES[values["link.aqm"]], one) for values, one in result.with_values()]
 
 
 def S0_U_nonmono(cells: pl.DataFrame) -> bool:
