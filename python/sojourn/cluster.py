@@ -38,8 +38,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
         from distributed.comm import CommClosedError
     except ImportError:
         raise MissingError("--dask needs distributed, which is not installed; pip install 'sojourn[dask]'") from None
-    for name in [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what they have to say comes as an exception
+    _hush()
     timeout = min(CONNECT_S, utils.parse_timedelta(config.get("distributed.comm.timeouts.connect")))
     try:
         client = distributed.Client(address, timeout=timeout, set_as_default=False)
@@ -60,6 +59,14 @@ def cluster(address: str) -> Iterator[tuple[Executor, Callable[[], None]]]:
     finally:
         with suppress(Exception):
             client.close(timeout=1)
+
+
+def _hush() -> None:
+    """Silence Dask and what it runs on, also its parts that are loaded later: what they report, they raise as well."""
+    roots = ("asyncio", "distributed", "tornado")
+    known = [name for name in logging.Logger.manager.loggerDict if name.startswith(tuple(f"{root}." for root in roots))]
+    for name in (*roots, *known):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def no_workers(workers: Callable[[], int], address: str, clock: Callable[[], float] = time.monotonic) -> _Watch:

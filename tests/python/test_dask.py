@@ -113,6 +113,21 @@ def test_the_scheduler_is_killed(
     assert "finished runs are kept" in line
 
 
+def test_what_dask_logs_about_a_lost_connection_is_no_line_of_ours(scheduler: tuple[str, object]) -> None:
+    """Whether Dask's event loop comes to log an exception before the command ends is a race."""
+    code = f"""
+import contextlib, logging
+from sojourn.cluster import cluster
+from sojourn.errors import MissingError
+with contextlib.suppress(MissingError), cluster({scheduler[0]!r}):
+    pass
+for name in ("asyncio", "tornado.application", "tornado.new", "distributed.client", "distributed.new"):
+    logging.getLogger(name).critical("a line of %s", name)
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=SOON, capture_output=True, text=True, timeout=START_S)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_no_scheduler(study: Path, process: Process) -> None:
     pytest.importorskip("distributed", reason="distributed (the extra dask) is not installed")
     done = process("sweep", study, "--dask", "tcp://127.0.0.1:1", env=SOON)
