@@ -68,7 +68,7 @@ impl Flows {
             match Source::new(spec, (group, place), index, seed) {
                 Source::Generator(generator) => flows.generators.push(*generator),
                 Source::Flow(flow) => {
-                    let slot = network.add_slot(group, spec);
+                    let slot = network.add_slot((group, place), spec);
                     network.ledger.opened(from, group);
                     flows.ends.push(flow);
                     flows.settle(slot, network);
@@ -133,7 +133,7 @@ impl Flows {
     pub fn on_generator<P: Probe>(&mut self, now: Instant, i: usize, network: &mut Network<P>) {
         while let Some((flow, free)) = self.generators[i].next(now) {
             let group = self.generators[i].group;
-            let slot = free.unwrap_or_else(|| network.add_slot(group, &self.groups[group as usize].spec));
+            let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
             if free.is_some() {
                 self.ends[slot as usize] = flow;
             } else {

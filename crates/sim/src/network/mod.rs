@@ -19,7 +19,7 @@ use crate::summary::Tally;
 use crate::tcp::Header;
 use crate::traffic::Ledger;
 use access::{Access, Route, insert, pop, push, takes};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
+use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P: Probe> {
@@ -49,8 +49,8 @@ impl<P: Probe> Network<P> {
         }
     }
 
-    /// Adds a slot for a flow of a group, which is one host at either end, and returns its number.
-    pub fn add_slot(&mut self, group: u32, spec: &FlowSpec) -> u32 {
+    /// Adds a slot for flow number `place` of a group, which is one host at either end, and returns its number.
+    pub fn add_slot(&mut self, (group, place): (u32, u32), spec: &FlowSpec) -> u32 {
         let slot = self.routes.len() as u32;
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
@@ -61,6 +61,7 @@ impl<P: Probe> Network<P> {
             Direction::Forward => (out, back),
             Direction::Reverse => (back, out),
         };
+        let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
         self.routes.push(Route {
             data_link,
             ack_link,
@@ -68,8 +69,8 @@ impl<P: Probe> Network<P> {
             flow: NOBODY,
             group,
             hosts: (2 * group, 2 * group + 1),
-            up: Access::new(spec.access_rate, spec.access_delay),
-            down: Access::new(spec.access_rate, spec.access_delay),
+            up: Access::new(spec.access_rate, access_delay),
+            down: Access::new(spec.access_rate, access_delay),
         });
         slot
     }

@@ -37,6 +37,8 @@ pub struct FlowSpec {
     pub access_rate: Option<Rate>,
     /// One-way delay of the access link, in each direction.
     pub access_delay: Duration,
+    /// By how much the round-trip time of each flow is longer than that of the one before it.
+    pub rtt_stagger: Option<Duration>,
     /// What is sent.
     pub traffic: Traffic,
 }
@@ -61,15 +63,20 @@ impl FlowSpec {
             stagger: table.field("stagger")?,
             access_rate: table.field("access_rate")?,
             access_delay: access_delay(&table, shared, first == last)?,
+            rtt_stagger: table.field("rtt_stagger")?,
             route,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
-        if let Some(stagger) = flow.stagger {
+        for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
             let most = LONGEST / i64::from(flow.count);
-            if stagger > most {
-                return Err(table
-                    .error("stagger", format!("{stagger} is out of range; at most {most} for {} flows", flow.count)));
+            if let Some(step) = step.filter(|&step| step > most) {
+                let text = format!("{step} is out of range; at most {most} for {} flows", flow.count);
+                return Err(table.error(key, text));
             }
+        }
+        if flow.rtt_stagger.is_some() && flow.traffic.opens_connections() {
+            let text = "all connections of a group have one round-trip time; write a group for each";
+            return Err(table.error("rtt_stagger", text));
         }
         match flow.stop {
             Some(stop) if stop <= flow.start || stop < flow.start + flow.spread => {
@@ -92,6 +99,7 @@ impl FlowSpec {
         write(KEYS, "route", &self.route, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
+        write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
         self.traffic.write(&mut out);
         out
     }
@@ -175,5 +183,11 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Time,
         need: Need::Optional,
         doc: "Round-trip propagation delay, instead of access_delay: the links' delays both ways + 2 access_delay.",
+    },
+    Key {
+        name: "rtt_stagger",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "The round-trip time of each flow of the group is so much longer than that of the one before it.",
     },
 ];

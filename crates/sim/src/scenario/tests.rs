@@ -286,6 +286,14 @@ fn refusals_that_need_two_keys() {
             [("flows.0.count", "1000000"), ("flows.0.stagger", "1001 s")],
             "flows[0].stagger: 1001 s is out of range; at most 1000 s for 1000000 flows",
         ),
+        (
+            [("flows.0.count", "1000000"), ("flows.0.rtt_stagger", "1001 s")],
+            "flows[0].rtt_stagger: 1001 s is out of range; at most 1000 s for 1000000 flows",
+        ),
+        (
+            [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.rtt_stagger", "2 ms")],
+            "flows[0].rtt_stagger: all connections of a group have one round-trip time; write a group for each",
+        ),
         ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; remove it"),
         (
             [("flows.0.count", "1000000"), ("probes.flows", "100 ms")],

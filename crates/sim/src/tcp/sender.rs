@@ -97,6 +97,8 @@ pub struct Sender {
     pub(super) fin_sent: bool,
     /// `snd_nxt` when the present state was entered.
     pub(super) high_seq: u64,
+    /// ns-2: there was a partial acknowledgment in this recovery.
+    pub(super) partial_acked: bool,
     pub(super) reordering: u32,
     pub(super) prior_ssthresh: u32,
     /// Where `snd_una` stood when the window was reduced; while set, the reduction may be undone.
@@ -173,6 +175,7 @@ impl Sender {
             closing: false,
             fin_sent: false,
             high_seq: 0,
+            partial_acked: false,
             reordering: stack.reordering,
             prior_ssthresh: 0,
             undo_marker: None,
