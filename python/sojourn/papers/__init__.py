@@ -32,6 +32,7 @@ PAPERS = {
     "khademi2013": "sojourn.papers.khademi2013",
     "ns2-codel-variants": "sojourn.papers.ns2_codel_variants",
     "cs244-2015": "sojourn.papers.cs244_2015",
+    "nichols2012": "sojourn.papers.nichols2012",
 }
 QUICK_SEEDS = 3
 
