@@ -29,7 +29,7 @@ FATES = (
 """What became of a packet, by its number; the last one is of logs that do not say why."""
 
 
-LOG_FIGURES = "only timeseries, cdf and ccdf can be drawn of it"
+LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
 
 
 class Result:
