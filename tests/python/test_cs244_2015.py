@@ -15,6 +15,7 @@ from paper_checks import assert_true_but_false_when_shuffled, every_figure
 from sojourn.judge import claims_of
 from sojourn.papers import Reproduction
 from sojourn.papers.cs244_2015 import FIGURES, lte, steps
+from sojourn.store import load_all
 from sojourn.traces import load_trace, synth_lte
 
 PAPER = "cs244-2015"
@@ -103,3 +104,23 @@ def test_the_cellular_delay_is_below_nearly_always_and_spiky() -> None:
     assert holds(np.where(second < 10, 2000.0, spiky))
     assert not holds(np.where(second < 20, 2000.0, spiky))
     assert not holds(np.full(steps.SECONDS, 10.0))
+
+
+def test_a_recorded_trace_of_the_readers(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for suffix, step in (("down", 2), ("up", 6)):
+        Path(f"mine.{suffix}").write_text("".join(f"{ms}\n" for ms in range(step, 6001, step)))
+    line = ("reproduce", PAPER, "--figure", "4g", "--seeds", "1", "-o", "out", "--json", "--assume")
+    made = json.loads(cli(*line, "trace=mine.down").stdout)
+    assert made["figures"][0]["assumed"] == {"trace": str(tmp_path / "mine.down")}
+    assert Path(made["pages"][0]).parent.parent == Path("out") / PAPER
+    runs = load_all([Path("out")])
+    for one in runs:
+        links = [one.scenario.document[link] for link in ("link", "reverse")]
+        assert [link["trace"] for link in links] == [str(tmp_path / f"mine.{suffix}") for suffix in ("down", "up")]
+        # An opportunity of 1500 bytes every 2 ms.
+        assert one.links["utilisation"][0] * 6e6 == pytest.approx(8 * one.links["bytes"][0] / 300, rel=0.01)
+    assert len(runs) == 2
+    refused = cli(*line, "trace=none.down")
+    error = "Error: --assume: trace=none.down: no such file; give the path of one\n"
+    assert (refused.exit_code, refused.output) == (2, error)
