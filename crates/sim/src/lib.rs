@@ -20,9 +20,11 @@ pub mod table;
 pub mod tcp;
 pub mod trace;
 mod traffic;
+mod wlan;
 
 pub use histogram::Histogram;
 pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};
 pub use traffic::{mos, r_factor};
+pub use wlan::{NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

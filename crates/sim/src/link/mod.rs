@@ -13,11 +13,12 @@ mod poisson;
 pub(crate) mod steps;
 mod trace;
 
-use crate::network::{InFlight, Network};
+use crate::network::{AirOf, InFlight, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
 use crate::summary::Tally;
+use crate::wlan::Air;
 use below::Below;
 use bucket::Bucket;
 use medium::Medium;
@@ -62,6 +63,8 @@ pub(crate) enum Server {
     Bucket(OneByOne<Bucket>),
     /// Delivery opportunities, from wherever they come.
     Opportunities(Opportunities),
+    /// The channel of a wireless LAN, which is no part of the link.
+    Channel,
 }
 
 /// Where a server sits.
@@ -127,6 +130,7 @@ impl Link {
             Server::Latch(server) => used_and_usable(server, &self.tally, now),
             Server::Bucket(server) => used_and_usable(server, &self.tally, now),
             Server::Opportunities(server) => (self.tally.total_used, server.bytes_until(now)),
+            Server::Channel => (self.tally.total_used, (now - Instant::ZERO).as_nanos() as u64),
         }
     }
 
@@ -139,6 +143,7 @@ impl Link {
             Server::Latch(server) => server.pace.capacity(from, to),
             Server::Bucket(server) => server.pace.capacity(from, to),
             Server::Opportunities(server) => server.bytes_in_window(to),
+            Server::Channel => (to - from).as_nanos() as u64,
         }
     }
 }
@@ -153,12 +158,18 @@ impl<P: Probe> Network<P> {
     /// A link's transmitter is free, or an opportunity is due.
     #[inline]
     pub fn on_server(&mut self, now: Instant, l: usize) {
+        if AirOf::<P>::PRESENT {
+            return self.pull(now, l);
+        }
         if self.links[l].plain { self.serve_next::<Serializer, true>(now, l) } else { self.serve_any(now, l) }
     }
 
     /// Something waits: sees to it that it is served.
     #[inline]
     pub fn wake(&mut self, now: Instant, l: usize) {
+        if AirOf::<P>::PRESENT {
+            return self.pull(now, l);
+        }
         if self.links[l].plain { self.wake_next::<Serializer, true>(now, l) } else { self.wake_any(now, l) }
     }
 
@@ -179,6 +190,7 @@ impl<P: Probe> Network<P> {
             Server::Latch(_) => self.serve_next::<Latch, false>(now, l),
             Server::Bucket(_) => self.serve_next::<Bucket, false>(now, l),
             Server::Opportunities(_) => self.serve_opportunity(now, l),
+            Server::Channel => unreachable!("{IN_A_CELL}"),
         }
     }
 
@@ -190,6 +202,7 @@ impl<P: Probe> Network<P> {
             Server::Latch(_) => self.wake_next::<Latch, false>(now, l),
             Server::Bucket(_) => self.wake_next::<Bucket, false>(now, l),
             Server::Opportunities(_) => self.wake_opportunities(now, l),
+            Server::Channel => unreachable!("{IN_A_CELL}"),
         }
     }
 
@@ -200,7 +213,9 @@ impl<P: Probe> Network<P> {
             Server::Fluid(_) => self.passes_next::<Fluid, false>(now, l, meta, handle, packet),
             Server::Latch(_) => self.passes_next::<Latch, false>(now, l, meta, handle, packet),
             Server::Bucket(_) => self.passes_next::<Bucket, false>(now, l, meta, handle, packet),
-            Server::Opportunities(_) => false,
+            Server::Opportunities(_) | Server::Channel => false,
         }
     }
 }
+
+const IN_A_CELL: &str = "links over a channel are in a cell, which is compiled apart";

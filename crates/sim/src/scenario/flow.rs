@@ -31,6 +31,8 @@ pub struct FlowSpec {
     pub stagger: Option<Duration>,
     /// Names of the links that the forward direction crosses, in order; without them, the first one.
     pub route: Option<Vec<String>>,
+    /// Number of the station at one end, in a wireless LAN; without it, the flows of the group take them in turn.
+    pub station: Option<u32>,
     /// Number of the first and of the last of them.
     pub hops: (usize, usize),
     /// Rate of each flow's own access link; `None` takes no time to send.
@@ -65,6 +67,7 @@ impl FlowSpec {
             access_delay: access_delay(&table, shared, first == last)?,
             rtt_stagger: table.field("rtt_stagger")?,
             route,
+            station: table.field("station")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
         for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
@@ -97,6 +100,7 @@ impl FlowSpec {
         write(KEYS, "stop", &self.stop, &mut out);
         write(KEYS, "stagger", &self.stagger, &mut out);
         write(KEYS, "route", &self.route, &mut out);
+        write(KEYS, "station", &self.station, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
         write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
@@ -165,6 +169,12 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Names,
         need: Need::Optional,
         doc: "Names of neighbouring links that the flows cross, in order; without it, the first one, called link.",
+    },
+    Key {
+        name: "station",
+        kind: Kind::Count(0, super::MOST_STATIONS - 1),
+        need: Need::Optional,
+        doc: "In a wireless LAN: number of the station at one end; without it, the flows take the stations in turn.",
     },
     Key {
         name: "access_rate",

@@ -1,6 +1,7 @@
 //! Scenario files as tables: what is refused and how, what is filled in, what comes back.
 
 mod links;
+mod wlan;
 
 use super::*;
 use proptest::prelude::*;
@@ -386,12 +387,11 @@ fn a_trace_brings_its_way_back() {
 fn the_schema_names_every_key() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let properties = &schema["properties"];
-    assert_eq!(
-        properties["link"]["oneOf"],
-        serde_json::json!(
-            ["rate", "bucket", "poisson", "cox", "trace"].map(|first| serde_json::json!({ "required": [first] }))
-        )
-    );
+    let serves = ["rate", "bucket", "poisson", "cox", "trace"].map(|first| serde_json::json!({ "required": [first] }));
+    assert_eq!(schema["anyOf"][0]["required"], serde_json::json!(["wlan"]));
+    assert_eq!(schema["anyOf"][1]["properties"]["link"]["anyOf"], serde_json::json!(serves));
+    let stations = &properties["wlan"]["properties"]["stations"]["items"]["properties"];
+    assert_eq!(stations["rate"]["default"], "minstrel");
     assert_eq!(properties["link"]["properties"]["delay"]["default"], "0 s");
     let kinds = properties["flows"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), traffic::KINDS.len());
@@ -411,7 +411,7 @@ proptest! {
     #[test]
     fn no_edit_of_a_file_panics(
         edits in prop::collection::vec((0..1000usize, any::<u8>()), 1..8),
-        path in "(link|reverse|flows\\.[0-2]|probes)\\.[a-z]{1,8}",
+        path in "(wlan|link|reverse|flows\\.[0-2]|probes)\\.[a-z]{1,8}",
         value in "[0-9a-z \"./@{}\\[\\]-]{0,12}",
     ) {
         let mut bytes = EXAMPLE.as_bytes().to_vec();

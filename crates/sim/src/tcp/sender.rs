@@ -241,6 +241,14 @@ impl Sender {
         }
     }
 
+    /// The host takes new data again.
+    pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
+        let now = self.enter(now);
+        if self.phase == Phase::Established {
+            self.send_new(now, wire);
+        }
+    }
+
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
@@ -304,7 +312,7 @@ impl Sender {
             return;
         }
         let right_edge = self.snd_una + self.receive_window;
-        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
+        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
             self.send_next(now, wire);
         }
         if self.is_dry() {
@@ -320,7 +328,7 @@ impl Sender {
         if self.stack.bursts {
             limited = self.send_bursts(right_edge, now, wire);
         } else {
-            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
+            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
                 self.send_one(now, wire);
             }
         }

@@ -14,11 +14,12 @@ pub use emodel::{mos, r_factor};
 pub(crate) use generator::Generator;
 pub(crate) use ledger::Ledger;
 
-use crate::network::Network;
+use crate::network::{AirOf, Network};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::tcp::{Header, Wire};
+use crate::wlan::Air;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use tcp::TcpFlow;
@@ -30,6 +31,10 @@ trait Endpoints {
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host);
     /// The sink's deadline has come, or an earlier one.
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host);
+    /// The host of one end, the source or the sink, takes data again.
+    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+        let _ = (now, at_source, host);
+    }
     /// A packet reached the sink.
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
     /// A packet reached the source.
@@ -145,6 +150,11 @@ macro_rules! flows {
                 match self { $( Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
 
+            /// The host of one end, the source or the sink, takes data again.
+            pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
+            }
+
             /// When the source's timer is due.
             pub fn source_deadline(&self) -> Instant {
                 match self { $( Self::$kind(flow) => flow.source_deadline(), )+ }
@@ -221,6 +231,15 @@ impl<P: Probe> Wire for Port<'_, P> {
         } else {
             self.network.send_from_sink(self.now, self.slot, header, len, ecn);
         }
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        if !AirOf::<P>::PRESENT {
+            return true;
+        }
+        let in_station = self.from_source == self.network.source_is_station(self.slot);
+        !in_station || self.network.air.has_room(self.slot)
     }
 }
 

@@ -1,0 +1,202 @@
+//! The channel of a wireless LAN against calculation: ceilings of single senders, and the share that contention leaves.
+//!
+//! Expected values: exact times of 802.11g (a frame, SIFS, its acknowledgment, DIFS, and a mean back-off of 7.5 slots);
+//! Bianchi's fixed point with seven attempts (IEEE JSAC 18(3), 2000); a simulation slot by slot (`slot_model`). None of
+//! these formulas is in the simulator.
+
+mod common;
+
+use common::run;
+use sojourn_aqm::Rng;
+use sojourn_sim::{Output, Summary};
+
+const RATES: [(f64, f64); 8] =
+    [(6.0, 24.0), (9.0, 36.0), (12.0, 48.0), (18.0, 72.0), (24.0, 96.0), (36.0, 144.0), (48.0, 192.0), (54.0, 216.0)];
+
+const SLOT: f64 = 9.0;
+const SIFS: f64 = 10.0;
+const DIFS: f64 = 28.0;
+const EIFS: f64 = 88.0;
+const MEAN_BACKOFF: f64 = 7.5 * SLOT;
+
+/// Microseconds of a frame of so many bytes with its header.
+fn airtime(bytes: f64, mbps: f64) -> f64 {
+    let symbol_bits = RATES.iter().find(|rate| rate.0 == mbps).expect("a rate of 802.11g").1;
+    26.0 + 4.0 * ((16.0 + 8.0 * bytes + 6.0) / symbol_bits).ceil()
+}
+
+fn data(ip_bytes: f64, mbps: f64) -> f64 {
+    airtime(ip_bytes + 36.0, mbps)
+}
+
+fn ack(mbps: f64) -> f64 {
+    airtime(14.0, [24.0, 12.0, 6.0].into_iter().find(|&basic| basic <= mbps).expect("6 Mbit/s is basic"))
+}
+
+fn exchange(ip_bytes: f64, mbps: f64) -> f64 {
+    data(ip_bytes, mbps) + SIFS + ack(mbps)
+}
+
+/// Senders that always have a datagram of 1500 bytes, one per station at these rates, up or down.
+fn saturated(rates: &[f64], duration: &str, channel: &str, direction: &str) -> Summary {
+    let stations: String = rates.iter().map(|r| format!("[[wlan.stations]]\nrate = \"{r} Mbit/s\"\n")).collect();
+    run(&format!(
+        "duration = \"{duration}\"\nwarmup = \"1 s\"\n[wlan]\n{channel}\n{stations}\
+         [[flows]]\nkind = \"cbr\"\ncount = {}\nrate = \"{} Mbit/s\"\ndirection = \"{direction}\"",
+        rates.len(),
+        1 + 42 / rates.len()
+    ))
+    .summary
+}
+
+const QUIET: &str = "beacon = \"0 B\"";
+
+fn goodput_mbps(summary: &Summary) -> f64 {
+    summary.flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6
+}
+
+fn jain(summary: &Summary) -> f64 {
+    let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+    rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * rates.iter().map(|x| x * x).sum::<f64>())
+}
+
+#[test]
+fn one_sender_reaches_the_ceiling_of_every_rate() {
+    for (mbps, _) in RATES {
+        let expected = 1472.0 * 8.0 / (DIFS + MEAN_BACKOFF + exchange(1500.0, mbps));
+        for direction in ["forward", "reverse"] {
+            let found = goodput_mbps(&saturated(&[mbps], "61 s", QUIET, direction));
+            assert!((found / expected - 1.0).abs() < 0.002, "{mbps} Mbit/s, {direction}: {found}, expected {expected}");
+        }
+    }
+}
+
+#[test]
+fn beacons_cost_less_than_a_hundredth() {
+    let (with, without) = (saturated(&[54.0], "31 s", "", "forward"), saturated(&[54.0], "31 s", QUIET, "forward"));
+    let loss = 1.0 - goodput_mbps(&with) / goodput_mbps(&without);
+    assert!((0.001..0.01).contains(&loss), "{loss}");
+    assert_eq!(with.wlan.expect("a channel").beacons, 293, "one every 102.4 ms in 30 s");
+}
+
+/// Goodput of `n` saturated stations at 54 Mbit/s and the share of attempts that fail, by Bianchi's fixed point with
+/// seven attempts. Listeners wait for an EIFS after a collision.
+fn bianchi(n: i32) -> f64 {
+    let window = |stage: i32| f64::min(16.0 * 2f64.powi(stage), 1024.0);
+    let attempt = |p: f64| {
+        let stages = || (0..7).map(|stage| (p.powi(stage), window(stage)));
+        stages().map(|(reached, _)| reached).sum::<f64>()
+            / stages().map(|(reached, window)| reached * (window + 1.0) / 2.0).sum::<f64>()
+    };
+    let (mut low, mut high) = (0.0, 0.999);
+    for _ in 0..100 {
+        let p = (low + high) / 2.0;
+        if 1.0 - (1.0 - attempt(p)).powi(n - 1) > p { low = p } else { high = p }
+    }
+    let tau = attempt(low);
+    let idle = (1.0 - tau).powi(n);
+    let alone = f64::from(n) * tau * (1.0 - tau).powi(n - 1);
+    let together = 1.0 - idle - alone;
+    let cycle = idle * SLOT + alone * (exchange(1500.0, 54.0) + DIFS) + together * (data(1500.0, 54.0) + EIFS);
+    alone * 1472.0 * 8.0 / cycle
+}
+
+/// The same by playing it slot by slot for a minute: goodput of each station.
+fn slot_model(rates: &[f64], after_collision: f64) -> Vec<f64> {
+    struct Station {
+        backoff: u64,
+        window: u64,
+        attempts: u32,
+        available: f64,
+        sent: u64,
+    }
+    let rng = &mut Rng::from_state(11);
+    let mut stations: Vec<Station> = rates
+        .iter()
+        .map(|_| Station { backoff: rng.below(16), window: 15, attempts: 0, available: DIFS, sent: 0 })
+        .collect();
+    let mut now = 0.0;
+    while now < 60e6 {
+        let start = |station: &Station| station.available + station.backoff as f64 * SLOT;
+        now = stations.iter().map(start).fold(f64::INFINITY, f64::min);
+        let sends: Vec<bool> = stations.iter().map(|station| start(station) < now + 0.5).collect();
+        let senders = sends.iter().filter(|&&sends| sends).count();
+        let times = || rates.iter().zip(&sends).filter(|(_, sends)| **sends).map(|(&rate, _)| data(1500.0, rate));
+        let end = now + times().fold(0.0, f64::max);
+        for ((station, &rate), &sends) in stations.iter_mut().zip(rates).zip(&sends) {
+            if !sends {
+                station.backoff -= ((now - station.available).max(0.0) / SLOT + 1e-6) as u64;
+            } else if senders == 1 {
+                station.sent += 1;
+                (station.window, station.attempts) = (15, 0);
+            } else {
+                station.attempts += 1;
+                station.window = (2 * station.window + 1).min(1023);
+                if station.attempts == 7 {
+                    (station.window, station.attempts) = (15, 0);
+                }
+            }
+            if sends {
+                station.backoff = rng.below(station.window + 1);
+            }
+            station.available = match (senders, sends) {
+                (1, _) => DIFS + end + SIFS + rates.iter().zip([rate]).map(|(_, r)| ack(r)).fold(0.0, f64::max),
+                (_, true) => DIFS + f64::max(now + data(1500.0, rate) + 39.0, end),
+                (_, false) => end + after_collision,
+            };
+        }
+        if senders == 1 {
+            // All wait for the acknowledgment of the one that was sent.
+            let sender = sends.iter().position(|&sends| sends).expect("somebody sends");
+            let idle = end + SIFS + ack(rates[sender]) + DIFS;
+            stations.iter_mut().for_each(|station| station.available = idle);
+        }
+    }
+    stations.iter().map(|station| station.sent as f64 * 1472.0 * 8.0 / now).collect()
+}
+
+#[test]
+fn saturated_stations_share_what_the_slot_model_says() {
+    for n in [1, 2, 4, 5, 8, 20] {
+        for (eifs, after_collision) in [("listeners", EIFS), ("none", DIFS)] {
+            let channel = format!("{QUIET}\neifs = \"{eifs}\"");
+            let summary = saturated(&vec![54.0; n], "61 s", &channel, "reverse");
+            let (found, model) =
+                (goodput_mbps(&summary), slot_model(&vec![54.0; n], after_collision).iter().sum::<f64>());
+            assert!((found / model - 1.0).abs() < 0.01, "{n} stations, EIFS {eifs}: {found}, slot model {model}");
+            assert!(jain(&summary) > 0.99, "{n} stations, EIFS {eifs}: Jain's index {}", jain(&summary));
+            if eifs == "listeners" {
+                let bianchi = bianchi(n as i32);
+                assert!((found / bianchi - 1.0).abs() < 0.03, "{n} stations: {found}, Bianchi {bianchi}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_station_slows_all() {
+    for rates in [&[6.0, 54.0][..], &[6.0, 54.0, 54.0, 54.0]] {
+        let summary = saturated(rates, "61 s", QUIET, "reverse");
+        let (found, model) = (goodput_mbps(&summary), slot_model(rates, EIFS));
+        let expected = model.iter().sum::<f64>();
+        assert!((found / expected - 1.0).abs() < 0.03, "{rates:?}: {found}, slot model {expected}");
+        assert!(jain(&summary) > 0.98, "equal shares of packets: {}", jain(&summary));
+    }
+}
+
+/// A station's download by TCP at 54 Mbit/s.
+fn download(stations: usize) -> Output {
+    run(&format!(
+        "duration = \"40 s\"\nwarmup = \"10 s\"\n[wlan]\n[[wlan.stations]]\ncount = {stations}\nrate = \"54 Mbit/s\"\n\
+         [[flows]]\nkind = \"tcp\"\ncount = {stations}\nrtt = \"20 ms\"\nstack = \"linux-3.8\""
+    ))
+}
+
+#[test]
+fn tcp_reaches_what_its_acknowledgments_leave() {
+    for stations in [1, 4] {
+        let summary = download(stations).summary;
+        let found = goodput_mbps(&summary);
+        assert!((24.6 * 0.97..24.8 * 1.03).contains(&found), "{stations} stations: {found} Mbit/s");
+    }
+}
