@@ -5,7 +5,10 @@
 //! `sojourn-aqm`, a delay, a loss), and writes it to the other. Linux only; elsewhere the crate is empty.
 #![cfg(target_os = "linux")]
 
+pub mod cli;
 mod error;
 pub mod path;
+pub mod shell;
+mod sys;
 
 pub use error::Error;
