@@ -31,7 +31,8 @@ pub struct Gilbert {
 }
 
 impl LossSpec {
-    fn read(value: &Value) -> Result<Self, String> {
+    /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the mend.
+    pub fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Number(_) => probability(value).map(Self::Random),
             Value::Object(table) => Gilbert::read(table).map(Self::Gilbert),

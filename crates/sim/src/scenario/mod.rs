@@ -30,7 +30,7 @@ pub use loss::{Gilbert, LossSpec};
 pub use probes::Probes;
 pub use schema::schema;
 pub use service::{BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService};
-pub use steps::Steps;
+pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
