@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 mod error;
+pub mod log;
 pub mod path;
 
 pub use error::Error;

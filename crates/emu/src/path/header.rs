@@ -164,12 +164,12 @@ impl Headers {
 /// superframe's on, the `index`-th segment, ECN field `ecn`. The transport's sum is that of the pseudo-header.
 pub fn patch(head: &mut [u8], about: &Headers, offset: u32, index: u16, payload: usize, ecn: Ecn) {
     let at = about.at;
-    patch_length(head, about, payload);
-    if about.version == 4 {
-        let id = u16::from_be_bytes([head[4], head[5]]).wrapping_add(index);
-        head[4..6].copy_from_slice(&id.to_be_bytes());
+    if about.version == 6 {
+        head[4..6].copy_from_slice(&((about.end - 40 + payload) as u16).to_be_bytes());
+        patch_ecn(head, about, ecn);
+    } else {
+        patch_ip4(head, (about.end + payload) as u16, index, ecn);
     }
-    patch_ecn(head, about, ecn);
     let length = about.end - at + payload;
     if about.transport == TCP {
         let seq = word(head, at + 4).wrapping_add(offset);
@@ -194,12 +194,11 @@ pub fn patch_ecn(head: &mut [u8], about: &Headers, ecn: Ecn) {
     adjust(head, old, u16::from_be_bytes([head[0], head[1]]));
 }
 
-fn patch_length(head: &mut [u8], about: &Headers, payload: usize) {
-    if about.version == 6 {
-        head[4..6].copy_from_slice(&((about.end - 40 + payload) as u16).to_be_bytes());
-        return;
-    }
-    head[2..4].copy_from_slice(&((about.end + payload) as u16).to_be_bytes());
+fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
+    let id = u16::from_be_bytes([head[4], head[5]]).wrapping_add(index);
+    head[1] = head[1] & !3 | ecn as u8;
+    head[2..4].copy_from_slice(&length.to_be_bytes());
+    head[4..6].copy_from_slice(&id.to_be_bytes());
     (head[10], head[11]) = (0, 0);
     let whole = !fold(sum(&head[..(head[0] & 15) as usize * 4]));
     head[10..12].copy_from_slice(&whole.to_be_bytes());

@@ -75,7 +75,8 @@ impl Page {
 }
 
 impl Packets {
-    /// Takes a frame over; its number, or nothing if it is no IP packet, or a superframe that cannot be cut.
+    /// Takes a frame over and keeps it until [`Self::let_go`]; its number, or nothing if it is no IP packet, or a
+    /// superframe that cannot be cut.
     pub fn admit(&mut self, buffer: Buffer) -> Option<u32> {
         let frame = buffer.frame();
         let vnet = Vnet::parse(frame)?;
@@ -85,7 +86,7 @@ impl Packets {
             return None;
         }
         let bytes = if frame.len() <= SMALL { self.copy(frame) } else { Bytes::Large(buffer) };
-        let page = Page { bytes, refs: 0, vnet, headers, split };
+        let page = Page { bytes, refs: 1, vnet, headers, split };
         Some(match self.free_pages.pop() {
             Some(number) => {
                 self.pages[number as usize] = Some(page);
@@ -137,17 +138,14 @@ impl Packets {
     /// The packet is gone.
     pub fn release(&mut self, handle: u32) {
         self.free.push(handle);
-        let number = self.packets[handle as usize].page;
+        self.let_go(self.packets[handle as usize].page);
+    }
+
+    /// A frame is needed no more by one of those that need it.
+    pub fn let_go(&mut self, number: u32) {
         let page = self.page_mut(number);
         page.refs -= 1;
         if page.refs == 0 {
-            self.discard(number);
-        }
-    }
-
-    /// A frame of which no packet was kept.
-    pub fn discard_unused(&mut self, number: u32) {
-        if self.page(number).refs == 0 {
             self.discard(number);
         }
     }

@@ -5,8 +5,8 @@
 //! arrivals.
 
 use super::course::Course;
-use sojourn_aqm::{DropReason, Duration, Host, Instant, Link, Meta, Qdisc, Rng};
 use sojourn_aqm::{Dequeued, Enqueued};
+use sojourn_aqm::{DropReason, Duration, Host, Instant, Link, Meta, Qdisc, Rng};
 use sojourn_sim::Transmitter;
 use sojourn_sim::scenario::{Framing, LinkSpec};
 
@@ -31,7 +31,7 @@ enum Serves {
 impl Station {
     /// The station of link `index` in a run with `seed`, with the random streams of the simulator's.
     pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
-        let mut transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
+        let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
         let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
         let host = Host { link, rng: Rng::stream(seed, "queue", index as u64) };
         let serves = match transmitter.opportunity() {
@@ -75,7 +75,7 @@ impl Station {
     }
 
     /// When the link asks for a packet next; nothing for an idle link.
-    pub fn next(&mut self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         match self.serves {
             Serves::OneByOne { free, idle } => Some(free).filter(|_| !idle),
             Serves::Opportunities { awake, .. } => self.transmitter.opportunity().filter(|_| awake),

@@ -70,7 +70,12 @@ impl Opportunities {
     }
 
     /// Where they come from.
-    pub fn source(&mut self) -> &mut dyn Source {
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// Where they come from.
+    pub fn source_mut(&mut self) -> &mut dyn Source {
         &mut *self.source
     }
 

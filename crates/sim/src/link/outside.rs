@@ -33,8 +33,8 @@ impl Transmitter {
     }
 
     /// When the next opportunity is due, [`Instant::NEVER`] if there is none; `None` for a link without opportunities.
-    pub fn opportunity(&mut self) -> Option<Instant> {
-        match &mut self.0 {
+    pub fn opportunity(&self) -> Option<Instant> {
+        match &self.0 {
             Server::Opportunities(server) => Some(server.source().next_at()),
             _ => None,
         }
@@ -43,14 +43,14 @@ impl Transmitter {
     /// Goes on to the opportunity after the next one.
     pub fn step(&mut self) {
         if let Server::Opportunities(server) = &mut self.0 {
-            server.source().step();
+            server.source_mut().step();
         }
     }
 
     /// Passes over the opportunities up to and including `now`, when there was nothing to send.
     pub fn pass(&mut self, now: Instant) {
         if let Server::Opportunities(server) = &mut self.0 {
-            server.source().pass(now);
+            server.source_mut().pass(now);
         }
     }
 
@@ -144,7 +144,10 @@ mod tests {
         let steps = service("rate = \"12 Mbit/s@0s,0 bit/s@2ms,24 Mbit/s@4ms\"");
         let at: Vec<u64> = opportunities(&steps, 1500, 1, 0).unwrap().take(5).map(|at| at.as_nanos()).collect();
         assert_eq!(at, [1_000_000, 2_000_000, 4_500_000, 5_000_000, 5_500_000]);
-        assert!(opportunities(&service("bucket = \"1 Mbit/s\"\nburst = \"3 kB\"\npeak = \"2 Mbit/s\""), 1500, 1, 0).is_none());
+        assert!(
+            opportunities(&service("bucket = \"1 Mbit/s\"\nburst = \"3 kB\"\npeak = \"2 Mbit/s\""), 1500, 1, 0)
+                .is_none()
+        );
     }
 
     #[test]
