@@ -7,6 +7,7 @@
 
 pub mod cli;
 mod error;
+pub mod log;
 pub mod path;
 pub mod shell;
 mod sys;

@@ -22,6 +22,7 @@ pub mod trace;
 mod traffic;
 
 pub use histogram::Histogram;
+pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};

@@ -9,6 +9,7 @@ mod cox;
 mod medium;
 mod one_by_one;
 mod opportunity;
+pub(crate) mod outside;
 mod poisson;
 pub(crate) mod steps;
 mod trace;

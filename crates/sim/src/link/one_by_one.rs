@@ -24,7 +24,7 @@ pub(crate) trait Pace: Sized {
 
 /// A transmission that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// When its last bit leaves.
     pub end: Instant,
     /// When the next packet can be taken; not before `end`.
