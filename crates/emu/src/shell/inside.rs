@@ -25,8 +25,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct Plan {
     /// Addresses of both ends.
     pub block: Block,
-    /// How many shells are around this one.
-    pub depth: u8,
     /// Whether the outer end is to lie in a network namespace of its own, too.
     pub private: bool,
     /// Whether a user namespace is needed even for the first of them.
@@ -132,7 +130,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         let mut end = make_end("sojourn%d", plan.mtu, [(own, peer), (own6, peer6)])?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
-            seat.spawn_here(getpid()).map_err(|e| format!("gateway: {e}"))?;
+            seat.spawn_here(&end.tun).map_err(|e| format!("gateway: {e}"))?;
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)

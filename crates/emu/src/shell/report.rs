@@ -16,8 +16,8 @@ pub struct Outcome {
     pub status: Status,
     /// What the directions did, up first.
     pub reports: [Report; 2],
-    /// What the devices lost, the inner one first.
-    pub losses: [Losses; 2],
+    /// What the devices lost: the inner one, the outer one, that to the gateway.
+    pub losses: Vec<Losses>,
     /// Duration of the command.
     pub wall_ns: u64,
     /// CPU time of the shell meanwhile.
