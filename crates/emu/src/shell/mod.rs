@@ -38,7 +38,6 @@ use std::os::fd::OwnedFd;
 use terminal::Terminal;
 
 /// A shell as it was asked for.
-#[derive(Clone, Debug)]
 pub struct Shell {
     /// What it is called: `link`, `delay`, `loss`.
     pub name: String,
@@ -48,8 +47,8 @@ pub struct Shell {
     pub down: DirectionConfig,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The command and its arguments; at least one word.
-    pub command: Vec<CString>,
+    /// What runs inside.
+    pub command: Command,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
     /// TCP's congestion control inside.
@@ -58,6 +57,24 @@ pub struct Shell {
     pub meter: bool,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
     pub spin: Duration,
+}
+
+/// What runs inside a shell.
+pub enum Command {
+    /// A program and its arguments; at least one word.
+    Program(Vec<CString>),
+    /// A function of this program, in a process of its own; it gets `$SOJOURN_HOST` and returns an exit code.
+    Own(Box<dyn Fn(IpAddr) -> i32>),
+}
+
+impl Command {
+    /// How it is called.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Program(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Self::Own(_) => Vec::new(),
+        }
+    }
 }
 
 /// Runs the command of `shell` to its end. Only for a process with a single thread, as it forks.
@@ -117,7 +134,6 @@ impl Session {
             unprivileged,
             mtu: shell.up.mtu,
             cc: shell.cc.clone(),
-            command: shell.command.clone(),
             peer: shell.peer.clone(),
             env: environment(&shell, &lease),
             resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
@@ -140,7 +156,7 @@ impl Session {
         }
         let (inside, theirs) = Channel::pair().map_err(machine)?;
         let me = getpid();
-        let process = process::spawn(|| inside::main(&plan, me, &theirs, seat)).map_err(machine)?;
+        let process = process::spawn(|| inside::main(&plan, &shell.command, me, &theirs, seat)).map_err(machine)?;
         drop(theirs);
         let (inner, made) = receive_ends(&inside)?;
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
