@@ -5,8 +5,11 @@
 //! `sojourn-aqm`, a delay, a loss), and writes it to the other. Linux only; elsewhere the crate is empty.
 #![cfg(target_os = "linux")]
 
+pub mod cli;
 mod error;
 pub mod log;
 pub mod path;
+pub mod shell;
+mod sys;
 
 pub use error::Error;

@@ -39,6 +39,14 @@ impl LossSpec {
             other => Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }")),
         }
     }
+
+    /// The loss as [`LossSpec::read`] reads it.
+    pub fn canonical(&self) -> Value {
+        match self {
+            Self::Random(probability) => json!(probability),
+            Self::Gilbert(gilbert) => gilbert.write(),
+        }
+    }
 }
 
 impl Gilbert {
@@ -86,10 +94,7 @@ impl Field for LossSpec {
         Self::read(&value).expect("the key has checked the loss")
     }
     fn datum(&self) -> Option<Datum> {
-        Some(Datum::Own(match self {
-            Self::Random(probability) => json!(probability),
-            Self::Gilbert(gilbert) => gilbert.write(),
-        }))
+        Some(Datum::Own(self.canonical()))
     }
 }
 
