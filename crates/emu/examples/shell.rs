@@ -1,10 +1,10 @@
-//! The shells without Python: `cargo run --example shell -- delay 20ms -- ping -c 3 100.64.0.1`.
+//! The shells without Python, for measurements: `cargo run --release -p sojourn-emu --example shell -- link --rate 1gbit`.
 
+#[cfg(target_os = "linux")]
 fn main() {
-    #[cfg(target_os = "linux")]
-    std::process::exit({
-        let words: Vec<String> = std::env::args().skip(1).collect();
-        let code = sojourn_emu::cli::main(&words).code;
-        if code < 0 { 128 - code } else { code }
-    })
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    std::process::exit(sojourn_emu::cli::main(&words).code);
 }
+
+#[cfg(not(target_os = "linux"))]
+fn main() {}

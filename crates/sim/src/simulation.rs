@@ -148,7 +148,7 @@ impl<P: Probe> Run<P> {
                 self.network.events.set(self.network.layout.slot(component), Instant::NEVER);
             }
             Component::Sampler(i) => {
-                let next = self.samplers.sample(i, now, &mut self.network, self.flows.fixed());
+                let next = self.samplers.sample(i, now, self.network.links.as_mut_slice(), self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
             }
         }
@@ -190,7 +190,7 @@ recorder! {
 }
 
 /// The first hop, and the others with their names.
-fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
+pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
     let report = |(l, mut link): (usize, Link)| -> LinkSummary {
         let usable = link.usable_in_window();

@@ -9,10 +9,12 @@ mod output;
 mod record;
 mod records;
 mod replay;
+mod results;
 
 pub use record::{Kind, RECORD_BYTES, Record};
 pub use records::{HEAD_UNIT, MAGIC, read};
 pub use replay::{Agreement, replay};
+pub use results::{Results, end, results};
 
 use crate::Error;
 use crate::path::{DirectionConfig, Kind as PathKind, LogFormat, Packet, Packets};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sojourn_aqm::Instant;
 
 /// Writes records.
-pub struct Records(Output);
+pub struct Records(pub(super) Output);
 
 impl Records {
     pub fn create(log: &LogConfig, config: &DirectionConfig, seed: u64) -> Result<Self, Error> {

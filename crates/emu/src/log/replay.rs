@@ -54,10 +54,13 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, String> {
 
 /// What the log says.
 fn fates(records: &[Record], packets: usize) -> Result<Fates, String> {
-    let mut fates = vec![None; packets];
-    for record in records.iter().filter(|record| is_fate(record.kind)) {
-        let place = fates.get_mut(record.number as usize).ok_or_else(|| format!("has no arrival {}", record.number))?;
-        *place = Some((record.kind, record.at));
+    let (mut fates, mut came) = (vec![None; packets], 0);
+    for record in records {
+        came += usize::from(record.kind == Kind::Arrival);
+        if is_fate(record.kind) {
+            let place = fates[..came].get_mut(record.number as usize);
+            *place.ok_or_else(|| format!("has no arrival {}", record.number))? = Some((record.kind, record.at));
+        }
     }
     Ok(fates)
 }

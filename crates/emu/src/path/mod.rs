@@ -5,6 +5,7 @@
 //! never older than the instant of the last `run`.
 
 mod buffer;
+pub mod case;
 mod course;
 mod header;
 mod join;

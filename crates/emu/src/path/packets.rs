@@ -48,6 +48,7 @@ enum Bytes {
 pub struct Packets {
     pages: Vec<Option<Page>>,
     free_pages: Vec<u32>,
+    #[allow(clippy::vec_box)] // a box moves between here and its page; the bytes stay where they are
     small: Vec<Box<[u8; SMALL]>>,
     packets: Vec<Packet>,
     free: Vec<u32>,

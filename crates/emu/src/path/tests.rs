@@ -372,8 +372,6 @@ fn opportunities_carry_parts_of_packets() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     /// Whatever is cut and joined again is the same stream of bytes, and every write is one that a kernel accepts.
     #[test]
     fn cutting_and_joining_keep_the_bytes(

@@ -131,6 +131,20 @@ impl Link {
         }
     }
 
+    /// Books that the transmission of a packet began at `now`, as another host has seen it.
+    pub fn replay_transmission(&mut self, now: Instant, meta: &Meta, marked: bool) {
+        self.tally.departure(now, meta, marked);
+        let bytes = self.wire(meta.len);
+        let tally = &mut self.tally;
+        match &mut self.server {
+            Server::Fixed(server) => server.replay(now, bytes, tally),
+            Server::Fluid(server) => server.replay(now, bytes, tally),
+            Server::Latch(server) => server.replay(now, bytes, tally),
+            Server::Bucket(server) => server.replay(now, bytes, tally),
+            Server::Opportunities(_) => tally.opportunity(now, bytes),
+        }
+    }
+
     /// What it could have used in the statistics window, in the same measure.
     pub fn usable_in_window(&mut self) -> u64 {
         let (from, to) = self.tally.window();
