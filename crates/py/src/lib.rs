@@ -3,6 +3,7 @@
 //! A thin layer: texts and integers come in, texts and arrays go out, and everything that they mean is decided
 //! in the crates below.
 
+mod emulator;
 mod error;
 mod lent;
 mod manager;
@@ -54,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::synth_lte, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_of_csv, module)?)?;
     module.add_function(wrap_pyfunction!(trace::csv_of_trace, module)?)?;
+    module.add_function(wrap_pyfunction!(emulator::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 

@@ -12,6 +12,7 @@ mod network;
 mod packet;
 mod probe;
 mod random;
+mod recorded;
 mod sampler;
 pub mod scenario;
 mod simulation;
@@ -23,6 +24,8 @@ mod traffic;
 mod wlan;
 
 pub use histogram::Histogram;
+pub use link::outside::{Medium, Sent, Transmitter, opportunities};
+pub use recorded::Recorded;
 pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};

@@ -1,7 +1,6 @@
 //! Samplers: what is recorded at regular instants. They look and touch nothing.
 
-use crate::network::{LinkList, Network};
-use crate::probe::Probe;
+use crate::link::Link;
 use crate::scenario::Probes;
 use crate::table::{Column, Table, recorder};
 use crate::traffic::AnyFlow;
@@ -84,13 +83,13 @@ impl Samplers {
     }
 
     /// Takes sample `i` and tells when the next is due.
-    pub fn sample<P: Probe>(&mut self, i: usize, now: Instant, network: &mut Network<P>, flows: &[AnyFlow]) -> Instant {
+    pub fn sample(&mut self, i: usize, now: Instant, links: &mut [Link], flows: &[AnyFlow]) -> Instant {
         let step = self.steps[i].expect("only samplers with a step have events");
         match i {
-            0 => self.sample_queues(now, network),
+            0 => self.sample_queues(now, links),
             1 => self.sample_flows(now, step, flows),
-            2 => self.sample_state(now, network),
-            _ => self.sample_utilisation(now, network),
+            2 => self.sample_state(now, links),
+            _ => self.sample_utilisation(now, links),
         }
         now + step
     }
@@ -101,8 +100,8 @@ impl Samplers {
         tables.into_iter().zip(self.steps).filter(|(_, step)| step.is_some()).map(|(table, _)| table).collect()
     }
 
-    fn sample_queues<P: Probe>(&mut self, now: Instant, network: &Network<P>) {
-        for (l, link) in network.links.as_slice().iter().enumerate() {
+    fn sample_queues(&mut self, now: Instant, links: &[Link]) {
+        for (l, link) in links.iter().enumerate() {
             let backlog = link.qdisc.backlog();
             self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
         }
@@ -117,16 +116,16 @@ impl Samplers {
         }
     }
 
-    fn sample_state<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
-        for (l, link) in network.links.as_mut_slice().iter_mut().enumerate() {
+    fn sample_state(&mut self, now: Instant, links: &mut [Link]) {
+        for (l, link) in links.iter_mut().enumerate() {
             link.qdisc.settle(now);
             self.state.begin_row(now, l as u8);
             link.qdisc.observe(&mut |name, value| self.state.set(name, value));
         }
     }
 
-    fn sample_utilisation<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
-        for (l, link) in network.links.as_mut_slice().iter_mut().enumerate() {
+    fn sample_utilisation(&mut self, now: Instant, links: &mut [Link]) {
+        for (l, link) in links.iter_mut().enumerate() {
             let bytes = link.tally.total_bytes - self.bytes[l];
             self.bytes[l] = link.tally.total_bytes;
             let (used, usable) = link.used_and_usable(now);

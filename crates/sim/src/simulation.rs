@@ -171,7 +171,7 @@ impl<P: Probe> Run<P> {
                 self.flows.resume(now, &mut self.network);
             }
             Component::Sampler(i) => {
-                let next = self.samplers.sample(i, now, &mut self.network, self.flows.fixed());
+                let next = self.samplers.sample(i, now, self.network.links.as_mut_slice(), self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
             }
         }
@@ -219,7 +219,7 @@ recorder! {
 }
 
 /// The first hop, and the others with their names.
-fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
+pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
     let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, &mut table));
     let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });

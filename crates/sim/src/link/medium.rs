@@ -35,9 +35,19 @@ impl Medium {
         if spec.loss.is_none() && !spec.delays.changes() {
             return None;
         }
-        let loss = spec.loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
-        let delays = steps(&spec.delays);
-        Some(Box::new(Self { loss, delays, at: 0, reorders: spec.reorder, last_arrival: Instant::ZERO }))
+        Some(Self::build(spec.loss, &spec.delays, spec.reorder, index, seed))
+    }
+
+    /// A medium with these losses and delays.
+    pub fn build(
+        loss: Option<LossSpec>,
+        delays: &Steps<Duration>,
+        reorders: bool,
+        index: usize,
+        seed: u64,
+    ) -> Box<Self> {
+        let loss = loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
+        Box::new(Self { loss, delays: steps(delays), at: 0, reorders, last_arrival: Instant::ZERO })
     }
 
     /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.

@@ -9,6 +9,7 @@ mod cox;
 mod medium;
 mod one_by_one;
 mod opportunity;
+pub(crate) mod outside;
 mod poisson;
 pub(crate) mod steps;
 mod trace;
@@ -131,6 +132,21 @@ impl Link {
             Server::Bucket(server) => used_and_usable(server, &self.tally, now),
             Server::Opportunities(server) => (self.tally.total_used, server.bytes_until(now)),
             Server::Channel => (self.tally.total_used, (now - Instant::ZERO).as_nanos() as u64),
+        }
+    }
+
+    /// Books that the transmission of a packet began at `now`, as another host has seen it.
+    pub fn replay_transmission(&mut self, now: Instant, meta: &Meta, marked: bool) {
+        self.tally.departure(now, meta, marked);
+        let bytes = self.wire(meta.len);
+        let tally = &mut self.tally;
+        match &mut self.server {
+            Server::Fixed(server) => server.replay(now, bytes, tally),
+            Server::Fluid(server) => server.replay(now, bytes, tally),
+            Server::Latch(server) => server.replay(now, bytes, tally),
+            Server::Bucket(server) => server.replay(now, bytes, tally),
+            Server::Opportunities(_) => tally.opportunity(now, bytes),
+            Server::Channel => unreachable!("no other host has a wireless LAN"),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::fingerprint::Fate;
 use crate::network::{Component, NONE, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
+use crate::summary::Tally;
 use sojourn_aqm::{Dequeued, Instant, Meta, Rate, Serializer};
 
 /// How long a transmission takes.
@@ -24,7 +25,7 @@ pub(crate) trait Pace: Sized {
 
 /// A transmission that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// When its last bit leaves.
     pub end: Instant,
     /// When the next packet can be taken; not before `end`.
@@ -54,6 +55,14 @@ impl<T: Pace> OneByOne<T> {
         let sent = self.pace.send(now, bytes);
         self.busy_until = sent.free;
         sent
+    }
+}
+
+impl<T: Pace> OneByOne<T> {
+    /// Books a transmission of `bytes` from `now` on.
+    pub fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
+        let free = self.start(now, bytes).free;
+        tally.transmission(now, free, |from, to| self.pace.capacity(from, to));
     }
 }
 

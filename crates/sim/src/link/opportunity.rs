@@ -69,6 +69,16 @@ impl Opportunities {
         (self.meter.count - self.meter.at_from.unwrap_or(0)) * self.mtu as u64
     }
 
+    /// Where they come from.
+    pub fn source(&self) -> &dyn Source {
+        &*self.source
+    }
+
+    /// Where they come from.
+    pub fn source_mut(&mut self) -> &mut dyn Source {
+        &mut *self.source
+    }
+
     /// Serves up to the budget of a packet of which `left` bytes remain; returns what remains then.
     fn serve(&mut self, left: u32) -> u32 {
         let served = left.min(self.budget);

@@ -49,7 +49,7 @@ impl Server {
 }
 
 /// The opportunities of `mtu` bytes that `rates` add up to.
-pub(crate) fn opportunities(rates: &Steps<Rate>, mtu: u32) -> impl Iterator<Item = Instant> {
+pub(crate) fn opportunities(rates: &Steps<Rate>, mtu: u32) -> impl Iterator<Item = Instant> + use<> {
     let mut quanta = Quanta::new(Schedule::new(rates), mtu);
     std::iter::from_fn(move || {
         let at = quanta.next_at();

@@ -7,7 +7,7 @@ use super::loss::{LOSS, LossSpec};
 use super::steps::{DELAYS, Steps};
 use super::{AqmSpec, Error, Service, service};
 use serde_json::{Map, Value};
-use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::{Duration, Limits};
 use std::path::Path;
 
@@ -37,6 +37,17 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
+    /// Reads a link by itself, for a host that is no scenario; errors begin with `place`, relative paths start from
+    /// `base`.
+    pub fn parse(place: &str, value: &Value, base: &Path) -> Result<Self, Error> {
+        Self::read(place, value, base, REGISTERED)
+    }
+
+    /// The link with every default written out.
+    pub fn canonical(&self) -> Value {
+        Value::Object(self.write())
+    }
+
     /// Reads the link at `place`.
     pub(super) fn read(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let values = as_table(place, value)?;

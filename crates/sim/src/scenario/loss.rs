@@ -31,11 +31,20 @@ pub struct Gilbert {
 }
 
 impl LossSpec {
-    fn read(value: &Value) -> Result<Self, String> {
+    /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the mend.
+    pub fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Number(_) => probability(value).map(Self::Random),
             Value::Object(table) => Gilbert::read(table).map(Self::Gilbert),
             other => Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }")),
+        }
+    }
+
+    /// The loss as [`LossSpec::read`] reads it.
+    pub fn canonical(&self) -> Value {
+        match self {
+            Self::Random(probability) => json!(probability),
+            Self::Gilbert(gilbert) => gilbert.write(),
         }
     }
 }
@@ -85,10 +94,7 @@ impl Field for LossSpec {
         Self::read(&value).expect("the key has checked the loss")
     }
     fn datum(&self) -> Option<Datum> {
-        Some(Datum::Own(match self {
-            Self::Random(probability) => json!(probability),
-            Self::Gilbert(gilbert) => gilbert.write(),
-        }))
+        Some(Datum::Own(self.canonical()))
     }
 }
 

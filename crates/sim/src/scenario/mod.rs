@@ -33,7 +33,7 @@ pub use schema::schema;
 pub use service::{
     BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
 };
-pub use steps::Steps;
+pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, RateSpec, Rates, StationSpec, WlanSpec};
 

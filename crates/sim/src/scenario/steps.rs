@@ -14,9 +14,11 @@ pub struct Steps<T> {
 
 /// A type that can change in steps.
 pub trait Stepped: Sized + fmt::Display + Copy {
-    /// What to write instead of something wrong: one value, and steps.
+    /// What to write instead of something wrong: one value.
     const SINGLE: &'static str;
+    /// What to write instead of something wrong: steps.
     const EXAMPLE: &'static str;
+    /// Reads one value; the error tells what is wrong with it and what to write.
     fn parse(text: &str) -> Result<Self, String>;
 }
 
@@ -39,7 +41,7 @@ impl Stepped for Duration {
 
 impl<T: Stepped> Steps<T> {
     /// Reads steps; one value without a time holds from the start on.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         if !text.contains([',', '@']) {
             return Ok(Self::constant(T::parse(text)?));
         }

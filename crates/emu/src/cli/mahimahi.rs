@@ -1,0 +1,188 @@
+//! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`.
+
+use super::args::{Args, Opt};
+use super::native::{MTU, WINDOW, loss, service};
+use super::{Parsed, Request};
+use crate::Error;
+use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
+use crate::shell::Shell;
+use serde_json::{Value, json};
+use sojourn_aqm::Duration;
+use sojourn_sim::scenario::{LinkSpec, Steps};
+use std::path::{Path, PathBuf};
+
+/// A command line of `name`; `line` is all of it.
+pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+    let (known, usage, most): (&[Opt], _, _) = match name {
+        "mm-link" => (LINK, "mm-link UP-TRACE DOWN-TRACE [OPTION]... [--] [COMMAND]...", 2),
+        "mm-delay" => (HELP, "mm-delay MILLISECONDS [COMMAND]...", 1),
+        "mm-loss" => (HELP, "mm-loss uplink|downlink RATE [COMMAND]...", 2),
+        "mm-onoff" => (HELP, "mm-onoff uplink|downlink MEAN-ON-SECONDS MEAN-OFF-SECONDS [COMMAND]...", 3),
+        _ => return Err(Error::Input(sojourn_aqm::params::unknown("command", name, super::COMMANDS.iter().copied()))),
+    };
+    let args = Args::parse(words, known, most)?;
+    if args.has("--help") {
+        return Ok(Parsed::Help(format!("Usage: {usage}\n\n{}", super::args::describe(known))));
+    }
+    if args.words.len() < most {
+        return Err(Error::Input(format!("{name}: arguments are missing; usage: {usage}")));
+    }
+    let kinds = match name {
+        "mm-link" => [link(&args, Side::Up)?, link(&args, Side::Down)?],
+        "mm-delay" => {
+            let ms: u32 = number(name, "milliseconds", &args.words[0])?;
+            let delay = Steps::constant(Duration::from_millis(ms.into()));
+            [Kind::Delay(delay.clone()), Kind::Delay(delay)]
+        }
+        "mm-loss" => one_way(name, &args.words[0], Kind::Loss(Some(rate(&args.words[1])?)), Kind::Loss(None))?,
+        _ => {
+            let seconds = |what: &str, word: &str| -> Result<Duration, Error> {
+                let seconds: f64 = number(name, what, word)?;
+                if seconds.is_finite() && (0.0..1e6).contains(&seconds) {
+                    return Ok(Duration::from_secs_f64(seconds));
+                }
+                Err(Error::Input(format!("{name}: {what}: {word} is out of range; from 0 to 1000000 s")))
+            };
+            let (on, off) = (seconds("mean time on", &args.words[1])?, seconds("mean time off", &args.words[2])?);
+            if on == Duration::ZERO {
+                return Err(Error::Input(format!("{name}: mean time on: 0 s is never on; write e.g. 1")));
+            }
+            one_way(name, &args.words[0], Kind::OnOff { on, off }, Kind::Loss(None))?
+        }
+    };
+    let [up, down] = kinds;
+    let direction = |side: Side, kind| DirectionConfig {
+        side,
+        kind,
+        window: WINDOW,
+        mtu: MTU,
+        epoch_ns: 0,
+        logs: args.get(&option(side, "log")).map(|path| log(path, line)).into_iter().collect(),
+        pcap: None,
+    };
+    let shell = Shell {
+        name: name.to_string(),
+        up: direction(Side::Up, up),
+        down: direction(Side::Down, down),
+        seed: 1,
+        command: args.command()?,
+        peer: None,
+        cc: None,
+        meter: ["--meter-all", "--meter-uplink", "--meter-downlink"].iter().any(|meter| args.has(meter)),
+        spin: Duration::ZERO,
+    };
+    Ok(Parsed::Run(Box::new(Request { shell, strict: false, quiet: true, log: None })))
+}
+
+fn link(args: &Args, side: Side) -> Result<Kind, Error> {
+    let trace = &args.words[usize::from(side == Side::Down)];
+    let mut table = service("", args.has("--once"));
+    table.insert("trace".to_string(), trace.as_str().into());
+    let (kind_option, args_option) = (option(side, "queue"), option(side, "queue-args"));
+    let kind = args.get(&kind_option).unwrap_or("infinite");
+    let queue = queue(kind, args.get(&args_option).unwrap_or(""));
+    let (aqm, limits) = queue.map_err(|e| Error::Input(format!("{args_option}: {e}")))?;
+    table.insert("aqm".to_string(), aqm.into());
+    table.insert("limit".to_string(), json!(limits));
+    let spec = LinkSpec::parse("", &Value::Object(table), Path::new(".")).map_err(|error| {
+        let place = if error.place == "trace" { "mm-link" } else { &kind_option };
+        Error::Input(format!("{place}: {}", error.message))
+    })?;
+    Ok(Kind::Link(Box::new(spec)))
+}
+
+/// Queue manager and limits of one of Mahimahi's queues.
+fn queue(kind: &str, args: &str) -> Result<(String, Vec<String>), String> {
+    let (mut limits, mut params) = (Vec::new(), Vec::new());
+    for pair in args.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| format!("{pair:?} has no value; write e.g. packets=100"))?;
+        let (name, value) = (name.trim(), value.trim());
+        let value: u32 =
+            value.parse().map_err(|_| format!("{name}: {value:?} is no whole number; write e.g. {name}=100"))?;
+        match (kind, name) {
+            ("infinite", _) => return Err("an infinite queue takes no arguments; remove them".to_string()),
+            (_, "packets") => limits.push(format!("{value} packets")),
+            (_, "bytes") => limits.push(format!("{value} B")),
+            ("codel", "target" | "interval") => params.push(format!("{name} {value}ms")),
+            ("pie", "qdelay_ref") => params.push(format!("target {value}ms")),
+            ("pie", "max_burst") => params.push(format!("max_burst {value}ms")),
+            _ => return Err(format!("{name} is no argument of the queue {kind}; it takes {}", takes(kind))),
+        }
+    }
+    let aqm = match kind {
+        "infinite" | "droptail" => "droptail",
+        "drophead" => "drophead",
+        "codel" => "codel@mahimahi",
+        "pie" => "pie",
+        _ => return Err(sojourn_aqm::params::unknown("queue", kind, KINDS.iter().copied())),
+    };
+    let required: &[&str] = match kind {
+        "codel" => &["target", "interval"],
+        "pie" => &["target", "max_burst"],
+        _ => &[],
+    };
+    if let Some(missing) = required.iter().find(|&&name| !params.iter().any(|param| param.starts_with(name))) {
+        return Err(format!("{missing} of {kind} is missing; it takes {}", takes(kind)));
+    }
+    if matches!(kind, "droptail" | "drophead") && limits.is_empty() {
+        return Err(format!("a {kind} queue needs a limit; write e.g. packets=100"));
+    }
+    if limits.is_empty() {
+        limits.push(UNLIMITED.to_string());
+    }
+    Ok((std::iter::once(aqm.to_string()).chain(params).collect::<Vec<_>>().join(" "), limits))
+}
+
+fn takes(kind: &str) -> &'static str {
+    match kind {
+        "codel" => "packets, bytes, target and interval (ms)",
+        "pie" => "packets, bytes, qdelay_ref and max_burst (ms)",
+        _ => "packets and bytes",
+    }
+}
+
+fn one_way(name: &str, way: &str, kind: Kind, other: Kind) -> Result<[Kind; 2], Error> {
+    match way {
+        "uplink" => Ok([kind, other]),
+        "downlink" => Ok([other, kind]),
+        _ => Err(Error::Input(format!("{name}: {way:?} is no direction; write uplink or downlink"))),
+    }
+}
+
+fn rate(text: &str) -> Result<sojourn_sim::scenario::LossSpec, Error> {
+    loss(text).map_err(|e| Error::Input(format!("mm-loss: {e}")))
+}
+
+fn number<T: std::str::FromStr>(name: &str, what: &str, text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::Input(format!("{name}: {what}: {text:?} is no number; write e.g. 20")))
+}
+
+fn log(path: &str, line: &[String]) -> LogConfig {
+    LogConfig { path: PathBuf::from(path), format: LogFormat::Mahimahi, command: line.join(" ") }
+}
+
+fn option(side: Side, what: &str) -> String {
+    format!("--{}link-{what}", side.name())
+}
+
+const KINDS: &[&str] = &["infinite", "droptail", "drophead", "codel", "pie"];
+
+/// As much as a limit can say.
+const UNLIMITED: &str = "4294967295 packets";
+
+const HELP: &[Opt] = &[Opt { name: "--help", value: "", about: "Show this." }];
+
+const LINK: &[Opt] = &[
+    Opt { name: "--once", value: "", about: "Stop at the end of the traces." },
+    Opt { name: "--uplink-log", value: "FILE", about: "Log of the uplink." },
+    Opt { name: "--downlink-log", value: "FILE", about: "Log of the downlink." },
+    Opt { name: "--uplink-queue", value: "QUEUE", about: "infinite, droptail, drophead, codel or pie [infinite]." },
+    Opt { name: "--downlink-queue", value: "QUEUE", about: "Likewise." },
+    Opt { name: "--uplink-queue-args", value: "ARGS", about: "name=integer, separated by commas." },
+    Opt { name: "--downlink-queue-args", value: "ARGS", about: "Likewise." },
+    Opt { name: "--meter-uplink", value: "", about: "Show rates while the command runs." },
+    Opt { name: "--meter-downlink", value: "", about: "Likewise." },
+    Opt { name: "--meter-all", value: "", about: "Likewise." },
+    Opt { name: "--help", value: "", about: "Show this." },
+];

@@ -1,0 +1,114 @@
+//! The command line of the shells: `link`, `delay`, `loss`, and Mahimahi's names for them.
+
+mod args;
+mod mahimahi;
+mod native;
+
+use crate::Error;
+use crate::path::Side;
+use crate::shell::{self, Outcome, Shell, Status};
+use std::io::{IsTerminal, Write, stderr};
+
+/// Names of the commands that [`main`] understands.
+pub const COMMANDS: &[&str] = &["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
+
+/// How a command line ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The exit code of this program; for a command that a signal ended, minus the signal's number.
+    pub code: i32,
+    /// The folder with a log from which results can be made.
+    pub log: Option<String>,
+}
+
+/// A shell, and what to do around it.
+struct Request {
+    shell: Shell,
+    /// Whether a run that is not faithful is a failure.
+    strict: bool,
+    /// Whether to say nothing at the end unless something is wrong.
+    quiet: bool,
+    /// The folder for the log.
+    log: Option<std::path::PathBuf>,
+}
+
+/// What a command line asks for.
+enum Parsed {
+    Run(Box<Request>),
+    Help(String),
+}
+
+/// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`. Only for a process with a single thread.
+pub fn main(words: &[String]) -> Ended {
+    let code = |code| Ended { code, log: None };
+    match parse(words) {
+        Ok(Parsed::Help(text)) => {
+            println!("{text}");
+            code(0)
+        }
+        Ok(Parsed::Run(request)) => {
+            let Request { shell, strict, quiet, log } = *request;
+            let command = shell.command.words().join(" ");
+            match shell::run(shell) {
+                Ok(outcome) => tell(&outcome, &command, strict, quiet, log),
+                Err(error) => refuse(&error),
+            }
+        }
+        Err(error) => refuse(&error),
+    }
+}
+
+fn parse(words: &[String]) -> Result<Parsed, Error> {
+    let (name, rest) = words.split_first().ok_or_else(|| Error::Input("no command".to_string()))?;
+    match name.as_str() {
+        "link" | "delay" | "loss" => native::parse(name, rest, words),
+        _ => mahimahi::parse(name, rest, words),
+    }
+}
+
+fn refuse(error: &Error) -> Ended {
+    let _ = writeln!(stderr(), "Error: {error}");
+    Ended { code: error.exit_code(), log: None }
+}
+
+/// Says how it went, and finds the exit code.
+fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option<std::path::PathBuf>) -> Ended {
+    let mut out = stderr();
+    if let Status::NotStarted(errno) = outcome.status {
+        let error = std::io::Error::from_raw_os_error(errno);
+        let _ = writeln!(out, "Error: {command}: {error}; give the name of a program after --");
+        // As a shell does: 127 where there is no such program, 126 where it cannot be run.
+        return Ended { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
+    }
+    let faults = outcome.faults();
+    let name = &outcome.shell.name;
+    if !quiet && (out.is_terminal() || log.is_some()) {
+        for line in outcome.lines() {
+            let _ = writeln!(out, "{name}: {line}");
+        }
+    }
+    for fault in &faults {
+        let _ = writeln!(out, "{name}: not faithful: {}", fault.0);
+    }
+    let mut failed = strict && !faults.is_empty();
+    if let Some(folder) = &log {
+        let path = folder.join(SHELL_FILE);
+        if let Err(error) = std::fs::write(&path, outcome.json()) {
+            let _ = writeln!(out, "Error: {}: {error}; free some space or log to another place", path.display());
+            failed = true;
+        }
+    }
+    let code = match outcome.status {
+        Status::Exited(0) if failed => 1,
+        Status::Exited(code) => code,
+        Status::Killed(signal) => -signal,
+        Status::NotStarted(_) => unreachable!("told above"),
+    };
+    Ended { code, log: log.map(|folder| folder.display().to_string()) }
+}
+
+/// Where [`Outcome::json`] lies in a log's folder.
+const SHELL_FILE: &str = "shell.json";
+
+/// The sides, up first.
+const SIDES: [Side; 2] = [Side::Up, Side::Down];

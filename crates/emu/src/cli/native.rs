@@ -1,0 +1,284 @@
+//! `link`, `delay` and `loss`.
+
+use super::args::{Args, Opt, describe, text};
+use super::{Parsed, Request, SIDES};
+use crate::Error;
+use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
+use crate::shell::Shell;
+use serde_json::{Map, Value, json};
+use sojourn_aqm::{Duration, units};
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use std::path::{Path, PathBuf};
+
+/// A command line of `name`; `line` is all of it.
+pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+    let own = match name {
+        "link" => LINK,
+        "delay" => DELAY,
+        _ => LOSS,
+    };
+    let known: Vec<Opt> = own.options.iter().chain(COMMON).copied().collect();
+    let args = Args::parse(words, &known, own.words)?;
+    if args.has("--help") {
+        let (own, common) = (describe(own.options), describe(COMMON));
+        return Ok(Parsed::Help(format!("{}\n\nOptions:\n{own}\nFor every shell:\n{common}", own_usage(name).trim())));
+    }
+    let kinds = match name {
+        "link" => links(&args)?,
+        "delay" => delays(&args)?,
+        _ => losses(&args)?,
+    };
+    request(name, kinds, &args, line).map(|request| Parsed::Run(Box::new(request)))
+}
+
+/// What every shell has, around what its directions do.
+fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result<Request, Error> {
+    let span = |option: &str, default: Duration| match args.get(option) {
+        None => Ok(default),
+        Some(text) => units::duration(text).map_err(|e| Error::Input(format!("{option}: {e}"))),
+    };
+    let log = args.get("--log").map(PathBuf::from);
+    if let Some(folder) = &log {
+        std::fs::create_dir_all(folder).map_err(|e| {
+            Error::Machine(format!("--log {}: {e}; choose a place that you may write to", folder.display()))
+        })?;
+    }
+    let seed = match args.get("--seed") {
+        None => 1,
+        Some(text) => text
+            .parse()
+            .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
+    };
+    let window = span("--window", WINDOW)?;
+    let [up, down] = kinds;
+    let direction = |side: Side, kind| DirectionConfig {
+        side,
+        kind,
+        window,
+        mtu: MTU,
+        epoch_ns: 0,
+        logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
+        pcap: args.get("--pcap").map(|prefix| PathBuf::from(format!("{prefix}.{}.pcapng", side.name()))),
+    };
+    let shell = Shell {
+        name: name.to_string(),
+        up: direction(Side::Up, up),
+        down: direction(Side::Down, down),
+        seed,
+        command: args.command()?,
+        peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
+        cc: args.get("--cc").map(str::to_string),
+        meter: args.has("--meter"),
+        spin: span("--spin", Duration::ZERO)?,
+    };
+    Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
+}
+
+fn log_of(folder: &Path, side: Side, line: &[String]) -> LogConfig {
+    LogConfig {
+        path: folder.join(format!("{}.records", side.name())),
+        format: LogFormat::Records,
+        command: line.join(" "),
+    }
+}
+
+/// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
+fn links(args: &Args) -> Result<[Kind; 2], Error> {
+    let both = |side: Side, all: &str, own: &str| {
+        let own = format!("{own}{}", side.name());
+        match (args.get(&own), args.get(all)) {
+            (Some(value), _) => Some((own, value.to_string())),
+            (None, all_value) => all_value.map(|value| (all.to_string(), value.to_string())),
+        }
+    };
+    let link = |side: Side| -> Result<Kind, Error> {
+        let Some((place, spec)) = both(side, "--rate", "--") else {
+            let (one, two) = ("--up and --down", "--rate for both");
+            return Err(Error::Input(format!(
+                "--{}: missing; write {one} (or {two}), e.g. --rate 12mbit, --down lte.down",
+                side.name()
+            )));
+        };
+        let mut table = service(&spec, args.has("--once"));
+        let aqm = both(side, "--aqm", "--aqm-");
+        let limit = both(side, "--limit", "--limit-");
+        for (key, given) in [("aqm", &aqm), ("limit", &limit)] {
+            if let Some((_, value)) = given {
+                let value = match key {
+                    "limit" => json!(value.split('+').map(str::trim).collect::<Vec<_>>()),
+                    _ => json!(value),
+                };
+                table.insert(key.to_string(), value);
+            }
+        }
+        let read = LinkSpec::parse("", &Value::Object(table), Path::new("."));
+        let spec = read.map_err(|error| {
+            let place = match error.place.as_str() {
+                "aqm" => aqm.as_ref().map_or("--aqm", |(option, _)| option),
+                "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
+                "once" => "--once",
+                _ => &place,
+            };
+            Error::Input(format!("{place}: {}", error.message))
+        })?;
+        Ok(Kind::Link(Box::new(spec)))
+    };
+    Ok([link(Side::Up)?, link(Side::Down)?])
+}
+
+/// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
+pub(super) fn service(spec: &str, once: bool) -> Map<String, Value> {
+    let mut table = Map::new();
+    let starts_with_number = spec.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    if starts_with_number && !Path::new(spec).exists() {
+        table.insert("rate".to_string(), spec.into());
+    } else {
+        table.insert("trace".to_string(), spec.into());
+    }
+    if once {
+        table.insert("once".to_string(), true.into());
+    }
+    table
+}
+
+/// The delays: one for both directions, or `--up` and `--down`.
+fn delays(args: &Args) -> Result<[Kind; 2], Error> {
+    let one = |side: Side| {
+        let option = format!("--{}", side.name());
+        let (place, text) = match (args.get(&option), args.words.first()) {
+            (Some(text), _) => (option.as_str(), text),
+            (None, Some(text)) => ("delay", text.as_str()),
+            (None, None) if args.has("--up") || args.has("--down") => ("delay", "0s"),
+            (None, None) => return Err(Error::Input("delay: missing; write e.g. sojourn delay 20ms".to_string())),
+        };
+        let steps = Steps::<Duration>::parse(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
+        Ok(Kind::Delay(steps))
+    };
+    Ok([one(Side::Up)?, one(Side::Down)?])
+}
+
+/// The losses: of the direction that is named, or of both.
+fn losses(args: &Args) -> Result<[Kind; 2], Error> {
+    let one = |side: Side| {
+        let option = format!("--{}", side.name());
+        let (place, text) = match (args.get(&option), args.words.first()) {
+            (Some(text), _) => (option.as_str(), text),
+            (None, Some(text)) => ("loss", text.as_str()),
+            (None, None) if args.has("--up") || args.has("--down") => return Ok(Kind::Loss(None)),
+            (None, None) => {
+                return Err(Error::Input("loss: missing; write e.g. sojourn loss 1%".to_string()));
+            }
+        };
+        let loss = loss(text).map_err(|e| Error::Input(format!("{place}: {e}")))?;
+        Ok(Kind::Loss(Some(loss)))
+    };
+    let kinds: Vec<Kind> = SIDES.into_iter().map(one).collect::<Result<_, Error>>()?;
+    Ok(kinds.try_into().expect("there are two sides"))
+}
+
+/// `0.01`, `1%`, or Gilbert and Elliott's `p 0.002 r 0.2 [bad 1] [good 0] [step 1ms]`.
+pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let number = |text: &str| -> Result<Value, String> {
+        let (digits, share) = match text.strip_suffix('%') {
+            Some(digits) => (digits, 0.01),
+            None => (text, 1.0),
+        };
+        let number: f64 =
+            digits.trim().parse().map_err(|_| format!("{text:?} is no probability; write e.g. 1% or 0.01"))?;
+        Ok(json!(number * share))
+    };
+    if let [text] = words[..] {
+        return LossSpec::read(&number(text)?);
+    }
+    let mut table = Map::new();
+    for pair in words.chunks(2) {
+        let [name, value] = pair else { return Err(format!("{} lacks its value", pair[0])) };
+        let value = if *name == "step" { json!(value) } else { number(value)? };
+        table.insert((*name).to_string(), value);
+    }
+    LossSpec::read(&table.into())
+}
+
+/// A command's own words and options.
+struct Own {
+    words: usize,
+    options: &'static [Opt],
+}
+
+fn own_usage(name: &str) -> &'static str {
+    match name {
+        "link" => LINK_USAGE,
+        "delay" => DELAY_USAGE,
+        _ => LOSS_USAGE,
+    }
+}
+
+const LINK: &Own = &Own {
+    words: 0,
+    options: &[
+        Opt { name: "--up", value: "SPEC", about: "The way out: a rate, rates in steps, or a trace file." },
+        Opt { name: "--down", value: "SPEC", about: "The way in." },
+        Opt { name: "--rate", value: "SPEC", about: "Both ways, where they are not given." },
+        Opt { name: "--once", value: "", about: "Stop the link at the end of its trace instead of repeating it." },
+        Opt { name: "--aqm", value: "AQM", about: "Queue manager, e.g. \"codel target 5ms ecn\" [droptail]." },
+        Opt { name: "--aqm-up", value: "AQM", about: "The same for the way out." },
+        Opt { name: "--aqm-down", value: "AQM", about: "The same for the way in." },
+        Opt { name: "--limit", value: "LIMIT", about: "Most that waits, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
+        Opt { name: "--limit-up", value: "LIMIT", about: "The same for the way out." },
+        Opt { name: "--limit-down", value: "LIMIT", about: "The same for the way in." },
+    ],
+};
+
+const DELAY: &Own = &Own {
+    words: 1,
+    options: &[
+        Opt { name: "--up", value: "DELAY", about: "The way out." },
+        Opt { name: "--down", value: "DELAY", about: "The way in." },
+    ],
+};
+
+const LOSS: &Own = &Own {
+    words: 1,
+    options: &[
+        Opt { name: "--up", value: "LOSS", about: "The way out; without --down only that." },
+        Opt { name: "--down", value: "LOSS", about: "The way in; without --up only that." },
+    ],
+};
+
+const COMMON: &[Opt] = &[
+    Opt { name: "--log", value: "FOLDER", about: "Record every packet; a result for `sojourn plot`." },
+    Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.pcapng and PREFIX.down.pcapng." },
+    Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
+    Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
+    Opt { name: "--cc", value: "NAME", about: "TCP's congestion control inside, e.g. cubic." },
+    Opt { name: "--peer", value: "COMMAND", about: "Run this (for sh) at the outer end, in a network of its own." },
+    Opt { name: "--window", value: "TIME", about: "Packets due within it leave together where they can [50us]." },
+    Opt { name: "--spin", value: "TIME", about: "Look at the clock instead of sleeping so long before a packet [0s]." },
+    Opt { name: "--strict", value: "", about: "Exit code 1 if the emulation was late or lost packets by itself." },
+    Opt { name: "--quiet", value: "", about: "No report at the end, unless something is wrong." },
+    Opt { name: "--help", value: "", about: "Show this." },
+];
+
+const LINK_USAGE: &str = "
+Usage: sojourn link --up SPEC --down SPEC [OPTIONS] [--] [COMMAND]...
+
+Run a command behind an emulated link; without a command, your shell. SPEC is a rate (12mbit), rates in
+steps (100mbit@0s,10mbit@50s) or a trace of delivery opportunities in Mahimahi's format.";
+
+const DELAY_USAGE: &str = "
+Usage: sojourn delay DELAY [OPTIONS] [--] [COMMAND]...
+
+Run a command behind a one-way delay in each direction, e.g. 20ms or 20ms@0s,60ms@50s.";
+
+const LOSS_USAGE: &str = "
+Usage: sojourn loss LOSS [OPTIONS] [--] [COMMAND]...
+
+Run a command behind a lossy path. LOSS is a probability (1%, 0.01) or Gilbert and Elliott's chain,
+\"p 0.002 r 0.2\" with bad, good and step.";
+
+/// Largest IP packet, as Ethernet's.
+pub(super) const MTU: u32 = 1500;
+
+/// What leaves as one write.
+pub(super) const WINDOW: Duration = Duration::from_micros(50);

@@ -1,0 +1,38 @@
+//! What stops a shell before its command runs.
+
+use std::fmt;
+
+/// Why a shell could not be made: one line with the place and the mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Bad input or usage.
+    Input(String),
+    /// The machine lacks something: a device, a permission, a descriptor, space.
+    Machine(String),
+}
+
+impl Error {
+    /// The exit code of the command line: 2 for input, 3 for the machine.
+    pub const fn exit_code(&self) -> i32 {
+        match self {
+            Self::Input(_) => 2,
+            Self::Machine(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(text) | Self::Machine(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<sojourn_sim::scenario::Error> for Error {
+    fn from(error: sojourn_sim::scenario::Error) -> Self {
+        Self::Input(error.to_string())
+    }
+}

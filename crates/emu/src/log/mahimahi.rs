@@ -1,0 +1,97 @@
+//! Mahimahi's log of one direction of a link, in whole milliseconds.
+//!
+//! Source: ravinet/mahimahi, `src/frontend/link_queue.cc`: `T # BYTES` for an opportunity, used or not, `T + BYTES` for
+//! an arrival, `T - BYTES DELAY` for a departure, `T d PACKETS BYTES` for a drop. Differs: bytes are those of IP, not
+//! 4 more for a tunnel header; drops at the head are there too; a departure is the start of a transmission. A link of a
+//! rate has an opportunity whenever the rate has added up to a full packet.
+
+use super::output::Output;
+use super::record::Record;
+use super::{Kind, Log};
+use crate::Error;
+use crate::path::{DirectionConfig, LogConfig, Side};
+use sojourn_aqm::Instant;
+use sojourn_sim::opportunities;
+use sojourn_sim::scenario::{LinkSpec, Service};
+use std::io::Write;
+use std::iter::Peekable;
+
+/// Writes lines.
+pub struct Mahimahi {
+    output: Output,
+    opportunities: Peekable<Box<dyn Iterator<Item = Instant> + Send>>,
+    mtu: u32,
+}
+
+impl Mahimahi {
+    pub fn create(log: &LogConfig, config: &DirectionConfig, spec: &LinkSpec, seed: u64) -> Result<Self, Error> {
+        let mut output = Output::create(&log.path)?;
+        let name = match config.side {
+            Side::Up => "Uplink",
+            Side::Down => "Downlink",
+        };
+        let trace = match &spec.service {
+            Service::Trace(trace) => trace.path.display().to_string(),
+            service => format!("{} on average", service.nominal_rate(spec.mtu)),
+        };
+        let text = format!(
+            "# mahimahi mm-link ({name}) [{trace}] > {}\n# command line: {}\n# queue: {} [{}]\n\
+             # init timestamp: {}\n# base timestamp: 0\n",
+            log.path.display(),
+            log.command.replace('\n', " "),
+            spec.aqm.text,
+            spec.limits,
+            config.epoch_ns / NANOS_PER_MS
+        );
+        output.buffer.extend(text.bytes());
+        output.flush().map_err(Error::Machine)?;
+        let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = Instant> + Send>;
+        let opportunities =
+            opportunities(&spec.service, spec.mtu, seed, config.side.index()).unwrap_or_else(none).peekable();
+        Ok(Self { output, opportunities, mtu: spec.mtu })
+    }
+
+    /// Writes the opportunities up to and including `now`.
+    fn catch_up(&mut self, now: Instant) -> Result<(), String> {
+        while let Some(at) = self.opportunities.next_if(|&at| at <= now && at < Instant::NEVER) {
+            let mtu = self.mtu;
+            self.line(at, format_args!("# {mtu}"));
+            self.output.settle()?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, at: Instant, rest: std::fmt::Arguments) {
+        let ms = at.as_nanos() / NANOS_PER_MS;
+        writeln!(self.output.buffer, "{ms} {rest}").expect("a vector takes what it is given");
+    }
+}
+
+impl Log for Mahimahi {
+    fn write(&mut self, records: &[Record]) -> Result<(), String> {
+        for &Record { at, bytes, kind, value, .. } in records {
+            self.catch_up(at)?;
+            match kind {
+                Kind::Arrival => self.line(at, format_args!("+ {bytes}")),
+                Kind::Sent | Kind::Marked => {
+                    let came = (at.as_nanos() - value) / NANOS_PER_MS;
+                    let delay = at.as_nanos() / NANOS_PER_MS - came;
+                    self.line(at, format_args!("- {bytes} {delay}"));
+                }
+                Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
+                    self.line(at, format_args!("d 1 {bytes}"));
+                }
+                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::End => {}
+            }
+            self.output.settle()?;
+        }
+        self.output.flush()
+    }
+
+    fn finish(&mut self, end: Instant) -> Result<(), String> {
+        self.catch_up(end)?;
+        self.output.flush()
+    }
+}
+
+const NANOS_PER_MS: u64 = 1_000_000;

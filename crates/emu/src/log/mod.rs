@@ -1,0 +1,165 @@
+//! What a direction writes down: every packet's fate in virtual time.
+//!
+//! Records are kept in memory and written in blocks, between two waits of the event loop. A disk that is full ends a
+//! log, not the run.
+
+mod capture;
+mod mahimahi;
+mod output;
+mod record;
+mod records;
+mod replay;
+mod results;
+
+pub use record::{Kind, RECORD_BYTES, Record};
+pub use records::{HEAD_UNIT, MAGIC, read};
+pub use replay::{Agreement, replay};
+pub use results::{Results, end, results};
+
+use crate::Error;
+use crate::path::{DirectionConfig, Kind as PathKind, LogFormat, Packet, Packets};
+use capture::Capture;
+use sojourn_aqm::{Duration, Instant, Meta};
+
+/// Writes a direction's logs.
+pub struct Recorder {
+    records: Vec<Record>,
+    logs: Vec<Box<dyn Log>>,
+    capture: Option<Capture>,
+    written: Instant,
+    error: Option<String>,
+}
+
+/// A form of log.
+pub(crate) trait Log {
+    /// Takes records in the order of time; the first error of the file ends the log.
+    fn write(&mut self, records: &[Record]) -> Result<(), String>;
+    /// Ends it at `end`.
+    fn finish(&mut self, end: Instant) -> Result<(), String>;
+}
+
+impl Recorder {
+    /// Opens the logs of `config` in a run with `seed`.
+    pub fn new(config: &DirectionConfig, seed: u64) -> Result<Self, Error> {
+        let mut logs: Vec<Box<dyn Log>> = Vec::new();
+        for log in &config.logs {
+            logs.push(match (log.format, &config.kind) {
+                (LogFormat::Records, _) => Box::new(records::Records::create(log, config, seed)?),
+                (LogFormat::Mahimahi, PathKind::Link(spec)) => {
+                    Box::new(mahimahi::Mahimahi::create(log, config, spec, seed)?)
+                }
+                (LogFormat::Mahimahi, _) => {
+                    let text = "only a link has a log of Mahimahi's; leave it out";
+                    return Err(Error::Input(format!("{}: {text}", log.path.display())));
+                }
+            });
+        }
+        let capture = config.pcap.as_ref().map(|path| Capture::create(path, config)).transpose()?;
+        let records = Vec::with_capacity(if logs.is_empty() { 0 } else { BLOCK });
+        Ok(Self { records, logs, capture, written: Instant::ZERO, error: None })
+    }
+
+    /// A packet reached the queue, which has not judged it yet.
+    #[inline]
+    pub fn arrived(&mut self, now: Instant, meta: &Meta, packet: &Packet, packets: &Packets) {
+        if !self.logs.is_empty() {
+            self.push(Record::arrival(now, meta, packet.number));
+        }
+        if self.capture.is_some() {
+            self.capture(0, now, packet, packets);
+        }
+    }
+
+    /// What became of a packet in the queue.
+    #[inline]
+    pub fn decided(&mut self, now: Instant, kind: Kind, meta: &Meta, packet: &Packet, sojourn: Duration) {
+        if !self.logs.is_empty() {
+            self.push(Record::fate(now, kind, meta, packet.number, sojourn));
+        }
+    }
+
+    /// The transmission of a packet begins.
+    #[inline]
+    pub fn leaves(&mut self, now: Instant, packet: &Packet, packets: &Packets) {
+        if self.capture.is_some() {
+            self.capture(1, now, packet, packets);
+        }
+    }
+
+    /// Something else happened, with a number and a value that depend on the kind.
+    #[inline]
+    pub fn event(&mut self, now: Instant, kind: Kind, number: u32, value: u64) {
+        if !self.logs.is_empty() {
+            self.push(Record::event(now, kind, number, value));
+        }
+    }
+
+    /// Writes what has waited in memory for a second, for whoever follows the files.
+    pub fn tick(&mut self, now: Instant) {
+        if now - self.written > Duration::from_secs(1) {
+            self.written = now;
+            self.flush();
+        }
+    }
+
+    /// Ends the logs; the first error that made one incomplete.
+    pub fn finish(mut self, end: Instant) -> Option<String> {
+        self.flush();
+        for mut log in self.logs {
+            if let Err(error) = log.finish(end) {
+                self.error.get_or_insert(error);
+            }
+        }
+        if let Some(capture) = self.capture {
+            if let Err(error) = capture.finish() {
+                self.error.get_or_insert(error);
+            }
+        }
+        self.error
+    }
+
+    #[inline(never)]
+    fn capture(&mut self, interface: u32, now: Instant, packet: &Packet, packets: &Packets) {
+        let Some(capture) = &mut self.capture else { return };
+        capture.packet(interface, now, packet, packets);
+        if !keep(capture.settle(), &mut self.error) {
+            self.capture = None;
+        }
+    }
+
+    fn push(&mut self, record: Record) {
+        if self.records.len() == BLOCK {
+            self.flush();
+        }
+        self.records.push(record);
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) {
+        let (records, error) = (&self.records, &mut self.error);
+        self.logs.retain_mut(|log| keep(log.write(records), error));
+        self.records.clear();
+        if let Some(capture) = &mut self.capture {
+            if !keep(capture.flush(), error) {
+                self.capture = None;
+            }
+        }
+    }
+}
+
+/// Whether to go on; keeps the first error.
+fn keep(written: Result<(), String>, error: &mut Option<String>) -> bool {
+    match written {
+        Ok(()) => true,
+        Err(text) => {
+            error.get_or_insert(text);
+            false
+        }
+    }
+}
+
+/// Records in memory: 256 kB.
+const BLOCK: usize = 8192;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! A file that is written in blocks and whose errors name it.
+
+use crate::Error;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// A file and what is to be written to it.
+pub struct Output {
+    path: PathBuf,
+    file: File,
+    /// Filled by the log; written by [`Self::flush`].
+    pub buffer: Vec<u8>,
+}
+
+impl Output {
+    /// Makes the file at `path` anew.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let file = File::create(path).map_err(|e| Error::Machine(format!("{}: {e}", path.display())))?;
+        Ok(Self { path: path.into(), file, buffer: Vec::with_capacity(FULL + 4096) })
+    }
+
+    /// Writes the buffer once it is full.
+    pub fn settle(&mut self) -> Result<(), String> {
+        if self.buffer.len() >= FULL { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes the buffer.
+    pub fn flush(&mut self) -> Result<(), String> {
+        let written = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|error| {
+            let mend = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space. The log ends there",
+                _ => "; the log ends there",
+            };
+            format!("{}: {error}{mend}", self.path.display())
+        })
+    }
+}
+
+const FULL: usize = 1 << 18;

@@ -1,0 +1,141 @@
+//! One line of a log, as 32 bytes.
+
+use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+
+/// Something that happened to a packet, or to the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When, in virtual nanoseconds.
+    pub at: Instant,
+    /// Number of the packet among the arrivals of the direction.
+    pub number: u32,
+    /// Its flow.
+    pub flow: u32,
+    /// Its bytes, as the queue counts them.
+    pub bytes: u32,
+    /// What happened.
+    pub kind: Kind,
+    /// ECN field of an arriving packet.
+    pub ecn: Ecn,
+    /// Differentiated services code point of an arriving packet.
+    pub dscp: u8,
+    /// Of an arrival the sending host and, above it, the receiving one; of a fate the sojourn time in nanoseconds; else as
+    /// the kind says.
+    pub value: u64,
+}
+
+/// What happened; numbers below 16 are the fates of a result's table `packets`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Its transmission began.
+    Sent = 0,
+    /// The same, newly marked CE.
+    Marked = 1,
+    /// Dropped: the queue was full.
+    Limit = 2,
+    /// Dropped on arrival by the queue manager.
+    Early = 3,
+    /// Dropped on departure by the queue manager.
+    Late = 4,
+    /// Dropped by a hard bound on sojourn time.
+    HardLimit = 5,
+    /// It reached the queue.
+    Arrival = 16,
+    /// The link asked for a packet in vain.
+    Idle = 17,
+    /// Lost on the medium behind the link.
+    Lost = 18,
+    /// The kernel refused to take it.
+    Refused = 19,
+    /// Written more than a millisecond after it was due: `value` nanoseconds, `number` the first packet of the write.
+    Overdue = 20,
+    /// The end of the run.
+    End = 21,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 12] = [
+        Self::Sent,
+        Self::Marked,
+        Self::Limit,
+        Self::Early,
+        Self::Late,
+        Self::HardLimit,
+        Self::Arrival,
+        Self::Idle,
+        Self::Lost,
+        Self::Refused,
+        Self::Overdue,
+        Self::End,
+    ];
+
+    /// The kind of a drop.
+    pub const fn dropped(reason: DropReason) -> Self {
+        match reason {
+            DropReason::Limit => Self::Limit,
+            DropReason::Early => Self::Early,
+            DropReason::Late => Self::Late,
+            DropReason::HardLimit => Self::HardLimit,
+        }
+    }
+
+    /// Why, of a drop by the queue.
+    pub fn reason(self) -> Option<DropReason> {
+        DropReason::ALL.into_iter().find(|&reason| Self::dropped(reason) == self)
+    }
+}
+
+impl Record {
+    pub(crate) fn arrival(at: Instant, meta: &Meta, number: u32) -> Self {
+        let value = meta.hosts.0 as u64 | (meta.hosts.1 as u64) << 32;
+        Self { kind: Kind::Arrival, value, ..Self::fate(at, Kind::Arrival, meta, number, Duration::ZERO) }
+    }
+
+    pub(crate) fn fate(at: Instant, kind: Kind, meta: &Meta, number: u32, sojourn: Duration) -> Self {
+        let value = sojourn.as_nanos() as u64;
+        Self { at, number, flow: meta.flow, bytes: meta.len, kind, ecn: meta.ecn, dscp: meta.dscp, value }
+    }
+
+    pub(crate) fn event(at: Instant, kind: Kind, number: u32, value: u64) -> Self {
+        Self { at, number, flow: 0, bytes: 0, kind, ecn: Ecn::NotEct, dscp: 0, value }
+    }
+
+    /// The packet's metadata, of an arrival.
+    pub fn meta(&self) -> Meta {
+        let hosts = (self.value as u32, (self.value >> 32) as u32);
+        Meta { hosts, dscp: self.dscp, ..Meta::new(self.bytes, self.flow).with_ecn(self.ecn) }
+    }
+
+    /// The bytes in a file, little-endian.
+    pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
+        let mut out = [0; RECORD_BYTES];
+        out[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
+        out[8..12].copy_from_slice(&self.number.to_le_bytes());
+        out[12..16].copy_from_slice(&self.flow.to_le_bytes());
+        out[16..20].copy_from_slice(&self.bytes.to_le_bytes());
+        (out[20], out[21], out[22]) = (self.kind as u8, self.ecn as u8, self.dscp);
+        out[24..].copy_from_slice(&self.value.to_le_bytes());
+        out
+    }
+
+    /// Reads them back; `None` for what is no record.
+    pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Some(Self {
+            at: Instant::from_nanos(long(0)),
+            number: word(8),
+            flow: word(12),
+            bytes: word(16),
+            kind: Kind::ALL.into_iter().find(|&kind| kind as u8 == bytes[20])?,
+            ecn: *[Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(bytes[21] as usize)?,
+            dscp: bytes[22],
+            value: long(24),
+        })
+    }
+}
+
+/// Bytes of a record in a file.
+pub const RECORD_BYTES: usize = 32;

@@ -1,0 +1,83 @@
+//! The log that results are made from: a head of JSON, then records of 32 bytes.
+//!
+//! The file begins with [`MAGIC`] and the length of the JSON text (u32, little-endian); blanks behind the text fill it
+//! up, so that the records begin at a multiple of [`HEAD_UNIT`] bytes. A file that was cut off holds whole records up to
+//! there.
+
+use super::output::Output;
+use super::record::{RECORD_BYTES, Record};
+use super::{Kind, Log};
+use crate::Error;
+use crate::path::{DirectionConfig, Kind as PathKind, LogConfig};
+use serde_json::{Value, json};
+use sojourn_aqm::Instant;
+
+/// Writes records.
+pub struct Records(pub(super) Output);
+
+impl Records {
+    pub fn create(log: &LogConfig, config: &DirectionConfig, seed: u64) -> Result<Self, Error> {
+        let mut output = Output::create(&log.path)?;
+        let kind = match &config.kind {
+            PathKind::Link(_) => "link",
+            PathKind::Delay(_) => "delay",
+            PathKind::Loss(_) => "loss",
+            PathKind::OnOff { .. } => "on-off",
+        };
+        let link = if let PathKind::Link(spec) = &config.kind { spec.canonical() } else { Value::Null };
+        let head = json!({
+            "format": FORMAT,
+            "side": config.side.name(),
+            "kind": kind,
+            "link": link,
+            "mtu": config.mtu,
+            "seed": seed,
+            "epoch_ns": config.epoch_ns,
+            "command": log.command,
+        });
+        let mut text = head.to_string().into_bytes();
+        let size = (MAGIC.len() + 4 + text.len()).next_multiple_of(HEAD_UNIT);
+        text.resize(size - MAGIC.len() - 4, b' ');
+        output.buffer.extend(MAGIC);
+        output.buffer.extend((text.len() as u32).to_le_bytes());
+        output.buffer.extend(text);
+        // An error now is one before the command runs.
+        output.flush().map_err(Error::Machine)?;
+        Ok(Self(output))
+    }
+}
+
+impl Log for Records {
+    fn write(&mut self, records: &[Record]) -> Result<(), String> {
+        self.0.buffer.extend(records.iter().flat_map(Record::to_bytes));
+        self.0.flush()
+    }
+
+    fn finish(&mut self, end: Instant) -> Result<(), String> {
+        self.write(&[Record::event(end, Kind::End, 0, 0)])
+    }
+}
+
+/// Reads a log: its head, and the records that are whole.
+pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), String> {
+    let body = bytes.strip_prefix(MAGIC).ok_or("is no log of an emulated link")?;
+    let (size, body) = body.split_first_chunk::<4>().ok_or("is cut off in its head")?;
+    let (text, body) = body.split_at_checked(u32::from_le_bytes(*size) as usize).ok_or("is cut off in its head")?;
+    let head: Value = serde_json::from_slice(text).map_err(|e| format!("has a damaged head: {e}"))?;
+    if head["format"] != FORMAT {
+        return Err(format!("has format {}, this is {FORMAT}; run it again", head["format"]));
+    }
+    let records = body.chunks_exact(RECORD_BYTES).enumerate().map(|(i, bytes)| {
+        let bytes = bytes.try_into().expect("chunks are exact");
+        Record::from_bytes(bytes).ok_or_else(|| format!("has a damaged record {i}"))
+    });
+    Ok((head, records.collect::<Result<_, _>>()?))
+}
+
+/// The first bytes of a log.
+pub const MAGIC: &[u8; 8] = b"sojourn\n";
+
+/// The head's length is a multiple of so many bytes.
+pub const HEAD_UNIT: usize = 64;
+
+const FORMAT: u32 = 1;

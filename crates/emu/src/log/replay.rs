@@ -1,0 +1,104 @@
+//! Whether a log holds what the simulator's queue makes of the same arrivals.
+
+use super::record::{Kind, Record};
+use serde_json::Value;
+use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rng};
+use sojourn_sim::scenario::{LinkSpec, Service};
+use std::path::Path;
+
+/// How far a log agrees with a replay of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// Packets of the log that were sent or dropped.
+    pub packets: usize,
+    /// Those to which the same happened at the same nanosecond.
+    pub agreeing: usize,
+    /// Number of the first other one.
+    pub first: Option<u32>,
+    /// Whether the times at which the link takes packets were computed anew, not taken from the log: where it has a
+    /// constant rate.
+    pub timed: bool,
+}
+
+/// What became of a packet: its kind, and when.
+type Fates = Vec<Option<(Kind, Instant)>>;
+
+/// Plays the arrivals of a log, as [`super::read`] gives it, through a new queue.
+pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, String> {
+    let spec = LinkSpec::parse("link", &head["link"], Path::new("/")).map_err(|e| e.to_string())?;
+    let seed = head["seed"].as_u64().ok_or("its head has no seed")?;
+    let index = u64::from(head["side"] == "up");
+    let framing = spec.framing;
+    let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
+    let host = Host { link, rng: Rng::stream(seed, "queue", index) };
+    let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
+    if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {
+        return Err(format!("has no arrival {i}"));
+    }
+    let logged = fates(records, arrivals.len())?;
+    let timed = matches!(spec.service, Service::Rate(_)) && framing.adjusted;
+    let found = if timed {
+        let arrivals: Vec<Arrival> =
+            arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
+        let queue = spec.aqm.config.build(spec.limits, host);
+        Replay::new(&arrivals, queue, Wire::of_simulator(link.rate)).run().into_iter().map(of_fate).collect()
+    } else {
+        as_asked(&mut *spec.aqm.config.build(spec.limits, host), records, arrivals.len())
+    };
+    let decided = || logged.iter().zip(&found).enumerate().filter(|(_, (logged, _))| logged.is_some());
+    let same = decided().filter(|(_, (logged, found))| logged == found).count();
+    let first = decided().find(|(_, (logged, found))| logged != found).map(|(i, _)| i as u32);
+    Ok(Agreement { packets: decided().count(), agreeing: same, first, timed })
+}
+
+/// What the log says.
+fn fates(records: &[Record], packets: usize) -> Result<Fates, String> {
+    let (mut fates, mut came) = (vec![None; packets], 0);
+    for record in records {
+        came += usize::from(record.kind == Kind::Arrival);
+        if is_fate(record.kind) {
+            let place = fates[..came].get_mut(record.number as usize);
+            *place.ok_or_else(|| format!("has no arrival {}", record.number))? = Some((record.kind, record.at));
+        }
+    }
+    Ok(fates)
+}
+
+/// Asks the queue whenever the log says that the link did.
+fn as_asked(queue: &mut (dyn Qdisc<u32> + Send), records: &[Record], packets: usize) -> Fates {
+    let mut fates = vec![None; packets];
+    let mut came = vec![Ecn::NotEct; packets];
+    for record in records {
+        let at = record.at;
+        let mut dropped = |_: Meta, packet: u32, reason: DropReason| {
+            fates[packet as usize] = Some((Kind::dropped(reason), at));
+        };
+        match record.kind {
+            Kind::Arrival => {
+                came[record.number as usize] = record.ecn;
+                queue.enqueue(at, record.meta(), record.number, &mut dropped);
+            }
+            Kind::Sent | Kind::Marked | Kind::Idle => {
+                if let Dequeued::Packet(meta, packet) = queue.dequeue(at, &mut dropped) {
+                    let marked = meta.ecn == Ecn::Ce && came[packet as usize] != Ecn::Ce;
+                    fates[packet as usize] = Some((if marked { Kind::Marked } else { Kind::Sent }, at));
+                }
+            }
+            _ => {}
+        }
+    }
+    fates
+}
+
+fn of_fate(fate: Fate) -> Option<(Kind, Instant)> {
+    match fate {
+        Fate::Waiting => None,
+        Fate::Sent { at, marked } => Some((if marked { Kind::Marked } else { Kind::Sent }, at)),
+        Fate::Dropped { at, reason, .. } => Some((Kind::dropped(reason), at)),
+    }
+}
+
+fn is_fate(kind: Kind) -> bool {
+    matches!(kind, Kind::Sent | Kind::Marked) || kind.reason().is_some()
+}

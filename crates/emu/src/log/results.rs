@@ -1,0 +1,81 @@
+//! From the logs of both directions of a link to the summary and tables of a simulation.
+
+use super::record::{Kind, Record};
+use super::replay::{Agreement, replay};
+use serde_json::Value;
+use sojourn_aqm::{Duration, Instant, Meta};
+use sojourn_sim::scenario::{LinkSpec, Probes};
+use sojourn_sim::{Output, Recorded};
+use std::path::Path;
+
+/// A log as [`super::read`] gives it.
+pub type Log = (Value, Vec<Record>);
+
+/// What two logs say, and how far each agrees with a replay.
+pub struct Results {
+    /// As a simulation gives it, without what only programs know: goodput, groups, flows.
+    pub output: Output,
+    /// Of the forward direction, down, and of the way back.
+    pub agreement: [Agreement; 2],
+    /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, by direction.
+    pub overdue: [(u64, u64); 2],
+    /// Packets that the kernel refused, by direction.
+    pub refused: [u64; 2],
+}
+
+/// The time of a log's last record: the end of the run, unless the log was cut off.
+pub fn end(records: &[Record]) -> Instant {
+    records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
+}
+
+/// Reads the logs `down` and `up`; statistics are from `warmup` to `end`.
+pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) -> Result<Results, String> {
+    for ((head, _), side) in logs.iter().zip(["down", "up"]) {
+        if head["kind"] != "link" || head["side"] != side {
+            return Err(format!("is of {} {}; give one of link {side}", head["kind"], head["side"]));
+        }
+    }
+    let spec = |head: &Value| LinkSpec::parse("link", &head["link"], Path::new("/")).map_err(|e| e.to_string());
+    let specs = [spec(&logs[0].0)?, spec(&logs[1].0)?];
+    let agreement = [replay(&logs[0].0, &logs[0].1)?, replay(&logs[1].0, &logs[1].1)?];
+    let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
+    let mut recorded = Recorded::new([&specs[0], &specs[1]], probes, seed, warmup, end);
+    let (mut overdue, mut refused) = ([(0, 0); 2], [0; 2]);
+    let mut metas: [Vec<Meta>; 2] = [Vec::new(), Vec::new()];
+    for (l, record) in merged([&logs[0].1, &logs[1].1]) {
+        let Record { at, number, kind, value, .. } = *record;
+        if at > end {
+            break;
+        }
+        let sojourn = Duration::from_nanos(value as i64);
+        match kind {
+            Kind::Arrival => {
+                metas[l].push(record.meta());
+                recorded.arrived(at, l, number, &record.meta());
+            }
+            Kind::Sent | Kind::Marked => {
+                recorded.sent(at, l, number, &metas[l][number as usize], sojourn, kind == Kind::Marked);
+            }
+            Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
+                let reason = kind.reason().expect("these are the drops");
+                recorded.dropped(at, l, number, &metas[l][number as usize], sojourn, reason);
+            }
+            Kind::Idle => recorded.asked(at, l),
+            Kind::Lost => recorded.lost(at, l),
+            Kind::Refused => refused[l] += 1,
+            Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
+            Kind::End => {}
+        }
+    }
+    Ok(Results { output: recorded.finish(), agreement, overdue, refused })
+}
+
+/// The records of both directions in the order of time, each direction's in its own.
+fn merged(logs: [&[Record]; 2]) -> impl Iterator<Item = (usize, &Record)> {
+    let [mut down, mut up] = logs.map(|log| log.iter().peekable());
+    std::iter::from_fn(move || match (down.peek(), up.peek()) {
+        (Some(a), Some(b)) if b.at < a.at => up.next().map(|record| (1, record)),
+        (Some(_), _) => down.next().map(|record| (0, record)),
+        (None, _) => up.next().map(|record| (1, record)),
+    })
+}

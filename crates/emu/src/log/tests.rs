@@ -1,0 +1,143 @@
+use super::*;
+use crate::path::{Direction, LogConfig, Pool, Side, Sink};
+use sojourn_sim::scenario::LinkSpec;
+use std::io::{self, IoSlice};
+use std::path::{Path, PathBuf};
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn write(&mut self, _: &[IoSlice<'_>]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn config(path: PathBuf, format: LogFormat) -> DirectionConfig {
+    let table = serde_json::json!({ "rate": "12 Mbit/s", "limit": "2 packets" });
+    let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
+    DirectionConfig {
+        side: Side::Up,
+        kind: PathKind::Link(Box::new(spec)),
+        window: Duration::ZERO,
+        mtu: 1500,
+        epoch_ns: 1_700_000_000_000_000_000,
+        logs: vec![LogConfig { path, format, command: "ping\nhost".into() }],
+        pcap: None,
+    }
+}
+
+/// Four UDP datagrams of 1500 B at 500 us, of which the queue takes one and two wait.
+fn run(config: DirectionConfig) -> Option<String> {
+    let mut direction = Direction::new(config, 1).unwrap();
+    for port in 0..4 {
+        let mut buffer = Pool::new().take();
+        let frame = &mut buffer.room()[..1510];
+        frame.fill(0);
+        (frame[10], frame[18], frame[19], frame[31]) = (0x45, 64, 17, port);
+        frame[12..14].copy_from_slice(&1500u16.to_be_bytes());
+        buffer.set_len(1510);
+        direction.arrive(Instant::from_nanos(500_000), buffer);
+    }
+    while let Some(due) = direction.due() {
+        direction.run(due, &mut Nowhere);
+    }
+    direction.finish().log_error
+}
+
+#[test]
+fn mahimahis_grammar_with_opportunities_and_drops() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("up.log");
+    assert_eq!(run(config(path.clone(), LogFormat::Mahimahi)), None);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (head, lines): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
+    assert_eq!(head[0], format!("# mahimahi mm-link (Uplink) [12 Mbit/s on average] > {}", path.display()));
+    let rest = ["# command line: ping host", "# queue: droptail [2 packets]", "# init timestamp: 1700000000000"];
+    assert_eq!(head[1..4], rest);
+    assert_eq!(head[4], "# base timestamp: 0");
+    let expected = [
+        "0 + 1500",
+        "0 - 1500 0",
+        "0 + 1500",
+        "0 + 1500",
+        "0 + 1500",
+        "0 d 1 1500",
+        "1 # 1500",
+        "1 - 1500 1",
+        "2 # 1500",
+        "2 - 1500 2",
+        "3 # 1500",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_full_disk_ends_the_log_and_not_the_run() {
+    let mut config = config("/dev/full".into(), LogFormat::Records);
+    let error = Recorder::new(&config, 1).err().unwrap();
+    assert!(error.to_string().starts_with("/dev/full: No space left on device"), "{error}");
+    assert_eq!(error.exit_code(), 3);
+
+    // The disk fills up during the run.
+    let folder = tempfile::tempdir().unwrap();
+    config.logs[0].path = folder.path().join("records");
+    let mut recorder = Recorder::new(&config, 1).unwrap();
+    recorder.logs[0] = Box::new(output_full());
+    for i in 0..2 * BLOCK as u64 + 5 {
+        recorder.event(Instant::from_nanos(i), Kind::Idle, 0, 0);
+    }
+    assert!(recorder.logs.is_empty());
+    let error = recorder.finish(Instant::ZERO).unwrap();
+    assert!(error.contains("No space left on device") && error.ends_with("The log ends there"), "{error}");
+}
+
+fn output_full() -> records::Records {
+    records::Records(output::Output::create(Path::new("/dev/full")).unwrap())
+}
+
+#[test]
+fn a_log_that_was_cut_off_holds_what_was_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("records");
+    assert_eq!(run(config(path.clone(), LogFormat::Records)), None);
+    let bytes = std::fs::read(path).unwrap();
+    let (head, all) = read(&bytes).unwrap();
+    assert_eq!((head["side"].as_str(), head["link"]["rate"].as_str()), (Some("up"), Some("12 Mbit/s")));
+    let kinds: Vec<Kind> = all.iter().map(|record| record.kind).collect();
+    use Kind::{Arrival, End, Idle, Limit, Sent};
+    assert_eq!(kinds, [Arrival, Sent, Arrival, Arrival, Arrival, Limit, Sent, Sent, Idle, End]);
+    let (_, part) = read(&bytes[..bytes.len() - 40]).unwrap();
+    assert_eq!(part, all[..all.len() - 2]);
+    for (end, error) in [(3, "is no log of an emulated link"), (30, "is cut off in its head")] {
+        assert_eq!(read(&bytes[..end]).unwrap_err(), error);
+    }
+    let mut damaged = bytes.clone();
+    let at = bytes.len() - 12;
+    damaged[at] = 99;
+    assert_eq!(read(&damaged).unwrap_err(), format!("has a damaged record {}", all.len() - 1));
+}
+
+#[test]
+fn a_capture_has_every_packet_twice_with_stamps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("up.pcapng");
+    let config =
+        DirectionConfig { logs: vec![], pcap: Some(path.clone()), ..config(PathBuf::new(), LogFormat::Records) };
+    assert_eq!(run(config), None);
+    let bytes = std::fs::read(path).unwrap();
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut stamps) = (0, Vec::new());
+    while at < bytes.len() {
+        let (kind, size) = (word(at), word(at + 4) as usize);
+        assert_eq!(word(at + size - 4) as usize, size);
+        if kind == 6 {
+            let stamp = u64::from(word(at + 12)) << 32 | u64::from(word(at + 16));
+            assert_eq!((word(at + 20), word(at + 24), bytes[at + 28]), (28, 1500, 0x45));
+            stamps.push((word(at + 8), stamp - 1_700_000_000_000_000_000));
+        }
+        at += size;
+    }
+    let (came, sent): (Vec<_>, Vec<_>) = stamps.into_iter().partition(|&(interface, _)| interface == 0);
+    assert_eq!(came, [(0, 500_000); 4]);
+    assert_eq!(sent, [(1, 500_000), (1, 1_500_000), (1, 2_500_000)]);
+}

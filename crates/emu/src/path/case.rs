@@ -1,0 +1,192 @@
+//! A direction and what comes to it, from any sequence of bytes: for random tests, for a fuzzer, and to repeat a failure.
+
+use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
+use super::{Direction, DirectionConfig, Kind, Pool, Side, Sink};
+use sojourn_aqm::{Duration, Instant};
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use std::io::{self, IoSlice};
+use std::path::Path;
+
+/// A configuration, and frames with the times between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The direction.
+    pub config: DirectionConfig,
+    /// Nanoseconds since the one before, and the bytes that were read.
+    pub frames: Vec<(u64, Vec<u8>)>,
+}
+
+impl Case {
+    /// Every sequence of bytes stands for a case.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        let mut bytes = Bytes(bytes);
+        let window = Duration::from_micros([0, 50, 1000][bytes.below(3)]);
+        let kind = match bytes.below(4) {
+            0 => Kind::Delay(Steps::constant(Duration::from_micros(bytes.next() as i64 * 100))),
+            1 => Kind::Loss(Some(LossSpec::Random(f64::from(bytes.next()) / 255.0))),
+            2 => Kind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(bytes.next() as i64) },
+            _ => link(&mut bytes),
+        };
+        let config =
+            DirectionConfig { side: Side::Down, kind, window, mtu: 1500, epoch_ns: 0, logs: vec![], pcap: None };
+        let mut frames = Vec::new();
+        while !bytes.0.is_empty() {
+            let wait = bytes.next() as u64 * 2000;
+            frames.push((wait, frame(&mut bytes)));
+        }
+        Self { config, frames }
+    }
+
+    /// Runs it; what is wrong with what came out.
+    pub fn run(&self) -> Result<(), String> {
+        let mut direction = Direction::new(self.config.clone(), 1).map_err(|e| e.to_string())?;
+        let (mut now, pool, mut kernel) = (Instant::ZERO, Pool::new(), Kernel::default());
+        for (wait, frame) in &self.frames {
+            now += Duration::from_nanos(*wait as i64);
+            let mut buffer = pool.take();
+            buffer.room()[..frame.len()].copy_from_slice(frame);
+            buffer.set_len(frame.len());
+            direction.arrive(now, buffer);
+            direction.run(now, &mut kernel);
+        }
+        while let Some(due) = direction.due().filter(|&due| due < Instant::NEVER) {
+            now = now.max(due);
+            direction.run(now, &mut kernel);
+        }
+        let counters = direction.counters();
+        let ends = counters.departed.0 + counters.dropped + counters.backlog;
+        if let Some(wrong) = kernel.wrong {
+            return Err(wrong);
+        }
+        if ends != counters.arrived.0 || counters.backlog > 0 {
+            return Err(format!("packets were lost or made: {counters:?}"));
+        }
+        if kernel.packets != counters.departed.0 {
+            return Err(format!("{} packets were written of {}", kernel.packets, counters.departed.0));
+        }
+        Ok(())
+    }
+}
+
+/// Takes what is written if a kernel would.
+#[derive(Default)]
+struct Kernel {
+    packets: u64,
+    wrong: Option<String>,
+}
+
+impl Sink for Kernel {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let frame: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
+        match packets(&frame) {
+            Ok(packets) => self.packets += packets,
+            Err(text) => self.wrong = Some(format!("{text}: {:02x?}", &frame[..frame.len().min(90)])),
+        }
+        Ok(())
+    }
+}
+
+/// Number of packets in what was written.
+fn packets(frame: &[u8]) -> Result<u64, &'static str> {
+    let vnet = Vnet::parse(frame).ok_or("no virtio header")?;
+    let ip = &frame[VNET..];
+    let about = Headers::parse(ip).ok_or("no IP packet")?;
+    if vnet.gso == 0 {
+        return Ok(1);
+    }
+    let known = matches!((vnet.gso, about.version), (GSO_TCP4, 4) | (GSO_TCP6, 6) | (GSO_UDP, _));
+    let payload = ip.len() - about.end;
+    if !known || vnet.flags & NEEDS_CSUM == 0 || vnet.gso_size == 0 || payload <= vnet.gso_size as usize {
+        return Err("a superframe that no kernel takes");
+    }
+    let length = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]) as usize;
+    if (if about.version == 4 { length(2) } else { length(4) + 40 }) != ip.len() {
+        return Err("a superframe with another length");
+    }
+    Ok(payload.div_ceil(vnet.gso_size as usize) as u64)
+}
+
+fn link(bytes: &mut Bytes) -> Kind {
+    let aqm = ["droptail", "codel target 100us interval 1ms ecn", "fq_codel", "pie"][bytes.below(4)];
+    let rate = ["10 Mbit/s", "1 Gbit/s", "1 Gbit/s@0s,0 bit/s@1ms,50 Mbit/s@2ms"][bytes.below(3)];
+    let change = if rate.contains('@') { ["fluid", "opportunity"][bytes.below(2)] } else { "" };
+    let mut table = serde_json::json!({ "rate": rate, "aqm": aqm, "limit": "100 packets" });
+    if !change.is_empty() {
+        table["change"] = change.into();
+    }
+    Kind::Link(Box::new(LinkSpec::parse("link", &table, Path::new("/")).expect("the link is a valid one")))
+}
+
+/// Any bytes, or a sound packet or superframe of a flow in which any bytes may be changed.
+fn frame(bytes: &mut Bytes) -> Vec<u8> {
+    if bytes.below(8) == 0 {
+        let len = bytes.below(120);
+        return (0..len).map(|_| bytes.next()).collect();
+    }
+    let six = bytes.below(2) == 1;
+    let udp = bytes.below(3) == 0;
+    let payload = bytes.next() as usize * (1 + bytes.next() as usize);
+    let payload = payload.min(60_000);
+    let size = 1 + bytes.next() as usize * 8;
+    let superframe = payload > size && payload / size < 500;
+    let (at, end) = if six { (40, 40 + 20) } else { (20, 20 + 20) };
+    let end = if udp { end - 12 } else { end };
+    let gso = if udp { GSO_UDP } else { [GSO_TCP4, GSO_TCP6][six as usize] };
+    let vnet = Vnet {
+        flags: NEEDS_CSUM,
+        gso: if superframe { gso } else { 0 },
+        gso_size: if superframe { size as u16 } else { 0 },
+        csum_start: at as u16,
+        csum_offset: if udp { 6 } else { 16 },
+        ..Vnet::default()
+    };
+    let mut out = vec![0; VNET + end + payload];
+    vnet.write((&mut out[..VNET]).try_into().expect("the virtio header has its size"));
+    let ip = &mut out[VNET..];
+    let protocol = if udp { 17 } else { 6 };
+    if six {
+        (ip[0], ip[6], ip[7]) = (0x60, protocol, 64);
+        ip[4..6].copy_from_slice(&((end - 40 + payload) as u16).to_be_bytes());
+    } else {
+        (ip[0], ip[1], ip[8], ip[9]) = (0x45, bytes.next() & 3, 64, protocol);
+        ip[2..4].copy_from_slice(&((end + payload) as u16).to_be_bytes());
+    }
+    if !udp {
+        (ip[at + 12], ip[at + 13]) = (5 << 4, 16 | bytes.next() & 0x89);
+    }
+    ip[at + 1] = bytes.next() & 1;
+    for _ in 0..bytes.below(4) {
+        let place = bytes.below(VNET + end);
+        out[place] = bytes.next();
+    }
+    out
+}
+
+/// Bytes that never end: behind them are zeros.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((&first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        first
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_from_inside_break_a_direction(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            let case = Case::from_bytes(&bytes);
+            prop_assert_eq!(case.run(), Ok(()), "{:?}", bytes);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What lies around the queue of a direction: its packets, counters and logs, and the way from the link to the exit.
+
+use super::Counters;
+use super::on_off::OnOff;
+use super::packets::Packets;
+use crate::log::{Kind, Recorder};
+use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+use sojourn_sim::Medium;
+use std::collections::VecDeque;
+
+/// Everything that a packet meets, but for the queue.
+pub struct Course {
+    pub packets: Packets,
+    pub counters: Counters,
+    pub recorder: Recorder,
+    /// Packets that leave, in the order in which they do.
+    pub exits: VecDeque<(Instant, u32)>,
+    medium: Option<Medium>,
+    on_off: Option<OnOff>,
+}
+
+impl Course {
+    pub fn new(medium: Option<Medium>, on_off: Option<OnOff>, recorder: Recorder) -> Self {
+        let (packets, counters, exits) = (Packets::default(), Counters::default(), VecDeque::new());
+        Self { packets, counters, recorder, exits, medium, on_off }
+    }
+
+    /// A packet reached the direction at `now`.
+    pub fn arrived(&mut self, now: Instant, meta: &Meta, handle: u32) {
+        let packet = self.packets.get(handle);
+        self.recorder.arrived(now, meta, packet, &self.packets);
+    }
+
+    /// The queue asked to be passed by: the link was free and nothing was there.
+    pub fn asked_in_vain(&mut self, now: Instant) {
+        self.recorder.event(now, Kind::Idle, 0, 0);
+    }
+
+    /// The link took a packet out of the queue at `now`.
+    pub fn sent(&mut self, now: Instant, meta: &Meta, handle: u32) {
+        let packet = self.packets.get_mut(handle);
+        let marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
+        packet.ecn = meta.ecn;
+        self.counters.marked += marked as u64;
+        let kind = if marked { Kind::Marked } else { Kind::Sent };
+        let packet = self.packets.get(handle);
+        self.recorder.decided(now, kind, meta, packet, now - meta.enqueued);
+        self.recorder.leaves(now, packet, &self.packets);
+    }
+
+    /// The queue dropped a packet at `now` that had waited for `sojourn`.
+    pub fn dropped(&mut self, now: Instant, meta: &Meta, handle: u32, reason: DropReason, sojourn: Duration) {
+        let packet = self.packets.get(handle);
+        self.recorder.decided(now, Kind::dropped(reason), meta, packet, sojourn);
+        self.lose(handle);
+    }
+
+    /// The last bit of a packet left the link at `end`: loss and delay follow.
+    pub fn left(&mut self, end: Instant, handle: u32) {
+        let lost = self.on_off.as_mut().is_some_and(|on_off| !on_off.is_on(end));
+        let at = if lost { None } else { self.medium.as_mut().map_or(Some(end), |medium| medium.arrival(end)) };
+        let Some(at) = at else {
+            let number = self.packets.get(handle).number;
+            self.recorder.event(end, Kind::Lost, number, 1);
+            self.lose(handle);
+            return;
+        };
+        // Packets overtake others where the delay falls and they may.
+        let behind = self.exits.iter().rev().take_while(|&&(due, _)| due > at).count();
+        if behind == 0 {
+            self.exits.push_back((at, handle));
+        } else {
+            self.exits.insert(self.exits.len() - behind, (at, handle));
+        }
+    }
+
+    /// Where no queue is: a packet goes on at once.
+    pub fn pass(&mut self, now: Instant, meta: &Meta, handle: u32) {
+        self.arrived(now, meta, handle);
+        let packet = self.packets.get(handle);
+        self.recorder.decided(now, Kind::Sent, meta, packet, Duration::ZERO);
+        self.recorder.leaves(now, packet, &self.packets);
+        self.left(now, handle);
+    }
+
+    fn lose(&mut self, handle: u32) {
+        self.counters.dropped += 1;
+        self.packets.release(handle);
+    }
+}

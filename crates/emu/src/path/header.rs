@@ -1,0 +1,275 @@
+//! What is to be known of a frame: virtio header, IP, transport.
+//!
+//! Sources: virtio 1.2 §5.1.6 (`virtio_net_hdr`), RFC 791, RFC 8200 §4, RFC 9293 §3.1, RFC 768. Nothing here trusts the
+//! bytes: programs inside a shell can send any.
+
+use sojourn_aqm::Ecn;
+
+/// Bytes of the virtio header in front of a frame.
+pub const VNET: usize = 10;
+
+/// The virtio header: what the kernel has left to be done to a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vnet {
+    /// [`NEEDS_CSUM`], [`DATA_VALID`].
+    pub flags: u8,
+    /// How a superframe is to be cut, without [`GSO_ECN`].
+    pub gso: u8,
+    /// Whether the first segment of a superframe carries CWR and the others do not.
+    pub cwr: bool,
+    /// Bytes of headers; a hint.
+    pub hdr_len: u16,
+    /// Payload bytes of each segment but the last.
+    pub gso_size: u16,
+    /// Where the sum begins, counted from the start of the IP header.
+    pub csum_start: u16,
+    /// Where it goes, counted from there.
+    pub csum_offset: u16,
+}
+
+impl Vnet {
+    /// Reads the first bytes of a frame; `None` if there are too few.
+    pub fn parse(frame: &[u8]) -> Option<Self> {
+        let half = |at: usize| u16::from_ne_bytes([frame[at], frame[at + 1]]);
+        (frame.len() >= VNET).then(|| Self {
+            flags: frame[0],
+            gso: frame[1] & !GSO_ECN,
+            cwr: frame[1] & GSO_ECN != 0,
+            hdr_len: half(2),
+            gso_size: half(4),
+            csum_start: half(6),
+            csum_offset: half(8),
+        })
+    }
+
+    /// The header's bytes.
+    pub fn write(&self, out: &mut [u8; VNET]) {
+        out[0] = self.flags;
+        out[1] = self.gso | if self.cwr { GSO_ECN } else { 0 };
+        for (at, value) in [(2, self.hdr_len), (4, self.gso_size), (6, self.csum_start), (8, self.csum_offset)] {
+            out[at..at + 2].copy_from_slice(&value.to_ne_bytes());
+        }
+    }
+}
+
+/// What the headers of an IP packet or superframe say; offsets are from the start of the IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// 4 or 6.
+    pub version: u8,
+    /// TCP or UDP where the transport header is whole and in the first fragment; else 0.
+    pub transport: u8,
+    /// Where the transport header begins.
+    pub at: usize,
+    /// Where the payload begins: behind the transport header, or behind IP's where the transport is not known.
+    pub end: usize,
+    /// Identifier of the flow: of addresses, protocol and ports; of fragments without the ports.
+    pub flow: u32,
+    /// Sending and receiving host: an IPv4 address as a number, a digest of an IPv6 address.
+    pub hosts: (u32, u32),
+    /// Differentiated services code point.
+    pub dscp: u8,
+    /// ECN field.
+    pub ecn: Ecn,
+}
+
+impl Headers {
+    /// Reads the headers of `ip`, an IP packet; `None` if it is none.
+    pub fn parse(ip: &[u8]) -> Option<Self> {
+        match ip.first()? >> 4 {
+            4 => Self::ip4(ip),
+            6 => Self::ip6(ip),
+            _ => None,
+        }
+    }
+
+    fn ip4(ip: &[u8]) -> Option<Self> {
+        let size = (ip[0] & 15) as usize * 4;
+        if size < 20 || ip.len() < size {
+            return None;
+        }
+        let fragment = u16::from_be_bytes([ip[6], ip[7]]) & 0x3fff;
+        let hosts = (word(ip, 12), word(ip, 16));
+        let protocol = if fragment == 0 { ip[9] } else { 0 };
+        let mixed = mix(hosts.0 as u64 | (hosts.1 as u64) << 32, ip[9] as u64);
+        Some(Self::transport(ip, 4, ip[1], hosts, mixed, protocol, size))
+    }
+
+    fn ip6(ip: &[u8]) -> Option<Self> {
+        if ip.len() < 40 {
+            return None;
+        }
+        let digest = |at: usize| (at..at + 16).step_by(4).fold(0, |sum, i| mix(sum, word(ip, i) as u64));
+        let (from, to) = (digest(8), digest(24));
+        let (mut protocol, mut at) = (ip[6], 40);
+        while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
+            let Some(&[next, eights]) = ip.get(at..at + 2) else { break };
+            (protocol, at) = (next, at + 8 * (eights as usize + 1));
+        }
+        if at > ip.len() {
+            (protocol, at) = (0, 40);
+        }
+        let class = ip[0] << 4 | ip[1] >> 4;
+        let mixed = mix(mix(from, to), protocol as u64);
+        Some(Self::transport(ip, 6, class, (from as u32, to as u32), mixed, protocol, at))
+    }
+
+    /// Goes on behind the IP header, which ends at `at`.
+    fn transport(ip: &[u8], version: u8, class: u8, hosts: (u32, u32), mixed: u64, protocol: u8, at: usize) -> Self {
+        let size = match protocol {
+            TCP => ip.get(at + 12).map(|offset| (offset >> 4) as usize * 4).filter(|&size| size >= 20),
+            UDP => Some(8),
+            _ => None,
+        };
+        let whole = size.filter(|size| at + size <= ip.len());
+        let (transport, end) = whole.map_or((0, at), |size| (protocol, at + size));
+        let ports = if whole.is_some() { word(ip, at) as u64 } else { 0 };
+        let flow = mix(mixed, ports);
+        let (dscp, ecn) = (class >> 2, ECN[(class & 3) as usize]);
+        Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn }
+    }
+
+    /// TCP's flags; `headers` begins with the IP header.
+    pub fn tcp_flags(&self, headers: &[u8]) -> u8 {
+        headers[self.at + 13]
+    }
+
+    /// TCP's sequence number.
+    pub fn seq(&self, headers: &[u8]) -> u32 {
+        word(headers, self.at + 4)
+    }
+
+    /// Where the transport's checksum lies behind the start of its header.
+    pub fn checksum_offset(&self) -> u16 {
+        if self.transport == TCP { 16 } else { 6 }
+    }
+
+    /// Whether `other` can be of one superframe with this, as far as its headers tell: all but lengths, numbers,
+    /// checksums, and the flags in `but`, is the same.
+    pub fn matches(&self, headers: &[u8], other: &Self, others: &[u8], but: u8) -> bool {
+        let same = |from: usize, to: usize| headers[from..to] == others[from..to];
+        let (at, end) = (self.at, self.end);
+        let alike = (self.version, self.transport, at, end) == (other.version, other.transport, other.at, other.end);
+        alike
+            && if self.version == 4 { same(0, 2) && same(6, 10) && same(12, at) } else { same(0, 4) && same(6, at) }
+            && same(at, at + 4)
+            && same(at + 8, at + 13)
+            && (headers[at + 13] | but) == (others[at + 13] | but)
+            && same(at + 14, at + 16)
+            && same(at + 18, end)
+    }
+}
+
+/// Makes a copy of headers those of one segment or of several joined ones: `payload` bytes from byte `offset` of the
+/// superframe's on, the `index`-th segment, ECN field `ecn`. The transport's sum is that of the pseudo-header.
+pub fn patch(head: &mut [u8], about: &Headers, offset: u32, index: u16, payload: usize, ecn: Ecn) {
+    let at = about.at;
+    if about.version == 6 {
+        head[4..6].copy_from_slice(&((about.end - 40 + payload) as u16).to_be_bytes());
+        patch_ecn(head, about, ecn);
+    } else {
+        patch_ip4(head, (about.end + payload) as u16, index, ecn);
+    }
+    let length = about.end - at + payload;
+    if about.transport == TCP {
+        let seq = word(head, at + 4).wrapping_add(offset);
+        head[at + 4..at + 8].copy_from_slice(&seq.to_be_bytes());
+    } else {
+        head[at + 4..at + 6].copy_from_slice(&(length as u16).to_be_bytes());
+    }
+    let addresses = if about.version == 4 { &head[12..20] } else { &head[8..40] };
+    let sum = fold(sum(addresses) + about.transport as u64 + length as u64);
+    let field = at + about.checksum_offset() as usize;
+    head[field..field + 2].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Writes the ECN field, and the sum of an IPv4 header. A sum that was wrong stays wrong by as much.
+pub fn patch_ecn(head: &mut [u8], about: &Headers, ecn: Ecn) {
+    if about.version == 6 {
+        head[1] = head[1] & !0x30 | (ecn as u8) << 4;
+        return;
+    }
+    let old = u16::from_be_bytes([head[0], head[1]]);
+    head[1] = head[1] & !3 | ecn as u8;
+    adjust(head, old, u16::from_be_bytes([head[0], head[1]]));
+}
+
+fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
+    let id = u16::from_be_bytes([head[4], head[5]]).wrapping_add(index);
+    head[1] = head[1] & !3 | ecn as u8;
+    head[2..4].copy_from_slice(&length.to_be_bytes());
+    head[4..6].copy_from_slice(&id.to_be_bytes());
+    (head[10], head[11]) = (0, 0);
+    let whole = !fold(sum(&head[..(head[0] & 15) as usize * 4]));
+    head[10..12].copy_from_slice(&whole.to_be_bytes());
+}
+
+/// RFC 1624: the sum of an IPv4 header after one of its halves has changed.
+fn adjust(head: &mut [u8], old: u16, new: u16) {
+    let sum = u16::from_be_bytes([head[10], head[11]]);
+    let sum = !fold(u64::from(!sum) + u64::from(!old) + u64::from(new));
+    head[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Sum of 16-bit halves; an odd last byte counts as the upper half.
+pub fn sum(bytes: &[u8]) -> u64 {
+    let halves = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low)));
+    halves.sum()
+}
+
+/// A sum in ones' complement.
+pub fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// One step of a digest: the finaliser of splitmix64.
+fn mix(state: u64, value: u64) -> u64 {
+    let mut z = (state ^ value).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// The transport's sum is to be completed.
+pub const NEEDS_CSUM: u8 = 1;
+/// The transport's sum was found right.
+pub const DATA_VALID: u8 = 2;
+/// Not a superframe.
+pub const GSO_NONE: u8 = 0;
+/// A superframe of TCP over IPv4.
+pub const GSO_TCP4: u8 = 1;
+/// A superframe of TCP over IPv6.
+pub const GSO_TCP6: u8 = 4;
+/// Several UDP datagrams of equal length.
+pub const GSO_UDP: u8 = 5;
+const GSO_ECN: u8 = 0x80;
+
+/// Protocol numbers (IANA).
+pub const TCP: u8 = 6;
+/// UDP.
+pub const UDP: u8 = 17;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const DESTINATION: u8 = 60;
+
+/// TCP's flags (RFC 9293 §3.1, RFC 3168 §6.1).
+pub const FIN: u8 = 1;
+/// Synchronise.
+pub const SYN: u8 = 2;
+/// Reset.
+pub const RST: u8 = 4;
+/// Push.
+pub const PSH: u8 = 8;
+/// Urgent.
+pub const URG: u8 = 32;
+/// Congestion window reduced.
+pub const CWR: u8 = 128;
+
+const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];

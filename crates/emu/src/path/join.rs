@@ -1,0 +1,296 @@
+//! What leaves: neighbours of one flow joined again into superframes, so that the kernel is entered once for many.
+//!
+//! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and is due
+//! within the window of the first one. Flows have superframes of their own, else flow queueing would leave nothing to
+//! join. The order within a flow never changes.
+
+use super::Sink;
+use super::header::{
+    CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
+    patch, patch_ecn,
+};
+use super::packets::{MOST_HEADERS, Packet, Packets, Page};
+use sojourn_aqm::{Duration, Instant};
+use std::io::IoSlice;
+
+/// Superframes under construction.
+pub struct Joiner {
+    window: Duration,
+    /// The open ones, in the order of their first packets; then spare ones.
+    open: Vec<Superframe>,
+    used: usize,
+}
+
+/// Packets that leave in one write.
+#[derive(Default)]
+struct Superframe {
+    flow: u32,
+    /// When the first packet is due.
+    due: Instant,
+    /// In their order.
+    handles: Vec<u32>,
+    /// Payload bytes so far.
+    payload: usize,
+    /// Payload bytes of every packet but the last.
+    size: u16,
+    /// Sequence number that comes next, of TCP.
+    seq: u32,
+    closed: bool,
+}
+
+/// What became of a write.
+pub struct Written<'a> {
+    /// The packets.
+    pub handles: &'a [u32],
+    /// When the first of them was due.
+    pub due: Instant,
+    /// Whether the kernel took them.
+    pub taken: bool,
+}
+
+impl Joiner {
+    /// Joins what is due within `window` of its first packet; zero joins nothing.
+    pub fn new(window: Duration) -> Self {
+        let open = (0..MOST_OPEN).map(|_| Superframe { handles: Vec::with_capacity(MOST), ..Default::default() });
+        Self { window, open: open.collect(), used: 0 }
+    }
+
+    /// Takes a packet that is due at `due`; writes what has to leave before it.
+    pub fn push(&mut self, due: Instant, handle: u32, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+        let packet = packets.get(handle);
+        let flow = packets.page(packet.page).headers.flow;
+        if let Some(i) = self.open[..self.used].iter().position(|one| one.flow == flow) {
+            if due - self.open[i].due <= self.window && self.open[i].takes(packet, packets) {
+                self.open[i].add(handle, packet, packets);
+                return;
+            }
+            self.write(i, packets, out, done);
+        } else if self.used == MOST_OPEN {
+            self.write(0, packets, out, done);
+        }
+        let packet = packets.get(handle);
+        self.open[self.used].begin(due, handle, packet, packets, self.window > Duration::ZERO);
+        self.used += 1;
+    }
+
+    /// Writes all that is open.
+    pub fn flush(&mut self, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+        for i in 0..self.used {
+            let one = &mut self.open[i];
+            one.leave(packets, out, done);
+        }
+        self.used = 0;
+    }
+
+    fn write(&mut self, i: usize, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+        self.open[i].leave(packets, out, done);
+        self.open[i..self.used].rotate_left(1);
+        self.used -= 1;
+    }
+}
+
+/// Told of each write.
+pub type Done<'a> = dyn FnMut(Written, &Packets) + 'a;
+
+impl Superframe {
+    fn begin(&mut self, due: Instant, handle: u32, packet: &Packet, packets: &Packets, joins: bool) {
+        let page = packets.page(packet.page);
+        (self.flow, self.due, self.payload) = (page.headers.flow, due, packet.len as usize);
+        self.handles.clear();
+        self.handles.push(handle);
+        self.size = packet.len;
+        if page.headers.transport == TCP {
+            self.seq = seq(page, packet).wrapping_add(packet.len as u32);
+        }
+        self.closed = !joins || !begins(page, packet);
+    }
+
+    /// Whether the packet can be joined.
+    fn takes(&self, packet: &Packet, packets: &Packets) -> bool {
+        if self.closed || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST {
+            return false;
+        }
+        let last = packets.get(self.handles[self.handles.len() - 1]);
+        let page = packets.page(packet.page);
+        if page.headers.end + self.payload + packet.len as usize > MOST_BYTES || packet.ecn != last.ecn {
+            return false;
+        }
+        if packet.page == last.page {
+            return packet.index == last.index.wrapping_add(1) && continues(page, packet);
+        }
+        let before = packets.page(last.page);
+        page.headers.transport == TCP
+            && seq(page, packet) == self.seq
+            && continues(page, packet)
+            && before.headers.matches(before.head(), &page.headers, page.head(), PSH | FIN | CWR)
+    }
+
+    fn add(&mut self, handle: u32, packet: &Packet, packets: &Packets) {
+        self.handles.push(handle);
+        self.payload += packet.len as usize;
+        self.seq = self.seq.wrapping_add(packet.len as u32);
+        let page = packets.page(packet.page);
+        let ends = page.headers.transport == TCP && flags(page, packet) & (PSH | FIN) != 0;
+        self.closed = packet.len < self.size || ends;
+    }
+
+    /// Writes it and lets its packets go.
+    fn leave(&mut self, packets: &mut Packets, out: &mut dyn Sink, done: &mut Done) {
+        let mut head = [0; VNET + MOST_HEADERS];
+        let first = packets.get(self.handles[0]);
+        let page = packets.page(first.page);
+        let plain = self.handles.len() == 1 && !page.split;
+        let size = if plain { plain_head(page, first, &mut head) } else { self.head(packets, &mut head) };
+        let mut parts = [IoSlice::new(&[]); MOST + 1];
+        parts[0] = IoSlice::new(&head[..size]);
+        let mut count = 1;
+        if plain {
+            // Headers that are too long for `head` are not cut off there.
+            parts[1] = IoSlice::new(&page.bytes()[size..]);
+            count = 2;
+        } else {
+            let mut i = 0;
+            while i < self.handles.len() {
+                let from = packets.get(self.handles[i]);
+                let mut len = from.len as usize;
+                i += 1;
+                // Neighbours of one frame lie side by side.
+                while let Some(&handle) = self.handles.get(i) {
+                    let next = packets.get(handle);
+                    if next.page != from.page || next.offset as usize != from.offset as usize + len {
+                        break;
+                    }
+                    len += next.len as usize;
+                    i += 1;
+                }
+                let page = packets.page(from.page);
+                let start = VNET + page.headers.end + from.offset as usize;
+                parts[count] = IoSlice::new(&page.bytes()[start..start + len]);
+                count += 1;
+            }
+        }
+        let taken = out.write(&parts[..count]).is_ok();
+        done(Written { handles: &self.handles, due: self.due, taken }, packets);
+        for &handle in &self.handles {
+            packets.release(handle);
+        }
+    }
+
+    /// The headers of the whole, from those of the first packet.
+    fn head(&self, packets: &Packets, out: &mut [u8; VNET + MOST_HEADERS]) -> usize {
+        let first = packets.get(self.handles[0]);
+        let page = packets.page(first.page);
+        let about = &page.headers;
+        let ip = &mut out[VNET..VNET + about.end];
+        ip.copy_from_slice(page.head());
+        patch(ip, about, first.offset, first.index, self.payload, first.ecn);
+        let joined = self.handles.len() > 1;
+        let mut gso = GSO_NONE;
+        let mut cwr = false;
+        if about.transport == TCP {
+            let last = packets.get(self.handles[self.handles.len() - 1]);
+            let own = flags(page, first);
+            ip[about.at + 13] = own | flags(packets.page(last.page), last) & (PSH | FIN);
+            cwr = joined && own & CWR != 0;
+        }
+        if joined {
+            gso = match (about.transport, about.version) {
+                (UDP, _) => GSO_UDP,
+                (_, 4) => GSO_TCP4,
+                _ => GSO_TCP6,
+            };
+        }
+        let vnet = Vnet {
+            flags: NEEDS_CSUM,
+            gso,
+            cwr,
+            hdr_len: about.end as u16,
+            gso_size: if joined { self.size } else { 0 },
+            csum_start: about.at as u16,
+            csum_offset: about.checksum_offset(),
+        };
+        vnet.write((&mut out[..VNET]).try_into().expect("the virtio header has its size"));
+        VNET + about.end
+    }
+}
+
+/// The start of a frame that leaves as it came, but for a mark; the rest follows in the frame.
+fn plain_head(page: &Page, packet: &Packet, out: &mut [u8; VNET + MOST_HEADERS]) -> usize {
+    let size = page.bytes().len().min(VNET + page.headers.end).min(out.len());
+    out[..size].copy_from_slice(&page.bytes()[..size]);
+    if packet.ecn != page.headers.ecn {
+        patch_ecn(&mut out[VNET..size], &page.headers, packet.ecn);
+    }
+    size
+}
+
+/// Writes the headers of one packet alone, without a virtio header, as far as they fit; their length.
+pub fn own_head(page: &Page, packet: &Packet, out: &mut [u8]) -> usize {
+    let size = page.headers.end.min(out.len());
+    let head = &mut out[..size];
+    head.copy_from_slice(&page.head()[..size]);
+    if size < page.headers.end {
+        return size;
+    }
+    if page.split {
+        patch(head, &page.headers, packet.offset, packet.index, packet.len as usize, packet.ecn);
+        if page.headers.transport == TCP {
+            head[page.headers.at + 13] = flags(page, packet);
+        }
+    } else if packet.ecn != page.headers.ecn {
+        patch_ecn(head, &page.headers, packet.ecn);
+    }
+    size
+}
+
+/// Whether others may follow this packet in a superframe.
+fn begins(page: &Page, packet: &Packet) -> bool {
+    let is_tcp = page.headers.transport == TCP;
+    packet.len > 0 && is_sound(page) && (!is_tcp || flags(page, packet) & (PSH | FIN | SYN | RST | URG) == 0)
+}
+
+/// Whether this packet may follow others.
+fn continues(page: &Page, packet: &Packet) -> bool {
+    let is_tcp = page.headers.transport == TCP;
+    is_sound(page) && (!is_tcp || flags(page, packet) & (SYN | RST | URG | CWR) == 0)
+}
+
+/// Whether its transport's sum can be left to the kernel, and its lengths are what was read.
+fn is_sound(page: &Page) -> bool {
+    let (about, vnet) = (&page.headers, &page.vnet);
+    if page.split {
+        return true;
+    }
+    let ip = &page.bytes()[VNET..];
+    let length = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]) as usize;
+    let whole = if about.version == 4 { length(2) } else { length(4) + 40 };
+    about.transport == TCP
+        && vnet.flags & (NEEDS_CSUM | DATA_VALID) != 0
+        && whole == ip.len()
+        && about.end <= MOST_HEADERS
+}
+
+fn seq(page: &Page, packet: &Packet) -> u32 {
+    page.headers.seq(page.head()).wrapping_add(packet.offset)
+}
+
+/// TCP's flags of one packet: CWR is the first one's, PSH and FIN the last one's.
+fn flags(page: &Page, packet: &Packet) -> u8 {
+    let mut flags = page.headers.tcp_flags(page.head());
+    if packet.index > 0 {
+        flags &= !CWR;
+    }
+    if !packet.last {
+        flags &= !(PSH | FIN);
+    }
+    flags
+}
+
+/// Flows that have an open superframe at a time.
+const MOST_OPEN: usize = 16;
+
+/// Packets in a superframe.
+const MOST: usize = 48;
+
+/// Bytes of an IP packet.
+const MOST_BYTES: usize = 65_535;

@@ -1,0 +1,324 @@
+//! One direction of a shell: what happens to a packet between a read of one TUN device and a write to the other.
+//!
+//! Time is virtual: [`Instant`] counts nanoseconds since the shell's start on the monotonic clock, and what is due at t
+//! is decided as of t, however late [`Direction::run`] is called. The caller reads first and runs then: an arrival is
+//! never older than the instant of the last `run`.
+
+mod buffer;
+pub mod case;
+mod course;
+mod header;
+mod join;
+mod on_off;
+mod packets;
+mod station;
+
+pub use buffer::{Buffer, Pool};
+pub(crate) use join::own_head;
+pub(crate) use packets::{Packet, Packets};
+
+use crate::Error;
+use crate::log::{Kind as Logged, Recorder};
+use course::Course;
+use join::{Joiner, Written};
+use on_off::OnOff;
+use packets::segments;
+use sojourn_aqm::{Duration, Instant, Meta};
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use sojourn_sim::{Histogram, Medium};
+use station::Station;
+use std::io::{self, IoSlice};
+use std::path::PathBuf;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From inside the shell to the outside.
+    Up,
+    /// From the outside to the inside.
+    Down,
+}
+
+impl Side {
+    /// `up` or `down`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+
+    /// Number of its link in results and random streams: down is the forward direction, 0, and up the way back, 1.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Down => 0,
+            Self::Up => 1,
+        }
+    }
+}
+
+/// What a direction does with packets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A link with its queue, delay and loss; it has no buffer below.
+    Link(Box<LinkSpec>),
+    /// A one-way delay, constant or in steps; packets keep their order.
+    Delay(Steps<Duration>),
+    /// Loss; `None` loses nothing.
+    Loss(Option<LossSpec>),
+    /// A link that is on and off for exponentially distributed times with these means; off, it loses every packet.
+    OnOff {
+        /// Mean time on; above zero.
+        on: Duration,
+        /// Mean time off; zero for always on.
+        off: Duration,
+    },
+}
+
+/// What a log file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Fixed records, one per arrival, departure, drop, mark and late decision: what results are made from.
+    Records,
+    /// Mahimahi's grammar, in whole milliseconds.
+    Mahimahi,
+}
+
+/// A log that a direction writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The file; made anew.
+    pub path: PathBuf,
+    /// Its form.
+    pub format: LogFormat,
+    /// The command line of the shell, for the log's head.
+    pub command: String,
+}
+
+/// Everything that determines a direction, but for the seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionConfig {
+    /// Which way it goes; its random streams and the names of its logs follow.
+    pub side: Side,
+    /// What it does.
+    pub kind: Kind,
+    /// Packets due within this time leave as one write where they can be joined; zero: strictly one by one.
+    pub window: Duration,
+    /// Largest IP packet, in bytes.
+    pub mtu: u32,
+    /// Nanoseconds since 1970 at virtual time zero.
+    pub epoch_ns: u64,
+    /// Log of every packet; several for several formats.
+    pub logs: Vec<LogConfig>,
+    /// Capture (pcapng, nanoseconds) of what arrives and what leaves.
+    pub pcap: Option<PathBuf>,
+}
+
+/// Where a direction writes what leaves it.
+pub trait Sink {
+    /// Writes one frame: virtio header and IP packet, of one flow, in parts.
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
+}
+
+/// Counters of a direction; packets are those of at most one MTU, never superframes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that arrived, and their bytes of IP.
+    pub arrived: (u64, u64),
+    /// Packets that left, and their bytes of IP.
+    pub departed: (u64, u64),
+    /// Packets that the queue or the medium dropped.
+    pub dropped: u64,
+    /// Packets newly marked CE.
+    pub marked: u64,
+    /// Frames that were no IP packet and were thrown away.
+    pub malformed: u64,
+    /// Packets that the kernel refused to take; they left in virtual time.
+    pub refused: u64,
+    /// Packets waiting now.
+    pub backlog: u64,
+    /// Delay in the direction of the packet that left last, in nanoseconds.
+    pub delay_ns: u64,
+}
+
+/// What a direction did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which way it went.
+    pub side: Side,
+    /// Counters at the end.
+    pub counters: Counters,
+    /// Writing minus due time of every packet.
+    pub lateness: Histogram,
+    /// Of a link, the share of what it could have sent that it sent, from 0 to 1.
+    pub utilisation: Option<f64>,
+    /// Why a log is not complete: the first error of writing it, with the file's name.
+    pub log_error: Option<String>,
+}
+
+/// One direction at work.
+pub struct Direction {
+    side: Side,
+    station: Option<Station>,
+    course: Course,
+    joiner: Joiner,
+    window: Duration,
+    /// Whether the last packets left within the window of each other, so that it pays to wait for the next one.
+    dense: bool,
+    lateness: Histogram,
+    now: Instant,
+}
+
+impl Direction {
+    /// A direction with random streams of `seed`; opens its logs.
+    pub fn new(config: DirectionConfig, seed: u64) -> Result<Self, Error> {
+        let index = config.side.index();
+        let none = Steps::constant(Duration::ZERO);
+        let medium = |loss, delays: &Steps<Duration>, reorder| Medium::new(loss, delays, reorder, seed, index);
+        let (mut station, mut on_off) = (None, None);
+        let medium = match &config.kind {
+            Kind::Link(spec) => {
+                if spec.below.is_some() {
+                    return Err(Error::Input("below: an emulated link has no buffer there; leave it out".into()));
+                }
+                station = Some(Station::new(spec, seed, index));
+                let plain = spec.loss.is_none() && !spec.delays.changes() && spec.delay == Duration::ZERO;
+                (!plain).then(|| medium(spec.loss, &spec.delays, spec.reorder))
+            }
+            Kind::Delay(delays) => Some(medium(None, delays, false)),
+            Kind::Loss(loss) => Some(medium(*loss, &none, false)),
+            Kind::OnOff { on, off } => {
+                on_off = OnOff::new(*on, *off, seed, index);
+                None
+            }
+        };
+        let recorder = Recorder::new(&config, seed)?;
+        Ok(Self {
+            side: config.side,
+            station,
+            course: Course::new(medium, on_off, recorder),
+            joiner: Joiner::new(config.window),
+            window: config.window,
+            dense: false,
+            lateness: Histogram::default(),
+            now: Instant::ZERO,
+        })
+    }
+
+    /// One read of the TUN device at `at`, never before the last [`Self::run`]: virtio header and packet or superframe.
+    ///
+    /// Every packet of a superframe arrives at `at`, and is judged alone.
+    pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
+        let at = at.max(self.now);
+        self.now = at;
+        let course = &mut self.course;
+        let Some(number) = course.packets.admit(buffer) else {
+            course.counters.malformed += 1;
+            return;
+        };
+        let page = course.packets.page(number);
+        let about = page.headers;
+        for (index, (offset, len, last)) in segments(page).enumerate() {
+            let packet = Packet {
+                page: number,
+                number: course.counters.arrived.0 as u32,
+                at,
+                offset,
+                len,
+                index: index as u16,
+                last,
+                ecn: about.ecn,
+            };
+            let bytes = about.end as u32 + len as u32;
+            course.counters.arrived.0 += 1;
+            course.counters.arrived.1 += bytes as u64;
+            let handle = course.packets.insert(packet);
+            let meta =
+                Meta { hosts: about.hosts, dscp: about.dscp, ..Meta::new(bytes, about.flow).with_ecn(about.ecn) };
+            match &mut self.station {
+                Some(station) => {
+                    station.advance(at, course);
+                    station.arrive(at, meta, handle, course);
+                }
+                None => course.pass(at, &meta, handle),
+            }
+        }
+        course.packets.let_go(number);
+    }
+
+    /// Does everything that is due up to and including `now`.
+    pub fn run(&mut self, now: Instant, out: &mut dyn Sink) {
+        self.now = self.now.max(now);
+        let course = &mut self.course;
+        if let Some(station) = &mut self.station {
+            station.advance(now, course);
+        }
+        let mut last = None;
+        while let Some(&(due, handle)) = course.exits.front().filter(|&&(due, _)| due <= now) {
+            course.exits.pop_front();
+            self.dense = last.is_some_and(|last| due - last <= self.window);
+            last = Some(due);
+            self.lateness.record(now - due);
+            let packet = *course.packets.get(handle);
+            course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
+            course.counters.departed.0 += 1;
+            course.counters.departed.1 += course.packets.page(packet.page).headers.end as u64 + packet.len as u64;
+            let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
+            let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
+            self.joiner.push(due, handle, &mut course.packets, out, &mut done);
+        }
+        let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
+        let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
+        self.joiner.flush(&mut course.packets, out, &mut done);
+        course.recorder.tick(now);
+    }
+
+    /// When [`Self::run`] has something to do next; `None` until a packet arrives.
+    ///
+    /// Where packets follow each other within the window, it is the end of the window of the first one.
+    pub fn due(&self) -> Option<Instant> {
+        match self.course.exits.front() {
+            Some(&(due, _)) if self.dense => Some(due + self.window),
+            Some(&(due, _)) => Some(due),
+            None => self.station.as_ref().filter(|station| station.waits()).and_then(Station::next),
+        }
+    }
+
+    /// Counters so far, for the live view.
+    pub fn counters(&self) -> Counters {
+        self.course.counters
+    }
+
+    /// Ends the direction: closes its logs. What still waits is lost.
+    pub fn finish(mut self) -> Report {
+        let utilisation = self.station.as_mut().map(|station| station.utilisation(self.now));
+        Report {
+            side: self.side,
+            counters: self.course.counters,
+            lateness: self.lateness,
+            utilisation,
+            log_error: self.course.recorder.finish(self.now),
+        }
+    }
+}
+
+/// Writes down what became of a write, where that was not as it should be.
+fn note(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &Written, packets: &Packets) {
+    if !written.taken {
+        *refused += written.handles.len() as u64;
+        for &handle in written.handles {
+            recorder.event(now, Logged::Refused, packets.get(handle).number, 1);
+        }
+    }
+    let late = now - written.due;
+    if late > MUCH_TOO_LATE {
+        let number = packets.get(written.handles[0]).number;
+        recorder.event(now, Logged::Overdue, number, late.as_nanos() as u64);
+    }
+}
+
+/// A write that is later is in the log.
+const MUCH_TOO_LATE: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! A queue and the link that serves it, in virtual time.
+//!
+//! What happens at one instant is in the simulator's order: the link asks for its next packet, then packets arrive; a
+//! link that falls idle asks once more, in vain. So the queue sees exactly what it would see in a simulation with these
+//! arrivals.
+
+use super::course::Course;
+use sojourn_aqm::{Dequeued, Enqueued};
+use sojourn_aqm::{DropReason, Duration, Host, Instant, Link, Meta, Qdisc, Rng};
+use sojourn_sim::Transmitter;
+use sojourn_sim::scenario::{Framing, LinkSpec};
+
+/// A queue discipline above a transmitter.
+pub struct Station {
+    qdisc: Box<dyn Qdisc<u32> + Send>,
+    transmitter: Transmitter,
+    framing: Framing,
+    mtu: u32,
+    serves: Serves,
+    /// What was used of [`Transmitter::usable`].
+    used: u64,
+}
+
+enum Serves {
+    /// One packet after the other: when the next can be taken, unless the link is idle.
+    OneByOne { free: Instant, idle: bool },
+    /// In opportunities: the packet of which a part is sent, with the bytes that are not, and whether anything waits.
+    Opportunities { part: Option<(u32, u32)>, awake: bool },
+}
+
+impl Station {
+    /// The station of link `index` in a run with `seed`, with the random streams of the simulator's.
+    pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
+        let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
+        let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+        let host = Host { link, rng: Rng::stream(seed, "queue", index as u64) };
+        let serves = match transmitter.opportunity() {
+            Some(_) => Serves::Opportunities { part: None, awake: false },
+            None => Serves::OneByOne { free: Instant::ZERO, idle: true },
+        };
+        let qdisc = spec.aqm.config.build(spec.limits, host);
+        Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0 }
+    }
+
+    /// Serves until `until`, what is due then included.
+    pub fn advance(&mut self, until: Instant, course: &mut Course) {
+        while let Some(at) = self.next().filter(|&at| at <= until) {
+            match self.serves {
+                Serves::OneByOne { .. } => self.serve(at, course),
+                Serves::Opportunities { .. } => self.serve_opportunity(at, course),
+            }
+        }
+    }
+
+    /// A packet of `ip_bytes` arrives at `now`; the station has advanced to then.
+    pub fn arrive(&mut self, now: Instant, meta: Meta, handle: u32, course: &mut Course) {
+        let meta = Meta { len: self.framing.accounted(meta.len), ..meta };
+        course.arrived(now, &meta, handle);
+        let enqueued = self.qdisc.enqueue(now, meta, handle, &mut |meta: Meta, dropped: u32, reason: DropReason| {
+            let sojourn = if dropped == handle { Duration::ZERO } else { now - meta.enqueued };
+            course.dropped(now, &meta, dropped, reason, sojourn);
+        });
+        if !matches!(enqueued, Enqueued::Dropped(_)) {
+            course.counters.backlog = self.qdisc.backlog().packets as u64;
+        }
+        match &mut self.serves {
+            Serves::OneByOne { free, idle } if *idle => (*free, *idle) = (now, false),
+            Serves::Opportunities { awake, .. } if !*awake => {
+                *awake = true;
+                // Nothing was there to be sent.
+                self.transmitter.pass(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// When the link asks for a packet next; nothing for an idle link.
+    pub fn next(&self) -> Option<Instant> {
+        match self.serves {
+            Serves::OneByOne { free, idle } => Some(free).filter(|_| !idle),
+            Serves::Opportunities { awake, .. } => self.transmitter.opportunity().filter(|_| awake),
+        }
+    }
+
+    /// Whether anything waits, so that [`Self::next`] will send it.
+    pub fn waits(&self) -> bool {
+        self.qdisc.backlog().packets > 0 || matches!(self.serves, Serves::Opportunities { part: Some(_), .. })
+    }
+
+    /// The share of what the link could have sent until `now` that it did send.
+    pub fn utilisation(&mut self, now: Instant) -> f64 {
+        let usable = self.transmitter.usable(Instant::ZERO, now);
+        if usable == 0 { 0.0 } else { self.used as f64 / usable as f64 }
+    }
+
+    fn serve(&mut self, at: Instant, course: &mut Course) {
+        let (free, idle) = match self.dequeue(at, course) {
+            Dequeued::Packet(meta, handle) => {
+                let bytes = self.wire(meta.len);
+                let sent = self.transmitter.send(at, bytes);
+                self.used += self.transmitter.used(at, sent.free, bytes);
+                course.left(sent.end, handle);
+                (sent.free, false)
+            }
+            Dequeued::NotBefore(later) if later < Instant::NEVER => (later, false),
+            Dequeued::Empty | Dequeued::NotBefore(_) => (at, true),
+        };
+        self.serves = Serves::OneByOne { free, idle };
+    }
+
+    /// Sends what fits into an opportunity; what it does not carry is lost.
+    fn serve_opportunity(&mut self, at: Instant, course: &mut Course) {
+        let Serves::Opportunities { mut part, .. } = self.serves else { return };
+        self.transmitter.step();
+        let mut budget = self.mtu;
+        while budget > 0 {
+            let (handle, left) = match part.take() {
+                Some(part) => part,
+                None => match self.dequeue(at, course) {
+                    Dequeued::Packet(meta, handle) => (handle, self.wire(meta.len)),
+                    Dequeued::Empty | Dequeued::NotBefore(_) => break,
+                },
+            };
+            let served = left.min(budget);
+            budget -= served;
+            self.used += self.transmitter.used(at, at, served);
+            if left == served {
+                course.left(at, handle);
+            } else {
+                part = Some((handle, left - served));
+            }
+        }
+        let awake = part.is_some() || self.qdisc.backlog().packets > 0;
+        self.serves = Serves::Opportunities { part, awake };
+    }
+
+    fn dequeue(&mut self, at: Instant, course: &mut Course) -> Dequeued<u32> {
+        let next = self.qdisc.dequeue(at, &mut |meta: Meta, dropped: u32, reason: DropReason| {
+            course.dropped(at, &meta, dropped, reason, at - meta.enqueued);
+        });
+        match &next {
+            Dequeued::Packet(meta, handle) => course.sent(at, meta, *handle),
+            Dequeued::Empty | Dequeued::NotBefore(_) => course.asked_in_vain(at),
+        }
+        course.counters.backlog = self.qdisc.backlog().packets as u64;
+        next
+    }
+
+    /// Bytes on the medium of a packet that the queue counts as so many.
+    fn wire(&self, accounted: u32) -> u32 {
+        if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
+    }
+}

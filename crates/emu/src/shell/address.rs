@@ -1,0 +1,106 @@
+//! Which addresses a shell has.
+//!
+//! An outermost shell takes a tree of addresses, 100.64.K.0/24 and fd53:6f6a:6f75:K::/64, that nobody on the machine
+//! uses; it gives blocks of four addresses to itself and to every shell inside it.
+
+use crate::sys::netlink::Prefix;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The addresses of one shell: number `n` of tree `k`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Number of the tree.
+    pub tree: u8,
+    /// Number in the tree, below [`BLOCKS`].
+    pub n: u8,
+}
+
+impl Block {
+    /// IPv4 addresses of the outer and of the inner end.
+    pub fn v4(self) -> (IpAddr, IpAddr) {
+        (self.host4(1), self.host4(2))
+    }
+
+    /// IPv6 addresses of the outer and of the inner end.
+    pub fn v6(self) -> (IpAddr, IpAddr) {
+        (self.host6(1), self.host6(2))
+    }
+
+    /// All addresses of the block, as routes see them.
+    pub fn prefixes(self) -> [Prefix; 2] {
+        [(self.host4(0), 30), (self.host6(0), 126)]
+    }
+
+    /// All addresses of the tree.
+    pub fn tree_prefixes(self) -> [Prefix; 2] {
+        let root = Self { n: 0, ..self };
+        [(root.host4(0), 24), (root.host6(0), 64)]
+    }
+
+    /// The outer end of the outermost shell: `$SOJOURN_HOST`.
+    pub fn host(self) -> (IpAddr, IpAddr) {
+        let root = Self { n: 0, ..self };
+        (root.v4().0, root.v6().0)
+    }
+
+    /// The address that stands for the name server of a machine whose own is a loopback address.
+    pub fn name_server(self) -> IpAddr {
+        Self { n: BLOCKS, ..self }.host4(0)
+    }
+
+    /// The same for IPv6.
+    pub fn name_server6(self) -> IpAddr {
+        Self { n: BLOCKS, ..self }.host6(0)
+    }
+
+    fn host4(self, i: u8) -> IpAddr {
+        Ipv4Addr::new(100, 64, self.tree, 4 * self.n + i).into()
+    }
+
+    fn host6(self, i: u8) -> IpAddr {
+        Ipv6Addr::new(0xfd53, 0x6f6a, 0x6f75, self.tree.into(), 0, 0, 0, (4 * u16::from(self.n)) + u16::from(i)).into()
+    }
+}
+
+/// Whether two ranges share an address.
+pub fn overlap((a, a_bits): Prefix, (b, b_bits): Prefix) -> bool {
+    let bits = a_bits.min(b_bits);
+    match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => bits == 0 || (u32::from(a) ^ u32::from(b)) >> (32 - u32::from(bits)) == 0,
+        (IpAddr::V6(a), IpAddr::V6(b)) => bits == 0 || (u128::from(a) ^ u128::from(b)) >> (128 - u32::from(bits)) == 0,
+        _ => false,
+    }
+}
+
+/// Blocks of a tree; the last four addresses are kept for others.
+pub const BLOCKS: u8 = 63;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_lie_side_by_side_in_their_tree() {
+        let (first, last) = (Block { tree: 7, n: 0 }, Block { tree: 7, n: BLOCKS - 1 });
+        assert_eq!(first.v4(), ("100.64.7.1".parse().unwrap(), "100.64.7.2".parse().unwrap()));
+        assert_eq!(last.v4().1, "100.64.7.250".parse::<IpAddr>().unwrap());
+        assert_eq!(last.v6().0, "fd53:6f6a:6f75:7::f9".parse::<IpAddr>().unwrap());
+        assert_eq!(last.host(), first.host());
+        assert_eq!(first.name_server(), "100.64.7.252".parse::<IpAddr>().unwrap());
+        let blocks: Vec<_> = (0..BLOCKS).map(|n| Block { tree: 7, n }.prefixes()[0]).collect();
+        for (i, &a) in blocks.iter().enumerate() {
+            assert!(overlap(a, first.tree_prefixes()[0]));
+            assert!(!overlap(a, (first.name_server(), 32)));
+            assert!(blocks[..i].iter().all(|&b| !overlap(a, b)));
+        }
+    }
+
+    #[test]
+    fn ranges_overlap_when_one_holds_the_other() {
+        let range = |text: &str, bits| (text.parse().unwrap(), bits);
+        assert!(overlap(range("100.64.0.0", 10), range("100.64.3.0", 24)));
+        assert!(!overlap(range("100.64.2.0", 24), range("100.64.3.0", 24)));
+        assert!(!overlap(range("::", 0), range("100.64.3.0", 24)));
+        assert!(overlap(range("fd53:6f6a:6f75::", 48), range("fd53:6f6a:6f75:3::1", 128)));
+    }
+}

@@ -1,0 +1,330 @@
+//! Shells: a command in a network namespace of its own, behind two directions of a path.
+
+mod address;
+mod control;
+mod gateway;
+mod inside;
+mod meter;
+mod pump;
+mod report;
+mod route;
+mod terminal;
+
+pub use pump::Status;
+pub use report::{Fault, Outcome};
+
+use crate::Error;
+use crate::path::{Direction, DirectionConfig};
+use crate::sys::clock;
+use crate::sys::fds::Channel;
+use crate::sys::netlink::Netlink;
+use crate::sys::process;
+use crate::sys::tun::Tun;
+use address::Block;
+use control::{Lease, Leases, Listener};
+use gateway::{Addresses, Seat};
+use inside::{End, Plan, message};
+use meter::Meter;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, getpid};
+use pump::Pump;
+use route::{Far, Outside};
+use sojourn_aqm::Duration;
+use std::ffi::CString;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use terminal::Terminal;
+
+/// A shell as it was asked for.
+pub struct Shell {
+    /// What it is called: `link`, `delay`, `loss`.
+    pub name: String,
+    /// From inside to outside; the time of its start is filled in.
+    pub up: DirectionConfig,
+    /// From outside to inside; likewise.
+    pub down: DirectionConfig,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// What runs inside.
+    pub command: Command,
+    /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
+    pub peer: Option<CString>,
+    /// TCP's congestion control inside.
+    pub cc: Option<String>,
+    /// Whether to show the live view.
+    pub meter: bool,
+    /// How long before something is due the shell stops sleeping and looks at the clock instead.
+    pub spin: Duration,
+}
+
+/// What runs inside a shell.
+pub enum Command {
+    /// A program and its arguments; at least one word.
+    Program(Vec<CString>),
+    /// A function of this program, in a process of its own; it gets `$SOJOURN_HOST` and returns an exit code.
+    Own(Box<dyn Fn(IpAddr) -> i32>),
+}
+
+impl Command {
+    /// How it is called.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Program(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Self::Own(_) => Vec::new(),
+        }
+    }
+}
+
+/// Runs the command of `shell` to its end. Only for a process with a single thread, as it forks.
+pub fn run(shell: Shell) -> Result<Outcome, Error> {
+    let terminal = Terminal::remember();
+    let before = SigSet::thread_get_mask().map_err(machine)?;
+    let outcome = Session::start(shell).and_then(Session::run);
+    let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
+    if let Some(terminal) = terminal {
+        terminal.restore();
+    }
+    outcome
+}
+
+/// A shell whose namespaces and devices are there.
+struct Session {
+    shell: Shell,
+    inner: End,
+    outside: Outside,
+    leases: Leases,
+    inside: Channel,
+    process: Pid,
+    signals: nix::sys::signalfd::SignalFd,
+    _helpers: Helpers,
+}
+
+/// Processes that end with the shell.
+#[derive(Default)]
+struct Helpers(Vec<Pid>);
+
+impl Helpers {
+    fn add(&mut self, pid: Pid) {
+        self.0.push(pid);
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        for &pid in &self.0 {
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = waitpid(pid, None);
+        }
+    }
+}
+
+impl Session {
+    fn start(shell: Shell) -> Result<Self, Error> {
+        let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
+        let (lease, outer, unprivileged) = outer_end(&shell)?;
+        let block = lease.block;
+        let private = outer.is_none();
+        let servers = name_servers();
+        let addresses = Addresses { block, machine: private, name_server: servers.loopback };
+        let plan = Plan {
+            block,
+            private,
+            unprivileged,
+            mtu: shell.up.mtu,
+            cc: shell.cc.clone(),
+            peer: shell.peer.clone(),
+            env: environment(&shell, &lease),
+            resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
+        };
+        let mut helpers = Helpers::default();
+        let mut seat = None;
+        let mut far = None;
+        if lease.depth == 0 {
+            let (channel, made, porter) = Seat::prepare(addresses).map_err(machine)?;
+            helpers.add(porter);
+            let end = if private {
+                seat = Some(made);
+                None
+            } else {
+                helpers.add(made.spawn_apart(shell.up.mtu).map_err(machine)?);
+                Some(gateway_end(&channel)?)
+            };
+            let machine = if private { Vec::new() } else { own_addresses()? };
+            far = Some(Far { end, channel, machine, block, scratch: Vec::new() });
+        }
+        let (inside, theirs) = Channel::pair().map_err(machine)?;
+        let me = getpid();
+        let process = process::spawn(|| inside::main(&plan, &shell.command, me, &theirs, seat)).map_err(machine)?;
+        drop(theirs);
+        let (inner, made) = receive_ends(&inside)?;
+        let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+        let outside = Outside { end, far };
+        Ok(Self { shell, inner, outside, leases: Leases::new(lease), inside, process, signals, _helpers: helpers })
+    }
+
+    fn run(self) -> Result<Outcome, Error> {
+        let Self { mut shell, inner, outside, leases, inside, process, signals, _helpers } = self;
+        let zero_ns = clock::monotonic_ns();
+        let epoch_ns = clock::epoch_ns();
+        (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
+        let up = Direction::new(shell.up.clone(), shell.seed)?;
+        let down = Direction::new(shell.down.clone(), shell.seed)?;
+        inside.send(&[message::GO], &[], false).map_err(machine)?;
+        let (meter, gauges) = match shell.meter {
+            true => {
+                Meter::start(shell.name.clone()).map(|(meter, gauges)| (Some(meter), Some(gauges))).map_err(machine)?
+            }
+            false => (None, None),
+        };
+        let exact = clock::exact_timers().is_ok();
+        let first = clock::run_first().is_ok();
+        let cpu_ns = clock::cpu_ns();
+        let spin_ns = shell.spin.as_nanos().max(0) as u64;
+        let mut pump = Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, gauges };
+        let end = pump.run();
+        let (wall_ns, cpu_ns) = (clock::monotonic_ns() - zero_ns, clock::cpu_ns() - cpu_ns);
+        if first {
+            let _ = clock::run_as_others();
+        }
+        drop(meter);
+        let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
+        let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
+        let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
+        let Pump { up, down, inner, outside, leases, .. } = pump;
+        let reports = [up.finish(), down.finish()];
+        // The devices go, and with them the routes to them; then the addresses are free for others.
+        drop((inner, outside));
+        drop(leases);
+        let _ = waitpid(process, None);
+        let status = end.map_err(machine)?;
+        Ok(Outcome { shell, status, reports, losses, wall_ns, cpu_ns, realtime: first && exact })
+    }
+}
+
+/// Addresses, and the outer end if it lies in the present network namespace; whether a user namespace is needed.
+fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
+    if shell.peer.is_some() {
+        return Ok((Lease::of_a_new_tree()?, None, false));
+    }
+    let lease = Lease::obtain()?;
+    let ends = [lease.block.v4(), lease.block.v6()];
+    match Tun::create("sojourn%d") {
+        Ok(probe) => {
+            drop(probe);
+            let end = inside::make_end("sojourn%d", shell.up.mtu, ends).map_err(Error::Machine)?;
+            Ok((lease, Some(end), false))
+        }
+        // The device may be opened, but this namespace is not ours to add one to.
+        Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
+        Err(e) => Err(Error::Machine(inside::no_tun(&e))),
+    }
+}
+
+/// The device that leads to the gateway.
+fn gateway_end(channel: &Channel) -> Result<End, Error> {
+    let mut room = [0; 4096];
+    let (length, fds) = channel.receive(&mut room).map_err(machine)?;
+    match (<[OwnedFd; 2]>::try_from(fds), <[u8; 4]>::try_from(&room[..length])) {
+        (Ok([tun, netlink]), Ok(index)) => {
+            let (tun, netlink) = (Tun::from_fd(tun), Netlink::from_fd(netlink));
+            Ok(End { tun, netlink, index: u32::from_ne_bytes(index), listener: None })
+        }
+        _ => Err(Error::Machine(String::from_utf8_lossy(&room[..length]).into_owned())),
+    }
+}
+
+/// The addresses under which this machine is reached.
+fn own_addresses() -> Result<Vec<IpAddr>, Error> {
+    let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).map_err(machine)?;
+    Ok(addresses.into_iter().filter(|address| !address.is_loopback()).collect())
+}
+
+/// The name servers of this machine.
+struct NameServers {
+    /// Text of `/etc/resolv.conf`.
+    text: String,
+    /// The first of them, if it is at a loopback address, where nobody inside can reach it.
+    loopback: Option<IpAddr>,
+}
+
+fn name_servers() -> NameServers {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let server = |line: &str| line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok();
+    let loopback = text.lines().find_map(server).filter(IpAddr::is_loopback);
+    NameServers { text, loopback }
+}
+
+impl NameServers {
+    /// The text with an address that is reached from inside, where that is needed.
+    fn replaced(&self, block: Block) -> Option<String> {
+        self.loopback?;
+        let others = self.text.lines().filter(|line| !line.trim().starts_with("nameserver"));
+        let server = format!("nameserver {}", block.name_server());
+        Some(others.map(str::to_string).chain([server, String::new()]).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// What the inner side has made, or why it has not.
+fn receive_ends(inside: &Channel) -> Result<(End, Option<End>), Error> {
+    let mut room = [0; 4096];
+    let (length, fds) = inside.receive(&mut room).map_err(machine)?;
+    let mut fds = fds.into_iter();
+    let mut end = || -> Option<End> {
+        let mut next = || fds.next();
+        let (tun, netlink, listener): (OwnedFd, OwnedFd, OwnedFd) = (next()?, next()?, next()?);
+        let index = 0;
+        let listener = Some(Listener::from_fd(listener));
+        Some(End { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener })
+    };
+    match &room[..length] {
+        [message::READY, indices @ ..] => {
+            let index = |i: usize| Some(u32::from_ne_bytes(indices.get(4 * i..4 * i + 4)?.try_into().ok()?));
+            let number = |end: Option<End>, i| Some(End { index: index(i)?, ..end? });
+            let inner = number(end(), 0).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+            Ok((inner, number(end(), 1)))
+        }
+        [message::FAILED, text @ ..] => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
+        _ => Err(Error::Machine("the inner side of the shell ended before it was made; see `sojourn doctor`".into())),
+    }
+}
+
+/// Variables by which programs find what is around them.
+fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
+    let (host, host6) = lease.block.host();
+    let names = match std::env::var("SOJOURN_SHELL") {
+        Ok(around) if lease.depth > 0 => format!("{around} {}", shell.name),
+        _ => shell.name.clone(),
+    };
+    let pairs = [
+        ("SOJOURN_HOST", host.to_string()),
+        ("SOJOURN_HOST6", host6.to_string()),
+        ("MAHIMAHI_BASE", host.to_string()),
+        ("SOJOURN_INSIDE", lease.block.v4().1.to_string()),
+        ("SOJOURN_SHELL", names),
+    ];
+    pairs.map(|(name, value)| (name.to_string(), value)).into()
+}
+
+fn machine(error: impl Into<io::Error>) -> Error {
+    let error = error.into();
+    let mend = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
+        Some(libc::EAGAIN) => "raise the limit on processes (ulimit -u)",
+        Some(libc::ENOMEM) => "free some memory",
+        _ => "see `sojourn doctor`",
+    };
+    Error::Machine(format!("shell: {error}; {mend}"))
+}
+
+/// Signals that are for the command.
+const PASSED_ON: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGHUP,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGCONT,
+];

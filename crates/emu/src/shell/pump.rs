@@ -1,0 +1,210 @@
+//! The loop between the two devices: read what has arrived, do what is due, wait.
+
+use super::control::Leases;
+use super::inside::{End, message};
+use super::meter::Gauges;
+use super::route::Outside;
+use crate::path::{Direction, Pool, Sink};
+use crate::sys::clock::{Interest, Poll, monotonic_ns};
+use crate::sys::fds::Channel;
+use crate::sys::tun::Tun;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::Pid;
+use sojourn_aqm::Instant;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// With an exit code.
+    Exited(i32),
+    /// By a signal.
+    Killed(i32),
+    /// It did not start: an errno.
+    NotStarted(i32),
+}
+
+/// Everything that the loop holds.
+pub struct Pump {
+    /// From inside to outside.
+    pub up: Direction,
+    /// From outside to inside.
+    pub down: Direction,
+    /// The end on which the command is.
+    pub inner: End,
+    /// Where packets go that leave the shell, and come from.
+    pub outside: Outside,
+    /// Addresses given to shells inside.
+    pub leases: Leases,
+    /// The process on the inner side.
+    pub inside: Channel,
+    /// Signals sent to the shell.
+    pub signals: SignalFd,
+    /// Virtual time zero, on the monotonic clock.
+    pub zero_ns: u64,
+    /// How long before something is due the loop stops sleeping.
+    pub spin_ns: u64,
+    /// What the live view shows.
+    pub gauges: Option<Gauges>,
+}
+
+impl Pump {
+    /// Runs until the command ends.
+    pub fn run(&mut self) -> io::Result<Status> {
+        let poll = self.watch()?;
+        let pool = Pool::new();
+        let mut ready = Vec::new();
+        let mut command = None;
+        let mut rounds = 0u32;
+        loop {
+            let read_up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
+            self.up.run(read_up, &mut self.outside);
+            let mut read_down = read(&self.outside.end.tun, &mut self.down, &pool, self.zero_ns)?;
+            if let Some(tun) = self.outside.far_tun() {
+                read_down = read(tun, &mut self.down, &pool, self.zero_ns)?;
+            }
+            self.down.run(read_down, &mut Inside(&self.inner.tun));
+            if let Some(gauges) = &self.gauges {
+                gauges.show(read_down, &self.up, &self.down);
+            }
+            let due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            let left = due.map(|due| due.as_nanos().saturating_sub(self.now().as_nanos()));
+            rounds = rounds.wrapping_add(1);
+            if left.is_some_and(|left| left <= self.spin_ns) && rounds % ROUNDS != 0 {
+                continue;
+            }
+            poll.wait(left.map(|left| left.saturating_sub(self.spin_ns)), &mut ready)?;
+            for &token in ready.iter().filter(|&&token| token > DEVICES) {
+                if let Some(status) = self.on(token, &poll, &mut command) {
+                    return Ok(status);
+                }
+            }
+        }
+    }
+
+    /// Virtual time.
+    fn now(&self) -> Instant {
+        Instant::from_nanos(monotonic_ns().saturating_sub(self.zero_ns))
+    }
+
+    fn watch(&self) -> io::Result<Poll> {
+        let poll = Poll::new()?;
+        let devices = [Some(&self.inner.tun), Some(&self.outside.end.tun), self.outside.far_tun()];
+        for tun in devices.into_iter().flatten() {
+            poll.add(tun.as_fd(), DEVICES, Interest::READ)?;
+        }
+        poll.add(self.inside.as_fd(), INSIDE, Interest::READ)?;
+        poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        for (end, token) in [(&self.inner, SHELLS_INSIDE), (&self.outside.end, SHELLS_BESIDE)] {
+            if let Some(listener) = &end.listener {
+                poll.add(listener.as_fd(), token, Interest::READ)?;
+            }
+        }
+        Ok(poll)
+    }
+
+    /// Whatever is not a packet.
+    fn on(&mut self, token: u64, poll: &Poll, command: &mut Option<Pid>) -> Option<Status> {
+        match token {
+            INSIDE => return self.hear(command),
+            SIGNALS => self.pass_on(*command),
+            SHELLS_INSIDE | SHELLS_BESIDE => {
+                let outer = &mut self.outside.end;
+                let (listener, inside) = match token {
+                    SHELLS_INSIDE => (self.inner.listener.as_ref(), Some((&mut outer.netlink, outer.index))),
+                    _ => (outer.listener.as_ref(), None),
+                };
+                let connection = self.leases.accept(listener?, inside)?;
+                let _ = poll.add(connection, CONNECTIONS + connection.as_raw_fd() as u64, Interest::READ);
+            }
+            connection => {
+                let outer = &mut self.outside.end;
+                let fd = (connection - CONNECTIONS) as i32;
+                self.leases.ended(fd, Some((&mut outer.netlink, outer.index)));
+            }
+        }
+        None
+    }
+
+    /// What the inner side says.
+    fn hear(&mut self, command: &mut Option<Pid>) -> Option<Status> {
+        let mut room = [0; 16];
+        let (length, _) = self.inside.receive(&mut room).unwrap_or((0, Vec::new()));
+        let number = room[1..5].try_into().map_or(0, i32::from_ne_bytes);
+        match (length, room[0]) {
+            (5, message::STARTED) => *command = Some(Pid::from_raw(number)),
+            (5, message::EXITED) => return Some(Status::Exited(number)),
+            (5, message::KILLED) => return Some(Status::Killed(number)),
+            (5, message::NOT_STARTED) => return Some(Status::NotStarted(number)),
+            // Somebody has killed the process itself.
+            _ => return Some(Status::Killed(Signal::SIGKILL as i32)),
+        }
+        None
+    }
+
+    /// Passes signals on to the command; what comes from the terminal has reached it already.
+    fn pass_on(&mut self, command: Option<Pid>) {
+        while let Ok(Some(info)) = self.signals.read_signal() {
+            let from_terminal = info.ssi_code == libc::SI_KERNEL;
+            if let (false, Some(pid), Ok(signal)) = (from_terminal, command, Signal::try_from(info.ssi_signo as i32)) {
+                let _ = kill(pid, signal);
+            }
+        }
+    }
+}
+
+/// Reads what a device has for a direction; returns a time at which nothing older was left, or from which on the rest
+/// will be stamped.
+fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::Result<Instant> {
+    let mut at = Instant::ZERO;
+    for _ in 0..BATCH {
+        at = Instant::from_nanos(monotonic_ns().saturating_sub(zero_ns));
+        let mut buffer = pool.take();
+        match tun.read(buffer.room())? {
+            None => break,
+            Some(length) => buffer.set_len(length),
+        }
+        if !is_local_noise(buffer.frame()) {
+            direction.arrive(at, buffer);
+        }
+    }
+    Ok(at)
+}
+
+/// Whether a frame is what a kernel says to its neighbours on a link: multicast and broadcast, which no router would
+/// take further.
+fn is_local_noise(frame: &[u8]) -> bool {
+    let Some(ip) = frame.get(VIRTIO_HEADER..) else { return false };
+    match ip.first().map(|first| first >> 4) {
+        Some(4) => ip.get(16).is_some_and(|&to| to >= 224),
+        Some(6) => ip.get(24).is_some_and(|&to| to == 0xff),
+        _ => false,
+    }
+}
+
+/// The inner device as a sink.
+struct Inside<'a>(&'a Tun);
+
+impl Sink for Inside<'_> {
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.0.write(parts)
+    }
+}
+
+/// Bytes of the virtio header before each packet.
+pub const VIRTIO_HEADER: usize = 10;
+
+/// Most frames read in a row from one device.
+const BATCH: usize = 64;
+
+/// Rounds without sleep after which the loop looks at what is no packet.
+const ROUNDS: u32 = 64;
+
+const DEVICES: u64 = 0;
+const INSIDE: u64 = 1;
+const SIGNALS: u64 = 2;
+const SHELLS_INSIDE: u64 = 3;
+const SHELLS_BESIDE: u64 = 4;
+const CONNECTIONS: u64 = 16;

@@ -1,0 +1,136 @@
+//! What a shell says at its end.
+
+use super::{Shell, Status};
+use crate::path::{Kind, Report};
+use crate::sys::netlink::Losses;
+use serde_json::{Value, json};
+use sojourn_aqm::Duration;
+use sojourn_sim::scenario::LossSpec;
+
+/// How a shell went.
+pub struct Outcome {
+    /// The shell, with the time of its start.
+    pub shell: Shell,
+    /// How its command ended.
+    pub status: Status,
+    /// What the directions did, up first.
+    pub reports: [Report; 2],
+    /// What the devices lost: the inner one, the outer one, that to the gateway.
+    pub losses: Vec<Losses>,
+    /// Duration of the command.
+    pub wall_ns: u64,
+    /// CPU time of the shell meanwhile.
+    pub cpu_ns: u64,
+    /// Whether it ran before ordinary processes, with exact timers.
+    pub realtime: bool,
+}
+
+/// Why a run may not be what it was meant to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl Outcome {
+    /// Packets that were lost where no queue saw them: in a device before they were read, or when the kernel refused
+    /// them after they had left.
+    pub fn hidden_drops(&self) -> u64 {
+        let in_devices: u64 = self.losses.iter().map(|losses| losses.sent).sum();
+        in_devices + self.reports.iter().map(|report| report.counters.refused).sum::<u64>()
+    }
+
+    /// What is wrong with the run.
+    pub fn faults(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for report in &self.reports {
+            let side = report.side.name();
+            let late = report.lateness.quantile(LATE_QUANTILE).unwrap_or(0.0);
+            if late > LATE.as_nanos() as f64 {
+                let ms = late / 1e6;
+                faults.push(format!("{side}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"));
+            }
+            faults.extend(report.log_error.as_ref().map(|error| format!("{side}: the log is not complete: {error}")));
+        }
+        match self.hidden_drops() {
+            0 => {}
+            n => faults.push(format!("{n} packets were lost in the devices, outside of any queue")),
+        }
+        faults.into_iter().map(Fault).collect()
+    }
+
+    /// Everything about the run but its packets, as JSON.
+    pub fn json(&self) -> String {
+        let direction = |i: usize| {
+            let (config, report) = ([&self.shell.up, &self.shell.down][i], &self.reports[i]);
+            let c = &report.counters;
+            json!({
+                "kind": kind(&config.kind),
+                "arrived": { "packets": c.arrived.0, "bytes": c.arrived.1 },
+                "departed": { "packets": c.departed.0, "bytes": c.departed.1 },
+                "dropped": c.dropped, "marked": c.marked, "malformed": c.malformed, "refused": c.refused,
+                "late_ns": {
+                    "p50": report.lateness.quantile(0.5), "p99": report.lateness.quantile(0.99),
+                    "max": report.lateness.max(),
+                },
+                "window_ns": config.window.as_nanos(),
+                "mtu": config.mtu,
+                "log_error": report.log_error,
+            })
+        };
+        let status = match self.status {
+            Status::Exited(code) => json!({ "exit": code }),
+            Status::Killed(signal) => json!({ "signal": signal }),
+            Status::NotStarted(errno) => json!({ "errno": errno }),
+        };
+        let faults: Vec<_> = self.faults().into_iter().map(|fault| fault.0).collect();
+        json!({
+            "format": 1,
+            "version": env!("CARGO_PKG_VERSION"),
+            "shell": self.shell.name, "seed": self.shell.seed, "command": self.shell.command.words(),
+            "epoch_ns": self.shell.up.epoch_ns,
+            "up": direction(0), "down": direction(1),
+            "status": status,
+            "wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "realtime": self.realtime,
+            "hidden_drops": self.hidden_drops(),
+            "faults": faults,
+        })
+        .to_string()
+    }
+
+    /// One line for each direction and one for the shell.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.reports.iter().map(|report| self.direction(report)).collect();
+        let cpu = self.cpu_ns as f64 / self.wall_ns.max(1) as f64 * 100.0;
+        let how = if self.realtime { "real-time scheduling" } else { "ordinary scheduling" };
+        lines.push(format!("shell  {:.1} s, {cpu:.1} % of a CPU, {how}", self.wall_ns as f64 / 1e9));
+        lines
+    }
+
+    fn direction(&self, report: &Report) -> String {
+        let counters = &report.counters;
+        let us = |q| report.lateness.quantile(q).unwrap_or(0.0) / 1e3;
+        format!(
+            "{:<5}  {} packets, {:.3} MB, {} dropped, {} marked; late by {:.0} us (median), {:.0} us (99 %)",
+            report.side.name(),
+            counters.departed.0,
+            counters.departed.1 as f64 / 1e6,
+            counters.dropped,
+            counters.marked,
+            us(0.5),
+            us(0.99),
+        )
+    }
+}
+
+/// What a direction does, with every default written out.
+fn kind(kind: &Kind) -> Value {
+    match kind {
+        Kind::Link(link) => json!({ "link": link.canonical() }),
+        Kind::Delay(delay) => json!({ "delay": delay.to_string() }),
+        Kind::Loss(loss) => json!({ "loss": loss.as_ref().map(LossSpec::canonical) }),
+        Kind::OnOff { on, off } => json!({ "onoff": { "on": on.to_string(), "off": off.to_string() } }),
+    }
+}
+
+/// A run in which one packet in a hundred is later than this is told to be so.
+const LATE: Duration = Duration::from_millis(1);
+
+const LATE_QUANTILE: f64 = 0.99;

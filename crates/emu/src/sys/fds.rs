@@ -1,0 +1,108 @@
+//! Descriptors between processes: a pair of sockets that keeps messages apart and carries descriptors along.
+#![allow(unsafe_code)]
+
+use super::check;
+use nix::cmsg_space;
+use nix::sys::socket::{
+    AddressFamily, Backlog, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind,
+    listen, recvmsg, sendmsg, socket, socketpair,
+};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// One end of a pair.
+#[derive(Debug)]
+pub struct Channel {
+    fd: OwnedFd,
+}
+
+impl Channel {
+    /// Two ends; both block.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Self { fd: a }, Self { fd: b }))
+    }
+
+    /// The end that is this socket.
+    pub fn of(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+
+    /// Sends one message; waits for room unless `now`.
+    pub fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>], now: bool) -> io::Result<()> {
+        let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let rights = [ControlMessage::ScmRights(&raw)];
+        let control = if raw.is_empty() { &[][..] } else { &rights[..] };
+        let mut flags = MsgFlags::MSG_NOSIGNAL;
+        flags.set(MsgFlags::MSG_DONTWAIT, now);
+        sendmsg::<()>(self.fd.as_raw_fd(), &[IoSlice::new(bytes)], control, flags, None)?;
+        Ok(())
+    }
+
+    /// Receives one message into `room`: its length, zero at the end, and its descriptors.
+    pub fn receive(&self, room: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+        let mut space = cmsg_space!([RawFd; MOST_FDS]);
+        let mut parts = [IoSliceMut::new(room)];
+        let message = recvmsg::<()>(self.fd.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+        let mut fds = Vec::new();
+        for control in message.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(raw) = control {
+                // SAFETY: the kernel has just made these descriptors for us, and nobody else knows them.
+                fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+            }
+        }
+        Ok((message.bytes, fds))
+    }
+}
+
+impl From<Channel> for OwnedFd {
+    fn from(channel: Channel) -> Self {
+        channel.fd
+    }
+}
+
+/// Takes the next connection to a socket that listens; the new descriptor does not block.
+pub fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let raw = nix::sys::socket::accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// A socket for datagrams that has `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+pub fn transparent_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    transparent(address, SockType::Datagram)
+}
+
+/// A socket that listens at `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+pub fn transparent_listener(address: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = transparent(address, SockType::Stream)?;
+    listen(&fd, Backlog::new(128)?)?;
+    Ok(fd)
+}
+
+fn transparent(address: SocketAddr, kind: SockType) -> io::Result<OwnedFd> {
+    let (family, level, option) = match address {
+        SocketAddr::V4(_) => (AddressFamily::Inet, libc::SOL_IP, libc::IP_TRANSPARENT),
+        SocketAddr::V6(_) => (AddressFamily::Inet6, libc::SOL_IPV6, IPV6_TRANSPARENT),
+    };
+    let fd = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
+    let on: libc::c_int = 1;
+    let (value, size) = (std::ptr::from_ref(&on).cast(), size_of_val(&on) as libc::socklen_t);
+    // SAFETY: the option takes one int, which lives during the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value, size) })?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
+    Ok(fd)
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// From linux/in6.h.
+const IPV6_TRANSPARENT: libc::c_int = 75;
+
+/// Most descriptors in a message.
+const MOST_FDS: usize = 8;

@@ -1,0 +1,116 @@
+//! Processes: forking, what ends with whom, and signals.
+#![allow(unsafe_code)]
+
+use super::check;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::unistd::{ForkResult, Pid, fork};
+use std::ffi::CString;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `child` in a process of its own, which exits with the number that it returns.
+///
+/// Only for a process with a single thread; the child never comes back to the caller's code.
+pub fn spawn(child: impl FnOnce() -> i32) -> io::Result<Pid> {
+    // SAFETY: the process has one thread, so that no lock is held by another one that the child lacks.
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(child),
+        ForkResult::Child => {
+            let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(70);
+            // SAFETY: ends the process without running the handlers of the program that it was forked from.
+            unsafe { libc::_exit(code) }
+        }
+    }
+}
+
+/// Sends this process `signal` when its parent dies; false if it has died already (`parent` is its number).
+pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
+    nix::sys::prctl::set_pdeathsig(signal)?;
+    Ok(nix::unistd::getppid() == parent)
+}
+
+/// Becomes the parent of orphaned descendants.
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+}
+
+/// Blocks `signals` and gives a descriptor from which they are read.
+pub fn signal_fd(signals: &[Signal]) -> io::Result<SignalFd> {
+    let set: SigSet = signals.iter().copied().collect();
+    sigprocmask(SigmaskHow::SIG_BLOCK, Some(&set), None)?;
+    Ok(SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?)
+}
+
+/// What a signal does.
+pub fn on(signal: Signal, handler: SigHandler) -> io::Result<SigAction> {
+    let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler is SIG_DFL or SIG_IGN, or was in place before.
+    Ok(unsafe { sigaction(signal, &action) }?)
+}
+
+/// Unblocks every signal and gives those that Python ignores their usual effect, for a program that is to be run.
+pub fn ordinary_signals() -> io::Result<()> {
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)?;
+    for signal in [Signal::SIGPIPE, Signal::SIGXFSZ] {
+        on(signal, SigHandler::SigDfl)?;
+    }
+    Ok(())
+}
+
+/// Becomes the program `words[0]`, found by PATH; returns only if that fails.
+pub fn become_program(words: &[CString]) -> io::Error {
+    let Err(error) = nix::unistd::execvp(&words[0], words);
+    error.into()
+}
+
+/// Rows and columns of the terminal at the standard error.
+pub fn terminal_size() -> Option<(u16, u16)> {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCGWINSZ writes one winsize.
+    check(unsafe { libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &mut size) }).ok()?;
+    (size.ws_row > 1).then_some((size.ws_row, size.ws_col))
+}
+
+/// Sets a variable of the environment; only for a process with a single thread.
+pub fn set_variable(name: &str, value: &str) {
+    // SAFETY: no other thread reads the environment meanwhile.
+    unsafe { std::env::set_var(name, value) };
+}
+
+/// Keeps the capabilities of this user namespace through `exec` for a user that is not its root.
+pub fn keep_capabilities() -> io::Result<()> {
+    let mut header = CapHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut sets = [CapData::default(); 2];
+    // SAFETY: header and data have the layout of linux/capability.h, version 3: one header, two triples.
+    check(unsafe { libc::syscall(libc::SYS_capget, &mut header, sets.as_mut_ptr()) })?;
+    for set in &mut sets {
+        set.inheritable = set.permitted;
+    }
+    // SAFETY: as above.
+    check(unsafe { libc::syscall(libc::SYS_capset, &mut header, sets.as_ptr()) })?;
+    for capability in KEPT {
+        // SAFETY: PR_CAP_AMBIENT takes numbers only.
+        check(unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0) })?;
+    }
+    Ok(())
+}
+
+#[repr(C)]
+struct CapHeader {
+    version: u32,
+    pid: libc::c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapData {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
+const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+
+/// CAP_NET_BIND_SERVICE, CAP_NET_ADMIN, CAP_NET_RAW and CAP_SYS_ADMIN: what a shell inside a shell needs.
+const KEPT: [libc::c_ulong; 4] = [10, 12, 13, 21];

@@ -1,0 +1,23 @@
+//! The emulator's command line.
+
+use pyo3::prelude::*;
+
+/// Runs a command line of the emulator, `["link", "--rate", "12mbit", "--", "curl", …]`, to its end.
+///
+/// Returns the exit code, or minus the number of the signal that ended the command; and the folder of a log from which
+/// a result can be made, if one was asked for. Only for a process with a single thread, because it forks.
+#[pyfunction]
+#[cfg(target_os = "linux")]
+pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
+    let ended = sojourn_emu::cli::main(&words);
+    (ended.code, ended.log)
+}
+
+/// Refuses: there is no emulator here.
+#[pyfunction]
+#[cfg(not(target_os = "linux"))]
+pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
+    let name = words.first().map_or("it", String::as_str);
+    eprintln!("Error: {name}: the emulator needs Linux; simulate instead (sojourn run, sojourn compare)");
+    (3, None)
+}

@@ -1,0 +1,167 @@
+//! The server and the medium of a link for a host that has a queue and a clock of its own.
+//!
+//! An emulator serves real packets with these: the rates, schedules, traces, losses and delays of the simulator are
+//! the same code there.
+
+use super::medium::Medium as Inner;
+use super::{Seat, Server};
+use crate::link::one_by_one::Pace;
+use crate::scenario::{LossSpec, Service, Steps};
+use sojourn_aqm::{Duration, Instant};
+
+pub use super::one_by_one::Sent;
+
+/// How a link sends: packet after packet, or in opportunities.
+pub struct Transmitter(Server);
+
+impl Transmitter {
+    /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes.
+    pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Self {
+        Self(service.server(&Seat { index, seed, mtu, from: Instant::ZERO }))
+    }
+
+    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one; only for a
+    /// link without opportunities.
+    pub fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        match &mut self.0 {
+            Server::Fixed(server) => server.pace.send(start, bytes),
+            Server::Fluid(server) => server.pace.send(start, bytes),
+            Server::Latch(server) => server.pace.send(start, bytes),
+            Server::Bucket(server) => server.pace.send(start, bytes),
+            Server::Opportunities(_) => unreachable!("the host asks for opportunities first"),
+            Server::Channel => unreachable!("{NO_CHANNEL}"),
+        }
+    }
+
+    /// When the next opportunity is due, [`Instant::NEVER`] if there is none; `None` for a link without opportunities.
+    pub fn opportunity(&self) -> Option<Instant> {
+        match &self.0 {
+            Server::Opportunities(server) => Some(server.source().next_at()),
+            _ => None,
+        }
+    }
+
+    /// Goes on to the opportunity after the next one.
+    pub fn step(&mut self) {
+        if let Server::Opportunities(server) = &mut self.0 {
+            server.source_mut().step();
+        }
+    }
+
+    /// Passes over the opportunities up to and including `now`, when there was nothing to send.
+    pub fn pass(&mut self, now: Instant) {
+        if let Server::Opportunities(server) = &mut self.0 {
+            server.source_mut().pass(now);
+        }
+    }
+
+    /// What a link that is never idle does between `from` and `to`: nanoseconds, bits of a rate that flows, or, from the
+    /// start on, bytes of opportunity. [`Transmitter::used`] is in the same measure. `to` never goes back.
+    pub fn usable(&mut self, from: Instant, to: Instant) -> u64 {
+        match &mut self.0 {
+            Server::Fixed(server) => server.pace.capacity(from, to),
+            Server::Fluid(server) => server.pace.capacity(from, to),
+            Server::Latch(server) => server.pace.capacity(from, to),
+            Server::Bucket(server) => server.pace.capacity(from, to),
+            Server::Opportunities(server) => server.bytes_until(to),
+            Server::Channel => unreachable!("{NO_CHANNEL}"),
+        }
+    }
+
+    /// What a transmission of `bytes` from `start` to `free` uses of [`Transmitter::usable`].
+    pub fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
+        match self.0 {
+            Server::Opportunities(_) => bytes as u64,
+            _ => self.usable(start, free),
+        }
+    }
+}
+
+const NO_CHANNEL: &str = "the stations of a wireless LAN are no links of a host";
+
+/// When the opportunities of a service are; for a rate, whenever it has added up to `mtu` bytes. `None` for a token
+/// bucket and a wireless LAN, which have none.
+pub fn opportunities(
+    service: &Service,
+    mtu: u32,
+    seed: u64,
+    index: usize,
+) -> Option<Box<dyn Iterator<Item = Instant> + Send>> {
+    let steps = match service {
+        Service::Rate(rate) => Some(Steps::constant(*rate)),
+        Service::Steps(steps) => Some(steps.rate.clone()),
+        Service::Bucket(_) | Service::Wlan(_) => return None,
+        Service::Poisson(_) | Service::Cox(_) | Service::Trace(_) => None,
+    };
+    if let Some(steps) = steps {
+        return Some(Box::new(super::steps::opportunities(&steps, mtu)));
+    }
+    let mut transmitter = Transmitter::new(service, mtu, seed, index);
+    Some(Box::new(std::iter::from_fn(move || {
+        let at = transmitter.opportunity()?;
+        transmitter.step();
+        Some(at)
+    })))
+}
+
+/// What happens between a link's server and its far end: loss, and a delay that may change.
+pub struct Medium(Box<Inner>);
+
+impl Medium {
+    /// The medium of link `index` in a run with `seed`. Packets overtake each other only where they may `reorder`.
+    pub fn new(loss: Option<LossSpec>, delays: &Steps<Duration>, reorder: bool, seed: u64, index: usize) -> Self {
+        Self(Inner::build(loss, delays, reorder, index, seed))
+    }
+
+    /// When a packet whose last bit leaves the server at `end`, never before the last one's, reaches the far end; `None`
+    /// if it gets lost.
+    pub fn arrival(&mut self, end: Instant) -> Option<Instant> {
+        self.0.arrival(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use std::path::Path;
+
+    fn service(keys: &str) -> Service {
+        let text = format!("duration = \"1 s\"\n[link]\n{keys}\n[[flows]]\nkind = \"tcp\"\nrtt = \"10 ms\"");
+        Scenario::parse(&text, &[], Path::new("/")).unwrap().link.service
+    }
+
+    #[test]
+    fn packets_follow_each_other_at_the_rate() {
+        let mut link = Transmitter::new(&service("rate = \"1 Gbit/s\""), 1500, 1, 0);
+        assert_eq!(link.opportunity(), None);
+        let mut at = Instant::ZERO;
+        for i in 1..=1000 {
+            at = link.send(at, 1500).free;
+            assert_eq!(at.as_nanos(), i * 12_000);
+        }
+        assert_eq!(link.usable(Instant::ZERO, at), link.used(Instant::ZERO, at, 1_500_000));
+    }
+
+    #[test]
+    fn opportunities_of_a_rate_add_up() {
+        let steps = service("rate = \"12 Mbit/s@0s,0 bit/s@2ms,24 Mbit/s@4ms\"");
+        let at: Vec<u64> = opportunities(&steps, 1500, 1, 0).unwrap().take(5).map(|at| at.as_nanos()).collect();
+        assert_eq!(at, [1_000_000, 2_000_000, 4_500_000, 5_000_000, 5_500_000]);
+        assert!(
+            opportunities(&service("bucket = \"1 Mbit/s\"\nburst = \"3 kB\"\npeak = \"2 Mbit/s\""), 1500, 1, 0)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_medium_without_loss_keeps_order() {
+        let ms = Duration::from_millis;
+        let delays = Steps::from_ordered(vec![(Duration::ZERO, ms(20)), (ms(5), ms(10))]);
+        let at = |reorder| {
+            let mut medium = Medium::new(None, &delays, reorder, 1, 0);
+            [0, 4, 5].map(|t| medium.arrival(Instant::ZERO + ms(t)).unwrap().as_nanos() / 1_000_000)
+        };
+        assert_eq!((at(false), at(true)), ([20, 24, 24], [20, 24, 15]));
+    }
+}

@@ -1,0 +1,215 @@
+//! A result made from what another host's links did to real packets: the same summary and tables as a simulation's.
+//!
+//! The packets go through the simulator's queues once more, for the samples of queue length and state; what became of
+//! them is taken from the recording.
+
+use crate::fingerprint::{Fate, Fingerprint};
+use crate::link::Link;
+use crate::packet::Packets;
+use crate::probe::{EveryPacket, Probe};
+use crate::sampler::Samplers;
+use crate::scenario::{LinkSpec, Probes};
+use crate::simulation::{Output, report_links};
+use crate::summary::Summary;
+use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+
+/// Packets of the two directions of a link, told in the order of time.
+pub struct Recorded {
+    links: Vec<Link>,
+    samplers: Samplers,
+    due: [Instant; Samplers::COUNT],
+    probe: Option<EveryPacket>,
+    packets: Packets,
+    fingerprint: Fingerprint,
+    events: u64,
+    warmup: Instant,
+    end: Instant,
+}
+
+impl Recorded {
+    /// Nothing yet, of the forward link and the way back in a run with `seed`; statistics are from `warmup` to `end`.
+    pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, warmup: Instant, end: Instant) -> Self {
+        // What flows know is not recorded, nor headers.
+        let probes = Probes { flows: None, headers: false, ..*probes };
+        let samplers = Samplers::new(&probes, links.len(), 0);
+        let due = std::array::from_fn(|i| samplers.first(i));
+        let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let probe = probes.packets.then(|| EveryPacket::new(&probes));
+        let (packets, fingerprint) = (Packets::default(), Fingerprint::default());
+        Self { links, samplers, due, probe, packets, fingerprint, events: 0, warmup, end }
+    }
+
+    /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
+    pub fn arrived(&mut self, now: Instant, l: usize, number: u32, meta: &Meta) {
+        self.reach(now);
+        let link = &mut self.links[l];
+        link.qdisc.enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
+        link.tally.arrival(now, true);
+        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
+        if let Some(probe) = &mut self.probe {
+            probe.arrived(now, l, handle(l, number), meta, &self.packets);
+        }
+    }
+
+    /// The link took the packet out of the queue, where it had been for `sojourn`.
+    pub fn sent(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, sojourn: Duration, marked: bool) {
+        self.asked(now, l);
+        let meta = Meta { enqueued: now - sojourn, ..*meta };
+        self.links[l].replay_transmission(now, &meta, marked);
+        let fate = if marked { Fate::DepartedMarked } else { Fate::Departed };
+        self.fingerprint.record(now, l, meta.flow, meta.len, fate);
+        if let Some(probe) = &mut self.probe {
+            probe.sent(now, l, handle(l, number), &meta, marked);
+        }
+    }
+
+    /// The queue dropped the packet after `sojourn`.
+    pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, sojourn: Duration, reason: DropReason) {
+        self.reach(now);
+        let meta = Meta { enqueued: now - sojourn, ..*meta };
+        self.links[l].tally.drop(now, reason, true);
+        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
+        if let Some(probe) = &mut self.probe {
+            probe.dropped(now, l, handle(l, number), &meta, reason);
+        }
+    }
+
+    /// A packet got lost on the medium.
+    pub fn lost(&mut self, now: Instant, l: usize) {
+        self.links[l].tally.loss(now);
+    }
+
+    /// The link asked its queue for a packet, and got none.
+    pub fn asked(&mut self, now: Instant, l: usize) {
+        self.reach(now);
+        self.links[l].qdisc.dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
+    }
+
+    /// The result. What only programs at the ends know, goodput, groups and flows, is left empty.
+    pub fn finish(mut self) -> Output {
+        self.reach(self.end + Duration::from_nanos(1));
+        let (links, hops, histogram) = report_links(self.links, Vec::new());
+        let summary = Summary {
+            duration_s: (self.end - Instant::ZERO).as_secs_f64(),
+            warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
+            events: self.events,
+            fingerprint: format!("{:016x}", self.fingerprint.finish()),
+            goodput_bps: 0.0,
+            jain: 1.0,
+            links,
+            hops,
+            groups: Vec::new(),
+            flows: Vec::new(),
+            wlan: None,
+        };
+        let mut tables = vec![histogram];
+        tables.extend(self.probe.into_iter().flat_map(EveryPacket::tables));
+        tables.extend(self.samplers.into_tables());
+        Output { summary, tables }
+    }
+
+    /// Takes the samples that are due before `now`.
+    fn reach(&mut self, now: Instant) {
+        self.events += 1;
+        while let Some(i) = (0..self.due.len()).min_by_key(|&i| self.due[i]).filter(|&i| self.due[i] < now) {
+            self.due[i] = self.samplers.sample(i, self.due[i], &mut self.links, &[]);
+        }
+    }
+}
+
+/// A packet keeps its handle to the end of the run, so that none is used twice.
+fn handle(l: usize, number: u32) -> u32 {
+    2 * number + l as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Simulation;
+    use crate::scenario::Scenario;
+    use crate::table::Column;
+    use std::path::Path;
+
+    /// Columns of a table by name.
+    fn column(output: &Output, table: &str, name: &str) -> Column {
+        let table = output.tables.iter().find(|found| found.name == table).unwrap();
+        table.columns.iter().find(|(found, _)| found == name).unwrap().1.clone()
+    }
+
+    fn u64s(column: Column) -> Vec<u64> {
+        match column {
+            Column::U8(values) => values.into_iter().map(u64::from).collect(),
+            Column::U32(values) => values.into_iter().map(u64::from).collect(),
+            Column::U64(values) => values,
+            Column::F64(_) => unreachable!("no floats are asked for"),
+        }
+    }
+
+    #[test]
+    fn a_recorded_simulation_gives_its_own_result() {
+        let text = "duration = \"5 s\"\nwarmup = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\naqm = \"codel\"\ndelay = \"5 ms\"\n\
+                    [[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"40 ms\"\n[probes]\npackets = true\nqueue = \"10 ms\"\n\
+                    state = \"10 ms\"\nutilisation = \"100 ms\"";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let simulated = Simulation::new(&scenario, 3).finish();
+        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let mut recorded = Recorded::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, warmup, end);
+
+        let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
+        let [time, link, flow, bytes, sojourn, fate, arrival] =
+            ["time_ns", "link", "flow", "bytes", "sojourn_ns", "fate", "arrival"].map(|name| all("packets", name));
+        // Arrivals and fates in the order of time; a departure comes before an arrival, and a drop right behind its own.
+        let mut events = Vec::new();
+        for i in 0..time.len() {
+            let at_once = sojourn[i] == 0;
+            events.push((time[i] - sojourn[i], 1, arrival[i], link[i], i, true));
+            events.push((time[i], if at_once { 1 } else { 0 }, arrival[i], link[i], i, false));
+        }
+        for (i, &at) in all("waiting", "time_ns").iter().enumerate() {
+            events.push((at, 1, all("waiting", "arrival")[i], all("waiting", "link")[i], i, true));
+        }
+        events.sort_by_key(|&(at, rank, arrival, link, _, arrives)| (at, rank, link, arrival, !arrives));
+        assert!(events.len() > 5000);
+        let waiting = |i: usize| (all("waiting", "bytes")[i], all("waiting", "flow")[i]);
+        let left: std::collections::HashSet<(u64, u64)> =
+            all("waiting", "link").into_iter().zip(all("waiting", "arrival")).collect();
+        for (at, _, arrival, link, i, arrives) in events {
+            let (now, l) = (Instant::from_nanos(at), link as usize);
+            let (bytes, flow) = if left.contains(&(link, arrival)) { waiting(i) } else { (bytes[i], flow[i]) };
+            let meta = Meta::new(bytes as u32, flow as u32);
+            if arrives {
+                recorded.arrived(now, l, arrival as u32, &meta);
+                continue;
+            }
+            let sojourn = Duration::from_nanos(sojourn[i] as i64);
+            match fate[i] {
+                0 | 1 => recorded.sent(now, l, arrival as u32, &meta, sojourn, fate[i] == 1),
+                reason => {
+                    let reason = DropReason::ALL[reason as usize - 2];
+                    recorded.dropped(now, l, arrival as u32, &meta, sojourn, reason);
+                }
+            }
+        }
+        let found = recorded.finish();
+        for (table, names) in [
+            ("packets", &["time_ns", "link", "sojourn_ns", "fate", "arrival", "bytes"][..]),
+            ("waiting", &["time_ns", "arrival"]),
+            ("sojourn_histogram", &["link", "lower_ns", "count"]),
+            ("queue", &["time_ns", "link", "packets", "bytes"]),
+        ] {
+            for name in names {
+                let (found, expected) = (u64s(column(&found, table, name)), all(table, name));
+                assert_eq!(found, expected, "{table}.{name}");
+            }
+        }
+        let json = |output: &Output| serde_json::to_value(&output.summary.links).unwrap();
+        assert_eq!(json(&found), json(&simulated));
+        assert_eq!(column(&found, "utilisation", "utilisation"), column(&simulated, "utilisation", "utilisation"));
+        // The way back has no such variable, and what is no number is not equal to itself.
+        let count = |output: &Output| match column(output, "state", "count") {
+            Column::F64(values) => values.into_iter().step_by(2).collect::<Vec<f64>>(),
+            other => unreachable!("{other:?} is no column of floats"),
+        };
+        assert!(count(&found) == count(&simulated) && count(&found).iter().any(|&count| count > 3.0));
+    }
+}
