@@ -40,9 +40,9 @@ def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def milliseconds(text: str) -> int:
-    """Number of a duration in whole milliseconds."""
-    return int(text.removesuffix(" ms"))
+def round_trip_ms(delay: str) -> int:
+    """Nominal round-trip time in milliseconds, of which the link's delay is a tenth."""
+    return 10 * int(delay.removesuffix(" ms"))
 
 
 def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:

@@ -34,7 +34,6 @@ SETUP = (
 
 ASSUMPTIONS = {
     "sack": Assumption("flows.0.sack", True, (False,), "TCP/Linux has SACK"),
-    "delayed_ack": Assumption("flows.0.delayed_ack", False, (True,), "codel.tcl acknowledges every packet"),
     "cc": Assumption("flows.0.cc", "cubic", ("newreno",), "congestion control of the FTPs"),
     "buffer": Assumption("link.limit", "100 ms", ("1000 packets",), "the script has a bandwidth-delay product"),
     "run_length": Assumption("duration", "300 s", ("100 s",), "length of the runs"),
