@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::run;
+use common::{run, whole};
 use sojourn_aqm::Rng;
 use sojourn_sim::{Output, Summary};
 
@@ -199,4 +199,138 @@ fn tcp_reaches_what_its_acknowledgments_leave() {
         let found = goodput_mbps(&summary);
         assert!((24.6 * 0.97..24.8 * 1.03).contains(&found), "{stations} stations: {found} Mbit/s");
     }
+}
+
+/// Attempts of a run in the order of their starts: start, node, outcome, airtime; times in ns.
+fn attempts(output: &Output) -> Vec<(u64, u64, u64, u64)> {
+    let [time, node, outcome, airtime] =
+        ["time_ns", "node", "outcome", "airtime_ns"].map(|name| whole(output, "accesses", name));
+    (0..time.len()).map(|i| (time[i], node[i], outcome[i], airtime[i])).collect()
+}
+
+#[test]
+fn nobody_talks_into_another_s_frame_and_all_who_start_together_collide() {
+    let text = std::fs::read_to_string("tests/scenarios/wlan.toml").expect("the scenario is there");
+    let output = run(&format!("{text}\n[probes]\naccesses = true\npackets = true"));
+    let attempts = attempts(&output);
+    let mut idle = None;
+    for group in attempts.chunk_by(|a, b| a.0 == b.0) {
+        let &[(start, ..), ..] = group else { unreachable!("a group has an attempt") };
+        assert!(idle.is_none_or(|idle| start >= idle + 28_000), "{start} starts less than a DIFS after {idle:?}");
+        // One that collides alone has met a beacon.
+        assert!(group.len() == 1 || group.iter().all(|&(_, _, outcome, _)| outcome == 1), "{group:?}");
+        assert!(group.windows(2).all(|pair| pair[0].1 < pair[1].1), "a node once: {group:?}");
+        idle = group.iter().map(|&(start, .., airtime)| start + airtime).max();
+    }
+    let wlan = output.summary.wlan.as_ref().expect("a channel");
+    let nodes = || std::iter::once(&wlan.access_point).chain(wlan.stations.iter().map(|station| &station.node));
+    assert_eq!(attempts.len() as u64, nodes().map(|node| node.attempts).sum::<u64>());
+    // What has left a queue was acknowledged, given up, or is still in a ring.
+    for (link, node) in nodes().enumerate() {
+        let [fates, links] = ["fate", "link"].map(|name| whole(&output, "packets", name));
+        let sent = fates.iter().zip(&links).filter(|&(&fate, &l)| fate < 2 && l == link as u64).count() as u64;
+        let left = sent - node.frames - node.given_up;
+        assert!(left <= 50, "node {link}: {sent} sent, {} acknowledged, {} given up", node.frames, node.given_up);
+        let by_rate: u64 = node.rates.iter().map(|rate| rate.attempts).sum();
+        assert!(node.attempts == by_rate && node.attempts >= node.frames + node.collisions);
+    }
+}
+
+#[test]
+fn small_queues_bound_what_a_connection_has_in_its_station() {
+    let longest = |tsq: u32| {
+        let output = run(&format!(
+            "duration = \"10 s\"\n[wlan]\ntsq = {tsq}\n[[wlan.stations]]\nrate = \"54 Mbit/s\"\n[[flows]]\n\
+             kind = \"tcp\"\ncount = 2\ndirection = \"reverse\"\nrtt = \"100 ms\"\n[reverse]\n\
+             below = \"1 packet\"\n[probes]\nqueue = \"1 ms\""
+        ));
+        let [link, packets] = ["link", "packets"].map(|name| whole(&output, "queue", name));
+        (link.iter().zip(packets).filter(|&(&link, _)| link == 1).map(|(_, n)| n).max(), goodput_mbps(&output.summary))
+    };
+    // The ring holds one of them.
+    let (bounded, goodput) = longest(20);
+    assert!(bounded.is_some_and(|most| (30..=39).contains(&most)), "{bounded:?}");
+    assert!(goodput > 20.0, "what is sent leaves room at once: {goodput}");
+    assert!(longest(0).0 > Some(500));
+}
+
+#[test]
+fn a_shaper_keeps_the_queue_above_the_ring() {
+    let output = run("duration = \"20 s\"\nwarmup = \"2 s\"\n[wlan]\nhtb_rate = \"10 Mbit/s\"\n[[wlan.stations]]\n\
+                      rate = \"54 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"15 Mbit/s\"");
+    let (forward, wlan) = (&output.summary.links.forward, output.summary.wlan.as_ref().expect("a channel"));
+    let rate = forward.bytes as f64 * 8.0 / 18.0 / 1e6;
+    assert!((rate - 10.0).abs() < 0.01, "{rate}");
+    assert!(wlan.access_point.ring_ms.max < Some(1.0) && forward.sojourn_ms.p50 > Some(500.0), "{wlan:?}");
+}
+
+/// Shares of the access point's attempts by rate, and its frames given up by all of them, for a station with this rate
+/// and ratio.
+fn downlink(station: &str) -> (Vec<(f64, f64)>, Summary) {
+    let summary = run(&format!(
+        "duration = \"21 s\"\nwarmup = \"1 s\"\n[wlan]\n{QUIET}\n[[wlan.stations]]\n{station}\n[[flows]]\nkind = \"cbr\"\n\
+         rate = \"40 Mbit/s\""
+    ))
+    .summary;
+    let node = &summary.wlan.as_ref().expect("a channel").access_point;
+    let share = |n: u64| n as f64 / node.attempts as f64;
+    (node.rates.iter().map(|rate| (rate.mbit_per_s, share(rate.attempts))).collect(), summary)
+}
+
+#[test]
+fn errors_are_as_frequent_as_the_model_says() {
+    for (snr, loss, ack_loss) in [("18.39 dB", 0.1, 0.0), ("17.55 dB", 0.5, 0.0), ("30 dB", 0.0, 0.0)] {
+        let (_, summary) = downlink(&format!("rate = \"54 Mbit/s\"\nsnr = \"{snr}\""));
+        let node = &summary.wlan.as_ref().expect("a channel").access_point;
+        let found = node.errors as f64 / node.attempts as f64;
+        assert!((found - loss - ack_loss).abs() < 0.01, "{snr}: {found}");
+        // Seven attempts.
+        let lost = node.given_up as f64 / (node.frames + node.given_up) as f64;
+        assert!((lost - f64::powi(loss, 7)).abs() < 0.002, "{snr}: {lost}");
+        assert_eq!(summary.links.forward.lost, node.given_up);
+    }
+}
+
+#[test]
+fn minstrel_finds_the_rate_that_the_channel_carries() {
+    let most_used = |rates: &[(f64, f64)]| rates.iter().copied().fold((0.0, 0.0), |a, b| if b.1 > a.1 { b } else { a });
+    let (clean, summary) = downlink("");
+    assert!(most_used(&clean).0 == 54.0 && most_used(&clean).1 > 0.95, "{clean:?}");
+    let fixed = goodput_mbps(&downlink("rate = \"54 Mbit/s\"").1);
+    let cost = 1.0 - goodput_mbps(&summary) / fixed;
+    assert!((0.0..0.03).contains(&cost), "trying rates out costs {cost}");
+    // Where 24 Mbit/s loses 0.1 % and 36 loses nine of ten, and where 12 is the fastest that works.
+    for (snr, rate) in [("11.5 dB", 24.0), ("5.1 dB", 12.0)] {
+        let (rates, _) = downlink(&format!("snr = \"{snr}\""));
+        assert!(most_used(&rates).0 == rate, "{snr}: {rates:?}");
+    }
+}
+
+#[test]
+fn a_cell_with_the_rates_of_802_11b_tries_them() {
+    let text = |rates: &str| {
+        format!(
+            "duration = \"10 s\"\n[wlan]\nrates = \"{rates}\"\n[[wlan.stations]]\ncount = 2\n[[flows]]\nkind = \"tcp\"\n\
+             count = 2\ndirection = \"reverse\"\nrtt = \"20 ms\""
+        )
+    };
+    let [g, bg] = ["ofdm", "bg"].map(|rates| run(&text(rates)).summary);
+    let slowest = |summary: &Summary| summary.wlan.as_ref().expect("a channel").stations[0].node.rates[0].mbit_per_s;
+    assert_eq!((slowest(&g), slowest(&bg)), (6.0, 1.0));
+    assert!(goodput_mbps(&bg) < goodput_mbps(&g));
+}
+
+#[test]
+fn an_upload_s_delay_lies_behind_the_access_point() {
+    let summary =
+        run("duration = \"5 s\"\n[wlan]\nbeacon = \"0 B\"\n[[wlan.stations]]\nrate = \"54 Mbit/s\"\n[[flows]]\n\
+                       kind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"100 ms\"\ndelayed_ack = false\nreceive_window = \"1448 B\"")
+        .summary;
+    let wlan = summary.wlan.expect("a channel");
+    // One segment at a time: its frame, 50 ms either way, its acknowledgment's frame; nothing else.
+    let (sent, tapped) = (&wlan.rtts[0].sent_ms, &wlan.rtts[0].tapped_ms);
+    assert!(sent.p50.is_some_and(|rtt| (100.3..100.8).contains(&rtt)), "{sent:?}");
+    assert_eq!(sent.p50, tapped.p50, "nothing waits in the station");
+    // But the segment right behind the handshake's last acknowledgment, for the driver's 12 us.
+    assert_eq!(summary.links.reverse.sojourn_ms.max, Some(0.012));
 }

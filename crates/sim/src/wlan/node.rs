@@ -112,3 +112,57 @@ impl Node {
         &mut self.controls[station.min(last)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rate::Fixed;
+    use super::*;
+    use crate::scenario::Unit;
+
+    fn node(htb_rate: Option<Rate>) -> Node {
+        let ring = BelowSpec { unit: Unit::Packets, stop: 50, wake: 24 };
+        let control = AnyControl::Fixed(Fixed(Bitrate::SIX));
+        Node::new(ring, Duration::from_micros(12), htb_rate, vec![control])
+    }
+
+    fn push(node: &mut Node, at: Instant) {
+        let chain = node.choose(at, 0);
+        let (handle, slot, counts, bytes, station) = (0, 0, false, 1500, 0);
+        let (attempts, received, entered, first) = (0, false, at, at);
+        let frame = Frame { handle, slot, counts, bytes, station, chain, attempts, received, entered, first };
+        node.push(at, frame, 1514);
+    }
+
+    #[test]
+    fn a_full_ring_asks_again_when_fewer_than_25_are_left() {
+        let mut node = node(None);
+        let mut at = Instant::ZERO;
+        while let Some(asks) = node.asks_at() {
+            at = asks;
+            push(&mut node, at);
+        }
+        assert_eq!((node.ring.len(), at.as_nanos()), (50, 49 * 12_000), "12 us apart");
+        let mut sent = 0;
+        while node.asks_at().is_none() {
+            node.pop(at, true);
+            sent += 1;
+        }
+        assert_eq!((sent, node.ring.len()), (26, 24));
+    }
+
+    #[test]
+    fn a_shaper_asks_at_its_rate() {
+        let mut node = node(Some(Rate::from_bps(12_112_000)));
+        push(&mut node, Instant::ZERO);
+        assert_eq!(node.asks_at(), Some(Instant::from_nanos(1_000_000)), "1514 bytes in a millisecond");
+    }
+
+    #[test]
+    fn the_next_frame_comes_to_the_head_when_the_one_before_it_is_through() {
+        let mut node = node(None);
+        (0..2).for_each(|i| push(&mut node, Instant::from_nanos(i)));
+        node.pop(Instant::from_nanos(700), true);
+        let head = node.head();
+        assert_eq!((head.entered.as_nanos(), head.first.as_nanos()), (1, 700));
+    }
+}
