@@ -152,7 +152,7 @@ mod tests {
         (bytes[1], bytes[4]) = (5, 2);
         assert_eq!(payloads(&bytes), [vec![1, 2], vec![3, 4], vec![5]]);
         let empty = frame(UDP, &[0, 80, 0, 81, 0, 8, 0, 0]);
-        assert_eq!(payloads(&empty), [vec![]]);
+        assert_eq!(payloads(&empty), [Vec::<u8>::new()]);
     }
 
     #[test]
