@@ -9,7 +9,6 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-
 EMULATOR = frozenset({"link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"})
 """Commands that run real programs; they fork, so they begin before click and any thread."""
 
@@ -48,6 +47,21 @@ def emulate(words: list[str]) -> NoReturn:
         os.kill(os.getpid(), -code)
         code = 128 - code
     leave(code)
+
+
+def _make_result(folder: str) -> int:
+    """Make a result of a shell's log; the exit code."""
+    from sojourn.emulated.logs import make_result
+    from sojourn.errors import explain
+
+    try:
+        make_result(folder)
+    except Exception as error:
+        if (known := explain(error)) is None:
+            raise
+        print(f"Error: {known[1]}", file=sys.stderr)
+        return known[0]
+    return 0
 
 
 def leave(code: int) -> NoReturn:
