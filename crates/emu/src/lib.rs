@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod cli;
+pub mod doctor;
 mod error;
 pub mod log;
 pub mod path;

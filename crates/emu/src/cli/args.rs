@@ -1,6 +1,7 @@
 //! Options and words of a command line.
 
 use crate::Error;
+use crate::shell::Command;
 use sojourn_aqm::params::unknown;
 use std::ffi::CString;
 
@@ -79,10 +80,10 @@ impl Args {
     }
 
     /// The command for [`crate::shell`]: the one given, or the user's shell.
-    pub fn command(&self) -> Result<Vec<CString>, Error> {
+    pub fn command(&self) -> Result<Command, Error> {
         let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];
         let words = if self.command.is_empty() { own() } else { self.command.clone() };
-        words.into_iter().map(|word| text("command", word)).collect()
+        words.into_iter().map(|word| text("command", word)).collect::<Result<_, _>>().map(Command::Program)
     }
 }
 

@@ -22,7 +22,6 @@ pub struct Ended {
 }
 
 /// A shell, and what to do around it.
-#[derive(Clone, Debug)]
 struct Request {
     shell: Shell,
     /// Whether a run that is not faithful is a failure.
@@ -34,7 +33,6 @@ struct Request {
 }
 
 /// What a command line asks for.
-#[derive(Debug)]
 enum Parsed {
     Run(Box<Request>),
     Help(String),
@@ -50,7 +48,7 @@ pub fn main(words: &[String]) -> Ended {
         }
         Ok(Parsed::Run(request)) => {
             let Request { shell, strict, quiet, log } = *request;
-            let command = shell.command[0].to_string_lossy().into_owned();
+            let command = shell.command.words().join(" ");
             match shell::run(shell) {
                 Ok(outcome) => tell(&outcome, &command, strict, quiet, log),
                 Err(error) => refuse(&error),

@@ -48,6 +48,11 @@ impl Block {
         Self { n: BLOCKS, ..self }.host4(0)
     }
 
+    /// The same for IPv6.
+    pub fn name_server6(self) -> IpAddr {
+        Self { n: BLOCKS, ..self }.host6(0)
+    }
+
     fn host4(self, i: u8) -> IpAddr {
         Ipv4Addr::new(100, 64, self.tree, 4 * self.n + i).into()
     }

@@ -3,6 +3,7 @@
 //!
 //! It is a child of the shell, which keeps its own network namespace. The devices go to the shell as descriptors.
 
+use super::Command;
 use super::address::Block;
 use super::control::Listener;
 use super::gateway;
@@ -25,8 +26,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct Plan {
     /// Addresses of both ends.
     pub block: Block,
-    /// How many shells are around this one.
-    pub depth: u8,
     /// Whether the outer end is to lie in a network namespace of its own, too.
     pub private: bool,
     /// Whether a user namespace is needed even for the first of them.
@@ -35,8 +34,6 @@ pub struct Plan {
     pub mtu: u32,
     /// TCP's congestion control.
     pub cc: Option<String>,
-    /// The command and its arguments.
-    pub command: Vec<CString>,
     /// A command for the outer end, for `sh -c`; only where that is private.
     pub peer: Option<CString>,
     /// Further variables of the environment.
@@ -65,7 +62,7 @@ pub mod message {
 
 /// Everything the inner side does, as the process `parent` forked it; `gateway` starts the process that takes
 /// connections further where the outer end is private. Returns its exit code, which nobody looks at.
-pub fn main(plan: &Plan, parent: Pid, shell: &Channel, gateway: Option<gateway::Seat>) -> i32 {
+pub fn main(plan: &Plan, command: &Command, parent: Pid, shell: &Channel, gateway: Option<gateway::Seat>) -> i32 {
     match prepare(plan, parent, gateway) {
         Ok(made) => {
             let fds: Vec<BorrowedFd<'_>> = made.fds();
@@ -86,7 +83,7 @@ pub fn main(plan: &Plan, parent: Pid, shell: &Channel, gateway: Option<gateway::
         Ok((1, _)) => {}
         _ => return 1,
     }
-    run(plan, shell)
+    run(plan, command, shell)
 }
 
 /// One end of the shell's path: a device, and what changes and watches it.
@@ -132,7 +129,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         let mut end = make_end("sojourn%d", plan.mtu, [(own, peer), (own6, peer6)])?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
-            seat.spawn_here(getpid()).map_err(|e| format!("gateway: {e}"))?;
+            seat.spawn_here(&end.tun).map_err(|e| format!("gateway: {e}"))?;
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)
@@ -252,7 +249,7 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), String> {
 }
 
 /// Runs the command and waits for its end, then ends whatever it has left behind.
-fn run(plan: &Plan, shell: &Channel) -> i32 {
+fn run(plan: &Plan, command: &Command, shell: &Channel) -> i32 {
     for signal in FOR_THE_COMMAND {
         let _ = process::on(signal, SigHandler::SigIgn);
     }
@@ -260,24 +257,34 @@ fn run(plan: &Plan, shell: &Channel) -> i32 {
     if waited.thread_block().is_err() {
         return 1;
     }
-    let (started, exec) = match Channel::pair() {
-        Ok(pair) => pair,
+    let (started, mut exec) = match Channel::pair() {
+        Ok((started, exec)) => (started, Some(exec)),
         Err(_) => return 1,
     };
-    let command = process::spawn(|| {
+    let spawned = process::spawn(|| {
         export(plan);
         for signal in FOR_THE_COMMAND {
             let _ = process::on(signal, SigHandler::SigDfl);
         }
         let _ = process::ordinary_signals();
-        let error = process::become_program(&plan.command);
+        let words = match command {
+            Command::Program(words) => words,
+            Command::Own(function) => {
+                // Starting is over, as after an exec.
+                drop(exec.take());
+                return function(plan.block.host().0);
+            }
+        };
+        let error = process::become_program(words);
         // The other end sees either this, or the end of the channel when the program starts.
         let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
-        let _ = exec.send(&errno.to_ne_bytes(), &[], false);
+        if let Some(exec) = &exec {
+            let _ = exec.send(&errno.to_ne_bytes(), &[], false);
+        }
         127
     });
     drop(exec);
-    let command = match command {
+    let command = match spawned {
         Ok(pid) => pid,
         Err(e) => {
             let errno = e.raw_os_error().unwrap_or(libc::EAGAIN);

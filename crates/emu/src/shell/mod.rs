@@ -20,22 +20,24 @@ use crate::sys::fds::Channel;
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::Tun;
+use address::Block;
 use control::{Lease, Leases, Listener};
+use gateway::{Addresses, Seat};
 use inside::{End, Plan, message};
 use meter::Meter;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid};
 use pump::Pump;
-use route::Outside;
+use route::{Far, Outside};
 use sojourn_aqm::Duration;
 use std::ffi::CString;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use terminal::Terminal;
 
 /// A shell as it was asked for.
-#[derive(Clone, Debug)]
 pub struct Shell {
     /// What it is called: `link`, `delay`, `loss`.
     pub name: String,
@@ -45,8 +47,8 @@ pub struct Shell {
     pub down: DirectionConfig,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The command and its arguments; at least one word.
-    pub command: Vec<CString>,
+    /// What runs inside.
+    pub command: Command,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
     /// TCP's congestion control inside.
@@ -55,6 +57,24 @@ pub struct Shell {
     pub meter: bool,
     /// How long before something is due the shell stops sleeping and looks at the clock instead.
     pub spin: Duration,
+}
+
+/// What runs inside a shell.
+pub enum Command {
+    /// A program and its arguments; at least one word.
+    Program(Vec<CString>),
+    /// A function of this program, in a process of its own; it gets `$SOJOURN_HOST` and returns an exit code.
+    Own(Box<dyn Fn(IpAddr) -> i32>),
+}
+
+impl Command {
+    /// How it is called.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Self::Program(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            Self::Own(_) => Vec::new(),
+        }
+    }
 }
 
 /// Runs the command of `shell` to its end. Only for a process with a single thread, as it forks.
@@ -78,6 +98,26 @@ struct Session {
     inside: Channel,
     process: Pid,
     signals: nix::sys::signalfd::SignalFd,
+    _helpers: Helpers,
+}
+
+/// Processes that end with the shell.
+#[derive(Default)]
+struct Helpers(Vec<Pid>);
+
+impl Helpers {
+    fn add(&mut self, pid: Pid) {
+        self.0.push(pid);
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        for &pid in &self.0 {
+            let _ = kill(pid, Signal::SIGKILL);
+            let _ = waitpid(pid, None);
+        }
+    }
 }
 
 impl Session {
@@ -85,29 +125,47 @@ impl Session {
         let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
         let (lease, outer, unprivileged) = outer_end(&shell)?;
         let block = lease.block;
+        let private = outer.is_none();
+        let servers = name_servers();
+        let addresses = Addresses { block, machine: private, name_server: servers.loopback };
         let plan = Plan {
             block,
-            depth: lease.depth,
-            private: outer.is_none(),
+            private,
             unprivileged,
             mtu: shell.up.mtu,
             cc: shell.cc.clone(),
-            command: shell.command.clone(),
             peer: shell.peer.clone(),
             env: environment(&shell, &lease),
-            resolv_conf: None,
+            resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
         };
+        let mut helpers = Helpers::default();
+        let mut seat = None;
+        let mut far = None;
+        if lease.depth == 0 {
+            let (channel, made, porter) = Seat::prepare(addresses).map_err(machine)?;
+            helpers.add(porter);
+            let end = if private {
+                seat = Some(made);
+                None
+            } else {
+                helpers.add(made.spawn_apart(shell.up.mtu).map_err(machine)?);
+                Some(gateway_end(&channel)?)
+            };
+            let machine = if private { Vec::new() } else { own_addresses()? };
+            far = Some(Far { end, channel, machine, block, scratch: Vec::new() });
+        }
         let (inside, theirs) = Channel::pair().map_err(machine)?;
         let me = getpid();
-        let process = process::spawn(|| inside::main(&plan, me, &theirs, None)).map_err(machine)?;
+        let process = process::spawn(|| inside::main(&plan, &shell.command, me, &theirs, seat)).map_err(machine)?;
         drop(theirs);
         let (inner, made) = receive_ends(&inside)?;
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-        Ok(Self { shell, inner, outside: Outside { end }, leases: Leases::new(lease), inside, process, signals })
+        let outside = Outside { end, far };
+        Ok(Self { shell, inner, outside, leases: Leases::new(lease), inside, process, signals, _helpers: helpers })
     }
 
     fn run(self) -> Result<Outcome, Error> {
-        let Self { mut shell, inner, outside, leases, inside, process, signals } = self;
+        let Self { mut shell, inner, outside, leases, inside, process, signals, _helpers } = self;
         let zero_ns = clock::monotonic_ns();
         let epoch_ns = clock::epoch_ns();
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
@@ -131,8 +189,9 @@ impl Session {
             let _ = clock::run_as_others();
         }
         drop(meter);
-        let losses =
-            [&mut pump.inner, &mut pump.outside.end].map(|end| end.netlink.losses(end.index).unwrap_or_default());
+        let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
+        let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
+        let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
         let Pump { up, down, inner, outside, leases, .. } = pump;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
@@ -160,6 +219,50 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
         // The device may be opened, but this namespace is not ours to add one to.
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
         Err(e) => Err(Error::Machine(inside::no_tun(&e))),
+    }
+}
+
+/// The device that leads to the gateway.
+fn gateway_end(channel: &Channel) -> Result<End, Error> {
+    let mut room = [0; 4096];
+    let (length, fds) = channel.receive(&mut room).map_err(machine)?;
+    match (<[OwnedFd; 2]>::try_from(fds), <[u8; 4]>::try_from(&room[..length])) {
+        (Ok([tun, netlink]), Ok(index)) => {
+            let (tun, netlink) = (Tun::from_fd(tun), Netlink::from_fd(netlink));
+            Ok(End { tun, netlink, index: u32::from_ne_bytes(index), listener: None })
+        }
+        _ => Err(Error::Machine(String::from_utf8_lossy(&room[..length]).into_owned())),
+    }
+}
+
+/// The addresses under which this machine is reached.
+fn own_addresses() -> Result<Vec<IpAddr>, Error> {
+    let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).map_err(machine)?;
+    Ok(addresses.into_iter().filter(|address| !address.is_loopback()).collect())
+}
+
+/// The name servers of this machine.
+struct NameServers {
+    /// Text of `/etc/resolv.conf`.
+    text: String,
+    /// The first of them, if it is at a loopback address, where nobody inside can reach it.
+    loopback: Option<IpAddr>,
+}
+
+fn name_servers() -> NameServers {
+    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    let server = |line: &str| line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok();
+    let loopback = text.lines().find_map(server).filter(IpAddr::is_loopback);
+    NameServers { text, loopback }
+}
+
+impl NameServers {
+    /// The text with an address that is reached from inside, where that is needed.
+    fn replaced(&self, block: Block) -> Option<String> {
+        self.loopback?;
+        let others = self.text.lines().filter(|line| !line.trim().starts_with("nameserver"));
+        let server = format!("nameserver {}", block.name_server());
+        Some(others.map(str::to_string).chain([server, String::new()]).collect::<Vec<_>>().join("\n"))
     }
 }
 

@@ -8,7 +8,6 @@ use sojourn_aqm::Duration;
 use sojourn_sim::scenario::LossSpec;
 
 /// How a shell went.
-#[derive(Debug)]
 pub struct Outcome {
     /// The shell, with the time of its start.
     pub shell: Shell,
@@ -16,8 +15,8 @@ pub struct Outcome {
     pub status: Status,
     /// What the directions did, up first.
     pub reports: [Report; 2],
-    /// What the devices lost, the inner one first.
-    pub losses: [Losses; 2],
+    /// What the devices lost: the inner one, the outer one, that to the gateway.
+    pub losses: Vec<Losses>,
     /// Duration of the command.
     pub wall_ns: u64,
     /// CPU time of the shell meanwhile.
@@ -81,12 +80,11 @@ impl Outcome {
             Status::Killed(signal) => json!({ "signal": signal }),
             Status::NotStarted(errno) => json!({ "errno": errno }),
         };
-        let command: Vec<_> = self.shell.command.iter().map(|word| word.to_string_lossy()).collect();
         let faults: Vec<_> = self.faults().into_iter().map(|fault| fault.0).collect();
         json!({
             "format": 1,
             "version": env!("CARGO_PKG_VERSION"),
-            "shell": self.shell.name, "seed": self.shell.seed, "command": command,
+            "shell": self.shell.name, "seed": self.shell.seed, "command": self.shell.command.words(),
             "epoch_ns": self.shell.up.epoch_ns,
             "up": direction(0), "down": direction(1),
             "status": status,

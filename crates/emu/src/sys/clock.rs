@@ -51,6 +51,11 @@ impl Poll {
         Ok(self.epoll.modify(fd, &mut event)?)
     }
 
+    /// Forgets `fd`.
+    pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        Ok(self.epoll.delete(fd)?)
+    }
+
     /// Waits for at most `ns` nanoseconds, or without end; the tokens of what is ready.
     pub fn wait(&self, ns: Option<u64>, ready: &mut Vec<u64>) -> io::Result<()> {
         let timeout = ns.map(|ns| libc::timespec { tv_sec: (ns / NANOS) as i64, tv_nsec: (ns % NANOS) as i64 });

@@ -1,11 +1,14 @@
 //! Descriptors between processes: a pair of sockets that keeps messages apart and carries descriptors along.
 #![allow(unsafe_code)]
 
+use super::check;
 use nix::cmsg_space;
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+    AddressFamily, Backlog, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrStorage, bind,
+    listen, recvmsg, sendmsg, socket, socketpair,
 };
 use std::io::{self, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// One end of a pair.
@@ -66,11 +69,40 @@ pub fn accept(listener: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
+/// A socket for datagrams that has `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+pub fn transparent_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    transparent(address, SockType::Datagram)
+}
+
+/// A socket that listens at `address`, which need not be one of this namespace; needs its CAP_NET_ADMIN.
+pub fn transparent_listener(address: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = transparent(address, SockType::Stream)?;
+    listen(&fd, Backlog::new(128)?)?;
+    Ok(fd)
+}
+
+fn transparent(address: SocketAddr, kind: SockType) -> io::Result<OwnedFd> {
+    let (family, level, option) = match address {
+        SocketAddr::V4(_) => (AddressFamily::Inet, libc::SOL_IP, libc::IP_TRANSPARENT),
+        SocketAddr::V6(_) => (AddressFamily::Inet6, libc::SOL_IPV6, IPV6_TRANSPARENT),
+    };
+    let fd = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
+    let on: libc::c_int = 1;
+    let (value, size) = (std::ptr::from_ref(&on).cast(), size_of_val(&on) as libc::socklen_t);
+    // SAFETY: the option takes one int, which lives during the call.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, option, value, size) })?;
+    bind(fd.as_raw_fd(), &SockaddrStorage::from(address))?;
+    Ok(fd)
+}
+
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
+
+/// From linux/in6.h.
+const IPV6_TRANSPARENT: libc::c_int = 75;
 
 /// Most descriptors in a message.
 const MOST_FDS: usize = 8;

@@ -57,13 +57,19 @@ impl Tun {
         check(written as i64).map(|_| ())
     }
 
+    /// Whether the kernel leaves the segmentation of UDP to us, which came with Linux 6.2.
+    pub fn offloads_udp(&self) -> io::Result<()> {
+        self.set_offload(TCP_OFFLOADS | UDP_OFFLOADS)
+    }
+
     fn offload(&self) -> io::Result<()> {
-        let set = |flags: libc::c_uint| {
-            // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
-            check(unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })
-        };
-        // Segmentation of UDP came with Linux 6.2.
-        set(TCP_OFFLOADS | UDP_OFFLOADS).or_else(|_| set(TCP_OFFLOADS)).map(|_| ())
+        self.offloads_udp().or_else(|_| self.set_offload(TCP_OFFLOADS))
+    }
+
+    fn set_offload(&self, flags: libc::c_uint) -> io::Result<()> {
+        // SAFETY: TUNSETOFFLOAD takes a number, no pointer.
+        check(unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(flags)) })
+            .map(|_| ())
     }
 }
 

@@ -1,0 +1,220 @@
+//! What this machine can emulate faithfully, and what it lacks.
+
+use crate::path::{DirectionConfig, Kind, Side};
+use crate::shell::{self, Command, Shell};
+use crate::sys::clock::{self, Poll};
+use crate::sys::namespace::new_network;
+use crate::sys::netlink::Netlink;
+use crate::sys::process;
+use crate::sys::tun::{DEVICE, Tun};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitStatus, waitpid};
+use serde_json::{Value, json};
+use sojourn_aqm::Duration;
+use sojourn_sim::Histogram;
+use sojourn_sim::scenario::LinkSpec;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+
+/// Examines the machine: a few seconds. Only for a process with a single thread.
+///
+/// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the mend),
+/// `timer_ns` (how much later than asked a wait of 1 ms ended) and `rates`.
+pub fn examine() -> Value {
+    let checks = checks();
+    let possible = checks.iter().all(|check| check.ok || !check.needed);
+    let timer = timer_error();
+    let rates = if possible { RATES.iter().map_while(|rate| measure(rate)).collect() } else { Vec::new() };
+    let faithful = rates.iter().rev().find(|rate| rate["faithful"] == true).map(|rate| rate["rate"].clone());
+    json!({
+        "possible": possible,
+        "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
+        "timer_ns": { "p50": timer.quantile(0.5), "p99": timer.quantile(0.99), "max": timer.max() },
+        "rates": rates,
+        "highest_faithful_rate": faithful,
+    })
+}
+
+struct Check {
+    name: &'static str,
+    ok: bool,
+    needed: bool,
+    text: String,
+    mend: &'static str,
+}
+
+impl Check {
+    fn json(&self) -> Value {
+        let mend = (!self.ok).then_some(self.mend);
+        json!({ "name": self.name, "ok": self.ok, "needed": self.needed, "text": self.text, "mend": mend })
+    }
+}
+
+fn checks() -> Vec<Check> {
+    let check = |name, needed, result: io::Result<String>, mend| {
+        let ok = result.is_ok();
+        Check { name, ok, needed, text: result.unwrap_or_else(|e| e.to_string()), mend }
+    };
+    let device = std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
+    let here = in_child(|| Tun::create("sojourn%d").map(|_| ()));
+    let user = in_child(|| new_network(true).map(|_| ()));
+    let either = here.as_ref().or(user.as_ref()).map(|()| String::new()).map_err(copy);
+    let udp = in_child(|| {
+        new_network(false)?;
+        Tun::create("sojourn%d")?.0.offloads_udp()
+    });
+    let fifo = in_child(clock::run_first);
+    let ipv6 = in_child(|| {
+        new_network(false)?;
+        let mut netlink = Netlink::open()?;
+        let lo = netlink.index("lo")?;
+        netlink.up(lo, None)?;
+        netlink.addresses()?.iter().any(IpAddr::is_ipv6).then_some(()).ok_or(io::ErrorKind::Unsupported.into())
+    });
+    let controls = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let yes = |text: &str| text.to_string();
+    vec![
+        check(
+            "tun",
+            true,
+            device.map(|_| yes("devices can be made")),
+            "load the module tun, or let users open /dev/net/tun",
+        ),
+        check(
+            "namespaces",
+            true,
+            either.map(|_| yes("network namespaces can be made")),
+            "run as root, or allow user namespaces",
+        ),
+        check(
+            "direct",
+            false,
+            here.map(|()| yes("this machine is reached without a gateway")),
+            "run as root: otherwise its services are reached through a gateway, which costs CPU time",
+        ),
+        check(
+            "unprivileged",
+            false,
+            user.map(|()| yes("users can run shells")),
+            "allow user namespaces (user.max_user_namespaces)",
+        ),
+        check(
+            "realtime",
+            false,
+            fifo.map(|()| yes("shells run before other processes (SCHED_FIFO)")),
+            "run as root, or raise the limit of real-time priority (ulimit -r 10)",
+        ),
+        check("udp-offload", false, udp.map(|()| yes("datagrams are segmented late")), "a kernel from 6.2 on"),
+        check("ipv6", false, ipv6.map(|()| yes("IPv6 is emulated, too")), "a kernel with IPv6; IPv4 is emulated"),
+        check("tcp", false, controls.map(|names| names.trim().replace(' ', ", ")), "mount /proc"),
+    ]
+}
+
+/// Whether `attempt` succeeds, in a process of its own that it may change.
+fn in_child(attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let pid = process::spawn(|| attempt().err().map_or(0, |e| e.raw_os_error().unwrap_or(libc::EINVAL)))?;
+    match waitpid(pid, None) {
+        Ok(WaitStatus::Exited(_, 0)) => Ok(()),
+        Ok(WaitStatus::Exited(_, errno)) => Err(io::Error::from_raw_os_error(errno)),
+        _ => Err(io::ErrorKind::Interrupted.into()),
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    io::Error::from_raw_os_error(error.raw_os_error().unwrap_or(libc::EINVAL))
+}
+
+/// How much later than asked waits of 1 ms end.
+fn timer_error() -> Histogram {
+    let mut late = Histogram::default();
+    let first = clock::run_first().is_ok();
+    let _ = clock::exact_timers();
+    if let Ok(poll) = Poll::new() {
+        let mut none = Vec::new();
+        for _ in 0..WAITS {
+            let due = clock::monotonic_ns() + WAIT_NS;
+            let _ = poll.wait(Some(WAIT_NS), &mut none);
+            late.record(Duration::from_nanos(clock::monotonic_ns() as i64 - due as i64));
+        }
+    }
+    if first {
+        let _ = clock::run_as_others();
+    }
+    late
+}
+
+/// One TCP flow upward through a link of this rate; `None` where it cannot be measured.
+fn measure(rate: &str) -> Option<Value> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    let port = listener.local_addr().ok()?.port();
+    let receiver = process::spawn(move || i32::from(receive(&listener).is_err())).ok()?;
+    let link = |side| {
+        let table = json!({ "rate": rate, "limit": "1000 packets" });
+        let spec = LinkSpec::parse("", &table, Path::new(".")).expect("the rates below are valid");
+        DirectionConfig {
+            side,
+            kind: Kind::Link(Box::new(spec)),
+            window: Duration::from_micros(50),
+            mtu: 1500,
+            epoch_ns: 0,
+            logs: Vec::new(),
+            pcap: None,
+        }
+    };
+    let outcome = shell::run(Shell {
+        name: "doctor".to_string(),
+        up: link(Side::Up),
+        down: link(Side::Down),
+        seed: 1,
+        command: Command::Own(Box::new(move |host| i32::from(send(SocketAddr::new(host, port)).is_err()))),
+        peer: None,
+        cc: None,
+        meter: false,
+        spin: Duration::ZERO,
+    });
+    let _ = kill(receiver, Signal::SIGKILL);
+    let _ = waitpid(receiver, None);
+    let outcome = outcome.ok()?;
+    let up = &outcome.reports[0];
+    let used = up.utilisation.unwrap_or(0.0);
+    let goodput = up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64;
+    Some(json!({
+        "rate": rate,
+        "utilisation": used,
+        "throughput_bps": goodput,
+        "cpu_share": outcome.cpu_ns as f64 / outcome.wall_ns as f64,
+        "late_p99_ns": up.lateness.quantile(0.99),
+        "hidden_drops": outcome.hidden_drops(),
+        "faithful": used >= BUSY && outcome.faults().is_empty(),
+    }))
+}
+
+fn send(to: SocketAddr) -> io::Result<()> {
+    let mut stream = TcpStream::connect(to)?;
+    let bytes = vec![0; 1 << 18];
+    let end = clock::monotonic_ns() + SEND_NS;
+    while clock::monotonic_ns() < end {
+        stream.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+fn receive(listener: &TcpListener) -> io::Result<()> {
+    let (mut stream, _) = listener.accept()?;
+    let mut room = vec![0; 1 << 20];
+    while stream.read(&mut room)? > 0 {}
+    Ok(())
+}
+
+/// The rates that are tried.
+const RATES: &[&str] = &["100 Mbit/s", "300 Mbit/s", "1 Gbit/s", "2 Gbit/s", "3 Gbit/s", "5 Gbit/s"];
+
+/// A link is saturated when it is in use for so much of the time, start and end of the flow included.
+const BUSY: f64 = 0.85;
+
+/// How long a flow sends.
+const SEND_NS: u64 = 600_000_000;
+
+const WAITS: usize = 300;
+const WAIT_NS: u64 = 1_000_000;

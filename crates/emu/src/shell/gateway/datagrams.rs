@@ -1,0 +1,107 @@
+//! UDP: datagrams are carried one by one, and the answers come back from the address that was asked.
+
+use super::frame::Payloads;
+use super::{Shared, Wanted};
+use crate::sys::clock::{Interest, monotonic_ns};
+use crate::sys::fds::transparent_socket;
+use nix::sys::socket::{SockaddrStorage, connect};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::rc::Rc;
+
+/// Flows of datagrams, by the descriptors outside.
+#[derive(Default)]
+pub struct Datagrams {
+    flows: BTreeMap<i32, Flow>,
+    /// Sockets with the addresses of those who answer.
+    answering: BTreeMap<SocketAddr, Rc<UdpSocket>>,
+}
+
+struct Flow {
+    from: SocketAddr,
+    to: SocketAddr,
+    outside: UdpSocket,
+    answering: Rc<UdpSocket>,
+    used_ns: u64,
+}
+
+impl Datagrams {
+    /// Carries datagrams from `from` outwards to `to`; `frame` is what they came in.
+    pub fn carry(
+        &mut self,
+        from: SocketAddr,
+        to: SocketAddr,
+        payloads: Payloads<'_>,
+        frame: &[u8],
+        shared: &mut Shared<'_>,
+    ) {
+        let known = self.flows.iter().find(|(_, flow)| (flow.from, flow.to) == (from, to)).map(|(&fd, _)| fd);
+        let fd = match known.map_or_else(|| self.open(from, to, shared), Ok) {
+            Ok(fd) => fd,
+            // A program of this namespace has the port.
+            Err(e) if e.raw_os_error() == Some(libc::EADDRINUSE) => return shared.let_pass(frame),
+            Err(_) => return,
+        };
+        let Some(flow) = self.flows.get_mut(&fd) else { return };
+        flow.used_ns = monotonic_ns();
+        for payload in payloads.iter() {
+            let _ = flow.outside.send(payload);
+        }
+    }
+
+    /// Answers have come.
+    pub fn on(&mut self, fd: i32, _shared: &mut Shared<'_>) {
+        let Some(flow) = self.flows.get_mut(&fd) else { return };
+        flow.used_ns = monotonic_ns();
+        let mut room = [0; 1 << 16];
+        for _ in 0..TURNS {
+            // An error is that of an earlier datagram, such as a refusal; the next one has its own.
+            let Ok(length) = flow.outside.recv(&mut room) else { return };
+            let _ = flow.answering.send_to(&room[..length], flow.from);
+        }
+    }
+
+    fn open(&mut self, from: SocketAddr, to: SocketAddr, shared: &mut Shared<'_>) -> io::Result<i32> {
+        self.close_idle(shared);
+        let answering = match self.answering.get(&to) {
+            Some(socket) => socket.clone(),
+            None => {
+                let socket = Rc::new(UdpSocket::from(transparent_socket(to)?));
+                self.answering.insert(to, socket.clone());
+                socket
+            }
+        };
+        let outside = shared.outside(to);
+        let socket = shared.porter.socket(Wanted::Datagrams, outside.ip())?;
+        connect(socket.as_raw_fd(), &SockaddrStorage::from(outside))?;
+        let fd = socket.as_raw_fd();
+        shared.poll.add(socket.as_fd(), 2 * fd as u64, Interest::READ)?;
+        let flow = Flow { from, to, outside: socket.into(), answering, used_ns: monotonic_ns() };
+        self.flows.insert(fd, flow);
+        Ok(fd)
+    }
+
+    /// Forgets flows that are idle, and the one that is idle longest where there are too many.
+    fn close_idle(&mut self, shared: &mut Shared<'_>) {
+        let now = monotonic_ns();
+        let oldest = self.flows.values().map(|flow| flow.used_ns).min().filter(|_| self.flows.len() >= MOST_FLOWS);
+        self.flows.retain(|_, flow| {
+            let keep = now - flow.used_ns < IDLE_NS && Some(flow.used_ns) != oldest;
+            if !keep {
+                let _ = shared.poll.remove(flow.outside.as_fd());
+            }
+            keep
+        });
+        self.answering.retain(|_, socket| Rc::strong_count(socket) > 1);
+    }
+}
+
+/// A flow without datagrams for so long is over (RFC 4787, REQ-5: at least two minutes).
+const IDLE_NS: u64 = 120_000_000_000;
+
+const MOST_FLOWS: usize = 256;
+
+/// Datagrams in a row of one flow.
+const TURNS: usize = 64;

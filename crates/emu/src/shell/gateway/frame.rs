@@ -1,0 +1,170 @@
+//! The few frames that open something: segments with SYN, and datagrams.
+
+use crate::shell::pump::VIRTIO_HEADER;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A frame that the gateway acts on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A request for a connection.
+    Syn {
+        /// Who asks.
+        from: SocketAddr,
+        /// For what.
+        to: SocketAddr,
+    },
+    /// Datagrams of one flow.
+    Datagrams {
+        /// Sender.
+        from: SocketAddr,
+        /// Destination.
+        to: SocketAddr,
+        /// One or, of a superframe, several.
+        payloads: Payloads<'a>,
+    },
+}
+
+/// The payloads of a superframe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payloads<'a> {
+    bytes: &'a [u8],
+    each: usize,
+}
+
+impl<'a> Payloads<'a> {
+    /// One after the other; an empty datagram is one, too.
+    pub fn iter(self) -> impl Iterator<Item = &'a [u8]> {
+        let empty = self.bytes.is_empty().then_some(&[][..]);
+        self.bytes.chunks(self.each.max(1)).chain(empty)
+    }
+}
+
+/// What the outer side of a shell has to know of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Where it goes.
+    pub to: IpAddr,
+    /// Whether it opens something: a first segment, a datagram.
+    pub opens: bool,
+}
+
+impl Outline {
+    /// Of the frame that begins with `bytes`.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let (_, to, protocol, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
+        let opens = match protocol {
+            TCP => transport.get(13)? & (SYN | ACK) == SYN,
+            UDP => true,
+            _ => false,
+        };
+        Some(Self { to, opens })
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// The frame in `bytes`, virtio header first.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (from, to, protocol, transport) = network(bytes.get(VIRTIO_HEADER..)?)?;
+        let port = |at: usize| Some(u16::from_be_bytes(transport.get(at..at + 2)?.try_into().ok()?));
+        let (from, to) = (SocketAddr::new(from, port(0)?), SocketAddr::new(to, port(2)?));
+        match protocol {
+            TCP => Some(Self::Syn { from, to }),
+            UDP => {
+                // The length field of a superframe is that of the whole, or zero: the virtio header tells the parts.
+                let payload = transport.get(8..)?;
+                let each = match bytes[1] & !0x80 {
+                    0 => payload.len(),
+                    _ => u16::from_le_bytes([bytes[4], bytes[5]]).into(),
+                };
+                Some(Self::Datagrams { from, to, payloads: Payloads { bytes: payload, each } })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Addresses, protocol and what follows of an IP packet that is not a later fragment.
+fn network(ip: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
+    match ip.first()? >> 4 {
+        4 => {
+            let header = usize::from(ip[0] & 15) * 4;
+            let four = |at: usize| -> Option<IpAddr> {
+                Some(Ipv4Addr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?).into())
+            };
+            let (from, to) = (four(12)?, four(16)?);
+            let offset = u16::from_be_bytes([ip[6], ip[7]]) & 0x1fff;
+            if offset != 0 || header < 20 {
+                return Some((from, to, 0, &[]));
+            }
+            let total = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+            let end = if total >= header { total.min(ip.len()) } else { ip.len() };
+            Some((from, to, ip[9], ip.get(header..end)?))
+        }
+        6 => {
+            let sixteen = |at: usize| -> Option<IpAddr> {
+                Some(Ipv6Addr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?).into())
+            };
+            Some((sixteen(8)?, sixteen(24)?, ip[6], ip.get(40..)?))
+        }
+        _ => None,
+    }
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of IPv4 with this protocol and transport header.
+    fn frame(protocol: u8, transport: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; VIRTIO_HEADER];
+        let total = 20 + transport.len() as u16;
+        bytes.extend([0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0, 0, 64, protocol, 0, 0]);
+        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend(transport);
+        bytes
+    }
+
+    #[test]
+    fn only_a_first_segment_opens_a_connection() {
+        for (flags, opens) in [(SYN, true), (SYN | ACK, false), (ACK, false), (SYN | 0xc0, true)] {
+            let bytes = frame(TCP, &[0, 80, 0, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
+            let outline = Outline::of(&bytes).unwrap();
+            assert_eq!((outline.to, outline.opens), ("10.0.0.2".parse().unwrap(), opens));
+        }
+    }
+
+    #[test]
+    fn a_superframe_of_datagrams_is_cut() {
+        let mut bytes = frame(UDP, &[0, 80, 0, 81, 0, 13, 0, 0, 1, 2, 3, 4, 5]);
+        let payloads = |bytes: &[u8]| match Frame::parse(bytes) {
+            Some(Frame::Datagrams { from, to, payloads }) => {
+                assert_eq!((from.port(), to.port()), (80, 81));
+                payloads.iter().map(<[u8]>::to_vec).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(payloads(&bytes), [vec![1, 2, 3, 4, 5]]);
+        (bytes[1], bytes[4]) = (5, 2);
+        assert_eq!(payloads(&bytes), [vec![1, 2], vec![3, 4], vec![5]]);
+        let empty = frame(UDP, &[0, 80, 0, 81, 0, 8, 0, 0]);
+        assert_eq!(payloads(&empty), [vec![]]);
+    }
+
+    #[test]
+    fn short_and_strange_frames_are_nothing() {
+        let bytes = frame(TCP, &[0; 20]);
+        for length in 0..bytes.len() {
+            let _ = (Frame::parse(&bytes[..length]), Outline::of(&bytes[..length]));
+        }
+        for first in 0..=255 {
+            let mut bytes = bytes.clone();
+            bytes[VIRTIO_HEADER] = first;
+            let _ = (Frame::parse(&bytes), Outline::of(&bytes));
+        }
+    }
+}
