@@ -40,6 +40,21 @@ def run(words: list[str]) -> int:
     return code
 
 
+def _store(folder: str) -> int:
+    """Make a result of a shell's log; the exit code."""
+    from sojourn.emulated.logs import make_result
+    from sojourn.errors import explain
+
+    try:
+        make_result(folder)
+    except Exception as error:
+        if (known := explain(error)) is None:
+            raise
+        print(f"Error: {known[1]}", file=sys.stderr)
+        return known[0]
+    return 0
+
+
 def _die_of(signal_number: int) -> NoReturn:
     import signal
 

@@ -10,6 +10,8 @@ mod manager;
 mod output;
 mod own;
 mod queue;
+#[cfg(target_os = "linux")]
+mod recorded;
 mod registry;
 mod replay;
 mod slices;
@@ -57,6 +59,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::csv_of_trace, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::emulate, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::doctor, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_function(wrap_pyfunction!(recorded::emulated, module)?)?;
+        module.add_function(wrap_pyfunction!(recorded::emulated_head, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 
