@@ -82,6 +82,10 @@ class Result:
         """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
         return str(self.totals["fingerprint"])
 
+    def add_table(self, name: str, table: pl.DataFrame) -> None:
+        """Add what somebody else recorded of the run."""
+        self._tables[name] = lambda: table
+
     @property
     def table_names(self) -> list[str]:
         """Names of the tables that this run recorded."""

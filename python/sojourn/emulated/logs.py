@@ -29,12 +29,12 @@ def make_result(folder: Path | str) -> Result | None:
     return store.save_in(result_of(folder, scenario, int(told["seed"])), folder, list(told["command"]))
 
 
-def result_of(folder: Path, scenario: Scenario, seed: int) -> Result:
-    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`."""
+def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> Result:
+    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`."""
     told = told_by_shell(folder)
     down, up = (str(folder / f"{side}.records") for side in SIDES)
     output, about = _core.emulated(down, up, scenario.canonical)
-    result = Result.of(_without_traffic(scenario), seed, output)
+    result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
     # What the programs made of it only they know.
