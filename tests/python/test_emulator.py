@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
 from shells import host_state, needs_shells, python, shell
 
 pytestmark = needs_shells
@@ -299,7 +300,11 @@ def test_the_congestion_control_is_chosen() -> None:
 
 
 def test_out_of_descriptors() -> None:
-    limited = "import resource, os, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9)); os.execv(sys.argv[1], sys.argv[1:])"
+    limited = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
     command = [sys.executable, "-c", limited, sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S, check=False)
     assert done.returncode == 3, done.stderr
@@ -371,7 +376,7 @@ s = socket.create_connection((os.environ["MAHIMAHI_BASE"], {server}))
 s.sendall(b"hello"); print(s.recv(5))
 """
     me = [sys.executable, "-m", "sojourn"]
-    link = ["mm-link", trace, trace, "--uplink-queue=codel", '--uplink-queue-args="target=5, interval=100"'.replace('"', "")]
+    link = ["mm-link", trace, trace, "--uplink-queue=codel", "--uplink-queue-args=packets=100, target=5, interval=100"]
     done = shell(*link, "--", *me, "mm-delay", "5", *me, "mm-loss", "uplink", "0", *python(code))
     assert done.stdout == "b'hello'\n", done.stderr
     done = shell("mm-onoff", "downlink", "1000", "0", *python(code))

@@ -5,6 +5,7 @@ use crate::sys::clock::Interest;
 use crate::sys::fds::{accept, transparent_listener};
 use nix::sys::socket::{SockaddrStorage, connect};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -98,19 +99,24 @@ impl Streams {
     /// Connected outside: whoever asked may have his handshake.
     fn connected(&mut self, pending: Pending, shared: &mut Shared<'_>) {
         let Pending { from, to, stream, syn } = pending;
-        if !self.listeners.contains_key(&to) {
-            // Where a program of this namespace listens itself, it gets the connection.
-            if let Ok(fd) = transparent_listener(to) {
-                if shared.poll.add(fd.as_fd(), token(fd.as_raw_fd()), Interest::READ).is_ok() {
-                    self.listeners.insert(to, Listener { fd, uses: 0 });
-                }
-            }
-        }
-        if let Some(listener) = self.listeners.get_mut(&to) {
+        // Where a program of this namespace listens itself, it gets the connection.
+        if let Some(listener) = self.listener(to, shared) {
             listener.uses += 1;
             self.awaited.insert((from, to), stream);
         }
         shared.let_pass(&syn);
+    }
+
+    /// What listens at `to`; made if there is none and nobody else has the place.
+    fn listener(&mut self, to: SocketAddr, shared: &mut Shared<'_>) -> Option<&mut Listener> {
+        match self.listeners.entry(to) {
+            Entry::Occupied(there) => Some(there.into_mut()),
+            Entry::Vacant(place) => {
+                let fd = transparent_listener(to).ok()?;
+                shared.poll.add(fd.as_fd(), token(fd.as_raw_fd()), Interest::READ).ok()?;
+                Some(place.insert(Listener { fd, uses: 0 }))
+            }
+        }
     }
 
     fn accept(&mut self, to: SocketAddr, shared: &mut Shared<'_>) {
