@@ -19,6 +19,7 @@ __all__ = [
     "Queue",
     "csv_of_trace",
     "diff",
+    "doctor",
     "duration_ns",
     "emulate",
     "emulated",
@@ -127,6 +128,7 @@ def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
     """Rates of a trace in steps of `step_ms`, as CSV."""
 
+def doctor() -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
 def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str]:
     """Summary and tables of a simulation from the logs of both directions of a link, down first.

@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_of_csv, module)?)?;
     module.add_function(wrap_pyfunction!(trace::csv_of_trace, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(emulator::doctor, module)?)?;
     #[cfg(target_os = "linux")]
     {
         module.add_function(wrap_pyfunction!(emulated::emulated, module)?)?;
