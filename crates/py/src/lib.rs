@@ -11,7 +11,7 @@ mod output;
 mod own;
 mod queue;
 #[cfg(target_os = "linux")]
-mod recorded;
+mod emulated;
 mod registry;
 mod replay;
 mod slices;
@@ -61,8 +61,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(emulator::doctor, module)?)?;
     #[cfg(target_os = "linux")]
     {
-        module.add_function(wrap_pyfunction!(recorded::emulated, module)?)?;
-        module.add_function(wrap_pyfunction!(recorded::emulated_head, module)?)?;
+        module.add_function(wrap_pyfunction!(emulated::emulated, module)?)?;
+        module.add_function(wrap_pyfunction!(emulated::emulated_head, module)?)?;
     }
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }

@@ -126,7 +126,9 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
                 if progress:
                     progress(min(1.0, passed / duration))
                 if passed > duration + GRACE_S:
-                    raise MissingError(f"the emulation did not end {GRACE_S:.0f} s after its time; see `sojourn doctor`")
+                    raise MissingError(
+                        f"the emulation did not end {GRACE_S:.0f} s after its time; see `sojourn doctor`"
+                    )
         finally:
             if shell.poll() is None:
                 shell.terminate()
@@ -148,16 +150,36 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
     if errors:
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
     totals["groups"] = [_group(flow, report, window_s) for flow, report in zip(flows, reports, strict=True)]
-    forward = [group["goodput_bps"] for group in totals["groups"] if group["direction"] == "forward"]
-    totals["goodput_bps"] = sum(forward)
+    both = list(zip(flows, reports, strict=True))
+    lasting = [(flow, count) for flow, report in both for count in report["flows"]]
+    totals["flows"] = [_flow(number, flow, count, window_s) for number, (flow, count) in enumerate(lasting)]
+    totals["goodput_bps"] = sum(one["goodput_bps"] for one in totals["groups"] if one["direction"] == "forward")
+    totals["jain"] = _jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
     epoch_ns = totals["emulation"]["epoch_ns"]
     rows = [
         (number, 0, max(0, start - epoch_ns), duration, size)
         for number, report in enumerate(reports)
         for start, duration, size in report["transfers"]
     ]
-    schema = {"group": pl.UInt32, "flow": pl.UInt32, "start_ns": pl.UInt64, "duration_ns": pl.UInt64, "bytes": pl.UInt64}
+    schema = {
+        "group": pl.UInt32,
+        "flow": pl.UInt32,
+        "start_ns": pl.UInt64,
+        "duration_ns": pl.UInt64,
+        "bytes": pl.UInt64,
+    }
     result.add_table("transfers", pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def _flow(number: int, flow: dict[str, Any], count: int, window_s: float) -> dict[str, Any]:
+    about = {key: flow[key] for key in ("kind", "direction")}
+    return {"id": number, **about, "goodput_bps": 8 * count / window_s, "bytes": count}
+
+
+def _jain(goodputs: list[float]) -> float:
+    """Jain's fairness index; 1 for no flows or no bytes."""
+    squares = sum(one * one for one in goodputs)
+    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else 1.0
 
 
 def _group(flow: dict[str, Any], report: dict[str, Any], window_s: float) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,7 @@ class Transfer:
         self.peer = socket.socket(family, socket.SOCK_STREAM)
         self.peer.setblocking(False)
         choose(self.peer, group.cc)
+        self.window = 0
         group.opened += 1
         with suppress(BlockingIOError):
             self.peer.connect((group.client.host, group.client.port))
@@ -180,6 +182,7 @@ class Transfer:
         self.got += part
         if time.monotonic() >= self.group.client.warm:
             self.group.bytes += part
+            self.window += part
 
     def end(self) -> None:
         """Everything is there."""
@@ -205,25 +208,32 @@ class Group:
         self.bytes = self.opened = self.closed = 0
         self.transfers: list[tuple[int, int, int]] = []
         self.error: str | None = None
+        self.lasting: list[Transfer] = []
+
+    @property
+    def flows(self) -> list[int]:
+        """Bytes of each flow that lasts, in the statistics' window."""
+        return [one.window for one in self.lasting]
 
     def begin(self, zero: float, chance: random.Random) -> None:
         """Set the timers of the first connections."""
         for _ in range(self.spec["count"]):
             start = zero + self.spec["start"] + chance.random() * self.spec["spread"]
-            self.client.loop.at(start, lambda start=start: self.next(start, chance))
+            self.client.loop.at(start, partial(self.next, start, chance))
 
     def next(self, at: float, chance: random.Random) -> None:
         """Open a connection; of pages, also the timer of the one after it."""
         upward = self.spec["direction"] == "reverse"
         if self.spec["kind"] == "tcp":
             download = Transfer(self, ENDLESS, upward)
+            self.lasting.append(download)
             if "stop" in self.spec:
                 self.client.loop.at(self.client.zero + self.spec["stop"], download.end)
             return
         Transfer(self, self.spec["size"], upward)
         gap = self.spec["interval"] * (chance.expovariate(1) if self.spec["random"] else 1)
         if at + gap < self.client.zero + self.spec.get("stop", float("inf")):
-            self.client.loop.at(at + gap, lambda: self.next(at + gap, chance))
+            self.client.loop.at(at + gap, partial(self.next, at + gap, chance))
 
 
 class Client:
@@ -247,7 +257,7 @@ class Client:
             group.begin(self.zero, random.Random(f"{self.spec['seed']} {number}"))
             self.groups.append(group)
         self.loop.run(self.zero + self.spec["duration"])
-        fields = ("number", "bytes", "opened", "closed", "transfers", "error")
+        fields = ("number", "bytes", "flows", "opened", "closed", "transfers", "error")
         return [{field: getattr(group, field) for field in fields} for group in self.groups]
 
     def wait_for_server(self) -> None:
@@ -277,8 +287,8 @@ def clients(path: Path) -> None:
             others.append(subprocess.Popen([*spec["sojourn"], "delay", delay, "--quiet", "--", *inner]))
     if here := by_delay.get("0 s"):
         client(path, here)
-    if any([other.wait() for other in others]):
-        sys.exit(1)
+    codes = [other.wait() for other in others]
+    sys.exit(max(codes, default=0))
 
 
 def client(path: Path, numbers: list[int]) -> None:
