@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
 
-EMULATOR = frozenset({"link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"})
-"""Commands that run real programs; they fork, so they begin before click and any thread."""
-
-
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    if len(sys.argv) > 1 and sys.argv[1] in EMULATOR:
-        emulate(sys.argv[1:])
+    from sojourn import emulator
+
+    if words := emulator.asked_for():
+        leave(emulator.run(words))
     stop_at_ctrl_c()
     try:
         from sojourn.cli import cli
@@ -25,29 +22,6 @@ def main() -> None:
         cli.main(prog_name="sojourn")
     except SystemExit as stop:
         leave(stop.code if isinstance(stop.code, int) else 0)
-
-
-def mahimahi() -> None:
-    """Run one of Mahimahi's commands, by the name under which this program was called."""
-    emulate([os.path.basename(sys.argv[0]), *sys.argv[1:]])  # noqa: PTH119 (pathlib would double the start-up time)
-
-
-def emulate(words: list[str]) -> NoReturn:
-    """Run a command behind an emulated path and leave as it does: with its exit code, or by its signal."""
-    from sojourn._core import emulate as run
-
-    code, log = run(words)
-    if log is not None:
-        code = code or _make_result(log)
-    if code < 0:
-        with suppress(OSError, ValueError):
-            import resource
-
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-        code = 128 - code
-    leave(code)
 
 
 def leave(code: int) -> NoReturn:

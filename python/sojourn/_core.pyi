@@ -19,8 +19,11 @@ __all__ = [
     "Queue",
     "csv_of_trace",
     "diff",
+    "doctor",
     "duration_ns",
     "emulate",
+    "emulated",
+    "emulated_head",
     "load_trace",
     "lte_presets",
     "made_up_arrivals",
@@ -125,7 +128,18 @@ def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
     """Rates of a trace in steps of `step_ms`, as CSV."""
 
+def doctor() -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
+def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str]:
+    """Summary and tables of a simulation from the logs of both directions of a link, down first.
+
+    The JSON text says how far each agrees with a replay through the simulator's queue, and how many of its packets were
+    late or refused. The scenario gives warm-up, length and probes. Its traffic is not looked at.
+    """
+
+def emulated_head(path: str) -> str:
+    """Head of a log of an emulated path and the time of its last record in ns, as JSON."""
+
 def simulate(scenario_json: str, seed: int, progress: Callable[[float], object] | None = None) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.
 

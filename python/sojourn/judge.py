@@ -4,8 +4,8 @@ A value or range passes *tight* or *loose* if the mean over the replications lie
 *holds* if it is true for the means of all replications and in at least 80 % of single ones.
 
 In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
-models, `emulate` for real programs behind an emulated link. A simulation judges none of the latter; what it measures
-for them is told as `simulated`.
+models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
+measures for the others is told as `simulated`, what an emulation does as `emulated`.
 """
 
 from __future__ import annotations
@@ -60,12 +60,17 @@ def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
     return [c for c in all_claims() if c["paper"] == paper and figure in (None, c["figure"])]
 
 
-def judge(claims: Iterable[Claim], measured: Measured | None) -> list[Verdict]:
-    """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine."""
-    return [_judge_one(claim, measured) for claim in claims]
+def judge(
+    claims: Iterable[Claim], measured: Measured | None, engine: str = "simulate", *, as_published: bool = True
+) -> list[Verdict]:
+    """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine.
+
+    Nor is a claim judged by a run that is not `as_published`: what it measures is only told.
+    """
+    return [_judge_one(claim, measured, engine, as_published) for claim in claims]
 
 
-def _judge_one(claim: Claim, measured: Measured | None) -> Verdict:
+def _judge_one(claim: Claim, measured: Measured | None, engine: str, as_published: bool) -> Verdict:
     not_run = _verdict(claim, "not-run", None, None, 0)
     if measured and claim["id"] in measured.relations:
         verdict = _judge_relation(claim, measured)
@@ -73,7 +78,12 @@ def _judge_one(claim: Claim, measured: Measured | None) -> Verdict:
         verdict = _judge_value(claim, measured)
     else:
         return not_run
-    return verdict if claim.get("engine") != "emulate" else not_run | {"simulated": verdict["measured"]}
+    if as_published and claim.get("engine", "simulate") == engine:
+        return verdict
+    return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
+
+
+_TOLD = {"simulate": "simulated", "emulate": "emulated"}
 
 
 def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:

@@ -50,6 +50,8 @@ class Result:
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
+        self.engine = "simulate"
+        """What ran it, and which build of it where that matters."""
         self.found = False
         """Whether it was read from earlier results instead of being simulated now."""
         self._tables = dict(tables)
@@ -82,6 +84,10 @@ class Result:
     def fingerprint(self) -> str:
         """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
         return str(self.totals["fingerprint"])
+
+    def add_table(self, name: str, table: pl.DataFrame) -> None:
+        """Add what somebody else recorded of the run."""
+        self._tables[name] = lambda: table
 
     @property
     def table_names(self) -> list[str]:

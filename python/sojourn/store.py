@@ -36,26 +36,36 @@ def run_hash(scenario: Scenario, seed: int, engine: str = ENGINE) -> str:
 
 def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
-    folder = root / run_hash(result.scenario, result.seed)
+    folder = root / run_hash(result.scenario, result.seed, result.engine)
     with new_folder(folder) as part:
-        tables = {name: _write_table(part, name, result.table(name)) for name in result.table_names}
-        manifest = {
-            "format": FORMAT,
-            "hash": folder.name,
-            "engine": ENGINE,
-            "sojourn": _core.version(),
-            "command": command,
-            "seed": result.seed,
-            "fingerprint": result.fingerprint,
-            "scenario": result.scenario.document,
-            "traces": _traces(result.scenario),
-            "aqms": _sources(result.scenario),
-            "summary": result.totals,
-            "tables": tables,
-        }
-        text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
-        write_file(part / MANIFEST, lambda file: file.write(text.encode()))
+        _write(result, part, command)
     return load(folder)
+
+
+def save_in(result: Result, folder: Path, command: list[str]) -> Result:
+    """Write a result into a folder that is there, beside what it was made from."""
+    _write(result, folder, command)
+    return load(folder)
+
+
+def _write(result: Result, folder: Path, command: list[str]) -> None:
+    tables = {name: _write_table(folder, name, result.table(name)) for name in result.table_names}
+    manifest = {
+        "format": FORMAT,
+        "hash": run_hash(result.scenario, result.seed, result.engine),
+        "engine": result.engine,
+        "sojourn": _core.version(),
+        "command": command,
+        "seed": result.seed,
+        "fingerprint": result.fingerprint,
+        "scenario": result.scenario.document,
+        "traces": _traces(result.scenario),
+        "aqms": _sources(result.scenario),
+        "summary": result.totals,
+        "tables": tables,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    write_file(folder / MANIFEST, lambda file: file.write(text.encode()))
 
 
 def load(folder: Path | str) -> Result:
@@ -64,15 +74,15 @@ def load(folder: Path | str) -> Result:
     return _result(folder, read_manifest(folder))
 
 
-def find(scenario: Scenario, seed: int, root: Path) -> Result | None:
+def find(scenario: Scenario, seed: int, root: Path, engine: str = ENGINE) -> Result | None:
     """Return the finished run of this scenario and seed under `root`, if there is one."""
-    folder = root / run_hash(scenario, seed)
+    folder = root / run_hash(scenario, seed, engine)
     return _result(folder, _own_manifest(folder)) if folder.exists() else None
 
 
-def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path) -> Result | None:
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = ENGINE) -> Result | None:
     """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
-    name = run_hash(scenario, seed)
+    name = run_hash(scenario, seed, engine)
     for other in others:
         if (other / name).exists():
             manifest = _own_manifest(other / name)
@@ -100,6 +110,7 @@ def _result(folder: Path, manifest: dict[str, Any]) -> Result:
     canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
     result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
     result.folder = folder
+    result.engine = manifest["engine"]
     return result
 
 

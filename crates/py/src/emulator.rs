@@ -21,3 +21,17 @@ pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
     eprintln!("Error: {name}: the emulator needs Linux; simulate instead (sojourn run, sojourn compare)");
     (3, None)
 }
+
+/// What this machine can emulate, as JSON: a few seconds. Only for a process with a single thread.
+#[pyfunction]
+#[cfg(target_os = "linux")]
+pub fn doctor() -> String {
+    sojourn_emu::doctor::examine().to_string()
+}
+
+/// What this machine can emulate: nothing.
+#[pyfunction]
+#[cfg(not(target_os = "linux"))]
+pub fn doctor() -> String {
+    r#"{"possible": false, "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux", "mend": "simulate instead"}], "rates": []}"#.to_string()
+}

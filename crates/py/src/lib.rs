@@ -3,6 +3,8 @@
 //! A thin layer: texts and integers come in, texts and arrays go out, and everything that they mean is decided
 //! in the crates below.
 
+#[cfg(target_os = "linux")]
+mod emulated;
 mod emulator;
 mod error;
 mod lent;
@@ -56,6 +58,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_of_csv, module)?)?;
     module.add_function(wrap_pyfunction!(trace::csv_of_trace, module)?)?;
     module.add_function(wrap_pyfunction!(emulator::emulate, module)?)?;
+    module.add_function(wrap_pyfunction!(emulator::doctor, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_function(wrap_pyfunction!(emulated::emulated, module)?)?;
+        module.add_function(wrap_pyfunction!(emulated::emulated_head, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 

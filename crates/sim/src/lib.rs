@@ -12,7 +12,7 @@ mod network;
 mod packet;
 mod probe;
 mod random;
-mod recorded;
+mod replayed;
 mod sampler;
 pub mod scenario;
 mod simulation;
@@ -25,7 +25,7 @@ mod wlan;
 
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
-pub use recorded::Recorded;
+pub use replayed::Replayed;
 pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};

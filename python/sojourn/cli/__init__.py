@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from sojourn.emulator import SHELLS
+
 COMMANDS = {
     "run": ("sojourn.cli.run", "Run one scenario file."),
     "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
@@ -23,6 +25,7 @@ COMMANDS = {
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
     "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
+    "doctor": ("sojourn.cli.doctor", "What this machine can emulate faithfully, and what it lacks."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 
@@ -45,6 +48,8 @@ class LazyGroup(click.Group):
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        with formatter.section("Emulation"):
+            formatter.write_dl(list(SHELLS.items()))
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run and leave with the exit code."""

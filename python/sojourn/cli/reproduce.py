@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Assume this where PAPER says nothing; `list` shows what there is, `all` tries each alternative.",
 )
+@options.engine
+@click.option("--short", is_flag=True, help="The figure's study in less time, where it has one; judges nothing.")
 @options.jobs
 @options.out
 @options.as_json
@@ -42,6 +44,8 @@ def command(
     quick: bool,
     seeds: int | None,
     assume: tuple[str, ...],
+    engine: str,
+    short: bool,
     jobs: int | None,
     out: Path,
     as_json: bool,
@@ -49,7 +53,8 @@ def command(
     """Make the results of PAPER again: published | measured ± 95 % CI | verdict, figures, and a report as a page.
 
     Without PAPER the papers and their figures are listed; with --quick or --seeds all papers are made. The exit code
-    is 1 if a claim fails.
+    is 1 if a claim fails. Of an emulation every second takes a second, so a figure is best named; files go to a folder
+    of their own.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown
@@ -64,12 +69,12 @@ def command(
         shown.print_assumptions(chosen[0], as_json)
         return
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    made = [_make(one, figure, assume, out, _maker(seeds, jobs, out)) for one in chosen]
+    made = [_make(one, figure, assume, out, _maker(seeds, jobs, out, engine, short)) for one in chosen]
     shown.print_all(made, claims, as_json)
     ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
 
-def _maker(seeds: int | None, jobs: int | None, out: Path) -> Make:
+def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: bool) -> Make:
     """Function that makes a figure of a paper under some assumptions."""
     from sojourn import papers
     from sojourn.cli.progress import progress
@@ -82,6 +87,8 @@ def _maker(seeds: int | None, jobs: int | None, out: Path) -> Make:
                 figure_id,
                 seeds=seeds,
                 assumed=assumed,
+                engine=engine,
+                short=short,
                 root=out,
                 jobs=jobs,
                 command=line,
@@ -108,7 +115,7 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     refuse_unconcerned(paper.assumptions, assumed, figures)
     done = [make(paper, figure_id, assumed) for figure_id in figures]
     varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []
-    folder = folder_of(out, paper.id, assumed)
+    folder = folder_of(out, paper.id, assumed, done[0])
     written = [path for one in done for path in write_figure(one, folder)]
     page = write_page(done, folder, varied=varied, command=options.command_line())
     return Made(paper, done, varied, [*written, page], page, whole=figure is None)

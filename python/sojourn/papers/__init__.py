@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -103,11 +103,15 @@ class Paper:
         return judge([claim for claim in claims_of(self.id) if claim["figure"] not in self.figures], None)
 
     @contextmanager
-    def study_file(self, figure_id: str) -> Iterator[Path]:
-        """Path of a figure's study file."""
+    def study_file(self, figure_id: str, *, short: bool = False) -> Iterator[Path]:
+        """Path of a figure's study file, or of its short one."""
         package, _, _ = self.figures[figure_id].rpartition(".")
+        module = self.figure(figure_id)
+        name = getattr(module, "SHORT", None) if short else module.STUDY
+        if name is None:
+            raise InputError(f"--short: {figure_id} of {self.id} has no short study; leave it out")
         with as_file(files(package)) as folder:
-            yield folder / self.figure(figure_id).STUDY
+            yield folder / name
 
 
 class Spending(Protocol):
@@ -168,6 +172,9 @@ class Reproduction:
     assumed: Assumed = field(default_factory=dict)
     """What was assumed other than usual, as far as it is about this figure."""
     spent: Spent = Spent()
+    engine: str = "simulate"
+    short: bool = False
+    """Whether it was made by the figure's short study, which no claim is about."""
 
 
 def paper(paper_id: str) -> Paper:
@@ -183,6 +190,8 @@ def reproduce(
     *,
     seeds: int | None = None,
     assumed: Mapping[str, Any] | None = None,
+    engine: str = "simulate",
+    short: bool = False,
     root: Path | None = None,
     jobs: int | None = None,
     command: Sequence[str] = (),
@@ -190,22 +199,30 @@ def reproduce(
 ) -> Reproduction:
     """Run what a figure needs and judge its claims.
 
-    `seeds` replaces the number of the study file; `assumed` has values of the paper's assumptions by name.
+    `seeds` replaces the number of the study file; `assumed` has values of the paper's assumptions by name. `engine` is
+    what runs it: an emulation takes as long as it shows, so one seed is enough if not told otherwise. A `short` study
+    shows the same in less time, and no claim is about it.
     """
+    from sojourn import engines
     from sojourn.judge import claims_of, judge
     from sojourn.study import Study
 
     found, assumed = paper(paper_id), assumed or {}
     module = found.figure(figure_id)
-    with found.study_file(figure_id) as path:
+    if engine != engines.SIMULATE and seeds is None:
+        seeds = 1
+    with found.study_file(figure_id, short=short) as path:
         study = Study.load(path, seeds=seeds, sets=sets_of(found.assumptions, assumed, figure_id))
+    for point in study.points:
+        engines.check(engine, point.scenario)
+    study = replace(study, engine=engine)
     wall_s, cpu_s = time.monotonic(), time.process_time()
     result = study.run(root, jobs=jobs, command=command, progress=progress)
     spent = _spent(result, time.monotonic() - wall_s, time.process_time() - cpu_s)
     measured = module.measure(result)
-    verdicts = judge(claims_of(paper_id, figure_id), measured)
+    verdicts = judge(claims_of(paper_id, figure_id), measured, engine, as_published=not short)
     concerned = concerning(found.assumptions, assumed, figure_id)
-    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent)
+    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short)
 
 
 def _spent(result: StudyResult, wall_s: float, cpu_s: float) -> Spent:

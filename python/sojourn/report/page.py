@@ -112,7 +112,7 @@ def _setup(done: Sequence[Reproduction]) -> Html:
     texts: dict[str, str] = {}
     users: dict[str, list[str]] = {}
     for one in done:
-        with paper.study_file(one.figure_id) as path:
+        with paper.study_file(one.figure_id, short=one.short) as path:
             for name, text in sources(path).items():
                 texts[name] = text
                 users.setdefault(name, []).append(one.figure_id)
@@ -230,12 +230,18 @@ def _methods(done: Sequence[Reproduction]) -> Html:
         if seeds != [1]
         else "Every point was run once."
     )
-    text = (
-        f"We repeated the study of [1] with the packet-level simulator Sojourn {_core.version()} [{len(references)}]. "
-        f"{paper.about.METHODS}{deviation} {repeated}"
-    )
+    by = BY[done[0].engine].format(version=_core.version())
+    text = f"We repeated the study of [1] with {by} [{len(references)}]. {paper.about.METHODS}{deviation} {repeated}"
     listed = [el("p", f"[{place}] {reference}") for place, reference in enumerate(references, 1)]
     return el("div", el("p", text), *listed, class_="methods")
+
+
+BY = {
+    "simulate": "the packet-level simulator Sojourn {version}",
+    "emulate": "real programs and the TCP of this machine's kernel behind links emulated by Sojourn {version}",
+    "kernel": "the queue disciplines of the Linux kernel, run in simulated time by Sojourn {version}",
+}
+"""What ran the study, by engine."""
 
 
 def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], command: Sequence[str]) -> Html:

@@ -99,7 +99,7 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
                 side.name()
             )));
         };
-        let mut table = service(&spec, args.has("--once"));
+        let mut table = table(&place, &spec, args.has("--once"))?;
         let aqm = both(side, "--aqm", "--aqm-");
         let limit = both(side, "--limit", "--limit-");
         for (key, given) in [("aqm", &aqm), ("limit", &limit)] {
@@ -124,6 +124,14 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
         Ok(Kind::Link(Box::new(spec)))
     };
     Ok([link(Side::Up)?, link(Side::Down)?])
+}
+
+/// The keys of a link: those of a scenario as JSON, or what serves.
+fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Error> {
+    if !spec.starts_with('{') {
+        return Ok(service(spec, once));
+    }
+    serde_json::from_str(spec).map_err(|e| Error::Input(format!("{place}: no table of a link in JSON: {e}")))
 }
 
 /// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
@@ -264,7 +272,8 @@ const LINK_USAGE: &str = "
 Usage: sojourn link --up SPEC --down SPEC [OPTIONS] [--] [COMMAND]...
 
 Run a command behind an emulated link; without a command, your shell. SPEC is a rate (12mbit), rates in
-steps (100mbit@0s,10mbit@50s) or a trace of delivery opportunities in Mahimahi's format.";
+steps (100mbit@0s,10mbit@50s), a trace of delivery opportunities in Mahimahi's format, or the keys of a
+scenario's link in JSON ('{\"rate\": \"12 Mbit/s\", \"delay\": \"20 ms\"}').";
 
 const DELAY_USAGE: &str = "
 Usage: sojourn delay DELAY [OPTIONS] [--] [COMMAND]...

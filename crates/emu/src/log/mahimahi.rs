@@ -7,7 +7,7 @@
 
 use super::output::Output;
 use super::record::Record;
-use super::{Kind, Log};
+use super::{Form, Kind};
 use crate::Error;
 use crate::path::{DirectionConfig, LogConfig, Side};
 use sojourn_aqm::Instant;
@@ -67,7 +67,7 @@ impl Mahimahi {
     }
 }
 
-impl Log for Mahimahi {
+impl Form for Mahimahi {
     fn write(&mut self, records: &[Record]) -> Result<(), String> {
         for &Record { at, bytes, kind, value, .. } in records {
             self.catch_up(at)?;

@@ -14,7 +14,7 @@ mod results;
 pub use record::{Kind, RECORD_BYTES, Record};
 pub use records::{HEAD_UNIT, MAGIC, read};
 pub use replay::{Agreement, replay};
-pub use results::{Results, end, results};
+pub use results::{Log, Results, end, results};
 
 use crate::Error;
 use crate::path::{DirectionConfig, Kind as PathKind, LogFormat, Packet, Packets};
@@ -24,14 +24,14 @@ use sojourn_aqm::{Duration, Instant, Meta};
 /// Writes a direction's logs.
 pub struct Recorder {
     records: Vec<Record>,
-    logs: Vec<Box<dyn Log>>,
+    logs: Vec<Box<dyn Form>>,
     capture: Option<Capture>,
     written: Instant,
     error: Option<String>,
 }
 
 /// A form of log.
-pub(crate) trait Log {
+pub(crate) trait Form {
     /// Takes records in the order of time; the first error of the file ends the log.
     fn write(&mut self, records: &[Record]) -> Result<(), String>;
     /// Ends it at `end`.
@@ -41,7 +41,7 @@ pub(crate) trait Log {
 impl Recorder {
     /// Opens the logs of `config` in a run with `seed`.
     pub fn new(config: &DirectionConfig, seed: u64) -> Result<Self, Error> {
-        let mut logs: Vec<Box<dyn Log>> = Vec::new();
+        let mut logs: Vec<Box<dyn Form>> = Vec::new();
         for log in &config.logs {
             logs.push(match (log.format, &config.kind) {
                 (LogFormat::Records, _) => Box::new(records::Records::create(log, config, seed)?),

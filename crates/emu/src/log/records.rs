@@ -6,7 +6,7 @@
 
 use super::output::Output;
 use super::record::{RECORD_BYTES, Record};
-use super::{Kind, Log};
+use super::{Form, Kind};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind as PathKind, LogConfig};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Records {
     }
 }
 
-impl Log for Records {
+impl Form for Records {
     fn write(&mut self, records: &[Record]) -> Result<(), String> {
         self.0.buffer.extend(records.iter().flat_map(Record::to_bytes));
         self.0.flush()

@@ -5,7 +5,7 @@ use super::replay::{Agreement, replay};
 use serde_json::Value;
 use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
-use sojourn_sim::{Output, Recorded};
+use sojourn_sim::{Output, Replayed};
 use std::path::Path;
 
 /// A log as [`super::read`] gives it.
@@ -39,7 +39,7 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
     let specs = [spec(&logs[0].0)?, spec(&logs[1].0)?];
     let agreement = [replay(&logs[0].0, &logs[0].1)?, replay(&logs[1].0, &logs[1].1)?];
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
-    let mut recorded = Recorded::new([&specs[0], &specs[1]], probes, seed, warmup, end);
+    let mut replayed = Replayed::new([&specs[0], &specs[1]], probes, seed, warmup, end);
     let (mut overdue, mut refused) = ([(0, 0); 2], [0; 2]);
     let mut metas: [Vec<Meta>; 2] = [Vec::new(), Vec::new()];
     for (l, record) in merged([&logs[0].1, &logs[1].1]) {
@@ -51,23 +51,23 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
         match kind {
             Kind::Arrival => {
                 metas[l].push(record.meta());
-                recorded.arrived(at, l, number, &record.meta());
+                replayed.arrived(at, l, number, &record.meta());
             }
             Kind::Sent | Kind::Marked => {
-                recorded.sent(at, l, number, &metas[l][number as usize], sojourn, kind == Kind::Marked);
+                replayed.sent(at, l, number, &metas[l][number as usize], sojourn, kind == Kind::Marked);
             }
             Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
                 let reason = kind.reason().expect("these are the drops");
-                recorded.dropped(at, l, number, &metas[l][number as usize], sojourn, reason);
+                replayed.dropped(at, l, number, &metas[l][number as usize], sojourn, reason);
             }
-            Kind::Idle => recorded.asked(at, l),
-            Kind::Lost => recorded.lost(at, l),
+            Kind::Idle => replayed.asked(at, l),
+            Kind::Lost => replayed.lost(at, l),
             Kind::Refused => refused[l] += 1,
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
             Kind::End => {}
         }
     }
-    Ok(Results { output: recorded.finish(), agreement, overdue, refused })
+    Ok(Results { output: replayed.finish(), agreement, overdue, refused })
 }
 
 /// The records of both directions in the order of time, each direction's in its own.

@@ -51,13 +51,14 @@ pub struct Pump {
 }
 
 impl Pump {
-    /// Runs until the command ends.
+    /// Runs until the command has ended and what it sent has arrived, or [`LINGER_NS`] have passed since.
     pub fn run(&mut self) -> io::Result<Status> {
         let poll = self.watch()?;
         let pool = Pool::new();
         let mut ready = Vec::new();
         let mut command = None;
         let mut rounds = 0u32;
+        let mut ending: Option<(Status, Instant)> = None;
         loop {
             let read_up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
             self.up.run(read_up, &mut self.outside);
@@ -70,6 +71,11 @@ impl Pump {
                 gauges.show(read_down, &self.up, &self.down);
             }
             let due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            if let Some((status, end)) = ending {
+                if due.is_none() || self.now() >= end {
+                    return Ok(status);
+                }
+            }
             let left = due.map(|due| due.as_nanos().saturating_sub(self.now().as_nanos()));
             rounds = rounds.wrapping_add(1);
             if left.is_some_and(|left| left <= self.spin_ns) && rounds % ROUNDS != 0 {
@@ -78,7 +84,8 @@ impl Pump {
             poll.wait(left.map(|left| left.saturating_sub(self.spin_ns)), &mut ready)?;
             for &token in ready.iter().filter(|&&token| token > DEVICES) {
                 if let Some(status) = self.on(token, &poll, &mut command) {
-                    return Ok(status);
+                    poll.remove(self.inside.as_fd())?;
+                    ending = Some((status, Instant::from_nanos(self.now().as_nanos() + LINGER_NS)));
                 }
             }
         }
@@ -201,6 +208,9 @@ const BATCH: usize = 64;
 
 /// Rounds without sleep after which the loop looks at what is no packet.
 const ROUNDS: u32 = 64;
+
+/// How long the last packets of a command may be under way after its end.
+const LINGER_NS: u64 = 1_000_000_000;
 
 const DEVICES: u64 = 0;
 const INSIDE: u64 = 1;

@@ -40,6 +40,8 @@ enum Way {
     Far,
     /// To the gateway itself, which decides.
     Asking,
+    /// Nowhere: the gateway's namespace would answer a ping to anybody.
+    Nowhere,
 }
 
 impl Outside {
@@ -56,6 +58,7 @@ impl Sink for Outside {
             Way::Near => self.end.tun.write(parts),
             Way::Far => far.end.as_ref().unwrap_or(&self.end).tun.write(parts),
             Way::Asking => far.ask(parts),
+            Way::Nowhere => Ok(()),
         }
     }
 }
@@ -70,10 +73,12 @@ impl Far {
         let is_machine = self.end.is_none() && (outline.to == host || outline.to == host6);
         let is_server = outline.to == self.block.name_server() || outline.to == self.block.name_server6();
         let near = self.machine.contains(&outline.to) || in_tree && !is_machine && !is_server;
-        match (near, outline.opens) {
-            (true, _) => Way::Near,
-            (false, true) => Way::Asking,
-            (false, false) => Way::Far,
+        match outline {
+            _ if near => Way::Near,
+            Outline { opens: true, .. } => Way::Asking,
+            // Pings to the machine itself are for its stand-in.
+            Outline { pings: true, .. } if !is_machine => Way::Nowhere,
+            _ => Way::Far,
         }
     }
 

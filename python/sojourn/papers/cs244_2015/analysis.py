@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}
 SECONDS = 300
-"""Length of every run."""
+"""Length of every run as published; a short one is cut into as many parts."""
 
 Seconds = dict[str, "NDArray[np.float64]"]
-"""Columns of one queue, by name; an entry per second."""
+"""Columns of one queue, by name; an entry per second, or per part of a short run."""
 
 
 def second_cells(result: StudyResult) -> pl.DataFrame:
@@ -30,16 +30,24 @@ def second_cells(result: StudyResult) -> pl.DataFrame:
 
 
 def per_second(one: Result) -> pl.DataFrame:
-    """Each second of the forward link: `in_mbit` and `out_mbit`, mean `delay_ms` of what was sent."""
+    """Each second of the forward link: rates `in_mbit` and `out_mbit`, mean `delay_ms` of what was sent."""
     packets = one.packets.lazy().filter(pl.col("link") == "forward")
-    mbit = 8e-6 * pl.col("bytes").sum()
+    step_s = step_of(one)
+    mbit = 8e-6 * pl.col("bytes").sum() / step_s
     arrived_s = pl.col("time_s") - pl.col("sojourn_ms") / 1e3
-    came = packets.group_by(second=arrived_s.floor()).agg(in_mbit=mbit)
+    came = packets.group_by(second=(arrived_s / step_s).floor()).agg(in_mbit=mbit)
     sent = packets.filter(~pl.col("fate").cast(pl.String).str.starts_with("dropped"))
-    left = sent.group_by(second=pl.col("time_s").floor()).agg(out_mbit=mbit, delay_ms=pl.col("sojourn_ms").mean())
+    left = sent.group_by(second=(pl.col("time_s") / step_s).floor()).agg(
+        out_mbit=mbit, delay_ms=pl.col("sojourn_ms").mean()
+    )
     whole = pl.LazyFrame({"second": np.arange(SECONDS, dtype=float)})
     table = whole.join(came, on="second", how="left").join(left, on="second", how="left")
     return table.with_columns(pl.col("in_mbit", "out_mbit").fill_null(0)).sort("second").collect()
+
+
+def step_of(one: Result) -> float:
+    """Seconds of the run that stand for one of the published run."""
+    return round(one.duration_s) / SECONDS
 
 
 def both_queues(cells: pl.DataFrame) -> tuple[Seconds, Seconds]:

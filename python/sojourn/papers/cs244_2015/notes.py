@@ -10,14 +10,17 @@ REFERENCES = (
 )
 
 METHODS = (
-    "Four long downloads and a page of 800 kB every 0.2 s, with the TCP of Linux 3.13 (CUBIC), share a link whose rate "
+    "Four long downloads and a page of 800 kB every 0.2 s, with CUBIC as in Linux 3.13, share a link whose rate "
     "changes between 100, 10, 1, 50, 1 and 100 Mbit/s every 50 s; the round-trip time is 100 ms. The queue manager is "
-    "CoDel [2] or tail drop at 830 packets. The original [1] ran real programs behind an emulated link; here the same "
-    "set-up is simulated."
+    "CoDel [2] or tail drop at 830 packets. The original [1] ran real programs behind an emulated link."
 )
 
 SETUP = (
-    Setting("tool", "mahimahi with real servers and clients", "our simulator; claims of the emulation are not judged"),
+    Setting(
+        "tool",
+        "mahimahi with real servers and clients",
+        "our emulator, or our simulator, which judges none of its claims",
+    ),
     Setting("link", "100, 10, 1, 50, 1, 100 Mb/s, 50 s each, as delivery opportunities", "the same, exact to a packet"),
     Setting("way back", "12 Mb/s", "tail drop, 1000 packets; it never fills"),
     Setting("round-trip time", "about 100 ms", "50 ms each way"),

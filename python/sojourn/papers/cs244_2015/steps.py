@@ -15,7 +15,16 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cells import by_seed
-from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, Seconds, both_queues, per_second, second_cells, thin
+from sojourn.papers.cs244_2015.analysis import (
+    NAMES,
+    SECONDS,
+    Seconds,
+    both_queues,
+    per_second,
+    second_cells,
+    step_of,
+    thin,
+)
 from sojourn.units import highest_rate, seconds
 
 if TYPE_CHECKING:
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
 
 TITLE = "Rate in steps: delay, bytes, ingress and egress"
 STUDY = "steps.toml"
+SHORT = "steps-10s.toml"
 
 RATES_MBIT = (100, 10, 1, 50, 1, 100)
 SEGMENT_S = 50
@@ -102,15 +112,17 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and bytes over time, and ingress and egress of both queues, of the first seed."""
     from sojourn.plots.canvas import curves, new_figure, style
 
-    count = len(result.study.seeds)
+    count, step_s = len(result.study.seeds), step_of(result.results[0])
     shown = {name: per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
+    shown = {name: table.with_columns(time_s=step_s * pl.col("second")) for name, table in shown.items()}
     with style():
         figure = new_figure(10.0, 6.0)
         (delay, total), (left, right) = figure.subplots(2, 2, sharex=True)
         for (name, table), curve in zip(shown.items(), curves(2), strict=True):
-            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **thin(curve))
-            total.plot(table["second"] + 1, table["out_mbit"].cum_sum() / 8, label=name, **curve)
-        total.plot(np.arange(SECONDS) + 1, _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
+            delay.plot(table["time_s"] + step_s / 2, table["delay_ms"], label=name, **thin(curve))
+            total.plot(table["time_s"] + step_s, step_s * table["out_mbit"].cum_sum() / 8, label=name, **curve)
+        ends = step_s * (np.arange(SECONDS) + 1)
+        total.plot(ends, step_s * _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
         delay.set_yscale("log")
         delay.set_ylabel("mean queueing delay [ms]")
         total.set_ylabel("delivered [MB]")
@@ -122,7 +134,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             axes.legend(loc="best")
         for axes in (left, right):
             axes.set_xlabel("time [s]")
-            axes.set_xlim(0, SECONDS)
+            axes.set_xlim(0, step_s * SECONDS)
         return figure
 
 
@@ -130,7 +142,8 @@ def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
     from sojourn.plots.canvas import curves
 
     into, out = curves(2)
-    axes.fill_between(np.arange(SECONDS), _capacity(), step="post", color="0.9", label="capacity")
-    axes.plot(table["second"] + 0.5, table["in_mbit"], label="ingress", **thin(into))
-    axes.plot(table["second"] + 0.5, table["out_mbit"], label="egress", **thin(out))
+    middle = table["time_s"] + table["time_s"][1] / 2
+    axes.fill_between(table["time_s"], _capacity(), step="post", color="0.9", label="capacity")
+    axes.plot(middle, table["in_mbit"], label="ingress", **thin(into))
+    axes.plot(middle, table["out_mbit"], label="egress", **thin(out))
     axes.set_title(name, loc="left", fontweight="bold")

@@ -46,6 +46,8 @@ pub struct Outline {
     pub to: IpAddr,
     /// Whether it opens something: a first segment, a datagram.
     pub opens: bool,
+    /// Whether it asks for an echo (ping).
+    pub pings: bool,
 }
 
 impl Outline {
@@ -57,7 +59,8 @@ impl Outline {
             UDP => true,
             _ => false,
         };
-        Some(Self { to, opens })
+        let pings = matches!((protocol, transport.first()), (ICMP, Some(8)) | (ICMP6, Some(128)));
+        Some(Self { to, opens, pings })
     }
 }
 
@@ -112,6 +115,8 @@ fn network(ip: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMP6: u8 = 58;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
@@ -135,6 +140,13 @@ mod tests {
             let bytes = frame(TCP, &[0, 80, 0, 81, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flags, 0, 0, 0, 0, 0, 0]);
             let outline = Outline::of(&bytes).unwrap();
             assert_eq!((outline.to, outline.opens), ("10.0.0.2".parse().unwrap(), opens));
+        }
+    }
+
+    #[test]
+    fn an_echo_is_asked_for_or_given() {
+        for (kind, pings) in [(8, true), (0, false), (3, false)] {
+            assert_eq!(Outline::of(&frame(ICMP, &[kind, 0, 0, 0])).unwrap().pings, pings);
         }
     }
 

@@ -1,7 +1,7 @@
 //! TCP: a connection inside and one outside, and the bytes between them.
 
 use super::{STREAM, Shared, Wanted};
-use crate::sys::clock::Interest;
+use crate::sys::clock::{Interest, monotonic_ns};
 use crate::sys::fds::{accept, transparent_listener};
 use nix::sys::socket::{SockaddrStorage, connect};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct Streams {
     /// Being connected outside.
     pending: BTreeMap<i32, Pending>,
     /// Connected outside; the kernel here is shaking hands.
-    awaited: BTreeMap<(SocketAddr, SocketAddr), TcpStream>,
+    awaited: BTreeMap<(SocketAddr, SocketAddr), Awaited>,
     listeners: BTreeMap<SocketAddr, Listener>,
     /// Relays by their lower descriptor, and the lower descriptor of each.
     relays: BTreeMap<i32, Relay>,
@@ -28,6 +28,11 @@ struct Pending {
     to: SocketAddr,
     stream: TcpStream,
     syn: Vec<u8>,
+}
+
+struct Awaited {
+    stream: TcpStream,
+    since_ns: u64,
 }
 
 struct Listener {
@@ -62,6 +67,7 @@ impl Streams {
             }
             return;
         }
+        self.forget_abandoned(shared);
         let outside = shared.outside(to);
         let Ok(fd) = shared.porter.socket(Wanted::Stream, outside.ip()) else { return };
         let connected = connect(fd.as_raw_fd(), &SockaddrStorage::from(outside));
@@ -99,26 +105,32 @@ impl Streams {
     /// Connected outside: whoever asked may have his handshake.
     fn connected(&mut self, pending: Pending, shared: &mut Shared<'_>) {
         let Pending { from, to, stream, syn } = pending;
-        if let Entry::Vacant(free) = self.listeners.entry(to) {
-            // Where a program of this namespace listens itself, it gets the connection.
-            if let Ok(fd) = transparent_listener(to) {
-                if shared.poll.add(fd.as_fd(), token(fd.as_raw_fd()), Interest::READ).is_ok() {
-                    free.insert(Listener { fd, uses: 0 });
-                }
-            }
-        }
-        if let Some(listener) = self.listeners.get_mut(&to) {
+        // Where a program of this namespace listens itself, it gets the connection.
+        if let Some(listener) = self.listener(to, shared) {
             listener.uses += 1;
-            self.awaited.insert((from, to), stream);
+            self.awaited.insert((from, to), Awaited { stream, since_ns: monotonic_ns() });
         }
         shared.let_pass(&syn);
+    }
+
+    /// What listens at `to`; made if there is none and nobody else has the place.
+    fn listener(&mut self, to: SocketAddr, shared: &mut Shared<'_>) -> Option<&mut Listener> {
+        match self.listeners.entry(to) {
+            Entry::Occupied(there) => Some(there.into_mut()),
+            Entry::Vacant(place) => {
+                let fd = transparent_listener(to).ok()?;
+                shared.poll.add(fd.as_fd(), token(fd.as_raw_fd()), Interest::READ).ok()?;
+                Some(place.insert(Listener { fd, uses: 0 }))
+            }
+        }
     }
 
     fn accept(&mut self, to: SocketAddr, shared: &mut Shared<'_>) {
         let Some(listener) = self.listeners.get(&to) else { return };
         let Ok(fd) = accept(listener.fd.as_fd()) else { return };
         let inside = TcpStream::from(fd);
-        let outside = inside.peer_addr().ok().and_then(|from| self.awaited.remove(&(from, to)));
+        let outside =
+            inside.peer_addr().ok().and_then(|from| self.awaited.remove(&(from, to))).map(|awaited| awaited.stream);
         // One that nobody awaits is closed.
         let Some(outside) = outside else { return };
         let relay = Relay::new(to, [inside, outside]);
@@ -140,12 +152,30 @@ impl Streams {
             self.ends.remove(&end.as_raw_fd());
             let _ = shared.poll.remove(end.as_fd());
         }
-        if let Some(listener) = self.listeners.get_mut(&relay.to) {
-            listener.uses -= 1;
-            if listener.uses == 0 {
-                let _ = shared.poll.remove(listener.fd.as_fd());
-                self.listeners.remove(&relay.to);
-            }
+        self.release(relay.to, shared);
+    }
+
+    /// Closes what was connected outside for somebody who has not come back with the end of his handshake.
+    fn forget_abandoned(&mut self, shared: &mut Shared<'_>) {
+        let now = monotonic_ns();
+        let mut gone = Vec::new();
+        self.awaited.retain(|&(_, to), awaited| {
+            let keep = now - awaited.since_ns < HANDSHAKE_NS;
+            gone.extend((!keep).then_some(to));
+            keep
+        });
+        for to in gone {
+            self.release(to, shared);
+        }
+    }
+
+    /// One connection less to `to`.
+    fn release(&mut self, to: SocketAddr, shared: &mut Shared<'_>) {
+        let Some(listener) = self.listeners.get_mut(&to) else { return };
+        listener.uses -= 1;
+        if listener.uses == 0 {
+            let _ = shared.poll.remove(listener.fd.as_fd());
+            self.listeners.remove(&to);
         }
     }
 }
@@ -226,6 +256,9 @@ fn token(fd: i32) -> u64 {
 
 /// Bytes under way in each direction of a connection.
 const ROOM: usize = 1 << 18;
+
+/// A kernel gives up a handshake after this time (six retransmissions of SYN and ACK).
+const HANDSHAKE_NS: u64 = 127_000_000_000;
 
 /// Buffers in a row from one connection.
 const TURNS: usize = 8;

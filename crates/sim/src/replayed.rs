@@ -14,7 +14,7 @@ use crate::summary::Summary;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 
 /// Packets of the two directions of a link, told in the order of time.
-pub struct Recorded {
+pub struct Replayed {
     links: Vec<Link>,
     samplers: Samplers,
     due: [Instant; Samplers::COUNT],
@@ -26,7 +26,7 @@ pub struct Recorded {
     end: Instant,
 }
 
-impl Recorded {
+impl Replayed {
     /// Nothing yet, of the forward link and the way back in a run with `seed`; statistics are from `warmup` to `end`.
     pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, warmup: Instant, end: Instant) -> Self {
         // What flows know is not recorded, nor headers.
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_simulation_gives_its_own_result() {
+    fn a_replayed_simulation_gives_its_own_result() {
         let text = "duration = \"5 s\"\nwarmup = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\naqm = \"codel\"\ndelay = \"5 ms\"\n\
                     [[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"40 ms\"\n[probes]\npackets = true\nqueue = \"10 ms\"\n\
                     state = \"10 ms\"\nutilisation = \"100 ms\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
         let simulated = Simulation::new(&scenario, 3).finish();
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let mut recorded = Recorded::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, warmup, end);
+        let mut replayed = Replayed::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, warmup, end);
 
         let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
         let [time, link, flow, bytes, sojourn, fate, arrival] =
@@ -178,19 +178,19 @@ mod tests {
             let (bytes, flow) = if left.contains(&(link, arrival)) { waiting(i) } else { (bytes[i], flow[i]) };
             let meta = Meta::new(bytes as u32, flow as u32);
             if arrives {
-                recorded.arrived(now, l, arrival as u32, &meta);
+                replayed.arrived(now, l, arrival as u32, &meta);
                 continue;
             }
             let sojourn = Duration::from_nanos(sojourn[i] as i64);
             match fate[i] {
-                0 | 1 => recorded.sent(now, l, arrival as u32, &meta, sojourn, fate[i] == 1),
+                0 | 1 => replayed.sent(now, l, arrival as u32, &meta, sojourn, fate[i] == 1),
                 reason => {
                     let reason = DropReason::ALL[reason as usize - 2];
-                    recorded.dropped(now, l, arrival as u32, &meta, sojourn, reason);
+                    replayed.dropped(now, l, arrival as u32, &meta, sojourn, reason);
                 }
             }
         }
-        let found = recorded.finish();
+        let found = replayed.finish();
         for (table, names) in [
             ("packets", &["time_ns", "link", "sojourn_ns", "fate", "arrival", "bytes"][..]),
             ("waiting", &["time_ns", "arrival"]),

@@ -1,0 +1,50 @@
+//! Results from the logs of emulated links.
+
+use crate::error::input;
+use crate::output::Output;
+use pyo3::prelude::*;
+use serde_json::json;
+use sojourn_aqm::Instant;
+use sojourn_emu::log::{self, Log};
+use sojourn_sim::scenario::Scenario;
+use std::path::{Path, PathBuf};
+
+/// Head of a log of an emulated path and the time of its last record in ns, as JSON.
+#[pyfunction]
+pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let (head, records) = py.detach(|| read(&path))?;
+    Ok(json!({ "head": head, "end_ns": log::end(&records).as_nanos() }).to_string())
+}
+
+/// Summary and tables of a simulation from the logs of both directions of a link, down first; and, as JSON, how far
+/// each agrees with a replay through the simulator's queue, and how many of its packets were late or refused.
+///
+/// The scenario gives warm-up, length and probes. Its traffic is not looked at.
+#[pyfunction]
+pub fn emulated(py: Python<'_>, down: PathBuf, up: PathBuf, scenario_json: &str) -> PyResult<(Output, String)> {
+    let found = py.detach(|| {
+        let scenario = Scenario::parse(scenario_json, &[], Path::new("/")).map_err(input)?;
+        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let logs = [read(&down)?, read(&up)?];
+        let found = log::results([&logs[0], &logs[1]], &scenario.probes, warmup, end);
+        found.map_err(|text| input(format!("{}: {text}", down.display())))
+    })?;
+    let direction = |l: usize| {
+        let agreement = &found.agreement[l];
+        json!({
+            "replayed": agreement.packets,
+            "agreeing": agreement.agreeing,
+            "overdue": found.overdue[l].0,
+            "latest_ns": found.overdue[l].1,
+            "refused": found.refused[l],
+        })
+    };
+    let about = json!({ "forward": direction(0), "reverse": direction(1) }).to_string();
+    Ok((Output::new(py, found.output)?, about))
+}
+
+fn read(path: &Path) -> PyResult<Log> {
+    let name = path.display();
+    let bytes = std::fs::read(path).map_err(|e| input(format!("{name}: {e}; give a log of an emulated link")))?;
+    log::read(&bytes).map_err(|text: String| input(format!("{name}: {text}")))
+}

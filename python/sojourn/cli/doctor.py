@@ -1,0 +1,64 @@
+"""`sojourn doctor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sojourn.cli import options
+
+
+@click.command("doctor")
+@options.as_json
+def command(as_json: bool) -> None:
+    """Examine what this machine can emulate faithfully, and what it lacks. Takes some seconds.
+
+    The exit code is 3 if shells are not possible at all.
+    """
+    import json
+
+    from sojourn import _core
+
+    # It forks, so it comes before whatever starts a thread.
+    found = json.loads(_core.doctor())
+
+    from sojourn.cli import output
+
+    if as_json:
+        output.print_json(found)
+    else:
+        _print(found)
+    if not found["possible"]:
+        raise SystemExit(3)
+
+
+def _print(found: dict[str, Any]) -> None:
+    from sojourn.cli import output
+
+    rows = [
+        [check["name"], "ok" if check["ok"] else "missing", check["text"], check["mend"] or ""]
+        for check in found["checks"]
+    ]
+    output.print_text_table(["check", "", "", "mend"], rows)
+    timer = found.get("timer_ns")
+    if timer:
+        median, late = timer["p50"] / 1e3, timer["p99"] / 1e3
+        click.echo(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
+    rates = [
+        [
+            rate["rate"],
+            f"{rate['throughput_bps'] / 1e6:.0f}",
+            f"{rate['utilisation']:.3f}",
+            f"{rate['late_p99_ns'] / 1e3:.0f}",
+            str(rate["hidden_drops"]),
+            f"{rate['cpu_share'] * 100:.0f}",
+            "yes" if rate["faithful"] else "no",
+        ]
+        for rate in found["rates"]
+    ]
+    if rates:
+        headings = ["rate", "Mbit/s", "utilisation", "late us (99 %)", "hidden drops", "CPU %", "faithful"]
+        output.print_table(headings, rows=rates, title="one TCP flow upward")
+        best = found["highest_faithful_rate"]
+        click.echo(f"Highest faithful rate: {best}." if best else "No rate that was tried is emulated faithfully now.")

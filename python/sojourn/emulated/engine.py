@@ -1,0 +1,203 @@
+"""The engine `emulate`: a scenario's links in real time, its flows as real servers and clients of the host's TCP.
+
+What the host decides, the scenario cannot: `stack`, `mss`, delayed acknowledgments and SACK are the kernel's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.emulated import programs
+from sojourn.emulated.logs import ENGINE, result_of
+from sojourn.errors import InputError, MissingError
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+from sojourn.units import seconds
+
+DEVICE = Path("/dev/net/tun")
+PORT = 5001
+LOOK_S = 0.05
+GRACE_S = 30.0
+"""How much longer than the scenario a run may take before it is ended."""
+
+_free = threading.Semaphore(max(1, (os.cpu_count() or 1) // 2))
+"""Runs at the same time: more would wait for each other."""
+
+
+def identity() -> str:
+    """Name in the hash of a run. Real programs never give the same numbers twice; a finished run stands."""
+    return ENGINE
+
+
+def check(scenario: Scenario) -> None:
+    """Refuse what cannot be emulated."""
+    document = scenario.document
+    if document.get("links"):
+        raise InputError("links: only one bottleneck can be emulated; simulate the others")
+    for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
+        if link.get("below"):
+            raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
+        if link["mtu"] != "1500 B":
+            raise InputError(f'{place}.mtu: {link["mtu"]} cannot be emulated; write "1500 B"')
+    if scenario.user_aqms():
+        raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
+    for index, flow in enumerate(document["flows"]):
+        if flow["kind"] not in KINDS:
+            raise InputError(f"flows[{index}].kind: {flow['kind']} cannot be emulated; there is {', '.join(KINDS)}")
+        for key in REFUSED & flow.keys():
+            raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
+        if flow["cc"] not in has:
+            raise InputError(f"flows[{index}].cc: this kernel has no {flow['cc']}; it has {', '.join(has)}")
+    if len({flow["ecn"] for flow in document["flows"]}) > 1:
+        raise InputError("flows: all of an emulated run use ECN, or none; write the same everywhere")
+    if not DEVICE.exists():
+        raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
+
+
+def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None) -> Result:
+    """Run a scenario once, in as long as it lasts."""
+    check(scenario)
+    with TemporaryDirectory(prefix="sojourn-") as name:
+        folder = Path(name)
+        spec = _spec(scenario, seed)
+        (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+        with _free:
+            _emulate(_words(scenario, seed, folder), spec, progress)
+        result = result_of(folder, scenario, seed, traffic=True)
+        reports = [json.loads((folder / f"group-{n}.json").read_text()) for n in range(len(spec["groups"]))]
+    _add_traffic(result, reports)
+    return result
+
+
+def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """What the clients are to do."""
+    document = scenario.document
+    groups = []
+    for flow in document["flows"]:
+        times = {key: seconds(flow[key]) for key in ("start", "spread", "interval", "stop") if key in flow}
+        sizes = {key: _core.size_bytes(flow[key]) for key in ("size", "request") if key in flow}
+        plain = {key: flow[key] for key in ("kind", "count", "cc", "direction", "random") if key in flow}
+        groups.append({**plain, **times, **sizes, "delay": flow["access_delay"]})
+    return {
+        "groups": groups,
+        "duration": seconds(document["duration"]),
+        "warmup": seconds(document["warmup"]),
+        "seed": seed,
+        "port": PORT,
+        "ecn": bool(document["flows"][0]["ecn"]),
+        "sojourn": [sys.executable, "-m", "sojourn.emulated.shell"],
+    }
+
+
+def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
+    """Command line of the shell: both links, the server at the outer end, the clients inside."""
+    document = scenario.document
+    links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
+    script = [sys.executable, programs.__file__]
+    server = f"--peer={shlex.join([*script, 'serve', str(PORT)])}"
+    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server]
+    return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
+
+
+def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float], None] | None) -> None:
+    duration = spec["duration"]
+    environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
+    begun = time.monotonic()
+    with subprocess.Popen([*spec["sojourn"], *words], env=environment, stderr=subprocess.PIPE, text=True) as shell:
+        try:
+            while shell.poll() is None:
+                time.sleep(LOOK_S)
+                passed = time.monotonic() - begun
+                if progress:
+                    progress(min(1.0, passed / duration))
+                if passed > duration + GRACE_S:
+                    raise MissingError(
+                        f"the emulation did not end {GRACE_S:.0f} s after its time; see `sojourn doctor`"
+                    )
+        finally:
+            if shell.poll() is None:
+                shell.terminate()
+                try:
+                    shell.wait(5)
+                except subprocess.TimeoutExpired:
+                    shell.kill()
+        said = shell.stderr.read() if shell.stderr else ""
+    if shell.returncode:
+        last = said.strip().splitlines()[-1:] or [f"exit code {shell.returncode}"]
+        raise MissingError(f"the emulated run failed: {last[0].removeprefix('Error: ')}")
+
+
+def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
+    """What the clients saw: groups, goodput, and the table of transfers."""
+    totals, flows = result.totals, result.scenario.document["flows"]
+    window_s = result.duration_s - float(totals["warmup_s"])
+    errors = [report["error"] for report in reports if report["error"]]
+    if errors:
+        totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
+    totals["groups"] = [_group(flow, report, window_s) for flow, report in zip(flows, reports, strict=True)]
+    both = list(zip(flows, reports, strict=True))
+    lasting = [(flow, count) for flow, report in both for count in report["flows"]]
+    totals["flows"] = [_flow(number, flow, count, window_s) for number, (flow, count) in enumerate(lasting)]
+    totals["goodput_bps"] = sum(one["goodput_bps"] for one in totals["groups"] if one["direction"] == "forward")
+    totals["jain"] = _jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
+    epoch_ns = totals["emulation"]["epoch_ns"]
+    rows = [
+        (number, 0, max(0, start - epoch_ns), duration, size)
+        for number, report in enumerate(reports)
+        for start, duration, size in report["transfers"]
+    ]
+    schema = {
+        "group": pl.UInt32,
+        "flow": pl.UInt32,
+        "start_ns": pl.UInt64,
+        "duration_ns": pl.UInt64,
+        "bytes": pl.UInt64,
+    }
+    result.add_table("transfers", pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def _flow(number: int, flow: dict[str, Any], count: int, window_s: float) -> dict[str, Any]:
+    about = {key: flow[key] for key in ("kind", "direction")}
+    return {"id": number, **about, "goodput_bps": 8 * count / window_s, "bytes": count}
+
+
+def _jain(goodputs: list[float]) -> float:
+    """Jain's fairness index; 1 for no flows or no bytes."""
+    squares = sum(one * one for one in goodputs)
+    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else 1.0
+
+
+def _group(flow: dict[str, Any], report: dict[str, Any], window_s: float) -> dict[str, Any]:
+    times = pl.Series([duration / 1e6 for _, duration, _ in report["transfers"]], dtype=pl.Float64)
+    completion: dict[str, Any] = {"mean": times.mean(), "max": times.max()}
+    completion |= {f"p{q}": times.quantile(q / 100) for q in (10, 25, 50, 75, 90, 95, 99)}
+    return {
+        "kind": flow["kind"],
+        "direction": flow["direction"],
+        "goodput_bps": 8 * report["bytes"] / window_s,
+        "bytes": report["bytes"],
+        "opened": report["opened"],
+        "closed": report["closed"],
+        "transfers": len(report["transfers"]),
+        "completion_ms": completion,
+    }
+
+
+KINDS = ("tcp", "web")
+REFUSED = {"initial_window", "receive_window", "access_rate", "at_once"}
+"""Keys of flows that the host's TCP or its programs do not know."""

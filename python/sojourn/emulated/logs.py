@@ -1,0 +1,82 @@
+"""From the folder that a shell writes (`sojourn link --log FOLDER`) to a result as a simulation's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core, store
+from sojourn.errors import InputError, damaged
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+
+ENGINE = "emulate"
+SIDES = ("down", "up")
+"""The directions: the forward link of a result, and the way back."""
+SHELL = "shell.json"
+"""What the shell says about itself."""
+
+
+def make_result(folder: Path | str) -> Result | None:
+    """Add the tables and the manifest of a result to the folder of a link's logs; None for another kind of shell."""
+    folder = Path(folder)
+    told = told_by_shell(folder)
+    heads = [json.loads(_core.emulated_head(str(folder / f"{side}.records"))) for side in SIDES]
+    if any(head["head"]["kind"] != "link" for head in heads):
+        return None
+    scenario = scenario_of(heads, told)
+    return store.save_in(result_of(folder, scenario, int(told["seed"])), folder, list(told["command"]))
+
+
+def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> Result:
+    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`."""
+    told = told_by_shell(folder)
+    down, up = (str(folder / f"{side}.records") for side in SIDES)
+    output, about = _core.emulated(down, up, scenario.canonical)
+    result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
+    result.engine = ENGINE
+    emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
+    # What the programs made of it only they know.
+    result.totals |= {"goodput_bps": None, "jain": None, "emulation": emulation}
+    return result
+
+
+def told_by_shell(folder: Path) -> dict[str, Any]:
+    """Return what the shell wrote at its end."""
+    try:
+        told = json.loads((folder / SHELL).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{folder / SHELL}: {error.strerror}; give the folder of a shell that has ended") from None
+    except ValueError:
+        damaged(folder, f"{SHELL} is not valid JSON")
+    if not isinstance(told, dict) or not told.keys() >= {*_TOLD, "seed", "command"}:
+        damaged(folder, f"{SHELL} is not what a shell writes")
+    return told
+
+
+def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
+    """Scenario of a shell: its two links. Its traffic is the command's, so there are no flows in it."""
+    down, up = (head["head"] for head in heads)
+    end_ns = max(1, *(head["end_ns"] for head in heads))
+    document = {
+        "name": " ".join(told["command"]),
+        "duration": f"{end_ns} ns",
+        "seed": told["seed"],
+        "link": down["link"],
+        "reverse": up["link"],
+        "flows": [{"kind": "tcp"}],
+        "probes": PROBES,
+    }
+    return Scenario.build(document)
+
+
+def _without_traffic(scenario: Scenario) -> Scenario:
+    """Return the scenario as it stands in a result; the stand-in for a command's traffic is no traffic."""
+    document = {**scenario.document, "flows": []}
+    return Scenario(json.dumps(document, ensure_ascii=False))
+
+
+PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1 s"}
+"""What a result of a shell has: the packets are in the log, the rest follows from them."""
+_TOLD = ("epoch_ns", "wall_ns", "cpu_ns", "realtime", "hidden_drops", "faults")

@@ -1,0 +1,326 @@
+"""Server and clients of an emulated scenario: a program of its own that needs nothing but Python.
+
+`programs.py serve PORT` sends to whoever asks, `programs.py clients SPEC` asks as the scenario's flows do. A request is
+one line, filled up to its size: `GET BYTES CC`, of which no bytes is a download without end, or `PUT CC`, after which
+the client sends.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import random
+import resource
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+BLOCK = bytes(1 << 18)
+ENDLESS = 0
+
+
+class Loop:
+    """Sockets and timers of one process."""
+
+    def __init__(self) -> None:
+        """Begin with neither."""
+        self.selector = selectors.DefaultSelector()
+        self.timers: list[tuple[float, int, Callable[[], None]]] = []
+        self.order = count()
+
+    def at(self, when: float, do: Callable[[], None]) -> None:
+        """Do something at a time of the monotonic clock."""
+        heapq.heappush(self.timers, (when, next(self.order), do))
+
+    def watch(self, peer: socket.socket, events: int, do: Callable[[], None]) -> None:
+        """Do something whenever a socket is ready."""
+        try:
+            self.selector.modify(peer, events, do)
+        except KeyError:
+            self.selector.register(peer, events, do)
+
+    def close(self, peer: socket.socket) -> None:
+        """Close a socket that is watched."""
+        with suppress(KeyError):
+            self.selector.unregister(peer)
+        peer.close()
+
+    def run(self, until: float) -> None:
+        """Go on until a time of the monotonic clock."""
+        while (now := time.monotonic()) < until:
+            due = min(until, self.timers[0][0] if self.timers else until)
+            for key, _ in self.selector.select(min(max(0.0, due - now), LONGEST_WAIT_S)):
+                key.data()
+            while self.timers and self.timers[0][0] <= time.monotonic():
+                heapq.heappop(self.timers)[2]()
+
+
+def serve(port: int) -> None:
+    """Answer requests for ever."""
+    tune()
+    loop = Loop()
+    listener = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
+    listener.setblocking(False)
+
+    def accept() -> None:
+        with suppress(BlockingIOError):
+            while True:
+                peer, _ = listener.accept()
+                peer.setblocking(False)
+                Served(loop, peer)
+
+    loop.watch(listener, selectors.EVENT_READ, accept)
+    loop.run(float("inf"))
+
+
+class Served:
+    """A connection as the server sees it."""
+
+    def __init__(self, loop: Loop, peer: socket.socket) -> None:
+        """Wait for its request."""
+        self.loop, self.peer, self.line = loop, peer, b""
+        self.left: int | None = None
+        loop.watch(peer, selectors.EVENT_READ, self.read)
+
+    def read(self) -> None:
+        """Take the request, or throw away what is sent."""
+        try:
+            part = self.peer.recv(len(BLOCK))
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        if not part:
+            self.loop.close(self.peer)
+            return
+        self.line += part
+        head, end, _ = self.line.partition(b"\n")
+        if not end:
+            return
+        words = head.decode(errors="replace").split()
+        if words[0] == "GET":
+            choose(self.peer, words[2])
+            self.left = int(words[1])
+            self.loop.watch(self.peer, selectors.EVENT_WRITE, self.write)
+        self.line = b"PUT\n"
+
+    def write(self) -> None:
+        """Send what the connection takes."""
+        try:
+            part = BLOCK if self.left == ENDLESS else BLOCK[: self.left]
+            sent = self.peer.send(part)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.loop.close(self.peer)
+            return
+        if self.left != ENDLESS and self.left is not None:
+            self.left -= sent
+            if self.left == 0:
+                # The client closes when it has everything.
+                self.loop.watch(self.peer, selectors.EVENT_READ, self.read)
+
+
+class Transfer:
+    """A connection as a client sees it."""
+
+    def __init__(self, group: Group, size: int, upward: bool) -> None:
+        """Connect, and ask."""
+        self.group, self.size, self.upward, self.got = group, size, upward, 0
+        self.start_ns = time.time_ns()
+        request = f"PUT {group.cc}\n" if upward else f"GET {size} {group.cc}\n"
+        self.request = request.encode().ljust(group.request, b".")
+        family = socket.AF_INET6 if ":" in group.client.host else socket.AF_INET
+        self.peer = socket.socket(family, socket.SOCK_STREAM)
+        self.peer.setblocking(False)
+        choose(self.peer, group.cc)
+        self.window = 0
+        group.opened += 1
+        with suppress(BlockingIOError):
+            self.peer.connect((group.client.host, group.client.port))
+        group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.ask)
+
+    def ask(self) -> None:
+        """Send the request once the connection is there; then read, or go on sending."""
+        try:
+            if self.request:
+                self.request = self.request[self.peer.send(self.request) :]
+            elif self.upward:
+                self.count(self.peer.send(BLOCK))
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.fail(error)
+            return
+        if not self.request and not self.upward:
+            self.group.client.loop.watch(self.peer, selectors.EVENT_READ, self.read)
+
+    def read(self) -> None:
+        """Take what has come."""
+        try:
+            part = self.peer.recv_into(self.group.client.room)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.fail(error)
+            return
+        self.count(part)
+        if not part or self.got == self.size != ENDLESS:
+            self.end()
+
+    def count(self, part: int) -> None:
+        """Count bytes, those of the statistics' window by themselves."""
+        self.got += part
+        if time.monotonic() >= self.group.client.warm:
+            self.group.bytes += part
+            self.window += part
+
+    def end(self) -> None:
+        """Everything is there."""
+        self.group.closed += 1
+        if self.got == self.size:
+            self.group.transfers.append((self.start_ns, time.time_ns() - self.start_ns, self.got))
+        self.group.client.loop.close(self.peer)
+
+    def fail(self, error: OSError) -> None:
+        """Note the first error; others are of the same kind."""
+        self.group.error = self.group.error or str(error)
+        self.group.client.loop.close(self.peer)
+
+
+class Group:
+    """Flows of one kind."""
+
+    def __init__(self, client: Client, number: int, spec: dict[str, Any]) -> None:
+        """Take the keys of the scenario, times in seconds."""
+        self.client, self.number, self.spec = client, number, spec
+        self.cc: str = spec["cc"]
+        self.request: int = spec.get("request", 0)
+        self.bytes = self.opened = self.closed = 0
+        self.transfers: list[tuple[int, int, int]] = []
+        self.error: str | None = None
+        self.lasting: list[Transfer] = []
+
+    @property
+    def flows(self) -> list[int]:
+        """Bytes of each flow that lasts, in the statistics' window."""
+        return [one.window for one in self.lasting]
+
+    def begin(self, zero: float, chance: random.Random) -> None:
+        """Set the timers of the first connections."""
+        for _ in range(self.spec["count"]):
+            start = zero + self.spec["start"] + chance.random() * self.spec["spread"]
+            self.client.loop.at(start, partial(self.next, start, chance))
+
+    def next(self, at: float, chance: random.Random) -> None:
+        """Open a connection; of pages, also the timer of the one after it."""
+        upward = self.spec["direction"] == "reverse"
+        if self.spec["kind"] == "tcp":
+            download = Transfer(self, ENDLESS, upward)
+            self.lasting.append(download)
+            if "stop" in self.spec:
+                self.client.loop.at(self.client.zero + self.spec["stop"], download.end)
+            return
+        Transfer(self, self.spec["size"], upward)
+        gap = self.spec["interval"] * (chance.expovariate(1) if self.spec["random"] else 1)
+        if at + gap < self.client.zero + self.spec.get("stop", float("inf")):
+            self.client.loop.at(at + gap, partial(self.next, at + gap, chance))
+
+
+class Client:
+    """All groups at one distance."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        """Prepare them."""
+        self.loop, self.room = Loop(), bytearray(1 << 18)
+        self.host, self.port = os.environ["SOJOURN_HOST"], spec["port"]
+        self.spec = spec
+        self.zero = self.warm = 0.0
+        self.groups: list[Group] = []
+
+    def run(self, numbers: list[int]) -> list[dict[str, Any]]:
+        """Run the groups of these numbers; what they report."""
+        self.wait_for_server()
+        self.zero = time.monotonic()
+        self.warm = self.zero + self.spec["warmup"]
+        for number in numbers:
+            group = Group(self, number, self.spec["groups"][number])
+            group.begin(self.zero, random.Random(f"{self.spec['seed']} {number}"))
+            self.groups.append(group)
+        self.loop.run(self.zero + self.spec["duration"])
+        fields = ("number", "bytes", "flows", "opened", "closed", "transfers", "error")
+        return [{field: getattr(group, field) for field in fields} for group in self.groups]
+
+    def wait_for_server(self) -> None:
+        """Connect once, so that the run begins when the server is there."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                socket.create_connection((self.host, self.port), timeout=PATIENCE_S).close()
+            except OSError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
+
+
+def clients(path: Path) -> None:
+    """Run all groups: those with a delay of their own in a shell inside this one."""
+    spec = json.loads(path.read_text(encoding="utf-8"))
+    by_delay: dict[str, list[int]] = {}
+    for number, group in enumerate(spec["groups"]):
+        by_delay.setdefault(group["delay"], []).append(number)
+    others = []
+    for delay, numbers in by_delay.items():
+        if delay != "0 s":
+            inner = [sys.executable, __file__, "client", str(path), *map(str, numbers)]
+            others.append(subprocess.Popen([*spec["sojourn"], "delay", delay, "--quiet", "--", *inner]))
+    if here := by_delay.get("0 s"):
+        client(path, here)
+    codes = [other.wait() for other in others]
+    sys.exit(max(codes, default=0))
+
+
+def client(path: Path, numbers: list[int]) -> None:
+    """Run some groups and write what they report beside the file that describes them."""
+    tune()
+    spec = json.loads(path.read_text(encoding="utf-8"))
+    reports = Client(spec).run(numbers)
+    for report in reports:
+        path.with_name(f"group-{report['number']}.json").write_text(json.dumps(report), encoding="utf-8")
+
+
+def tune() -> None:
+    """Allow many connections; ECN is for those who ask for it, and here nobody else is."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with suppress(OSError):
+        Path("/proc/sys/net/ipv4/tcp_ecn").write_text(os.environ.get("SOJOURN_ECN", "0"), encoding="ascii")
+
+
+def choose(peer: socket.socket, cc: str) -> None:
+    """Choose the congestion control of a connection."""
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+
+
+PATIENCE_S = 20.0
+LONGEST_WAIT_S = 60.0
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["serve", number]:
+            serve(int(number))
+        case ["clients", file]:
+            clients(Path(file))
+        case ["client", file, *numbers]:
+            client(Path(file), [int(number) for number in numbers])

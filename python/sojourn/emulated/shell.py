@@ -1,0 +1,12 @@
+"""A shell as a program: `python -m sojourn.emulated.shell link …`. It forks, so it is a process without threads."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sojourn._core import emulate
+
+if __name__ == "__main__":
+    code, _ = emulate(sys.argv[1:])
+    os._exit(code if code >= 0 else 128 - code)

@@ -1,0 +1,85 @@
+"""What the tests of the emulator share: whether shells are possible, and running them."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TUN = Path("/dev/net/tun")
+
+
+@functools.cache
+def missing() -> str:
+    """Why no shell can run here; empty where one can.
+
+    Where the device may be opened, everything else is for the emulator to manage: a test that fails there, fails.
+    """
+    if sys.platform != "linux":
+        return "not Linux"
+    if not TUN.exists():
+        return f"{TUN} is absent"
+    try:
+        os.close(os.open(TUN, os.O_RDWR))
+    except OSError as error:
+        return f"{TUN}: {error.strerror}"
+    return ""
+
+
+needs_shells = pytest.mark.skipif(bool(missing()), reason=f"no shells: {missing()}")
+
+
+def shell(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `sojourn WORDS`; generous with time, because nothing here measures it."""
+    command = [sys.executable, "-m", "sojourn", *(str(word) for word in words)]
+    options = {"capture_output": True, "text": True, "timeout": 120} | options
+    return subprocess.run(command, check=False, **options)
+
+
+def python(code: str) -> list[str]:
+    """Words that run `code` in Python."""
+    return [sys.executable, "-c", code]
+
+
+def host_state() -> dict[str, Any]:
+    """What shells must leave as it was: addresses, routes, rules, firewall, parameters of the network."""
+    commands = {
+        "links": ["ip", "-json", "link"],
+        "addresses": ["ip", "-json", "address"],
+        "routes": ["ip", "-json", "route", "show", "table", "all"],
+        "routes6": ["ip", "-json", "-6", "route", "show", "table", "all"],
+        "rules": ["ip", "-json", "rule"],
+        "namespaces": ["ip", "netns", "list"],
+        "iptables": ["iptables-save"],
+        "nft": ["nft", "list", "ruleset"],
+    }
+    state: dict[str, Any] = {}
+    for name, command in commands.items():
+        try:
+            text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        except FileNotFoundError:
+            continue
+        state[name] = _without_counters(json.loads(text)) if "-json" in command and text else text
+    for path in sorted(Path("/proc/sys/net").rglob("*")):
+        # Whatever counts or measures is no setting.
+        if path.is_file() and path.name not in {"nf_conntrack_count", "tcp_mem", "udp_mem"}:
+            try:
+                state[str(path)] = path.read_text()
+            except OSError:
+                continue
+    return state
+
+
+def _without_counters(found: Any) -> Any:
+    drop = {"valid_life_time", "preferred_life_time", "expires", "stats64"}
+    if isinstance(found, list):
+        return [_without_counters(item) for item in found]
+    if isinstance(found, dict):
+        return {key: _without_counters(value) for key, value in found.items() if key not in drop}
+    return found

@@ -1,0 +1,137 @@
+"""Scenarios run by real programs behind an emulated link, and a paper's figure made that way."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Cli, Process
+from sojourn.errors import InputError
+from sojourn.papers import reproduce
+from sojourn.papers.cs244_2015 import steps
+from sojourn.scenario import Scenario
+from sojourn.store import load_all
+
+needs_tun = pytest.mark.skipif(
+    not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="no access to /dev/net/tun: nothing can be emulated"
+)
+
+SCENARIO = """
+name = "two distances"
+duration = "3 s"
+warmup = "1 s"
+[link]
+rate = "20 Mbit/s@0s,10 Mbit/s@2s"
+change = "opportunity"
+delay = "5 ms"
+aqm = "codel"
+[reverse]
+rate = "10 Mbit/s"
+delay = "5 ms"
+[[flows]]
+kind = "tcp"
+cc = "cubic"
+count = 2
+[[flows]]
+kind = "tcp"
+cc = "reno"
+rtt = "60 ms"
+[[flows]]
+kind = "web"
+cc = "cubic"
+interval = "200 ms"
+size = "20 kB"
+[probes]
+packets = true
+"""
+
+
+def children() -> list[str]:
+    """Command lines of the programs of a run that are still there."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        found += [line] if "programs.py" in line else []
+    return found
+
+
+@needs_tun
+def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(SCENARIO)
+    done = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["engine"] == "emulate"
+    assert str(tmp_path) not in "".join(children())
+    [result] = load_all([tmp_path / "results"])
+    totals = result.totals
+    links = totals["emulation"]["links"]
+    assert all(link["agreeing"] == link["replayed"] > 500 for link in links.values())
+    near, far, pages = totals["groups"]
+    assert [near["opened"], far["opened"]] == [2, 1]
+    assert 13 <= pages["opened"] <= 16
+    assert pages["transfers"] == pages["closed"] == result.transfers.height > 5
+    assert result.transfers["bytes"].unique().to_list() == [20_000]
+    # A page takes three one-way delays at least: the connection, the request, the answer.
+    assert result.transfers["duration_s"].min() > 0.015
+    goodput = totals["goodput_bps"]
+    sent = result.packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1) & (pl.col("fate") == "sent"))
+    assert 0.8 < goodput * 2 / (8 * sent["bytes"].sum()) < 1.05
+    assert 0.3 < totals["jain"] <= 1
+    # It stands: nothing is run again.
+    again = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", timeout=20)
+    assert result.fingerprint in again.stdout
+
+
+@needs_tun
+@pytest.mark.filterwarnings("ignore:All-NaN")  # a step is so short that nothing may be sent in ten of its parts
+def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Steps of 0.5 s; the package's short study has steps of 10 s.
+    whole = Path(steps.__file__).with_name(steps.STUDY)
+    rates = ",".join(f"{mbit} Mbit/s@{n / 2} s" for n, mbit in enumerate(steps.RATES_MBIT))
+    short = tmp_path / "short.toml"
+    short.write_text(f'extends = "{whole}"\nduration = "3 s"\n[link]\nrate = "{rates}"\n')
+    monkeypatch.setattr(steps, "SHORT", str(short))
+    made = reproduce("cs244-2015", "paper", engine="emulate", short=True, root=tmp_path / "results")
+    assert {verdict["verdict"] for verdict in made.verdicts} == {"not-run"}
+    told = {verdict["id"]: verdict["emulated"] for verdict in made.verdicts}
+    assert told["S4-MAX"] == pytest.approx(1.6375 / 100, rel=0.01)
+    assert 0.3 < told["S4-CODEL"] <= 1
+    assert [one.engine for one in made.study.results] == ["emulate"] * 2
+    assert not [line for line in children() if str(tmp_path) in line]
+    assert steps.draw(made.study, made.verdicts).axes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web"),
+        ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
+        ('cc = "reno"', 'cc = "reno"\ninitial_window = 4', "flows[1].initial_window: cannot be emulated"),
+        ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),
+    ],
+)
+def test_what_cannot_be_emulated_is_refused(old: str, new: str, error: str) -> None:
+    from sojourn.engines import check
+
+    text = SCENARIO.replace(old, new)
+    if "voice" in new:
+        text = text.replace('interval = "200 ms"\nsize = "20 kB"\n', "").replace('cc = "cubic"\n[probes]', "[probes]")
+        text = text.replace('kind = "voice"\ncc = "cubic"', 'kind = "voice"')
+    with pytest.raises(InputError) as refused:
+        check("emulate", Scenario.parse(text))
+    assert str(refused.value).startswith(error)
+
+
+def test_a_figure_without_a_short_study_says_so(cli: Cli) -> None:
+    done = cli("reproduce", "cs244-2015", "--figure", "4g", "--short")
+    assert (done.exit_code, done.output.strip()) == (
+        2,
+        "Error: --short: 4g of cs244-2015 has no short study; leave it out",
+    )

@@ -1,0 +1,417 @@
+"""Shells: a program behind an emulated path, and everything around it as it was before."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from shells import host_state, needs_shells, python, shell
+
+pytestmark = needs_shells
+
+LONG_S = 60
+"""Longer than anything here takes, unless it hangs."""
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    """A server of this machine, which sends back what it gets, over TCP and UDP; its port."""
+    tcp = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    port = tcp.getsockname()[1]
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("", port))
+
+    def echo(connection: socket.socket) -> None:
+        # What ends with its shell ends in the middle.
+        with connection, suppress(OSError):
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = tcp.accept()
+            except OSError:
+                return
+            threading.Thread(target=echo, args=(connection,), daemon=True).start()
+
+    def answer() -> None:
+        while True:
+            try:
+                data, sender = udp.recvfrom(1 << 16)
+                udp.sendto(data, sender)
+            except OSError:
+                return
+
+    for work in (accept, answer):
+        threading.Thread(target=work, daemon=True).start()
+    yield port
+    for listening in (tcp, udp):
+        listening.shutdown(socket.SHUT_RDWR) if listening is tcp else None
+        listening.close()
+
+
+def test_a_delay_delays(server: int) -> None:
+    code = f"""
+import os, socket, time
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {server}))
+began = time.monotonic()
+s.sendall(b"x"); s.recv(1)
+print((time.monotonic() - began) * 1e3)
+"""
+    done = shell("delay", "--up", "30ms", "--down", "50ms", "--", *python(code))
+    assert done.returncode == 0, done.stderr
+    # A machine can only be late, never early.
+    assert float(done.stdout) >= 80
+
+
+@pytest.mark.parametrize("family", ["SOJOURN_HOST", "SOJOURN_HOST6"])
+def test_bytes_pass_unchanged(server: int, family: str) -> None:
+    code = f"""
+import os, socket, threading, hashlib
+s = socket.create_connection((os.environ["{family}"], {server}))
+data = os.urandom(1 << 16) * 20
+threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR))).start()
+got = b"".join(iter(lambda: s.recv(1 << 16), b""))
+print(got == data, len(got))
+"""
+    for words in (["link", "--rate", "200mbit", "--aqm", "fq_codel"], ["delay", "1ms"], ["loss", "1%"]):
+        done = shell(*words, "--", *python(code))
+        assert done.stdout.split() == ["True", str(20 << 16)], (words, done.stderr)
+
+
+def test_datagrams_pass_with_their_ecn_field(server: int) -> None:
+    code = f"""
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
+s.settimeout(60)
+s.connect((os.environ["SOJOURN_HOST"], {server}))
+for size in (0, 1, 1472, 1400):
+    s.send(bytes(size))
+    assert len(s.recv(2000)) == size
+print("all")
+"""
+    done = shell("link", "--rate", "10mbit", "--aqm", "codel ecn", "--", *python(code))
+    assert done.stdout.strip() == "all", done.stderr
+
+
+def test_shells_lie_inside_each_other_in_any_order(server: int) -> None:
+    code = f"""
+import os, socket
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {server}))
+s.sendall(b"hello"); print(s.recv(5), os.environ["SOJOURN_SHELL"])
+"""
+    me = [sys.executable, "-m", "sojourn"]
+    kinds = {"link": ["link", "--rate", "50mbit"], "delay": ["delay", "5ms"], "loss": ["loss", "0"]}
+    for order in (["link", "delay", "loss"], ["loss", "delay", "link"], ["delay", "delay", "delay"]):
+        first, second, third = (kinds[kind] for kind in order)
+        done = shell(*first, "--", *me, *second, "--", *me, *third, "--", *python(code))
+        assert done.stdout.split() == ["b'hello'", *order], done.stderr
+
+
+def test_too_many_shells_are_refused_in_one_line() -> None:
+    words: list[str] = []
+    for _ in range(40):
+        words += [sys.executable, "-m", "sojourn", "delay", "0s", "--"]
+    done = shell("delay", "0s", "--", *words, "true")
+    assert done.returncode == 3
+    assert done.stderr.strip().splitlines()[0].startswith("Error: 32 shells are around this one already, the most")
+
+
+def test_both_ends_of_a_link_hold_programs_behind_delays_of_their_own(tmp_path: Path) -> None:
+    where = tmp_path / "address"
+    serve = f"""
+import os, pathlib, socket
+listening = socket.create_server((os.environ["SOJOURN_INSIDE"], 0))
+new = pathlib.Path({str(where)!r} + ".new")
+new.write_text(" ".join(map(str, listening.getsockname())))
+new.rename({str(where)!r})
+while True:
+    connection, _ = listening.accept()
+    connection.sendall(connection.recv(10)); connection.close()
+"""
+    ask = f"""
+import pathlib, socket, time
+where = pathlib.Path({str(where)!r})
+while not where.exists(): time.sleep(0.01)
+host, port = where.read_text().split()
+s = socket.create_connection((host, int(port)))
+began = time.monotonic()
+s.sendall(b"x"); assert s.recv(1) == b"x"
+print((time.monotonic() - began) * 1e3)
+"""
+    script = tmp_path / "serve.py"
+    script.write_text(serve)
+    peer = f"{sys.executable} -m sojourn delay 20ms -- {sys.executable} {script}"
+    inner = [sys.executable, "-m", "sojourn", "delay", "10ms", "--", *python(ask)]
+    done = shell("link", "--rate", "10mbit", "--peer", peer, "--", *inner)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) >= 60
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("raise SystemExit(7)", 7),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("import os; os.abort()", -signal.SIGABRT),
+    ],
+)
+def test_the_end_of_the_command_is_that_of_the_shell(code: str, status: int) -> None:
+    assert shell("delay", "0s", "--", *python(code)).returncode == status
+
+
+def test_a_command_that_cannot_start() -> None:
+    done = shell("delay", "0s", "--", "no-such-program")
+    assert done.returncode == 127
+    assert done.stderr.startswith("Error: no-such-program: No such file or directory")
+    done = shell("delay", "0s", "--", "/etc/passwd")
+    assert done.returncode == 126
+    assert "Permission denied" in done.stderr
+
+
+def test_signals_reach_the_command() -> None:
+    code = """
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
+print("ready", flush=True)
+signal.pause()
+"""
+    with start("delay", "0s", "--", *python(code)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.wait(LONG_S) == 9
+
+
+def test_what_the_command_leaves_behind_is_ended(tmp_path: Path) -> None:
+    numbers = tmp_path / "numbers"
+    code = f"""
+import os, pathlib, time
+for daemon in (False, True):
+    if os.fork() == 0:
+        if daemon:
+            os.setsid()
+            if os.fork(): os._exit(0)
+        with open({str(numbers)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
+        time.sleep(1000)
+while len(pathlib.Path({str(numbers)!r}).read_text().split() if os.path.exists({str(numbers)!r}) else []) < 2:
+    time.sleep(0.01)
+"""
+    assert shell("delay", "0s", "--", *python(code)).returncode == 0
+    pids = [int(line) for line in numbers.read_text().split()]
+    assert len(pids) == 2
+    assert not any(alive(pid) for pid in pids)
+
+
+def test_a_killed_shell_leaves_nothing(tmp_path: Path) -> None:
+    before = host_state()
+    numbers = tmp_path / "numbers"
+    code = f"""
+import os, time
+if os.fork() == 0: os.setsid()
+with open({str(numbers)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
+time.sleep(1000)
+"""
+    with start("delay", "0s", "--", *python(code)) as process:
+        eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
+        process.kill()
+        process.wait(LONG_S)
+    pids = [int(line) for line in numbers.read_text().split()]
+    eventually(lambda: not any(alive(pid) for pid in pids))
+    eventually(lambda: host_state() == before)
+
+
+def test_nothing_outside_is_touched(server: int) -> None:
+    before = host_state()
+    code = f"""
+import os, socket
+socket.create_connection((os.environ["SOJOURN_HOST"], {server})).close()
+"""
+    assert shell("link", "--rate", "10mbit", "--", *python(code)).returncode == 0
+    assert shell("delay", "1ms", "--peer", "true", "--", *python("pass")).returncode == 0
+    after = host_state()
+    assert {key for key in before | after if before.get(key) != after.get(key)} == set()
+
+
+def test_a_refusal_outside_is_one_inside() -> None:
+    # Nobody listens there; a private outer end reaches this machine through the gateway.
+    code = """
+import os, socket
+try: socket.create_connection((os.environ["SOJOURN_HOST"], 9), 60)
+except ConnectionRefusedError: print("refused")
+"""
+    for words in (["delay", "1ms"], ["delay", "1ms", "--peer", "sleep 1000"]):
+        assert shell(*words, "--", *python(code)).stdout == "refused\n"
+
+
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
+def test_the_gateway_carries_on(server: int, kind: str) -> None:
+    # With a private outer end this machine itself is beyond the gateway.
+    code = f"""
+import os, socket
+s = socket.socket(socket.AF_INET, socket.{kind})
+s.settimeout(60)
+s.connect((os.environ["SOJOURN_HOST"], {server}))
+got = b""
+for i in range(50):
+    data = bytes([i]) * 1000
+    s.sendall(data)
+    while len(got) < 1000 * (i + 1): got += s.recv(1000)
+    assert got[-1000:] == data
+print("all")
+"""
+    done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
+    assert done.stdout == "all\n", done.stderr
+
+
+def test_many_short_connections(server: int) -> None:
+    code = f"""
+import os, socket
+host = os.environ["SOJOURN_HOST"]
+for i in range(2000):
+    with socket.create_connection((host, {server})) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\\1\\0\\0\\0\\0\\0\\0\\0")
+        s.sendall(b"x"); assert s.recv(1) == b"x"
+print("all")
+"""
+    done = shell("link", "--rate", "1gbit", "--", *python(code))
+    assert done.stdout == "all\n", done.stderr
+
+
+def test_the_congestion_control_is_chosen() -> None:
+    code = "import pathlib; print(pathlib.Path('/proc/sys/net/ipv4/tcp_congestion_control').read_text())"
+    assert shell("delay", "0s", "--cc", "reno", "--", *python(code)).stdout.strip() == "reno"
+    done = shell("delay", "0s", "--cc", "no-such", "--", "true")
+    assert done.returncode == 3
+    assert done.stderr.startswith("Error: --cc no-such: this kernel has none of that name; it has ")
+
+
+def test_out_of_descriptors() -> None:
+    limited = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    command = [sys.executable, "-c", limited, sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONG_S, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "raise the limit on open files (ulimit -n)" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take rights away")
+def test_no_device_and_no_permission(tmp_path: Path) -> None:
+    hide = "mount -t tmpfs none /dev/net"
+    for prepare, told in [
+        (hide, "/dev/net/tun: No such file or directory (os error 2); load the kernel's module tun"),
+        (f"{hide} && touch /dev/net/tun && chmod 0 /dev/net/tun", "/dev/net/tun: "),
+    ]:
+        script = f'{prepare} && exec "$@"'
+        user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if "chmod" in prepare else []
+        command = ["unshare", "-m", "sh", "-c", script, "sh", *user, sys.executable, "-m", "sojourn"]
+        done = subprocess.run(
+            [*command, "delay", "0s", "--", "true"], capture_output=True, text=True, timeout=LONG_S, check=False
+        )
+        assert done.returncode == 3, done.stderr
+        assert done.stderr.startswith(f"Error: {told}")
+        assert len(done.stderr.splitlines()) == 1
+
+
+OPEN_FOR_ALL = """
+mount -t tmpfs none /dev/net && mknod /dev/net/tun c 10 200 && chmod 666 /dev/net/tun || exit 90
+aside=$1; closed=$2; shift 2
+if [ -n "$closed" ]; then
+    mount --rbind "$closed" "$aside" && mount -t tmpfs -o mode=755 none "$closed" || exit 91
+    for entry in "$aside"/* "$aside"/.[!.]*; do
+        [ -d "$entry" ] || continue
+        mkdir "$closed/${entry##*/}" && mount --rbind "$entry" "$closed/${entry##*/}" || exit 92
+    done
+fi
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all "$@"
+"""
+"""In a mount namespace: everybody may open the device and reach the interpreter, also below root's home."""
+
+
+def test_users_have_shells_too(server: int, tmp_path: Path) -> None:
+    code = f"""
+import os, socket
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {server}), 60)
+s.sendall(b"hello"); print(s.recv(5), os.getuid(), os.environ["SOJOURN_SHELL"])
+"""
+    me = [sys.executable, "-m", "sojourn"]
+    words = [*me, "delay", "1ms", "--", *me, "link", "--rate", "10mbit", "--", *python(code)]
+    user = os.getuid()
+    if user == 0:
+        user = 65534
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        parents = Path(sys.executable).resolve().parents
+        closed = [str(folder) for folder in parents if not folder.stat().st_mode & 1]
+        words = ["unshare", "-m", "sh", "-c", OPEN_FOR_ALL, "sh", str(aside), closed[-1] if closed else "", *words]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONG_S, check=False, cwd="/")
+    if "lets users make user namespaces" in done.stderr:
+        pytest.skip("the kernel lets users make no user namespaces")
+    assert done.stdout == f"b'hello' {user} delay link\n", done.stderr
+
+
+def test_mahimahi_s_names(server: int, tmp_path: Path) -> None:
+    trace = tmp_path / "12mbit.trace"
+    trace.write_text("1\n")
+    code = f"""
+import os, socket
+s = socket.create_connection((os.environ["MAHIMAHI_BASE"], {server}))
+s.sendall(b"hello"); print(s.recv(5))
+"""
+    me = [sys.executable, "-m", "sojourn"]
+    link = ["mm-link", trace, trace, "--uplink-queue=codel", "--uplink-queue-args=packets=100, target=5, interval=100"]
+    done = shell(*link, "--", *me, "mm-delay", "5", *me, "mm-loss", "uplink", "0", *python(code))
+    assert done.stdout == "b'hello'\n", done.stderr
+    done = shell("mm-onoff", "downlink", "1000", "0", *python(code))
+    assert done.stdout == "b'hello'\n", done.stderr
+
+
+def test_start_up_costs_little() -> None:
+    """A shell costs at most 50 ms of CPU time more than the interpreter; the best of some, on a busy machine."""
+
+    def cpu_s(words: list[str]) -> float:
+        before = os.times()
+        subprocess.run(words, check=True, capture_output=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    bare = min(cpu_s([sys.executable, "-c", "pass"]) for _ in range(5))
+    whole = min(cpu_s([sys.executable, "-m", "sojourn", "delay", "0s", "--", "true"]) for _ in range(5))
+    assert whole - bare < 0.05 + 0.01
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "sojourn", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def eventually(happened: Callable[[], bool]) -> None:
+    """Wait for what the kernel does by itself."""
+    end = time.monotonic() + LONG_S
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
