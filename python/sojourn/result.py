@@ -47,6 +47,8 @@ class Result:
         self.seed = seed
         self.totals = dict(totals)
         self.folder: Path | None = None
+        self.engine = "simulate"
+        """What ran it, and which build of it where that matters."""
         self.found = False
         """Whether it was read from earlier results instead of being simulated now."""
         self._tables = dict(tables)

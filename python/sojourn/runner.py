@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn import store, user_aqms
+from sojourn import engines, store, user_aqms
 from sojourn.errors import InputError
 from sojourn.files import check_writable, clean
 from sojourn.result import Result
@@ -32,10 +32,16 @@ WATCH_S = 2.0
 
 @dataclass(frozen=True)
 class Run:
-    """One simulation to do."""
+    """One run to do."""
 
     scenario: Scenario
     seed: int
+    engine: str = engines.SIMULATE
+
+    @property
+    def identity(self) -> str:
+        """Name of the engine in the hash."""
+        return engines.identity(self.engine)
 
 
 @dataclass
@@ -83,9 +89,9 @@ class Runner:
         """Finished run, in the folder of results or in one that is merged into it."""
         if self.root is None:
             return None
-        if found := store.find(run.scenario, run.seed, self.root):
+        if found := store.find(run.scenario, run.seed, self.root, run.identity):
             return found
-        if found := store.adopt(run.scenario, run.seed, self.merge, self.root):
+        if found := store.adopt(run.scenario, run.seed, self.merge, self.root, run.identity):
             self.adopted.append(run)
         return found
 
@@ -108,6 +114,8 @@ class Runner:
         from sojourn.worker import do_task, task
 
         missing = []
+        if other := next((run.engine for run in runs if run.engine != engines.SIMULATE), None):
+            raise InputError(f"engine {other}: runs on this machine only; leave out the executor")
         for run in runs:
             if found := self.find(run):
                 self.done[run] = found
@@ -195,7 +203,7 @@ class _Batch:
             result = worker.do(run.scenario, run.seed, root, command, tick)
             self.idle.append(worker)
             return result
-        result = run.scenario.run(run.seed, progress=tick)
+        result = run.scenario.run(run.seed, progress=tick, engine=run.engine)
         return store.save(result, root, command) if root else result
 
     def _worker(self) -> Worker:

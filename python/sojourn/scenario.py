@@ -50,12 +50,13 @@ class Scenario:
         """Return this scenario with some keys changed."""
         return Scenario.parse(self.canonical, sets)
 
-    def run(self, seed: int | None = None, *, progress: Callable[[float], None] | None = None) -> Result:
-        """Simulate once; `seed` defaults to the scenario's."""
-        from sojourn.result import Result
+    def run(
+        self, seed: int | None = None, *, progress: Callable[[float], None] | None = None, engine: str = "simulate"
+    ) -> Result:
+        """Run once, simulated or on another engine; `seed` defaults to the scenario's."""
+        from sojourn.engines import run
 
-        seed = self.seed if seed is None else seed
-        return Result.of(self, seed, _core.simulate(self.canonical, seed, progress))
+        return run(self, self.seed if seed is None else seed, engine, progress)
 
     @cached_property
     def document(self) -> dict[str, Any]:

@@ -36,13 +36,13 @@ def run_hash(scenario: Scenario, seed: int, engine: str = ENGINE) -> str:
 
 def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
-    folder = root / run_hash(result.scenario, result.seed)
+    folder = root / run_hash(result.scenario, result.seed, result.engine)
     with new_folder(folder) as part:
         tables = {name: _write_table(part, name, result.table(name)) for name in result.table_names}
         manifest = {
             "format": FORMAT,
             "hash": folder.name,
-            "engine": ENGINE,
+            "engine": result.engine,
             "sojourn": _core.version(),
             "command": command,
             "seed": result.seed,
@@ -64,15 +64,15 @@ def load(folder: Path | str) -> Result:
     return _result(folder, read_manifest(folder))
 
 
-def find(scenario: Scenario, seed: int, root: Path) -> Result | None:
+def find(scenario: Scenario, seed: int, root: Path, engine: str = ENGINE) -> Result | None:
     """Return the finished run of this scenario and seed under `root`, if there is one."""
-    folder = root / run_hash(scenario, seed)
+    folder = root / run_hash(scenario, seed, engine)
     return _result(folder, _own_manifest(folder)) if folder.exists() else None
 
 
-def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path) -> Result | None:
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = ENGINE) -> Result | None:
     """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
-    name = run_hash(scenario, seed)
+    name = run_hash(scenario, seed, engine)
     for other in others:
         if (other / name).exists():
             manifest = _own_manifest(other / name)
@@ -100,6 +100,7 @@ def _result(folder: Path, manifest: dict[str, Any]) -> Result:
     canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
     result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
     result.folder = folder
+    result.engine = manifest["engine"]
     return result
 
 

@@ -16,6 +16,7 @@ import polars as pl
 
 from sojourn import store
 from sojourn.comparison import seed_list
+from sojourn.engines import SIMULATE
 from sojourn.errors import InputError, read_text
 from sojourn.expand import axes_of, combinations, count_of
 from sojourn.metrics import aggregate
@@ -86,6 +87,8 @@ class Study:
     seeds: list[int]
     axes: tuple[tuple[str, ...], ...] = ()
     """Paths swept, those that change together in one tuple."""
+    engine: str = SIMULATE
+    """What runs it."""
 
     @classmethod
     def load(
@@ -136,7 +139,7 @@ class Study:
     @property
     def runs(self) -> list[Run]:
         """Every run, seed after seed and point after point."""
-        return [Run(point.scenario, seed) for point in self.points for seed in self.seeds]
+        return [Run(point.scenario, seed, self.engine) for point in self.points for seed in self.seeds]
 
     def run(
         self,
@@ -187,7 +190,7 @@ class Study:
 
     def check_merge(self, folders: Sequence[Path]) -> None:
         """Refuse folders to merge that hold none of the runs."""
-        names = [store.run_hash(run.scenario, run.seed) for run in self.runs] if folders else []
+        names = [store.run_hash(run.scenario, run.seed, run.identity) for run in self.runs] if folders else []
         for folder in folders:
             store.check_source(folder, names)
 

@@ -12,6 +12,7 @@ mod network;
 mod packet;
 mod probe;
 mod random;
+mod recorded;
 mod sampler;
 pub mod scenario;
 mod simulation;
@@ -22,7 +23,8 @@ pub mod trace;
 mod traffic;
 
 pub use histogram::Histogram;
+pub use recorded::{Happened, Limited, Recorded, What};
 pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};
-pub use traffic::{mos, r_factor};
+pub use traffic::{Planned, mos, plan, r_factor};

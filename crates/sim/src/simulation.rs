@@ -190,7 +190,7 @@ recorder! {
 }
 
 /// The first hop, and the others with their names.
-fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
+pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
     let report = |(l, mut link): (usize, Link)| -> LinkSummary {
         let usable = link.usable_in_window();

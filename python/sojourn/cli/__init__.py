@@ -23,6 +23,7 @@ COMMANDS = {
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
     "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
+    "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

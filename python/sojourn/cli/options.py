@@ -25,6 +25,13 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
     return Precision(float(match[1]), **{key: one for key, one in given.items() if one is not None})
 
 
+engine = click.option(
+    "--engine",
+    type=click.Choice(["simulate", "kernel"]),
+    default="simulate",
+    show_default=True,
+    help="What runs the scenario: the simulator, or the real Linux kernel (sojourn kernel build).",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")
 paired = click.option(

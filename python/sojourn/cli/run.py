@@ -13,7 +13,7 @@ from sojourn.cli import options
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".')
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
-@click.option("--engine", type=click.Choice(["simulate"]), default="simulate", help="What runs the scenario.")
+@options.engine
 @options.out
 @options.as_json
 def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str, out: Path, as_json: bool) -> None:
@@ -28,7 +28,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
 
     parsed = Scenario.load(scenario, dict(_split(text) for text in sets))
     with progress() as report:
-        runs = [Run(parsed, parsed.seed if seed is None else seed)]
+        runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
     if as_json:
         output.print_json(output.result_json(result) | {"engine": engine, "scenario": parsed.document})

@@ -1,5 +1,7 @@
 //! Servers that send one packet after the other, whatever their pace.
 
+use super::bucket::Bucket;
+use super::steps::{Fluid, Latch};
 use super::{Link, Server};
 use crate::fingerprint::Fate;
 use crate::network::{Component, NONE, Network};
@@ -92,6 +94,28 @@ impl Link {
     fn book_transmission<T: Pace>(&mut self, start: Instant, end: Instant) {
         let server = T::of(&mut self.server).expect("a link keeps its kind");
         self.tally.transmission(start, end, |from, to| server.pace.capacity(from, to));
+    }
+}
+
+/// For a run that was recorded elsewhere.
+impl Link {
+    /// Books the transmission of a packet that left the queue at `now`, after those before it.
+    pub fn book_recorded(&mut self, now: Instant, accounted: u32) {
+        match self.server {
+            Server::Fixed(_) => self.book_next::<Serializer>(now, accounted),
+            Server::Fluid(_) => self.book_next::<Fluid>(now, accounted),
+            Server::Latch(_) => self.book_next::<Latch>(now, accounted),
+            Server::Bucket(_) => self.book_next::<Bucket>(now, accounted),
+            Server::Opportunities(_) => {}
+        }
+    }
+
+    fn book_next<T: Pace>(&mut self, now: Instant, accounted: u32) {
+        let bytes = self.wire(accounted);
+        let server = self.one_by_one::<T>();
+        let start = now.max(server.busy_until);
+        let Sent { free, .. } = server.start(start, bytes);
+        self.book_transmission::<T>(start, free);
     }
 }
 

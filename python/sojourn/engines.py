@@ -1,0 +1,54 @@
+"""What can run a scenario: an engine is a module and a line in `ENGINES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Protocol, cast
+
+from sojourn import _core
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+
+SIMULATE = "simulate"
+ENGINES = {
+    SIMULATE: "",
+    "kernel": "sojourn.kernel.engine",
+}
+
+
+class EngineModule(Protocol):
+    """What the module of an engine offers."""
+
+    def identity(self) -> str:
+        """Name of the engine in the hash of a run, with its build where results depend on it."""
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a scenario that it cannot run."""
+
+    def run(self, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
+        """Run a scenario once."""
+
+
+def identity(engine: str) -> str:
+    """Name of an engine in the hash of a run."""
+    return SIMULATE if engine == SIMULATE else _module(engine).identity()
+
+
+def check(engine: str, scenario: Scenario) -> None:
+    """Refuse a scenario that an engine cannot run."""
+    if engine != SIMULATE:
+        _module(engine).check(scenario)
+
+
+def run(scenario: Scenario, seed: int, engine: str, progress: Callable[[float], None] | None = None) -> Result:
+    """Run a scenario once."""
+    if engine == SIMULATE:
+        return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress))
+    result = _module(engine).run(scenario, seed, progress)
+    result.engine = identity(engine)
+    return result
+
+
+def _module(engine: str) -> EngineModule:
+    return cast(EngineModule, import_module(ENGINES[engine]))
