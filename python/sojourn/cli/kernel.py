@@ -47,6 +47,64 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
     click.echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
 
 
+@command.command("compare")
+@click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Disciplines by the kernel's names, or all.")
+@click.option("--patterns", type=click.IntRange(min=1), default=100, show_default=True, metavar="N", help="Of each.")
+@click.option("--packets", type=click.IntRange(min=1, max=100_000), default=500, show_default=True, metavar="N")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Of the patterns.")
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="The kernel's.")
+@options.jobs
+@options.as_json
+@click.pass_context
+def compare_command(
+    ctx: click.Context,
+    aqms: str,
+    patterns: int,
+    packets: int,
+    seed: int,
+    version: str,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Play made-up arrivals through the kernel's queue disciplines and ours; count the packets treated alike.
+
+    A pattern has a rate, loads, sizes, bursts, flows, ECN fields, limits and parameters of its own. A packet counts as
+    treated alike if it was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
+    """
+    from sojourn.cli import output
+    from sojourn.cli.difference import print_difference
+    from sojourn.cli.progress import progress
+    from sojourn.kernel.cache import built
+    from sojourn.kernel.compare import compare
+    from sojourn.kernel.patterns import LINES
+    from sojourn.runner import cores
+
+    names = list(LINES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    with progress() as report:
+        found = compare(
+            built(version),
+            names,
+            patterns=patterns,
+            packets=packets,
+            seed=seed,
+            jobs=jobs or cores(),
+            progress=report,
+        )
+    if as_json:
+        output.print_json({"seed": seed, "compared": [one.to_dict() for one in found]})
+    else:
+        rows = [
+            [one.aqm, f"{one.percent:.4f}", f"{one.agreeing_patterns} of {one.patterns}", f"{one.packets}"]
+            for one in found
+        ]
+        output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
+        for one in found:
+            if one.first:
+                click.echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                print_difference(one.first)
+    ctx.exit(1 if any(one.lines for one in found) else 0)
+
+
 @contextmanager
 def _progress() -> Iterator[Progress]:
     """A bar on a terminal, else a line for each step."""
