@@ -6,7 +6,6 @@ use crate::own::Classes;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use serde_json::json;
 use sojourn_aqm::{Duration, Ecn, Instant, Limits, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, What};
@@ -71,8 +70,11 @@ pub fn summarise(
         recorded.add(entry).map_err(input)?;
     }
     let (links, hops, fingerprint, tables) = recorded.finish();
-    let summary = json!({ "links": links, "hops": hops, "fingerprint": fingerprint });
-    Output::of(py, summary.to_string(), tables)
+    let text = |part: serde_json::Result<String>| part.map_err(input);
+    // Written piece by piece, which keeps the order of the keys.
+    let (links, hops) = (text(serde_json::to_string(&links))?, text(serde_json::to_string(&hops))?);
+    let summary = format!(r#"{{"links":{links},"hops":{hops},"fingerprint":"{fingerprint}"}}"#);
+    Output::of(py, summary, tables)
 }
 
 /// Mean, quantiles and maximum of times in ns, in ms; JSON.

@@ -96,7 +96,7 @@ def _ecn(draw: random.Random) -> str:
 
 def _codel(draw: random.Random) -> str:
     threshold = f" ce_threshold {_time(draw, 500, 20_000)}" if draw.random() < 0.2 else ""
-    return f"target {_time(draw, 500, 30_000)} interval {_time(draw, 20_000, 200_000)}{_ecn(draw)}{threshold}"
+    return f"target {_time(draw, 500, 15_000)} interval {_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
 
 
 def _pie(draw: random.Random) -> str:
@@ -147,8 +147,11 @@ def _sfq_red(draw: random.Random) -> str:
 
 
 LINES: dict[str, tuple[str, Line]] = {
-    "codel": ("codel@linux", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
-    "fq_codel": ("fq_codel@linux hash modulo", lambda draw, _: f"fq_codel limit {_limit(draw)} {_flows(draw)} {_codel(draw)}"),
+    "codel": ("codel@linux keep_above off", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
+    "fq_codel": (
+        "fq_codel@linux hash modulo keep_above off",
+        lambda draw, _: f"fq_codel limit {_limit(draw)} {_flows(draw)} {_codel(draw)}",
+    ),
     "pfifo": ("droptail", lambda draw, _: f"pfifo limit {_limit(draw)}"),
     "bfifo": ("droptail", lambda draw, _: f"bfifo limit {draw.choice((3000, 20_000, 150_000))}"),
     "pfifo_head_drop": ("drophead", lambda draw, _: f"pfifo_head_drop limit {_limit(draw)}"),

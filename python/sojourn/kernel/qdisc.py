@@ -267,5 +267,17 @@ DISCIPLINES = {
     ),
 }
 """By our name. What tc's `sfq` calls a flow limit and its hash is ours too."""
-_DERIVED = {"min", "max", "burst", "target", "limit", "created", "jiffy", "hash", "memory_limit", "adaptive"}
+_DERIVED = {
+    "min",
+    "max",
+    "burst",
+    "target",
+    "limit",
+    "created",
+    "jiffy",
+    "hash",
+    "memory_limit",
+    "adaptive",
+    "keep_above",
+}
 """Parameters that are looked at elsewhere, or that are the kernel's own business."""
