@@ -99,6 +99,10 @@ def compare_command(
         ]
         output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
         for one in found:
+            if one.left_out:
+                click.echo(
+                    f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets"
+                )
             if one.first:
                 click.echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
                 print_difference(one.first)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Assume this where PAPER says nothing; `list` shows what there is, `all` tries each alternative.",
 )
+@options.engine
 @options.jobs
 @options.out
 @options.as_json
@@ -42,6 +43,7 @@ def command(
     quick: bool,
     seeds: int | None,
     assume: tuple[str, ...],
+    engine: str,
     jobs: int | None,
     out: Path,
     as_json: bool,
@@ -64,12 +66,12 @@ def command(
         shown.print_assumptions(chosen[0], as_json)
         return
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    made = [_make(one, figure, assume, out, _maker(seeds, jobs, out)) for one in chosen]
+    made = [_make(one, figure, assume, out, engine, _maker(seeds, jobs, out, engine)) for one in chosen]
     shown.print_all(made, claims, as_json)
     ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
 
-def _maker(seeds: int | None, jobs: int | None, out: Path) -> Make:
+def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str) -> Make:
     """Function that makes a figure of a paper under some assumptions."""
     from sojourn import papers
     from sojourn.cli.progress import progress
@@ -86,12 +88,13 @@ def _maker(seeds: int | None, jobs: int | None, out: Path) -> Make:
                 jobs=jobs,
                 command=line,
                 progress=report,
+                engine=engine,
             )
 
     return make
 
 
-def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, make: Make) -> Made:
+def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make) -> Made:
     """Make figures of a paper and write all that belongs to them."""
     from sojourn.cli.claims import Made
     from sojourn.papers.setup import parse_assumed, refuse_unconcerned
@@ -108,7 +111,7 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     refuse_unconcerned(paper.assumptions, assumed, figures)
     done = [make(paper, figure_id, assumed) for figure_id in figures]
     varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []
-    folder = folder_of(out, paper.id, assumed)
+    folder = folder_of(out, paper.id, assumed, engine)
     written = [path for one in done for path in write_figure(one, folder)]
     page = write_page(done, folder, varied=varied, command=options.command_line())
     return Made(paper, done, varied, [*written, page], page, whole=figure is None)

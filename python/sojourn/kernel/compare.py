@@ -28,6 +28,12 @@ REST_NS = 30 * 10**9
 SENT_CODE, MARKED_CODE, DROPPED_CODE = 0, 1, 9
 """As `_core.diff` takes recorded fates."""
 CE = 3
+LOSES_PACKETS = ("choke",)
+"""Disciplines whose queue in the kernel may never give packets back.
+
+CHOKe's is a ring in which a packet drawn and dropped leaves a hole. It looks at the number of packets only, so where
+holes abound its tail can come round to its head, and what lies between is forgotten.
+"""
 
 
 @dataclass
@@ -43,6 +49,8 @@ class Agreement:
     first: Difference | None = None
     """Of the first pattern that differs, in the order of their numbers."""
     first_pattern: int | None = None
+    left_out: list[int] = field(default_factory=list)
+    """Patterns in which the kernel's own queue lost packets (`LOSES_PACKETS`); they count nowhere else."""
     lines: dict[int, str] = field(default_factory=dict)
     """tc's words of the patterns that differ, by their number."""
 
@@ -72,6 +80,7 @@ class Agreement:
             "agreeing_patterns": self.agreeing_patterns,
             "packets": self.packets,
             "agreeing": self.agreeing,
+            "left_out": sorted(self.left_out),
             "differing": {str(number): line for number, line in sorted(self.lines.items())},
             "first_pattern": self.first_pattern,
             "first_difference": self.first.to_dict() if self.first else None,
@@ -99,7 +108,10 @@ def compare(
             for done, future in enumerate(as_completed(futures), 1):
                 for (aqm, number), arrivals in zip(futures[future], future.result(), strict=True):
                     one = made[aqm, number]
-                    found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
+                    if aqm in LOSES_PACKETS and _lost(arrivals):
+                        found[aqm].left_out.append(number)
+                    else:
+                        found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
                 if progress:
                     progress(done / len(batches), done, len(batches))
         except BaseException:
@@ -115,6 +127,12 @@ def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
         files = _files(patterns, folder)
         boot(kernel, folder, files, seed=1)
         return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
+
+
+def _lost(arrivals: Arrivals) -> bool:
+    """Whether some packet never left the kernel's queue."""
+    assert arrivals.recorded is not None
+    return bool((arrivals.recorded["fate_ns"] == 0).any())
 
 
 def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:

@@ -48,6 +48,10 @@ def lines(arrivals: Arrivals) -> Iterator[str]:
         yield json.dumps({**row, "verdict": verdicts.get(fate, "drop"), "departure_ns": departure})
 
 
+def _write(path: Path, content: bytes) -> None:
+    write_file(path, lambda file: file.write(content))
+
+
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def main(folder: Path) -> None:
@@ -58,7 +62,7 @@ def main(folder: Path) -> None:
     for name, one, arrivals in zip(LINES, made, recorded(kernel, made), strict=True):
         text = "".join(f"{line}\n" for line in lines(arrivals))
         packed = gzip.compress(text.encode(), 9, mtime=0)
-        write_file(folder / f"{name}.jsonl.gz", lambda file, packed=packed: file.write(packed))
+        _write(folder / f"{name}.jsonl.gz", packed)
         assert arrivals.recorded is not None
         meta = {
             "name": name,
@@ -70,7 +74,7 @@ def main(folder: Path) -> None:
             "created": f"mono {arrivals.created_ns}",
             "kernel": kernel.version,
         }
-        write_file(folder / f"{name}.meta.json", lambda file, meta=meta: file.write(f"{json.dumps(meta)}\n".encode()))
+        _write(folder / f"{name}.meta.json", f"{json.dumps(meta)}\n".encode())
         fates = np.bincount(arrivals.recorded["fate"], minlength=10)
         click.echo(f"{name}: {fates[SENT_CODE]} passed, {fates[MARKED_CODE]} marked, {fates[2:].sum()} dropped")
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sojourn.engines import SIMULATE
 from sojourn.files import write_file
 from sojourn.papers import Reproduction
 from sojourn.papers.setup import Assumed, spelled
@@ -15,9 +16,11 @@ from sojourn.papers.vary import Variation
 PAGE = "index.html"
 
 
-def folder_of(root: Path, paper_id: str, assumed: Assumed) -> Path:
-    """Folder of a reproduction; other assumptions have folders of their own."""
+def folder_of(root: Path, paper_id: str, assumed: Assumed, engine: str = SIMULATE) -> Path:
+    """Folder of a reproduction; other assumptions and other engines have folders of their own."""
     names = [re.sub(r"[^\w.-]+", "-", f"{name}-{spelled(value)}") for name, value in sorted(assumed.items())]
+    if engine != SIMULATE:
+        names.insert(0, f"on-{engine}")
     return root / paper_id / "+".join(names) if names else root / paper_id
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.engines import SIMULATE
 from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
@@ -96,12 +97,20 @@ def _all_assumed(done: Sequence[Reproduction]) -> dict[str, Any]:
 def _assumed(done: Sequence[Reproduction]) -> Html:
     assumed = _all_assumed(done)
     if not assumed:
-        return Html()
+        return _engine(done)
     parts: list[str] = ["Assumed other than usual: ", el("strong", spelled_all(assumed)), "."]
     others = [one.figure_id for one in done if one.assumed != assumed]
     if others:
         parts.append(f" Not all of it is about {', '.join(others)}.")
-    return el("p", *parts)
+    return join([_engine(done), el("p", *parts)])
+
+
+def _engine(done: Sequence[Reproduction]) -> Html:
+    """What ran it, where that was not the simulator."""
+    if done[0].engine == SIMULATE:
+        return Html()
+    said = "The queue managers and TCP are this kernel's own; what it does not have is left out."
+    return el("p", "Not simulated, but run on ", el("strong", done[0].engine), f". {said}")
 
 
 def _setup(done: Sequence[Reproduction]) -> Html:
@@ -230,10 +239,12 @@ def _methods(done: Sequence[Reproduction]) -> Html:
         if seeds != [1]
         else "Every point was run once."
     )
-    text = (
-        f"We repeated the study of [1] with the packet-level simulator Sojourn {_core.version()} [{len(references)}]. "
-        f"{paper.about.METHODS}{deviation} {repeated}"
-    )
+    tool = f"the packet-level simulator Sojourn {_core.version()} [{len(references)}]. "
+    if done[0].engine != SIMULATE:
+        own = "its own queue managers and TCP in place of those named below"
+        kernel = f"the Linux kernel in simulated time ({done[0].engine})"
+        tool = f"{kernel}, driven by Sojourn [{len(references)}], with {own}. "
+    text = f"We repeated the study of [1] with {tool}{paper.about.METHODS}{deviation} {repeated}"
     listed = [el("p", f"[{place}] {reference}") for place, reference in enumerate(references, 1)]
     return el("div", el("p", text), *listed, class_="methods")
 
@@ -243,6 +254,7 @@ def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], comma
     facts = {
         "version": f"Sojourn {_core.version()}, Python {platform.python_version()}, {platform.machine()}",
         "command": shlex.join(command) or "called from Python",
+        "engine": done[0].engine,
         "assumed": spelled_all(_all_assumed(done)) or "as in the paper's package",
         **spent.told(),
     }

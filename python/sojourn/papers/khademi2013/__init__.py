@@ -8,9 +8,10 @@ them (avpkt 1000). PIE marks whatever it would have dropped, as section 7 says o
 variant in table 5. Quantiles are those of single runs, averaged over the runs, and so are the boxes drawn.
 """
 
+from sojourn.papers.khademi2013.kernel import on_kernel
 from sojourn.papers.khademi2013.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE", "on_kernel"]
 
 TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing? (wired)"
 
