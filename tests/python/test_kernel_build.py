@@ -14,7 +14,7 @@ from conftest import Process
 from sojourn import InputError
 from sojourn.errors import MissingError
 from sojourn.kernel import build as build_module
-from sojourn.kernel import cache, needs, selftest, source
+from sojourn.kernel import cache, guest, needs, selftest, source
 from sojourn.kernel.build import build
 from sojourn.kernel.cache import INGREDIENTS, Kernel
 from sojourn.kernel.guest import processor
@@ -206,6 +206,23 @@ def test_a_processor_for_each_guest() -> None:
                 assert second != first
     with processor() as again:
         assert again == first
+
+
+def test_a_machine_that_forbids_ptrace_runs_no_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "_TRACE_ME", "raise SystemExit(1)")
+    guest._check_machine.cache_clear()
+    kernel = Kernel(Path("/bin/true"), Path("/bin/true"), "6.1", "x")
+    with pytest.raises(MissingError, match=r"this machine lacks:\n  ptrace: allow it"):
+        guest.boot(kernel, tmp_path, {"job": ""}, seed=1)
+    guest._check_machine.cache_clear()
+
+
+def test_the_command_line_offers_every_engine() -> None:
+    from sojourn.cli.run import command
+    from sojourn.engines import ENGINES
+
+    [option] = [one for one in command.params if one.name == "engine"]
+    assert list(option.type.choices) == list(ENGINES)
 
 
 def test_help_says_what_the_commands_do(process: Process) -> None:

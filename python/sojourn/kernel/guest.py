@@ -6,17 +6,22 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from sojourn.errors import MissingError
+from sojourn.kernel import needs
 from sojourn.kernel.cache import Kernel
 
 MEMORY = "1G"
+ROOM_BYTES = 1_200_000_000
+"""What the guest's memory and its files may come to."""
 CONSOLE_LINES = 12
 """Lines of a crashed guest's console that its error shows."""
 
@@ -31,7 +36,9 @@ def processor() -> Iterator[int]:
     global _known
     with _given:
         if not _known:
-            _free.extend(sorted(os.sched_getaffinity(0)))
+            numbers = sorted(os.sched_getaffinity(0))
+            turn = os.getpid() % len(numbers)  # another program that runs guests begins with another one
+            _free.extend(numbers[turn:] + numbers[:turn])
             _known = True
         while not _free:
             _given.wait()
@@ -63,12 +70,18 @@ def boot(
 
     The same kernel, job and seed leave the same results. `tick` gets the share done; what it raises ends the guest.
     """
+    _check_machine()
     for name, content in files.items():
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with processor() as number:
         _run(_command(kernel, folder, number), folder, seed, tick or (lambda _share: None))
     if not (folder / "done").exists():
         raise MissingError(_crash(folder))
+
+
+@cache
+def _check_machine() -> None:
+    needs.refuse(needs.missing_for_run(), "this machine")
 
 
 def _command(kernel: Kernel, folder: Path, number: int) -> list[str]:
@@ -150,4 +163,8 @@ def _crash(folder: Path) -> str:
 
 
 def _fast_place() -> str | None:
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
+    """Memory as a folder, if it is large enough: a container's often is not."""
+    place = Path("/dev/shm")
+    if not os.access(place, os.W_OK | os.X_OK) or shutil.disk_usage(place).free < ROOM_BYTES:
+        return None
+    return str(place)
