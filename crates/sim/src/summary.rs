@@ -287,7 +287,8 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    pub(crate) fn of(times: &Histogram) -> Self {
+    /// Of all times that a histogram counts.
+    pub fn of(times: &Histogram) -> Self {
         let ms = |nanos: f64| nanos / 1e6;
         let quantile = |q| times.quantile(q).map(ms);
         Self {
@@ -374,6 +375,12 @@ pub struct DatagramSummary {
 }
 
 impl DatagramSummary {
+    /// Of datagrams that another engine counted: those received, those that should have been, the sum of their delays
+    /// and that of the differences between successive ones, in ns.
+    pub fn counted(received: u64, expected: u64, delay_ns: u64, variation_ns: u64, is_voice: bool) -> Self {
+        Self::of(&Datagrams { received, expected, delay_ns, variation_ns }, is_voice)
+    }
+
     pub(crate) fn of(seen: &Datagrams, is_voice: bool) -> Self {
         if seen.received == 0 {
             return Self::default();

@@ -40,6 +40,9 @@ config! {
         law: Law = Law::Float, in WORD => WORD, choices Law::WORDS;
         /// Which packet is dropped: the one judged, or (mahimahi's error) the one behind it.
         victim: Victim = Victim::Judged, in WORD => WORD, choices Victim::WORDS;
+        /// Remembers since when the sojourn time was above target where the queue is found empty, which matters where other
+        /// flows' bytes count too: Linux before the 6.1.192 of the stable series.
+        keep_above: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles {
         "rfc8289", "RFC 8289 (2018)" => |_| {};
@@ -224,6 +227,7 @@ fn count_n(c: &mut Config) {
 fn linux(c: &mut Config) {
     c.count_on = CountOn::Drop;
     c.law = Law::Linux;
+    c.keep_above = true;
 }
 
 fn mahimahi(c: &mut Config) {

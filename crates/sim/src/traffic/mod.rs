@@ -7,12 +7,14 @@ mod generator;
 mod ledger;
 mod packmime;
 mod pages;
+mod plan;
 mod tcp;
 mod udp;
 
 pub use emodel::{mos, r_factor};
 pub(crate) use generator::Generator;
 pub(crate) use ledger::Ledger;
+pub use plan::{Planned, plan};
 
 use crate::network::{AirOf, Network};
 use crate::packet::Packet;
@@ -189,10 +191,7 @@ pub(crate) enum Source {
 impl Source {
     /// Source `index` of a run with `seed`, which is number `place` of its `group`.
     pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64) -> Self {
-        let mut start_rng = Rng::stream(seed, "start", index as u64);
-        let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
-        let start = zero + spec.start + spec.spread.mul_f64(start_rng.uniform());
-        let stop = spec.stop.map_or(Instant::NEVER, |stop| zero + stop);
+        let (start, stop) = span(spec, place, index, seed);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop)));
@@ -213,6 +212,14 @@ impl Source {
             Traffic::Voice(spec) => udp(UdpFlow::voice(spec, start, stop, rng)),
         }
     }
+}
+
+/// When source `index`, number `place` of its group, starts and stops.
+fn span(spec: &FlowSpec, place: u32, index: u32, seed: u64) -> (Instant, Instant) {
+    let mut rng = Rng::stream(seed, "start", index as u64);
+    let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
+    let start = zero + spec.start + spec.spread.mul_f64(rng.uniform());
+    (start, spec.stop.map_or(Instant::NEVER, |stop| zero + stop))
 }
 
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.

@@ -11,9 +11,10 @@ Of the WLAN the paper leaves unsaid what `notes.py` lists; its RTTs are taken wh
 down, those that a capture sees are drawn beside them.
 """
 
+from sojourn.papers.khademi2013.kernel import on_kernel
 from sojourn.papers.khademi2013.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE", "on_kernel"]
 
 TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing?"
 
