@@ -54,7 +54,7 @@ impl Sender {
             State::Recovery => self.repair(now, wire),
             // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
             State::Loss => {}
-            // bugFix_: so do those of what was sent before a recovery. What else it lost waits for the time-out.
+            // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
             _ if self.is_reno() && self.snd_una <= self.high_seq && self.board.sacked_out >= self.reordering => {
                 self.board.sacked_out = self.reordering - 1;
             }

@@ -47,7 +47,8 @@ impl Window {
     /// Half the window with its fraction, at least one segment.
     pub fn halve_exactly(&mut self) {
         let half = (((self.cwnd as u64) << FRACTION_BITS) + self.cwnd_cnt as u64) / 2;
-        self.cwnd = ((half >> FRACTION_BITS) as u32).max(1);
+        let half = half.max(1 << FRACTION_BITS);
+        self.cwnd = (half >> FRACTION_BITS) as u32;
         self.cwnd_cnt = (half & ((1 << FRACTION_BITS) - 1)) as u32;
     }
 
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn half_of_a_window_keeps_its_fraction() {
-        for (cwnd, cnt, half) in [(10, 0.0, (5, 0.0)), (7, 0.5, (3, 0.75)), (2, 0.0, (1, 0.0)), (1, 0.5, (1, 0.75))] {
+        for (cwnd, cnt, half) in [(10, 0.0, (5, 0.0)), (7, 0.5, (3, 0.75)), (2, 0.0, (1, 0.0)), (1, 0.5, (1, 0.0))] {
             let mut w = window(cwnd, 5, Counting::Fractions);
             let one = (1u32 << FRACTION_BITS) as f64;
             w.cwnd_cnt = (cnt * one) as u32;

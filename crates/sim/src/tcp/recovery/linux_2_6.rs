@@ -63,7 +63,7 @@ impl Sender {
         let first_of_episode = self.state <= State::Disorder
             || self.snd_una == self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
-        // tcp.cc: every time-out halves what the window is by then.
+        // ns-2, tcp.cc: every time-out halves what the window is by then.
         if first_of_episode || (self.stack.machine == Machine::Ns2 && self.is_reno()) {
             self.prior_ssthresh = self.current_ssthresh();
             self.window.ssthresh = self.cc.ssthresh(&self.window);
