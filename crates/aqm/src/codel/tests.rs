@@ -1,5 +1,5 @@
 use super::*;
-use crate::aqm::Backlog;
+use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config as _;

@@ -1,7 +1,8 @@
 //! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
 
 use super::{Arrival, Fate, Replay, Verdict};
-use crate::aqm::{Backlog, DropReason};
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::aqm::Link;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::qdisc::Host;
 use crate::registry;
 use crate::rng::Rng;

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, both_queues, per_second, second_cells, thin
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ STUDY = "lte.toml"
 def measure(result: StudyResult) -> Measured:
     """Every second of every run, and how much more tail drop delivers."""
     cells = second_cells(result)
-    by_seed = [both_queues(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
-    more = [tail["out_mbit"].sum() / codel["out_mbit"].sum() - 1 for tail, codel in by_seed]
+    queues = [both_queues(cell) for cell in by_seed(cells)]
+    more = [tail["out_mbit"].sum() / codel["out_mbit"].sum() - 1 for tail, codel in queues]
     return Measured({"S4-4G": more}, cells, ("aqm", "second"), RELATIONS)
 
 

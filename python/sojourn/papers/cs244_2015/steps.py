@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, Seconds, both_queues, per_second, second_cells, thin
 from sojourn.units import highest_rate, seconds
 
@@ -37,15 +38,15 @@ def measure(result: StudyResult) -> Measured:
     """Every second of every run: mean delay of what was sent, megabits in and out."""
     cells, count = second_cells(result), len(result.study.seeds)
     capacity = [one.links["bytes"][0] / one.links["utilisation"][0] for one in result.results[:count]]
-    by_seed = [both_queues(cell) for _, cell in cells.group_by("seed", maintain_order=True)]
-    delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in by_seed]
+    queues = [both_queues(cell) for cell in by_seed(cells)]
+    delivered = [tuple(queue["out_mbit"].sum() / sum(_capacity()) for queue in both) for both in queues]
     samples = {
         "S4-BDP": [_bandwidth_delay_packets(result.study.points[0].scenario.document)],
         "S4-MAX": [most / 1e9 for most in capacity],
         "S4-TD": [tail for tail, _ in delivered],
         "S4-CODEL": [codel for _, codel in delivered],
         "S4-DIFF": [1 - codel / tail for tail, codel in delivered],
-        "S4-DELAY-2": [_largest_ratio(*both) for both in by_seed],
+        "S4-DELAY-2": [_largest_ratio(*both) for both in queues],
     }
     return Measured(samples, cells, ("aqm", "second"), RELATIONS)
 

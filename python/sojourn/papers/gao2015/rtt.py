@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
-from sojourn.papers.gao2015.analysis import RATES, SCHEMES, draw_line, grid, milliseconds, plain_log, plural
+from sojourn.papers.gao2015.analysis import RATES, SCHEMES, grid, milliseconds, plain_log, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
