@@ -67,12 +67,6 @@ def _with_ecn(row: Row) -> Row:
     }
 
 
-def _one_flow(row: Row) -> Row:
-    """Figure 12."""
-    flows = float(row["flows"])
-    return {"mean": 10.0, "jitter": flows} if row["aqm"] == "FQ_CoDel" else {"mean": 20.0 + flows, "jitter": 1.0}
-
-
 def _downloads(row: Row) -> Row:
     """Figure 9."""
     return {"r50": {"CoDel": 120.0, "PIE": 125.0, "ARED": 105.0}[str(row["aqm"])] + float(row["flows"])}
@@ -81,6 +75,12 @@ def _downloads(row: Row) -> Row:
 def _uploads(row: Row) -> Row:
     """Figure 10."""
     return {"r50": 500.0 if row["aqm"] == "PIE" else 400.0 + 50 * float(row["flows"])}
+
+
+def _one_flow(row: Row) -> Row:
+    """Figure 12."""
+    flows = float(row["flows"])
+    return {"mean": 10.0, "jitter": flows} if row["aqm"] == "FQ_CoDel" else {"mean": 20.0 + flows, "jitter": 1.0}
 
 
 SINGLE = table({"aqm": THREE, "target_ms": TARGETS_MS}, _single)

@@ -95,17 +95,13 @@ struct Run<P: Probe> {
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end));
+        let mut links: Vec<Link> = links.collect();
+        let air = AirOf::<P>::new(scenario, seed, &mut links);
         // One slot more than there are samplers: the start of the statistics.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
-        let mut network: Network<P> = Network::new(
-            P::Links::of(links),
-            layout,
-            ledger,
-            P::new(&scenario.probes),
-            AirOf::<P>::new(scenario, seed),
-        );
+        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes), air);
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
         for i in 0..Samplers::COUNT {

@@ -334,3 +334,38 @@ fn an_upload_s_delay_lies_behind_the_access_point() {
     // But the segment right behind the handshake's last acknowledgment, for the driver's 12 us.
     assert_eq!(summary.links.reverse.sojourn_ms.max, Some(0.012));
 }
+
+/// Downloads by UDP to three stations at 54 Mbit/s and one at 6, each more than it can get: goodput in Mbit/s and share
+/// of the access point's airtime of each.
+fn downloads(queues: &str) -> (Vec<f64>, Vec<f64>) {
+    let summary = run(&format!(
+        "duration = \"31 s\"\nwarmup = \"1 s\"\n[wlan]\n{QUIET}\nqueues = \"{queues}\"\n[[wlan.stations]]\ncount = 3\nrate = \"54 Mbit/s\"\n\
+         [[wlan.stations]]\nrate = \"6 Mbit/s\"\n[link]\naqm = \"codel\"\n[[flows]]\nkind = \"cbr\"\ncount = 4\nrate = \"10 Mbit/s\""
+    ))
+    .summary;
+    let airtimes: Vec<f64> = summary.wlan.expect("a channel").stations.iter().map(|s| s.airtime_down).collect();
+    let total: f64 = airtimes.iter().sum();
+    (summary.flows.iter().map(|f| f.goodput_bps / 1e6).collect(), airtimes.iter().map(|a| a / total).collect())
+}
+
+#[test]
+fn queues_by_airtime_end_the_anomaly_and_queues_by_packets_do_not() {
+    let ceiling = |mbps: f64| 1472.0 * 8.0 / (DIFS + MEAN_BACKOFF + exchange(1500.0, mbps));
+    let (goodputs, airtimes) = downloads("airtime");
+    // An airtime does not count pauses and back-offs, which are a greater part of a fast station's turns.
+    let pauses = |mbps: f64| (DIFS + MEAN_BACKOFF + exchange(1500.0, mbps)) / exchange(1500.0, mbps);
+    let turns = 3.0 * pauses(54.0) + pauses(6.0);
+    for (i, (goodput, airtime)) in goodputs.iter().zip(&airtimes).enumerate() {
+        let mbps = if i < 3 { 54.0 } else { 6.0 };
+        let expected = ceiling(mbps) * pauses(mbps) / turns;
+        assert!((airtime - 0.25).abs() < 0.005, "{airtimes:?}");
+        assert!((goodput / expected - 1.0).abs() < 0.02, "station {i}: {goodput}, expected {expected}");
+    }
+    let (goodputs, airtimes) = downloads("round-robin");
+    let expected = 1.0 / (3.0 / ceiling(54.0) + 1.0 / ceiling(6.0));
+    assert!(
+        goodputs.iter().all(|goodput| (goodput / expected - 1.0).abs() < 0.01),
+        "{goodputs:?}, expected {expected}"
+    );
+    assert!(airtimes[3] > 0.7, "{airtimes:?}");
+}

@@ -52,6 +52,12 @@ pub(crate) struct Link {
     pub tally: Tally,
 }
 
+/// The queue of a link.
+pub(crate) fn queue(spec: &LinkSpec, rng: Rng) -> Box<dyn Qdisc<Handle> + Send> {
+    let link = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+    spec.aqm.config.build(spec.limits, Host { link, rng })
+}
+
 /// How a link serves its queue: paces of one packet after the other, or opportunities.
 pub(crate) enum Server {
     /// A constant rate.
@@ -91,13 +97,11 @@ impl Link {
     /// Link `index` of a run with `seed`, statistics from `warmup` to `end`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, warmup: Instant, end: Instant) -> Self {
         let framing = spec.framing;
-        let info = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
-        let host = Host { link: info, rng: Rng::stream(seed, "queue", index as u64) };
         let seat = Seat { index, seed, mtu: spec.mtu, from: warmup };
         let (server, medium) = (spec.service.server(&seat), Medium::new(spec, index, seed));
         let constant = matches!(server, Server::Fixed(_)) && medium.is_none();
         Self {
-            qdisc: spec.aqm.config.build(spec.limits, host),
+            qdisc: queue(spec, Rng::stream(seed, "queue", index as u64)),
             server,
             plain: constant && spec.below.is_none() && framing.is_plain(),
             delay: spec.delay,

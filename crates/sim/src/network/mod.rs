@@ -117,23 +117,24 @@ impl<P: Probe> Network<P> {
         if AirOf::<P>::PRESENT {
             self.air.wlan().rtts.sent(now, slot, header);
         }
-        let route = &self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: true };
-        let handle = self.packets.insert(packet, header);
-        let link = route.data_link;
-        if AirOf::<P>::PRESENT && link != ACCESS_POINT {
-            self.arrive(now, link, handle, packet);
-            return;
-        }
-        self.cross_access_link(now, link, handle, packet);
+        self.send(now, slot, header, (len, ecn), true);
     }
 
-    /// A packet goes over its flow's access link, which lies before the queue of `link`.
+    /// A sink sends back to its source; it sits at the bottleneck, but for one behind an access point.
+    #[inline]
+    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+        self.send(now, slot, header, (len, ecn), false);
+    }
+
     #[inline(always)]
-    fn cross_access_link(&mut self, now: Instant, link: usize, handle: Handle, packet: Packet) {
-        let Packet { slot, len, .. } = packet;
+    fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
         let route = &mut self.routes[slot as usize];
-        if route.up.is_transparent() {
+        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink };
+        let handle = self.packets.insert(packet, header);
+        let link = if to_sink { route.data_link } else { route.ack_link };
+        // The source has an access link; in a cell whoever is behind the access point.
+        let has_access_link = if AirOf::<P>::PRESENT { link == ACCESS_POINT } else { to_sink };
+        if !has_access_link || route.up.is_transparent() {
             self.arrive(now, link, handle, packet);
             return;
         }
@@ -143,20 +144,6 @@ impl<P: Probe> Network<P> {
             _ => (own, Component::Up(slot)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
-    }
-
-    /// A sink sends back to its source; it sits at the bottleneck, but for one behind an access point.
-    #[inline]
-    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        let route = &self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: false };
-        let handle = self.packets.insert(packet, header);
-        let link = route.ack_link;
-        if AirOf::<P>::PRESENT && link == ACCESS_POINT {
-            self.cross_access_link(now, link, handle, packet);
-            return;
-        }
-        self.arrive(now, link, handle, packet);
     }
 
     /// A packet reaches the bottleneck, in the order of the others.

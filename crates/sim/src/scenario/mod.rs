@@ -35,7 +35,7 @@ pub use service::{
 };
 pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
-pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, RateSpec, Rates, StationSpec, WlanSpec};
+pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use serde_json::{Map, Value};
@@ -151,8 +151,8 @@ impl Scenario {
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
         let wlan = values.get("wlan").map(WlanSpec::read).transpose()?;
-        let (link, reverse) = match wlan {
-            Some(_) => read_cell(values, base, own)?,
+        let (link, reverse) = match &wlan {
+            Some(wlan) => read_cell(wlan, values, base, own)?,
             None => read_first_hop(&table, base, own)?,
         };
         let links = Hop::read_all(values.get("links"), base, own)?;
@@ -263,9 +263,14 @@ fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(Li
 }
 
 /// The queues of an access point and of its stations.
-fn read_cell(values: &Map<String, Value>, base: &Path, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
+fn read_cell(
+    wlan: &WlanSpec,
+    values: &Map<String, Value>,
+    base: &Path,
+    own: &dyn Catalogue,
+) -> Result<(LinkSpec, LinkSpec), Error> {
     let read = |place| {
-        let link = LinkSpec::read(place, &WlanSpec::complete_link(place, values.get(place))?, base, own)?;
+        let link = LinkSpec::read(place, &wlan.complete_link(place, values.get(place))?, base, own)?;
         WlanSpec::check_link(place, &link)?;
         Ok(link)
     };

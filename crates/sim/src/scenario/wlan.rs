@@ -15,6 +15,9 @@ table! {
         rates: Rates = Kind::Word("set of rates", || RATES.iter().map(|&(word, _)| word).collect()), Need::Default("ofdm");
         /// Who waits for an EIFS after a collision: all that hear it (listeners, as in the standard), or nobody (none).
         eifs: Eifs = Kind::Word("EIFS rule", || EIFS.iter().map(|&(word, _)| word).collect()), Need::Default("listeners");
+        /// The access point's queues: one (shared), or one for each station, which take turns by packets (round-robin) or
+        /// by the airtime that their frames take (airtime).
+        queues: Queues = Kind::Word("kind of queues", || QUEUES.iter().map(|&(word, _)| word).collect()), Need::Default("shared");
         /// Bytes of the beacon that the access point sends every 102.4 ms, without header; 0 B for none.
         beacon: u32 = Kind::Size(0, 2_304), Need::Default("126 B");
         /// Loss of frames by their signal-to-noise ratio: ns-3's table or NIST's formulas.
@@ -69,6 +72,17 @@ pub enum Eifs {
     Listeners,
     /// A DIFS, as if nobody had noticed.
     None,
+}
+
+/// The queues of an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One for all stations.
+    Shared,
+    /// One for each station, a packet from each in turn.
+    RoundRobin,
+    /// One for each station, equal airtime for each.
+    Airtime,
 }
 
 /// How a sender chooses its rates.
@@ -137,12 +151,14 @@ impl WlanSpec {
     }
 
     /// Gives a link's table what a link over the channel has where it says nothing else.
-    pub(super) fn complete_link(place: &str, value: Option<&Value>) -> Result<Value, Error> {
+    pub(super) fn complete_link(&self, place: &str, value: Option<&Value>) -> Result<Value, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
         if !Service::is_given(&values) {
             values.insert(WlanService::KEY.into(), WlanService::USUAL.into());
         }
-        values.entry("below").or_insert_with(|| RING.into());
+        // What is in the ring has had its turn, so queues that take turns have a short one.
+        let takes_turns = place == "link" && self.channel.queues != Queues::Shared;
+        values.entry("below").or_insert_with(|| if takes_turns { SHORT_RING } else { RING }.into());
         Ok(values.into())
     }
 
@@ -209,10 +225,15 @@ pub(super) const OWN_KEYS: &[Key] = &[Key {
 
 const STATIONS: &str = "stations";
 
+/// One frame on the air, and the next one.
+const SHORT_RING: &str = "2 packets";
+
 /// ath5k: at most 50 frames; the queue is asked again when fewer than 25 are left.
 const RING: &str = "50 packets wake 24 packets";
 
 const RATES: &[(&str, Rates)] = &[("ofdm", Rates::Ofdm), ("bg", Rates::Bg)];
+const QUEUES: &[(&str, Queues)] =
+    &[("shared", Queues::Shared), ("round-robin", Queues::RoundRobin), ("airtime", Queues::Airtime)];
 const EIFS: &[(&str, Eifs)] = &[("listeners", Eifs::Listeners), ("none", Eifs::None)];
 const ERRORS: &[(&str, ErrorModel)] = &[("table", ErrorModel::Table), ("nist", ErrorModel::Nist)];
 
@@ -233,6 +254,7 @@ macro_rules! words {
 words! {
     Rates: RATES;
     Eifs: EIFS;
+    Queues: QUEUES;
     ErrorModel: ERRORS;
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod host;
 mod node;
 mod phy;
+mod queues;
 mod rate;
 mod rtt;
 mod sockets;
@@ -18,19 +19,22 @@ pub use error::ErrorModel;
 pub use phy::Bitrate;
 pub use stats::{NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
+use crate::link::Link;
 use crate::packet::Packet;
-use crate::scenario::{Direction, Eifs, FlowSpec, RateSpec, Rates, Scenario, StationSpec, WlanSpec};
+use crate::scenario::{Direction, Eifs, FlowSpec, LinkSpec, Queues, RateSpec, Rates, Scenario, StationSpec, WlanSpec};
 use crate::table::Table;
 use crate::tcp::Header;
 use dcf::Dcf;
 use error::Signal;
 use node::{Frame, Node};
 use phy::{MAC_OVERHEAD, SIFS};
+use queues::{Airtimes, StationQueues};
 use rate::{AnyControl, Fixed, Minstrel};
 use rtt::Rtts;
 use sockets::Sockets;
 use sojourn_aqm::{Duration, Instant, Rng};
 use stats::{Attempt, ChannelTally, Ending};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// What the links of a network share besides the packets: nothing, or the channel of a wireless LAN. A network without
 /// one is compiled without all of this.
@@ -42,8 +46,8 @@ pub(crate) trait Air: Send + Sized {
     where
         Self: 'a;
 
-    /// The channel of a scenario.
-    fn new(scenario: &Scenario, seed: u64) -> Self;
+    /// The channel of a scenario, over which these links lead.
+    fn new(scenario: &Scenario, seed: u64, links: &mut [Link]) -> Self;
     /// What a queue's drops are told to.
     fn hosts(&mut self) -> Self::Hosts<'_>;
     /// The channel, which is there.
@@ -64,7 +68,7 @@ impl Air for () {
     const PRESENT: bool = false;
     type Hosts<'a> = ();
 
-    fn new(_: &Scenario, _: u64) -> Self {}
+    fn new(_: &Scenario, _: u64, _: &mut [Link]) -> Self {}
     fn hosts(&mut self) -> Self::Hosts<'_> {}
     fn wlan(&mut self) -> &mut Wlan {
         unreachable!("nobody asks for a channel that is not there")
@@ -85,9 +89,13 @@ impl Air for Box<Wlan> {
     const PRESENT: bool = true;
     type Hosts<'a> = &'a mut Sockets;
 
-    fn new(scenario: &Scenario, seed: u64) -> Self {
+    fn new(scenario: &Scenario, seed: u64, links: &mut [Link]) -> Self {
         let spec = scenario.wlan.as_ref().expect("a cell is made for a scenario with one");
-        Self::new(Wlan::new(spec, scenario, seed))
+        let mut wlan = Wlan::new(spec, scenario, seed);
+        if spec.channel.queues != Queues::Shared {
+            links[ACCESS_POINT].qdisc = Box::new(wlan.station_queues(spec, &scenario.link, seed));
+        }
+        Self::new(wlan)
     }
     fn hosts(&mut self) -> Self::Hosts<'_> {
         &mut self.sockets
@@ -135,6 +143,8 @@ pub(crate) struct Wlan {
     pub sockets: Sockets,
     pub rtts: Rtts,
     tally: ChannelTally,
+    /// What the stations' queues at the access point have to be told, if their turns depend on it.
+    airtimes: Option<Airtimes>,
     /// Flows of each group that have their station.
     placed: Vec<u32>,
 }
@@ -166,7 +176,7 @@ impl Wlan {
                 AnyControl::Minstrel(Box::new(Minstrel::new(rates, Rng::stream(seed, kind, i as u64))))
             }
         };
-        let ring = |link: &crate::scenario::LinkSpec| link.below.expect("a link over a channel has a ring");
+        let ring = |link: &LinkSpec| link.below.expect("a link over a channel has a ring");
         let down = spec.each_station().enumerate().map(|(i, station)| control("rates down", i, station)).collect();
         let access_point = Node::new(ring(&scenario.link), channel.cpu_gap, channel.htb_rate, down);
         let stations = spec.each_station().enumerate().map(|(i, station)| {
@@ -189,19 +199,34 @@ impl Wlan {
             sockets: Sockets::new(channel.tsq),
             rtts: Rtts::new(scenario.flows.len(), from),
             tally: ChannelTally::new(nodes.len() - 1, from, to, scenario.probes.accesses == Some(true)),
+            airtimes: None,
             placed: vec![0; scenario.flows.len()],
             nodes,
         }
     }
 
+    /// A queue like `link`'s for each station.
+    fn station_queues(&mut self, spec: &WlanSpec, link: &LinkSpec, seed: u64) -> StationQueues {
+        let queue = |i| crate::link::queue(link, Rng::stream(seed, "station queue", i as u64));
+        let stations = self.nodes.len() - 1;
+        let by_airtime = spec.channel.queues == Queues::Airtime;
+        self.airtimes = by_airtime.then(|| (0..stations).map(|_| AtomicI64::new(0)).collect());
+        StationQueues::new((0..stations).map(queue).collect(), self.station_host(0), self.airtimes.clone())
+    }
+
+    /// Number of a station's host, behind those of the wired hosts.
+    fn station_host(&self, station: u32) -> u32 {
+        2 * self.placed.len() as u32 + station
+    }
+
     /// The links of the data and of the acknowledgments of the next flow of a group, and the hosts of its source and its
     /// sink. Flows without a station take the stations in turn.
     pub fn place(&mut self, group: u32, spec: &FlowSpec) -> ((usize, usize), (u32, u32)) {
-        let (groups, stations) = (self.placed.len() as u32, self.nodes.len() as u32 - 1);
+        let stations = self.nodes.len() as u32 - 1;
         let place = &mut self.placed[group as usize];
         let station = spec.station.unwrap_or(*place % stations);
         *place += 1;
-        let (link, host) = (station as usize + 1, 2 * groups + station);
+        let (link, host) = (station as usize + 1, self.station_host(station));
         match spec.direction {
             Direction::Forward => ((ACCESS_POINT, link), (2 * group, host)),
             Direction::Reverse => ((link, ACCESS_POINT), (host, 2 * group + 1)),
@@ -320,6 +345,9 @@ impl Wlan {
         frame.received |= arrives;
         let is_over = acknowledged || frame.chain.rate(frame.attempts).is_none();
         let (station, bytes, number) = (frame.station, frame.bytes, frame.attempts);
+        if let Some(airtimes) = &self.airtimes {
+            airtimes[station].fetch_add(airtime.as_nanos(), Ordering::Relaxed);
+        }
         self.tally.attempt(now, &Attempt { node, station, rate, bytes, number, ending, airtime });
         if is_over {
             self.dcf.through(node);

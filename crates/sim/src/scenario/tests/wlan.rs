@@ -21,12 +21,16 @@ fn a_cell_of_one_station_has_all_defaults() {
         assert_eq!(link.service.nominal_rate(1500).as_bps(), 24_600_000);
     }
     assert_eq!(scenario.queues().count(), 2);
+    let in_turns = read(&[("wlan.queues", "airtime")]).unwrap();
+    let rings = [&in_turns.link, &in_turns.reverse].map(|link| link.below.unwrap().stop);
+    assert_eq!(rings, [2, 50], "what is in a ring has had its turn");
 }
 
 #[test]
 fn the_canonical_form_is_read_back() {
     let sets = [
         ("wlan.rates", "ofdm"),
+        ("wlan.queues", "round-robin"),
         ("wlan.stations.0.count", "4"),
         ("wlan.stations.0.rate", "54mbit"),
         ("wlan.stations.0.snr", "-2.5 dB"),
