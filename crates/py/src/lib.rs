@@ -3,6 +3,8 @@
 //! A thin layer: texts and integers come in, texts and arrays go out, and everything that they mean is decided
 //! in the crates below.
 
+#[cfg(target_os = "linux")]
+mod emulated;
 mod emulator;
 mod error;
 mod lent;
@@ -10,8 +12,6 @@ mod manager;
 mod output;
 mod own;
 mod queue;
-#[cfg(target_os = "linux")]
-mod emulated;
 mod registry;
 mod replay;
 mod slices;

@@ -124,6 +124,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         in_user_namespace = new_network(plan.unprivileged).map_err(no_namespace)?;
         loopback().map_err(|e| format!("loopback: {e}"))?;
         forward();
+        tune_tcp(plan)?;
         let (own, peer) = (plan.block.v4().0, plan.block.v4().1);
         let (own6, peer6) = (plan.block.v6().0, plan.block.v6().1);
         let mut end = make_end("sojourn%d", plan.mtu, [(own, peer), (own6, peer6)])?;

@@ -9,7 +9,8 @@ use std::io::{self, IsTerminal};
 /// What the terminal was like at the start.
 pub struct Terminal {
     modes: Termios,
-    group: Pid,
+    /// None where it is not the terminal of our session.
+    group: Option<Pid>,
 }
 
 impl Terminal {
@@ -19,7 +20,7 @@ impl Terminal {
         if !input.is_terminal() {
             return None;
         }
-        Some(Self { modes: tcgetattr(&input).ok()?, group: tcgetpgrp(&input).ok()? })
+        Some(Self { modes: tcgetattr(&input).ok()?, group: tcgetpgrp(&input).ok() })
     }
 
     /// Puts back the modes and the group in the foreground, which a command that was killed may have changed.
@@ -27,7 +28,9 @@ impl Terminal {
         let input = io::stdin();
         // A process in the background that changes the terminal is stopped by this signal.
         let before = process::on(Signal::SIGTTOU, SigHandler::SigIgn);
-        let _ = tcsetpgrp(&input, self.group);
+        if let Some(group) = self.group {
+            let _ = tcsetpgrp(&input, group);
+        }
         let _ = tcsetattr(&input, SetArg::TCSADRAIN, &self.modes);
         if let Ok(action) = before {
             let _ = process::on(Signal::SIGTTOU, action.handler());

@@ -1,0 +1,206 @@
+"""What goes wrong around a shell, and programs that are not ours."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from shells import needs_shells, python, shell
+
+pytestmark = needs_shells
+
+ME = [sys.executable, "-m", "sojourn"]
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is absent")
+
+
+@pytest.fixture
+def page() -> Iterator[int]:
+    """A web server with one page; its port."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "800000")
+            self.end_headers()
+            text = b"<html><title>here</title><body><p id=it>it is here</p>"
+            self.wfile.write(text + b" " * (800_000 - len(text)))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_frames_of_random_bytes_do_not_stop_a_shell() -> None:
+    code = """
+import os, random, socket
+random.seed(4)
+raw = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0003)
+raw.bind(("sojourn", 0x0800))
+mine = socket.inet_aton(os.environ["SOJOURN_INSIDE"])
+host = socket.inet_aton(os.environ["SOJOURN_HOST"])
+for i in range(20000):
+    frame = bytearray(random.randbytes(random.choice([1, 19, 20, 21, 39, 40, 60, 200, 1500])))
+    if i % 2:
+        frame[0] = random.choice([0x45, 0x4F, 0x41, 0x60, 0x6F])
+        frame[12:20] = mine + host
+    if i % 4 == 3 and len(frame) > 9:
+        frame[9] = random.choice([6, 17, 1])
+    try: raw.sendto(frame, ("sojourn", random.choice([0x0800, 0x86DD])))
+    except OSError: pass
+echo = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+try: echo.connect((os.environ["SOJOURN_HOST"], 9))
+except ConnectionRefusedError: print("alive")
+"""
+    for words in (["link", "--rate", "1gbit", "--aqm", "fq_codel ecn"], ["delay", "1ms"], ["loss", "1%"]):
+        done = shell(*words, "--", *python(code))
+        assert done.stdout == "alive\n", (words, done.stderr)
+
+
+def test_a_full_disk_ends_the_log_and_not_the_command(page: int, tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: both fail in the middle of a write."""
+    limited = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+    code = f"""
+import os, urllib.request
+print(len(urllib.request.urlopen("http://" + os.environ["SOJOURN_HOST"] + ":{page}/").read()))
+"""
+    trace = tmp_path / "trace"
+    trace.write_text("1\n")
+    link = ["mm-link", trace, trace, "--downlink-log", tmp_path / "down.log"]
+    done = subprocess.run(
+        [*python(limited), *ME, *link, "--", *python(code)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "800000\n"), done.stderr
+    assert f"the log is not complete: {tmp_path}/down.log: File too large" in done.stderr
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
+    (tmp_path / "up.records").symlink_to("/dev/full")
+    done = shell("link", "--rate", "1mbit", "--log", tmp_path, "--", "true")
+    assert done.returncode == 3
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+    done = shell("link", "--rate", tmp_path / "gone.down", "--", "true")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: --rate: {tmp_path}/gone.down: No such file or directory")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_trace_that_vanishes_meanwhile_is_not_missed(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    trace.write_text("1\n")
+    code = f"""
+import os, socket
+os.unlink({str(trace)!r})
+try: socket.create_connection((os.environ["SOJOURN_HOST"], 9))
+except ConnectionRefusedError: print("refused")
+"""
+    assert shell("link", "--rate", trace, "--", *python(code)).stdout == "refused\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["link"], "--up: missing; write --up and --down (or --rate for both), e.g. --rate 12mbit"),
+        (["link", "--rate", "12"], '--rate: "12" has no unit; write e.g. "10 Mbit/s"'),
+        (["link", "--rate", "0mbit"], '--rate: "0mbit" is not above zero; write e.g. "10 Mbit/s"'),
+        (["link", "--rate", "1mbit", "--aqm", "coddle"], '--aqm: unknown AQM "coddle"; did you mean "codel"?'),
+        (["link", "--rate", "1mbit", "--limit", "10"], '--limit: "10" is not a limit; write e.g. "1000 packets"'),
+        (["link", "--rat", "1mbit"], 'unknown option "--rat"; did you mean "--rate"?'),
+        (["delay"], "delay: missing; write e.g. sojourn delay 20ms"),
+        (["delay", "20"], 'delay: "20" has no unit; write e.g. "5 ms"'),
+        (["loss", "2"], "loss: 2 is out of range; a probability lies between 0 and 1"),
+        (["loss", "p 0.1"], "loss: r is missing; write e.g. { p = 0.002, r = 0.2 }"),
+        (["mm-delay", "x"], 'mm-delay: milliseconds: "x" is no number; write e.g. 20'),
+        (["mm-link", "a"], "mm-link: arguments are missing; usage: mm-link UP-TRACE DOWN-TRACE"),
+        (["mm-loss", "up", "0.1"], 'mm-loss: "up" is no direction; write uplink or downlink'),
+        (["delay", "1ms", "--seed", "x"], '--seed: "x" is no whole number; write e.g. --seed 1'),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(words: list[str], text: str) -> None:
+    done = shell(*words, *(["--", "true"] if words[0] != "mm-link" else []))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"Error: {text}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"])
+def test_help_is_given(name: str) -> None:
+    done = shell(name, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Usage: ")
+    assert name in done.stdout.splitlines()[0]
+
+
+def test_the_meter_shows_and_gives_the_terminal_back() -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 100)) if hasattr(termios, "tcsetwinsize") else None
+    before = termios.tcgetattr(slave)
+    # The command ends when it has read a line, and is killed in a mode of its own.
+    command = [*ME, "delay", "1ms", "--meter", "--", "sh", "-c", "stty raw -echo; read line; kill -9 $$"]
+    process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    seen = b""
+    while b"Mbit/s" not in seen:
+        assert select.select([master], [], [], 60)[0]
+        seen += os.read(master, 1 << 16)
+    os.write(master, b"go\n")
+    while process.poll() is None:
+        if select.select([master], [], [], 0.05)[0]:
+            seen += os.read(master, 1 << 16)
+    assert process.returncode == -9
+    assert termios.tcgetattr(slave) == before
+    while select.select([master], [], [], 0)[0]:
+        seen += os.read(master, 1 << 16)
+    os.close(slave)
+    os.close(master)
+    if hasattr(termios, "tcsetwinsize"):
+        assert seen.rfind(b"\x1b[r") > seen.rfind(b"\x1b[1;23r") > 0, "the scrolling region is the whole screen again"
+
+
+@needs("ping")
+def test_ping_passes_in_both_families() -> None:
+    for host in ("$SOJOURN_HOST", "-6 $SOJOURN_HOST6"):
+        done = shell("delay", "5ms", "--", "sh", "-c", f"ping -c 2 -i 0.1 {host}")
+        assert "2 received" in done.stdout, done.stdout + done.stderr
+
+
+@needs("curl")
+def test_curl_gets_a_page(page: int) -> None:
+    script = f'curl -s -o /dev/null -w "%{{http_code}} %{{size_download}}" http://$SOJOURN_HOST:{page}/'
+    done = shell("link", "--rate", "20mbit", "--aqm", "codel", "--", "sh", "-c", script)
+    assert done.stdout == "200 800000", done.stderr
+
+
+@needs("chromium")
+def test_a_browser_loads_a_page(page: int, tmp_path: Path) -> None:
+    options = f"--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir={tmp_path}"
+    script = f"chromium {options} --dump-dom http://$SOJOURN_HOST:{page}/"
+    done = shell("delay", "10ms", "--", *ME, "link", "--rate", "20mbit", "--", "sh", "-c", script)
+    assert "it is here" in done.stdout, done.stderr[-2000:]
