@@ -8,14 +8,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from shells import host_state, needs_shells, python, shell
+from shells import alive, alone, needs_shells, python, shell
 
 pytestmark = needs_shells
 
@@ -217,33 +216,45 @@ while len(pathlib.Path({str(numbers)!r}).read_text().split() if os.path.exists({
 
 
 def test_a_killed_shell_leaves_nothing(tmp_path: Path) -> None:
-    before = host_state()
     numbers = tmp_path / "numbers"
-    code = f"""
+    inside = f"""
 import os, time
 if os.fork() == 0: os.setsid()
 with open({str(numbers)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
 time.sleep(1000)
 """
-    with start("delay", "0s", "--", *python(code)) as process:
-        eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
-        process.kill()
-        process.wait(LONG_S)
-    pids = [int(line) for line in numbers.read_text().split()]
-    eventually(lambda: not any(alive(pid) for pid in pids))
-    eventually(lambda: host_state() == before)
+    done = alone(f"""
+import pathlib, subprocess
+from shells import alive, eventually, host_state
+numbers = pathlib.Path({str(numbers)!r})
+before = host_state()
+command = [sys.executable, "-m", "sojourn", "delay", "0s", "--", sys.executable, "-c", {inside!r}]
+with subprocess.Popen(command) as process:
+    eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
+    assert host_state() != before
+    process.kill()
+eventually(lambda: not any(alive(int(pid)) for pid in numbers.read_text().split()))
+eventually(lambda: host_state() == before)
+print("nothing")
+""")
+    assert done.stdout == "nothing\n", done.stderr
 
 
-def test_nothing_outside_is_touched(server: int) -> None:
-    before = host_state()
-    code = f"""
-import os, socket
-socket.create_connection((os.environ["SOJOURN_HOST"], {server})).close()
-"""
-    assert shell("link", "--rate", "10mbit", "--", *python(code)).returncode == 0
-    assert shell("delay", "1ms", "--peer", "true", "--", *python("pass")).returncode == 0
-    after = host_state()
-    assert {key for key in before | after if before.get(key) != after.get(key)} == set()
+def test_nothing_outside_is_touched() -> None:
+    done = alone("""
+import socket
+from shells import host_state, shell
+server = socket.create_server(("", 0))
+code = f"import os, socket; socket.create_connection((os.environ['SOJOURN_HOST'], {server.getsockname()[1]}))"
+before = host_state()
+me = [sys.executable, "-m", "sojourn"]
+for words in (["link", "--rate", "10mbit"], ["delay", "1ms", "--peer", "true"], ["loss", "0", *me, "delay", "1ms"]):
+    done = shell(*words, "--", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+after = host_state()
+print(len(before) > 100, sorted(key for key in before | after if before.get(key) != after.get(key)))
+""")
+    assert done.stdout == "True []\n", done.stderr
 
 
 def test_a_refusal_outside_is_one_inside() -> None:
@@ -291,9 +302,26 @@ print("all")
     assert done.stdout == "all\n", done.stderr
 
 
-def test_the_congestion_control_is_chosen() -> None:
-    code = "import pathlib; print(pathlib.Path('/proc/sys/net/ipv4/tcp_congestion_control').read_text())"
-    assert shell("delay", "0s", "--cc", "reno", "--", *python(code)).stdout.strip() == "reno"
+def test_the_congestion_control_is_chosen_at_both_ends() -> None:
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    with socket.create_server(("", 0)) as listening:
+        port = listening.getsockname()[1]
+        code = f"""
+import os, socket
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {port}))
+print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode(), flush=True)
+s.recv(1)
+"""
+        me = [sys.executable, "-m", "sojourn", "delay", "0s", "--"]
+        for name in known:
+            for inner in ([], me):
+                with start("delay", "0s", "--cc", name, "--", *inner, *python(code)) as process:
+                    connection, _ = listening.accept()
+                    option = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+                    connection.close()
+                    told, _ = process.communicate(timeout=LONG_S)
+                assert option.rstrip(b"\0").decode() == name
+                assert inner or told.strip() == name
     done = shell("delay", "0s", "--cc", "no-such", "--", "true")
     assert done.returncode == 3
     assert done.stderr.startswith("Error: --cc no-such: this kernel has none of that name; it has ")
@@ -400,18 +428,3 @@ def test_start_up_costs_little() -> None:
 def start(*words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "sojourn", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
-
-
-def eventually(happened: Callable[[], bool]) -> None:
-    """Wait for what the kernel does by itself."""
-    end = time.monotonic() + LONG_S
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.02)
