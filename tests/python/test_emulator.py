@@ -152,8 +152,10 @@ print((time.monotonic() - began) * 1e3)
 """
     script = tmp_path / "serve.py"
     script.write_text(serve)
-    peer = f"{sys.executable} -m sojourn delay 20ms -- {sys.executable} {script}"
-    inner = [sys.executable, "-m", "sojourn", "delay", "10ms", "--", *python(ask)]
+    # Two shells on each side: were their addresses not all different, packets would take short cuts.
+    me = f"{sys.executable} -m sojourn"
+    peer = f"{me} delay 15ms -- {me} delay 5ms -- {sys.executable} {script}"
+    inner = [*me.split(), "delay", "6ms", "--", *me.split(), "delay", "4ms", "--", *python(ask)]
     done = shell("link", "--rate", "10mbit", "--peer", peer, "--", *inner)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) >= 60

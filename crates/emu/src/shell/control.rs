@@ -128,7 +128,7 @@ impl Leases {
     /// asks is inside and not beside us. The descriptor is to be watched, and given to [`Self::ended`] at its end.
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {
         let channel = Channel::of(accept(listener.as_fd()).ok()?);
-        let depth = self.ours.depth + u8::from(outer.is_some());
+        let depth = self.ours.depth + 1;
         match self.allot(depth) {
             Ok((block, lease)) => {
                 let routed = outer.is_some_and(|(netlink, index)| {
