@@ -49,9 +49,9 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def alone(code: str) -> subprocess.CompletedProcess[str]:
+def alone(code: str, *unshared: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a network namespace that stands for a machine of its own, so that nobody else changes it."""
-    unshare = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-Urn"]
+    unshare = ["unshare", "-n" if os.geteuid() == 0 else "-Urn", *unshared]
     start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
     command = [*unshare, "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, "-c", start + code]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -270,14 +270,21 @@ except ConnectionRefusedError: print("refused")
         assert shell(*words, "--", *python(code)).stdout == "refused\n"
 
 
-@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
-def test_the_gateway_carries_on(server: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "kind", "host"),
+    [
+        ("AF_INET", "SOCK_STREAM", "SOJOURN_HOST"),
+        ("AF_INET", "SOCK_DGRAM", "SOJOURN_HOST"),
+        ("AF_INET6", "SOCK_STREAM", "SOJOURN_HOST6"),
+    ],
+)
+def test_the_gateway_carries_on(server: int, family: str, kind: str, host: str) -> None:
     # With a private outer end this machine itself is beyond the gateway.
     code = f"""
 import os, socket
-s = socket.socket(socket.AF_INET, socket.{kind})
+s = socket.socket(socket.{family}, socket.{kind})
 s.settimeout(60)
-s.connect((os.environ["SOJOURN_HOST"], {server}))
+s.connect((os.environ["{host}"], {server}))
 got = b""
 for i in range(50):
     data = bytes([i]) * 1000
@@ -288,6 +295,46 @@ print("all")
 """
     done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
     assert done.stdout == "all\n", done.stderr
+
+
+def test_a_large_transfer_passes_the_gateway_whole(server: int) -> None:
+    code = f"""
+import os, socket, threading
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {server}))
+data = os.urandom(1 << 16) * 80
+threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR))).start()
+got = b"".join(iter(lambda: s.recv(1 << 16), b""))
+print(got == data)
+"""
+    done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a machine another name server")
+def test_names_are_resolved_where_the_name_server_is_at_a_loopback_address(tmp_path: Path) -> None:
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.53\noptions timeout:20\n")
+    # Whatever is asked, the answer is the question with one address: 192.0.2.7.
+    code = f"""
+import os, socket, struct, subprocess, threading
+from shells import shell
+subprocess.run(["mount", "--bind", {str(tmp_path / "resolv.conf")!r}, "/etc/resolv.conf"], check=True)
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.53", 53))
+def answer():
+    while True:
+        asked, sender = server.recvfrom(512)
+        question = asked[12:asked.index(0, 12) + 5]
+        address = struct.pack("!HHHIH4B", 0xC00C, 1, 1, 60, 4, 192, 0, 2, 7)
+        server.sendto(asked[:2] + struct.pack("!5H", 0x8180, 1, 1, 0, 0) + question + address, sender)
+threading.Thread(target=answer, daemon=True).start()
+inside = "import socket; print(socket.gethostbyname('far.example'), open('/etc/resolv.conf').read())"
+done = shell("delay", "1ms", "--", sys.executable, "-c", inside)
+print(done.stdout + done.stderr, end="", flush=True)
+assert open("/etc/resolv.conf").readline() == "nameserver 127.0.0.53\\n"
+"""
+    done = alone(code, "-m")
+    found = done.stdout.split()
+    assert found == ["192.0.2.7", "options", "timeout:20", "nameserver", "100.64.0.252"], done.stdout + done.stderr
 
 
 def test_many_short_connections(server: int) -> None:
