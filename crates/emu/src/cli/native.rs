@@ -119,7 +119,8 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
                 "once" => "--once",
                 _ => &place,
             };
-            Error::Input(format!("{place}: {}", error.message))
+            let mend = if error.place == "trace" { NO_TRACE } else { "" };
+            Error::Input(format!("{place}: {}{mend}", error.message))
         })?;
         Ok(Kind::Link(Box::new(spec)))
     };
@@ -259,7 +260,7 @@ const COMMON: &[Opt] = &[
     Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.pcapng and PREFIX.down.pcapng." },
     Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
-    Opt { name: "--cc", value: "NAME", about: "TCP's congestion control inside, e.g. cubic." },
+    Opt { name: "--cc", value: "NAME", about: "TCP's congestion control at both ends, e.g. cubic." },
     Opt { name: "--peer", value: "COMMAND", about: "Run this (for sh) at the outer end, in a network of its own." },
     Opt { name: "--window", value: "TIME", about: "Packets due within it leave together where they can [50us]." },
     Opt { name: "--spin", value: "TIME", about: "Look at the clock instead of sleeping so long before a packet [0s]." },
@@ -285,6 +286,9 @@ Usage: sojourn loss LOSS [OPTIONS] [--] [COMMAND]...
 
 Run a command behind a lossy path. LOSS is a probability (1%, 0.01) or Gilbert and Elliott's chain,
 \"p 0.002 r 0.2\" with bad, good and step.";
+
+/// What to write instead of the name of a file that is no trace.
+const NO_TRACE: &str = "; write a rate such as 12mbit, or the name of a trace";
 
 /// Largest IP packet, as Ethernet's.
 pub(super) const MTU: u32 = 1500;
