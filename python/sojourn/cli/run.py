@@ -36,6 +36,8 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]
     click.echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    for fault in result.totals.get("emulation", {}).get("faults", []):
+        click.echo(f"not faithful: {fault}", err=True)
     click.echo(f"Results: {result.folder}")
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     help="Copy finished runs from DIR instead of running them; may be given several times.",
 )
 @click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is there.")
+@options.engine
 @options.paired
 @options.warmup
 @options.until
@@ -48,6 +49,7 @@ def command(
     shard: str | None,
     merge: tuple[Path, ...],
     dask: str | None,
+    engine: str,
     paired: str | None,
     warmup: str | None,
     until: Precision | None,
@@ -62,6 +64,7 @@ def command(
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.comparison import AUTO
+    from sojourn.engines import check
     from sojourn.study import Study
 
     if shard and (until or warmup == AUTO or paired):
@@ -72,7 +75,9 @@ def command(
         raise click.UsageError(
             "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
         )
-    loaded = Study.load(study, many=yes)
+    loaded = replace(Study.load(study, many=yes), engine=engine)
+    for point in loaded.points:
+        check(engine, point.scenario)
     with _runner(out, jobs, merge, dask) as runner:
         if shard:
             _run_shard(loaded, shard, runner, as_json)
