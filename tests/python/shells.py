@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,14 @@ def python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+def alone(code: str, *unshared: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a network namespace that stands for a machine of its own, so that nobody else changes it."""
+    unshare = ["unshare", "-n" if os.geteuid() == 0 else "-Urn", *unshared]
+    start = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+    command = [*unshare, "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, "-c", start + code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
 def host_state() -> dict[str, Any]:
     """What shells must leave as it was: addresses, routes, rules, firewall, parameters of the network."""
     commands = {
@@ -83,3 +93,18 @@ def _without_counters(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _without_counters(value) for key, value in found.items() if key not in drop}
     return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def eventually(happened: Callable[[], bool]) -> None:
+    """Wait for what the kernel does by itself."""
+    end = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -8,14 +8,13 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from shells import host_state, needs_shells, python, shell
+from shells import alive, alone, needs_shells, python, shell
 
 pytestmark = needs_shells
 
@@ -153,8 +152,10 @@ print((time.monotonic() - began) * 1e3)
 """
     script = tmp_path / "serve.py"
     script.write_text(serve)
-    peer = f"{sys.executable} -m sojourn delay 20ms -- {sys.executable} {script}"
-    inner = [sys.executable, "-m", "sojourn", "delay", "10ms", "--", *python(ask)]
+    # Two shells on each side: were their addresses not all different, packets would take short cuts.
+    me = f"{sys.executable} -m sojourn"
+    peer = f"{me} delay 15ms -- {me} delay 5ms -- {sys.executable} {script}"
+    inner = [*me.split(), "delay", "6ms", "--", *me.split(), "delay", "4ms", "--", *python(ask)]
     done = shell("link", "--rate", "10mbit", "--peer", peer, "--", *inner)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) >= 60
@@ -217,33 +218,45 @@ while len(pathlib.Path({str(numbers)!r}).read_text().split() if os.path.exists({
 
 
 def test_a_killed_shell_leaves_nothing(tmp_path: Path) -> None:
-    before = host_state()
     numbers = tmp_path / "numbers"
-    code = f"""
+    inside = f"""
 import os, time
 if os.fork() == 0: os.setsid()
 with open({str(numbers)!r}, "a") as file: file.write(f"{{os.getpid()}}\\n")
 time.sleep(1000)
 """
-    with start("delay", "0s", "--", *python(code)) as process:
-        eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
-        process.kill()
-        process.wait(LONG_S)
-    pids = [int(line) for line in numbers.read_text().split()]
-    eventually(lambda: not any(alive(pid) for pid in pids))
-    eventually(lambda: host_state() == before)
+    done = alone(f"""
+import pathlib, subprocess
+from shells import alive, eventually, host_state
+numbers = pathlib.Path({str(numbers)!r})
+before = host_state()
+command = [sys.executable, "-m", "sojourn", "delay", "0s", "--", sys.executable, "-c", {inside!r}]
+with subprocess.Popen(command) as process:
+    eventually(lambda: numbers.exists() and len(numbers.read_text().split()) == 2)
+    assert host_state() != before
+    process.kill()
+eventually(lambda: not any(alive(int(pid)) for pid in numbers.read_text().split()))
+eventually(lambda: host_state() == before)
+print("nothing")
+""")
+    assert done.stdout == "nothing\n", done.stderr
 
 
-def test_nothing_outside_is_touched(server: int) -> None:
-    before = host_state()
-    code = f"""
-import os, socket
-socket.create_connection((os.environ["SOJOURN_HOST"], {server})).close()
-"""
-    assert shell("link", "--rate", "10mbit", "--", *python(code)).returncode == 0
-    assert shell("delay", "1ms", "--peer", "true", "--", *python("pass")).returncode == 0
-    after = host_state()
-    assert {key for key in before | after if before.get(key) != after.get(key)} == set()
+def test_nothing_outside_is_touched() -> None:
+    done = alone("""
+import socket
+from shells import host_state, shell
+server = socket.create_server(("", 0))
+code = f"import os, socket; socket.create_connection((os.environ['SOJOURN_HOST'], {server.getsockname()[1]}))"
+before = host_state()
+me = [sys.executable, "-m", "sojourn"]
+for words in (["link", "--rate", "10mbit"], ["delay", "1ms", "--peer", "true"], ["loss", "0", *me, "delay", "1ms"]):
+    done = shell(*words, "--", sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+after = host_state()
+print(len(before) > 100, sorted(key for key in before | after if before.get(key) != after.get(key)))
+""")
+    assert done.stdout == "True []\n", done.stderr
 
 
 def test_a_refusal_outside_is_one_inside() -> None:
@@ -257,14 +270,21 @@ except ConnectionRefusedError: print("refused")
         assert shell(*words, "--", *python(code)).stdout == "refused\n"
 
 
-@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
-def test_the_gateway_carries_on(server: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("family", "kind", "host"),
+    [
+        ("AF_INET", "SOCK_STREAM", "SOJOURN_HOST"),
+        ("AF_INET", "SOCK_DGRAM", "SOJOURN_HOST"),
+        ("AF_INET6", "SOCK_STREAM", "SOJOURN_HOST6"),
+    ],
+)
+def test_the_gateway_carries_on(server: int, family: str, kind: str, host: str) -> None:
     # With a private outer end this machine itself is beyond the gateway.
     code = f"""
 import os, socket
-s = socket.socket(socket.AF_INET, socket.{kind})
+s = socket.socket(socket.{family}, socket.{kind})
 s.settimeout(60)
-s.connect((os.environ["SOJOURN_HOST"], {server}))
+s.connect((os.environ["{host}"], {server}))
 got = b""
 for i in range(50):
     data = bytes([i]) * 1000
@@ -275,6 +295,46 @@ print("all")
 """
     done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
     assert done.stdout == "all\n", done.stderr
+
+
+def test_a_large_transfer_passes_the_gateway_whole(server: int) -> None:
+    code = f"""
+import os, socket, threading
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {server}))
+data = os.urandom(1 << 16) * 80
+threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR))).start()
+got = b"".join(iter(lambda: s.recv(1 << 16), b""))
+print(got == data)
+"""
+    done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
+    assert done.stdout == "True\n", done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a machine another name server")
+def test_names_are_resolved_where_the_name_server_is_at_a_loopback_address(tmp_path: Path) -> None:
+    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.53\noptions timeout:20\n")
+    # Whatever is asked, the answer is the question with one address: 192.0.2.7.
+    code = f"""
+import os, socket, struct, subprocess, threading
+from shells import shell
+subprocess.run(["mount", "--bind", {str(tmp_path / "resolv.conf")!r}, "/etc/resolv.conf"], check=True)
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(("127.0.0.53", 53))
+def answer():
+    while True:
+        asked, sender = server.recvfrom(512)
+        question = asked[12:asked.index(0, 12) + 5]
+        address = struct.pack("!HHHIH4B", 0xC00C, 1, 1, 60, 4, 192, 0, 2, 7)
+        server.sendto(asked[:2] + struct.pack("!5H", 0x8180, 1, 1, 0, 0) + question + address, sender)
+threading.Thread(target=answer, daemon=True).start()
+inside = "import socket; print(socket.gethostbyname('far.example'), open('/etc/resolv.conf').read())"
+done = shell("delay", "1ms", "--", sys.executable, "-c", inside)
+print(done.stdout + done.stderr, end="", flush=True)
+assert open("/etc/resolv.conf").readline() == "nameserver 127.0.0.53\\n"
+"""
+    done = alone(code, "-m")
+    found = done.stdout.split()
+    assert found == ["192.0.2.7", "options", "timeout:20", "nameserver", "100.64.0.252"], done.stdout + done.stderr
 
 
 def test_many_short_connections(server: int) -> None:
@@ -291,9 +351,26 @@ print("all")
     assert done.stdout == "all\n", done.stderr
 
 
-def test_the_congestion_control_is_chosen() -> None:
-    code = "import pathlib; print(pathlib.Path('/proc/sys/net/ipv4/tcp_congestion_control').read_text())"
-    assert shell("delay", "0s", "--cc", "reno", "--", *python(code)).stdout.strip() == "reno"
+def test_the_congestion_control_is_chosen_at_both_ends() -> None:
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    with socket.create_server(("", 0)) as listening:
+        port = listening.getsockname()[1]
+        code = f"""
+import os, socket
+s = socket.create_connection((os.environ["SOJOURN_HOST"], {port}))
+print(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode(), flush=True)
+s.recv(1)
+"""
+        me = [sys.executable, "-m", "sojourn", "delay", "0s", "--"]
+        for name in known:
+            for inner in ([], me):
+                with start("delay", "0s", "--cc", name, "--", *inner, *python(code)) as process:
+                    connection, _ = listening.accept()
+                    option = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+                    connection.close()
+                    told, _ = process.communicate(timeout=LONG_S)
+                assert option.rstrip(b"\0").decode() == name
+                assert inner or told.strip() == name
     done = shell("delay", "0s", "--cc", "no-such", "--", "true")
     assert done.returncode == 3
     assert done.stderr.startswith("Error: --cc no-such: this kernel has none of that name; it has ")
@@ -400,18 +477,3 @@ def test_start_up_costs_little() -> None:
 def start(*words: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "sojourn", *words]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
-    except OSError:
-        return False
-
-
-def eventually(happened: Callable[[], bool]) -> None:
-    """Wait for what the kernel does by itself."""
-    end = time.monotonic() + LONG_S
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -51,26 +51,24 @@ impl Replayed {
         }
     }
 
-    /// The link took the packet out of the queue, where it had been for `sojourn`.
-    pub fn sent(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, sojourn: Duration, marked: bool) {
+    /// The link took the packet out of the queue; `meta` has the time of its arrival.
+    pub fn sent(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, marked: bool) {
         self.asked(now, l);
-        let meta = Meta { enqueued: now - sojourn, ..*meta };
-        self.links[l].replay_transmission(now, &meta, marked);
+        self.links[l].replay_transmission(now, meta, marked);
         let fate = if marked { Fate::DepartedMarked } else { Fate::Departed };
         self.fingerprint.record(now, l, meta.flow, meta.len, fate);
         if let Some(probe) = &mut self.probe {
-            probe.sent(now, l, handle(l, number), &meta, marked);
+            probe.sent(now, l, handle(l, number), meta, marked);
         }
     }
 
-    /// The queue dropped the packet after `sojourn`.
-    pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, sojourn: Duration, reason: DropReason) {
+    /// The queue dropped the packet; `meta` has the time of its arrival.
+    pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, reason: DropReason) {
         self.reach(now);
-        let meta = Meta { enqueued: now - sojourn, ..*meta };
         self.links[l].tally.drop(now, reason, true);
         self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(now, l, handle(l, number), &meta, reason);
+            probe.dropped(now, l, handle(l, number), meta, reason);
         }
     }
 
@@ -181,12 +179,12 @@ mod tests {
                 replayed.arrived(now, l, arrival as u32, &meta);
                 continue;
             }
-            let sojourn = Duration::from_nanos(sojourn[i] as i64);
+            let meta = Meta { enqueued: now - Duration::from_nanos(sojourn[i] as i64), ..meta };
             match fate[i] {
-                0 | 1 => replayed.sent(now, l, arrival as u32, &meta, sojourn, fate[i] == 1),
+                0 | 1 => replayed.sent(now, l, arrival as u32, &meta, fate[i] == 1),
                 reason => {
                     let reason = DropReason::ALL[reason as usize - 2];
-                    replayed.dropped(now, l, arrival as u32, &meta, sojourn, reason);
+                    replayed.dropped(now, l, arrival as u32, &meta, reason);
                 }
             }
         }

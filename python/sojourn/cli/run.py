@@ -38,6 +38,8 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     click.echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
     if engine != "simulate":
         click.echo(f"Engine: {result.engine}")
+    for fault in result.totals.get("emulation", {}).get("faults", []):
+        click.echo(f"not faithful: {fault}", err=True)
     click.echo(f"Results: {result.folder}")
 
 

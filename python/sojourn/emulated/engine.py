@@ -96,7 +96,6 @@ def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
     return {
         "groups": groups,
         "duration": seconds(document["duration"]),
-        "warmup": seconds(document["warmup"]),
         "seed": seed,
         "port": PORT,
         "ecn": bool(document["flows"][0]["ecn"]),
@@ -145,7 +144,12 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
 def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
     """What the clients saw: groups, goodput, and the table of transfers."""
     totals, flows = result.totals, result.scenario.document["flows"]
-    window_s = result.duration_s - float(totals["warmup_s"])
+    warmup_s, epoch_ns = float(totals["warmup_s"]), totals["emulation"]["epoch_ns"]
+    window_s = result.duration_s - warmup_s
+    window = range(*((epoch_ns + round(1e9 * at)) // programs.STEP_NS for at in (warmup_s, result.duration_s)))
+    for report in reports:
+        report["bytes"] = _within(report["arrived"], window)
+        report["flows"] = [_within(flow, window) for flow in report["flows"]]
     errors = [report["error"] for report in reports if report["error"]]
     if errors:
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
@@ -155,7 +159,6 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
     totals["flows"] = [_flow(number, flow, count, window_s) for number, (flow, count) in enumerate(lasting)]
     totals["goodput_bps"] = sum(one["goodput_bps"] for one in totals["groups"] if one["direction"] == "forward")
     totals["jain"] = _jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
-    epoch_ns = totals["emulation"]["epoch_ns"]
     rows = [
         (number, 0, max(0, start - epoch_ns), duration, size)
         for number, report in enumerate(reports)
@@ -169,6 +172,11 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
         "bytes": pl.UInt64,
     }
     result.add_table("transfers", pl.DataFrame(rows, schema=schema, orient="row"))
+
+
+def _within(arrived: dict[str, int], window: range) -> int:
+    """Bytes that came in the statistics' window."""
+    return sum(count for step, count in arrived.items() if int(step) in window)
 
 
 def _flow(number: int, flow: dict[str, Any], count: int, window_s: float) -> dict[str, Any]:

@@ -56,7 +56,11 @@ class PaperModule(Protocol):
 
 
 class FigureModule(Protocol):
-    """What the module of a figure offers."""
+    """What the module of a figure offers.
+
+    It may also have `EMULATED`, the study that real programs run in place of `STUDY`, and `SHORT`, one that shows the
+    same in less time.
+    """
 
     TITLE: str
     STUDY: str
@@ -105,11 +109,13 @@ class Paper:
         return judge([claim for claim in claims_of(self.id) if claim["figure"] not in self.figures], None)
 
     @contextmanager
-    def study_file(self, figure_id: str, *, short: bool = False) -> Iterator[Path]:
-        """Path of a figure's study file, or of its short one."""
+    def study_file(self, figure_id: str, engine: str = "simulate", *, short: bool = False) -> Iterator[Path]:
+        """Path of a figure's study file, of the one that real programs can run, or of a short one."""
         package, _, _ = self.figures[figure_id].rpartition(".")
         module = self.figure(figure_id)
         name = getattr(module, "SHORT", None) if short else module.STUDY
+        if engine == "emulate" and not short:
+            name = getattr(module, "EMULATED", name)
         if name is None:
             raise InputError(f"--short: {figure_id} of {self.id} has no short study; leave it out")
         with as_file(files(package)) as folder:
@@ -217,7 +223,7 @@ def reproduce(
     module = found.figure(figure_id)
     if engine == "emulate" and seeds is None:
         seeds = 1
-    with found.study_file(figure_id, short=short) as path:
+    with found.study_file(figure_id, engine, short=short) as path:
         study = Study.load(path, seeds=seeds, sets=sets_of(found.assumptions, assumed, figure_id))
     if engine != SIMULATE:
         study = on_engine(found, study, engine)

@@ -120,7 +120,7 @@ def _setup(done: Sequence[Reproduction]) -> Html:
     texts: dict[str, str] = {}
     users: dict[str, list[str]] = {}
     for one in done:
-        with paper.study_file(one.figure_id, short=one.short) as path:
+        with paper.study_file(one.figure_id, one.engine, short=one.short) as path:
             for name, text in sources(path).items():
                 texts[name] = text
                 users.setdefault(name, []).append(one.figure_id)

@@ -7,7 +7,7 @@ mod native;
 use crate::Error;
 use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
 pub const COMMANDS: &[&str] = &["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
@@ -43,7 +43,8 @@ pub fn main(words: &[String]) -> Ended {
     let code = |code| Ended { code, log: None };
     match parse(words) {
         Ok(Parsed::Help(text)) => {
-            println!("{text}");
+            // A reader that has gone is no error.
+            let _ = writeln!(stdout(), "{text}");
             code(0)
         }
         Ok(Parsed::Run(request)) => {

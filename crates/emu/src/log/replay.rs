@@ -52,14 +52,28 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, String> {
     Ok(Agreement { packets: decided().count(), agreeing: same, first, timed })
 }
 
-/// What the log says.
+/// What the log says; refuses a log whose packets do not arrive once, in the order of time, and leave once at most.
 fn fates(records: &[Record], packets: usize) -> Result<Fates, String> {
-    let (mut fates, mut came) = (vec![None; packets], 0);
-    for record in records {
-        came += usize::from(record.kind == Kind::Arrival);
-        if is_fate(record.kind) {
+    let (mut fates, mut came, mut now) = (vec![None; packets], 0, Instant::ZERO);
+    for (i, record) in records.iter().enumerate() {
+        if record.kind == Kind::Arrival {
+            came += 1;
+            if !(1..=LARGEST).contains(&record.bytes) {
+                return Err(format!("has a packet of {} bytes, record {i}", record.bytes));
+            }
+        } else if is_fate(record.kind) {
             let place = fates[..came].get_mut(record.number as usize);
-            *place.ok_or_else(|| format!("has no arrival {}", record.number))? = Some((record.kind, record.at));
+            let place = place.ok_or_else(|| format!("has no arrival {} before record {i}", record.number))?;
+            if place.replace((record.kind, record.at)).is_some() {
+                return Err(format!("has two fates of packet {}", record.number));
+            }
+        }
+        // What was written late is told later than it happened.
+        if matches!(record.kind, Kind::Arrival | Kind::Idle) || is_fate(record.kind) {
+            if record.at < now || record.at.as_nanos() > LONGEST {
+                return Err(format!("goes back in time, or is too long, at record {i}"));
+            }
+            now = record.at;
         }
     }
     Ok(fates)
@@ -98,6 +112,12 @@ fn of_fate(fate: Fate) -> Option<(Kind, Instant)> {
         Fate::Dropped { at, reason, .. } => Some((Kind::dropped(reason), at)),
     }
 }
+
+/// Largest packet of a log, in bytes: IP's, with its framing.
+const LARGEST: u32 = 200_000;
+
+/// Longest log: a year.
+const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;
 
 fn is_fate(kind: Kind) -> bool {
     matches!(kind, Kind::Sent | Kind::Marked) || kind.reason().is_some()

@@ -3,7 +3,7 @@
 use super::record::{Kind, Record};
 use super::replay::{Agreement, replay};
 use serde_json::Value;
-use sojourn_aqm::{Duration, Instant, Meta};
+use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
 use sojourn_sim::{Output, Replayed};
 use std::path::Path;
@@ -45,20 +45,20 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
     for (l, record) in merged([&logs[0].1, &logs[1].1]) {
         let Record { at, number, kind, value, .. } = *record;
         if at > end {
-            break;
+            continue;
         }
-        let sojourn = Duration::from_nanos(value as i64);
         match kind {
             Kind::Arrival => {
-                metas[l].push(record.meta());
+                metas[l].push(Meta { enqueued: at, ..record.meta() });
                 replayed.arrived(at, l, number, &record.meta());
             }
             Kind::Sent | Kind::Marked => {
-                replayed.sent(at, l, number, &metas[l][number as usize], sojourn, kind == Kind::Marked);
+                let meta = &metas[l][number as usize];
+                replayed.sent(at, l, number, meta, kind == Kind::Marked);
             }
             Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
-                let reason = kind.reason().expect("these are the drops");
-                replayed.dropped(at, l, number, &metas[l][number as usize], sojourn, reason);
+                let (meta, reason) = (&metas[l][number as usize], kind.reason().expect("these are the drops"));
+                replayed.dropped(at, l, number, meta, reason);
             }
             Kind::Idle => replayed.asked(at, l),
             Kind::Lost => replayed.lost(at, l),

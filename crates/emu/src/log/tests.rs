@@ -1,8 +1,10 @@
 use super::*;
 use crate::path::{Direction, LogConfig, Pool, Side, Sink};
-use sojourn_sim::scenario::LinkSpec;
+use proptest::prelude::*;
+use sojourn_sim::scenario::{LinkSpec, Probes};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 struct Nowhere;
 
@@ -115,6 +117,34 @@ fn a_log_that_was_cut_off_holds_what_was_whole() {
     let at = bytes.len() - 12;
     damaged[at] = 99;
     assert_eq!(read(&damaged).unwrap_err(), format!("has a damaged record {}", all.len() - 1));
+}
+
+proptest! {
+    /// Whatever a disk or a person has made of a log, it is a result or refused in a sentence.
+    #[test]
+    fn damaged_logs_are_refused(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
+        static WHOLE: OnceLock<Vec<u8>> = OnceLock::new();
+        let whole = WHOLE.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("records");
+            assert_eq!(run(config(path.clone(), LogFormat::Records)), None);
+            std::fs::read(path).unwrap()
+        });
+        let mut up = whole.clone();
+        let body = whole.len() - 10 * RECORD_BYTES;
+        for (place, byte) in &changes {
+            up[body + place.index(whole.len() - body)] = *byte;
+        }
+        let Ok(up) = read(&up) else { return Ok(()) };
+        let mut down = read(whole).unwrap();
+        down.0["side"] = "down".into();
+        let probes = Probes { packets: true, queue: Some(Duration::from_millis(1)), ..Probes::default() };
+        let found = results([&down, &up], &probes, Instant::ZERO, Instant::ZERO + Duration::from_millis(5));
+        match found {
+            Ok(found) => prop_assert!(!changes.is_empty() || found.agreement[1].agreeing == 4),
+            Err(text) => prop_assert!(!text.is_empty() && !changes.is_empty(), "{}", text),
+        }
+    }
 }
 
 #[test]

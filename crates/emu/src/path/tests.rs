@@ -348,7 +348,7 @@ fn a_log_that_was_changed_does_not_agree() {
     let other = replay(&head, &records).unwrap();
     assert!(other.agreeing < other.packets, "{other:?}");
     head["link"]["aqm"] = json!("codel");
-    let place = records.iter().position(|r| r.kind == Logged::Sent).unwrap();
+    let place = records.windows(2).position(|r| r[0].kind == Logged::Sent && r[0].at < r[1].at).unwrap();
     records[place].at += Duration::from_nanos(1);
     let other = replay(&head, &records).unwrap();
     assert_eq!((other.packets - other.agreeing, other.first), (1, Some(records[place].number)));

@@ -42,6 +42,8 @@ pub struct Leases {
     /// Blocks in use, by number; of an outermost shell only.
     used: u64,
     children: Vec<Child>,
+    /// TCP's congestion control on the way to them.
+    cc: Option<String>,
 }
 
 #[derive(Debug)]
@@ -118,20 +120,20 @@ impl Lease {
 
 impl Leases {
     /// None given yet by the shell whose own lease this is.
-    pub fn new(ours: Lease) -> Self {
-        Self { ours, used: 1, children: Vec::new() }
+    pub fn new(ours: Lease, cc: Option<String>) -> Self {
+        Self { ours, used: 1, children: Vec::new(), cc }
     }
 
     /// Takes a connection and answers it at once; `outer` is where the block is routed to our inside, if the shell that
     /// asks is inside and not beside us. The descriptor is to be watched, and given to [`Self::ended`] at its end.
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {
         let channel = Channel::of(accept(listener.as_fd()).ok()?);
-        let depth = self.ours.depth + u8::from(outer.is_some());
+        let depth = self.ours.depth + 1;
         match self.allot(depth) {
             Ok((block, lease)) => {
                 let routed = outer.is_some_and(|(netlink, index)| {
                     block.prefixes().into_iter().for_each(|to| {
-                        let _ = netlink.add_route(to, index, Route::Device, None);
+                        let _ = netlink.add_route(to, index, Route::Device, None, self.cc.as_deref());
                     });
                     true
                 });

@@ -9,7 +9,7 @@ use super::control::Listener;
 use super::gateway;
 use crate::sys::fds::Channel;
 use crate::sys::namespace::{new_network, replace_file, set_sysctl};
-use crate::sys::netlink::{Netlink, Route};
+use crate::sys::netlink::{Netlink, Prefix, Route};
 use crate::sys::process;
 use crate::sys::tun::Tun;
 use nix::errno::Errno;
@@ -124,10 +124,8 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         in_user_namespace = new_network(plan.unprivileged).map_err(no_namespace)?;
         loopback().map_err(|e| format!("loopback: {e}"))?;
         forward();
-        tune_tcp(plan)?;
-        let (own, peer) = (plan.block.v4().0, plan.block.v4().1);
-        let (own6, peer6) = (plan.block.v6().0, plan.block.v6().1);
-        let mut end = make_end("sojourn%d", plan.mtu, [(own, peer), (own6, peer6)])?;
+        enlarge_windows();
+        let mut end = Site::outer(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
             seat.spawn_here(&end.tun).map_err(|e| format!("gateway: {e}"))?;
@@ -140,17 +138,9 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     in_user_namespace |= new_network(false).map_err(no_namespace)?;
     loopback().map_err(|e| format!("loopback: {e}"))?;
     forward();
-    let (peer, own) = plan.block.v4();
-    let (peer6, own6) = plan.block.v6();
-    let mut inner = make_end("sojourn", plan.mtu, [(own, peer), (own6, peer6)])?;
+    enlarge_windows();
+    let mut inner = Site::inner(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
     inner.listener = Some(listen()?);
-    for (everywhere, own) in [(IpAddr::V4(Ipv4Addr::UNSPECIFIED), own), (IpAddr::V6(Ipv6Addr::UNSPECIFIED), own6)] {
-        let added = inner.netlink.add_route((everywhere, 0), inner.index, Route::Device, Some(own));
-        if everywhere.is_ipv4() {
-            added.map_err(|e| format!("default route: {e}"))?;
-        }
-    }
-    tune_tcp(plan)?;
     if let Some(text) = &plan.resolv_conf {
         // Without it the command has no names, but all else; the kernel may forbid mounts.
         let _ = replace_file("/etc/resolv.conf", text);
@@ -165,21 +155,61 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     }
 }
 
-/// A device with its addresses in the present network namespace.
-pub fn make_end(name: &str, mtu: u32, addresses: [(IpAddr, IpAddr); 2]) -> Result<End, String> {
-    let (tun, name) = Tun::create(name).map_err(|e| no_tun(&e))?;
-    let fail = |what: &str, e: io::Error| format!("{name}: {what}: {e}; see `sojourn doctor`");
-    let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
-    let index = netlink.index(&name).map_err(|e| fail("device", e))?;
-    netlink.up(index, Some((mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
-    for (own, peer) in addresses {
-        let added = netlink.add_address(index, own, peer);
-        // A machine without IPv6 emulates IPv4.
-        if own.is_ipv4() {
-            added.map_err(|e| fail("address", e))?;
-        }
+/// What an end of a path is to be.
+pub struct Site<'a> {
+    /// Name of the device; a `%d` becomes a number.
+    pub name: &'a str,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Its own addresses, and those at the other end of the device.
+    pub addresses: [(IpAddr, IpAddr); 2],
+    /// What is reached through it.
+    pub reaches: [Prefix; 2],
+    /// TCP's congestion control on the way there.
+    pub cc: Option<&'a str>,
+}
+
+impl<'a> Site<'a> {
+    /// The outer end of a shell, which reaches what is inside.
+    pub fn outer(block: Block, mtu: u32, cc: Option<&'a str>) -> Self {
+        let (v4, v6) = (block.v4(), block.v6());
+        Self { name: "sojourn%d", mtu, addresses: [v4, v6], reaches: [(v4.1, 32), (v6.1, 128)], cc }
     }
-    Ok(End { tun, netlink, index, listener: None })
+
+    /// The inner end, which reaches everything.
+    fn inner(block: Block, mtu: u32, cc: Option<&'a str>) -> Self {
+        let ends = [block.v4(), block.v6()];
+        let everywhere = [(Ipv4Addr::UNSPECIFIED.into(), 0), (Ipv6Addr::UNSPECIFIED.into(), 0)];
+        Self { name: "sojourn", mtu, addresses: ends.map(|(outer, inner)| (inner, outer)), reaches: everywhere, cc }
+    }
+
+    /// Makes the end in the present network namespace.
+    pub fn make(&self) -> Result<End, String> {
+        let (tun, name) = Tun::create(self.name).map_err(|e| no_tun(&e))?;
+        let fail = |what: &str, e: io::Error| format!("{name}: {what}: {e}; see `sojourn doctor`");
+        let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
+        let index = netlink.index(&name).map_err(|e| fail("device", e))?;
+        netlink.up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
+        for ((own, peer), to) in self.addresses.into_iter().zip(self.reaches) {
+            let address = netlink.add_address(index, own, peer);
+            let route = netlink.add_route(to, index, Route::Device, Some(own), self.cc);
+            // A machine without IPv6 emulates IPv4.
+            if own.is_ipv4() {
+                address.map_err(|e| fail("address", e))?;
+                route.map_err(|e| match (e.raw_os_error(), self.cc) {
+                    (Some(libc::EINVAL), Some(cc)) => unknown_control(cc),
+                    _ => fail("route", e),
+                })?;
+            }
+        }
+        Ok(End { tun, netlink, index, listener: None })
+    }
+}
+
+fn unknown_control(cc: &str) -> String {
+    let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
+    format!("--cc {cc}: this kernel has none of that name; it has {known}")
 }
 
 /// Why there is no device, and the mend.
@@ -215,18 +245,10 @@ fn forward() {
     }
 }
 
-/// Windows that fill long paths, and the congestion control.
-fn tune_tcp(plan: &Plan) -> Result<(), String> {
+/// Windows that fill long paths.
+fn enlarge_windows() {
     for (name, start) in [("net/ipv4/tcp_rmem", "4096 131072"), ("net/ipv4/tcp_wmem", "4096 65536")] {
         set_sysctl(name, &format!("{start} {LARGEST_WINDOW}"));
-    }
-    match &plan.cc {
-        Some(cc) if !set_sysctl("net/ipv4/tcp_congestion_control", cc) => {
-            let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-            let known = known.split_whitespace().collect::<Vec<_>>().join(", ");
-            Err(format!("--cc {cc}: this kernel has none of that name; it has {known}"))
-        }
-        _ => Ok(()),
     }
 }
 

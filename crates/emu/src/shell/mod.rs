@@ -23,7 +23,7 @@ use crate::sys::tun::Tun;
 use address::Block;
 use control::{Lease, Leases, Listener};
 use gateway::{Addresses, Seat};
-use inside::{End, Plan, message};
+use inside::{End, Plan, Site, message};
 use meter::Meter;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::wait::waitpid;
@@ -51,7 +51,7 @@ pub struct Shell {
     pub command: Command,
     /// A command for the outer end, in `sh`'s language; that end is then a network namespace of its own.
     pub peer: Option<CString>,
-    /// TCP's congestion control inside.
+    /// TCP's congestion control at both ends.
     pub cc: Option<String>,
     /// Whether to show the live view.
     pub meter: bool,
@@ -148,7 +148,7 @@ impl Session {
                 seat = Some(made);
                 None
             } else {
-                helpers.add(made.spawn_apart(shell.up.mtu).map_err(machine)?);
+                helpers.add(made.spawn_apart(shell.up.mtu, shell.cc.as_deref()).map_err(machine)?);
                 Some(gateway_end(&channel)?)
             };
             let machine = if private { Vec::new() } else { own_addresses()? };
@@ -161,7 +161,8 @@ impl Session {
         let (inner, made) = receive_ends(&inside)?;
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let outside = Outside { end, far };
-        Ok(Self { shell, inner, outside, leases: Leases::new(lease), inside, process, signals, _helpers: helpers })
+        let leases = Leases::new(lease, shell.cc.clone());
+        Ok(Self { shell, inner, outside, leases, inside, process, signals, _helpers: helpers })
     }
 
     fn run(self) -> Result<Outcome, Error> {
@@ -209,11 +210,10 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
         return Ok((Lease::of_a_new_tree()?, None, false));
     }
     let lease = Lease::obtain()?;
-    let ends = [lease.block.v4(), lease.block.v6()];
     match Tun::create("sojourn%d") {
         Ok(probe) => {
             drop(probe);
-            let end = inside::make_end("sojourn%d", shell.up.mtu, ends).map_err(Error::Machine)?;
+            let end = Site::outer(lease.block, shell.up.mtu, shell.cc.as_deref()).make().map_err(Error::Machine)?;
             Ok((lease, Some(end), false))
         }
         // The device may be opened, but this namespace is not ours to add one to.

@@ -204,7 +204,7 @@ impl Sink for Inside<'_> {
 pub const VIRTIO_HEADER: usize = 10;
 
 /// Most frames read in a row from one device.
-const BATCH: usize = 64;
+const BATCH: usize = 8;
 
 /// Rounds without sleep after which the loop looks at what is no packet.
 const ROUNDS: u32 = 64;

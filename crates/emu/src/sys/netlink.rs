@@ -76,7 +76,7 @@ impl Netlink {
         self.ask(message).map(|_| ())
     }
 
-    /// Gives a device the address `own` with `peer` at its other end.
+    /// Gives a device the address `own` with `peer` at its other end; no route comes along.
     pub fn add_address(&mut self, index: u32, own: IpAddr, peer: IpAddr) -> io::Result<()> {
         let flags = (libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
         let mut message = Message::new(libc::RTM_NEWADDR, flags);
@@ -86,19 +86,30 @@ impl Netlink {
         message.body(&body);
         message.attribute(libc::IFA_LOCAL, &octets(own));
         message.attribute(libc::IFA_ADDRESS, &octets(peer));
-        message.attribute(libc::IFA_FLAGS, &(libc::IFA_F_NODAD | libc::IFA_F_PERMANENT).to_ne_bytes());
+        message.attribute(
+            libc::IFA_FLAGS,
+            &(libc::IFA_F_NODAD | libc::IFA_F_PERMANENT | libc::IFA_F_NOPREFIXROUTE).to_ne_bytes(),
+        );
         self.ask(message).map(|_| ())
     }
 
-    /// Adds a route to the main table; `source` is the address from which this machine sends along it.
-    pub fn add_route(&mut self, to: Prefix, index: u32, kind: Route, source: Option<IpAddr>) -> io::Result<()> {
+    /// Adds a route to the main table. This machine sends along it from `source`, with TCP's congestion control `cc`,
+    /// whatever the default of its namespace is; a name that the kernel does not know is an invalid argument.
+    pub fn add_route(
+        &mut self,
+        to: Prefix,
+        index: u32,
+        kind: Route,
+        source: Option<IpAddr>,
+        cc: Option<&str>,
+    ) -> io::Result<()> {
         let flags = (libc::NLM_F_ACK | libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
-        self.route(libc::RTM_NEWROUTE, flags, to, index, kind, source)
+        self.route(libc::RTM_NEWROUTE, flags, to, index, kind, source, cc)
     }
 
     /// Removes a route to a device.
     pub fn remove_route(&mut self, to: Prefix, index: u32) -> io::Result<()> {
-        self.route(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, to, index, Route::Device, None)
+        self.route(libc::RTM_DELROUTE, libc::NLM_F_ACK as u16, to, index, Route::Device, None, None)
     }
 
     /// What the routes of all tables lead to, without the routes to everywhere.
@@ -132,6 +143,7 @@ impl Netlink {
         Ok(Losses { sent: count(5) + count(7), written: count(6) })
     }
 
+    #[allow(clippy::too_many_arguments)] // a route has that many parts
     fn route(
         &mut self,
         what: u16,
@@ -140,6 +152,7 @@ impl Netlink {
         index: u32,
         kind: Route,
         source: Option<IpAddr>,
+        cc: Option<&str>,
     ) -> io::Result<()> {
         let mut message = Message::new(what, flags);
         let (kind, scope) = match kind {
@@ -152,6 +165,9 @@ impl Netlink {
         message.attribute(libc::RTA_OIF, &index.to_ne_bytes());
         if let Some(source) = source {
             message.attribute(libc::RTA_PREFSRC, &octets(source));
+        }
+        if let Some(cc) = cc {
+            message.attribute(libc::RTA_METRICS, &attribute(CONGESTION_CONTROL, &zero_ended(cc)));
         }
         self.ask(message).map(|_| ())
     }
@@ -294,6 +310,9 @@ fn zero_ended(name: &str) -> Vec<u8> {
 
 /// Bytes of struct nlmsghdr.
 const HEADER: usize = 16;
+
+/// RTAX_CC_ALGO.
+const CONGESTION_CONTROL: u16 = 16;
 
 /// IFLA_AF_SPEC, IFLA_INET6_ADDR_GEN_MODE and IN6_ADDR_GEN_MODE_NONE.
 const AF_SPEC: u16 = 26;

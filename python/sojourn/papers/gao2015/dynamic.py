@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sojourn.study import StudyResult
 
 STUDY = "dynamic.toml"
+EMULATED = "dynamic-emulated.toml"
 
 SMALL = "CoDel, 417 packets"
 SCHEMES = {

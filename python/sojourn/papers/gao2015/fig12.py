@@ -13,7 +13,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
-from sojourn.papers.gao2015.dynamic import LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
+from sojourn.papers.gao2015.dynamic import EMULATED, LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sojourn.result import Result
     from sojourn.study import StudyResult
 
-__all__ = ["RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
 
 TITLE = "Figure 12: delay over time, link rate in steps"
 

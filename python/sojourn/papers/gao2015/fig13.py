@@ -9,14 +9,14 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
-from sojourn.papers.gao2015.dynamic import RATES, STEP_S, STUDY, first_runs, runs
+from sojourn.papers.gao2015.dynamic import EMULATED, RATES, STEP_S, STUDY, first_runs, runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from sojourn.study import StudyResult
 
-__all__ = ["RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
 
 TITLE = "Figure 13: throughput over time, link rate in steps"
 

@@ -13,7 +13,7 @@ mod frame;
 mod streams;
 
 use super::address::Block;
-use super::inside::{End, make_end};
+use super::inside::{End, Site};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
 use crate::sys::namespace::new_network;
@@ -81,11 +81,11 @@ impl Seat {
 
     /// Starts the gateway in a network namespace of its own; the device that leads to it comes with the first message
     /// to the shell's end of the channel.
-    pub fn spawn_apart(self, mtu: u32) -> io::Result<Pid> {
+    pub fn spawn_apart(self, mtu: u32, cc: Option<&str>) -> io::Result<Pid> {
         let me = getpid();
         process::spawn(move || {
             let _ = process::follow_parent(me, Signal::SIGKILL);
-            let end = match self.make_end(mtu) {
+            let end = match self.make_end(mtu, cc) {
                 Ok(end) => end,
                 Err(text) => {
                     let _ = self.frames.send(text.as_bytes(), &[], false);
@@ -108,15 +108,13 @@ impl Seat {
         })
     }
 
-    fn make_end(&self, mtu: u32) -> Result<End, String> {
+    fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<End, String> {
         let no = |e: io::Error| format!("gateway: {e}");
         new_network(false).map_err(no)?;
         let block = self.addresses.block;
-        let ends = [(block.name_server(), block.v4().1), (block.name_server6(), block.v6().1)];
-        let mut end = make_end("sojourn", mtu, ends)?;
-        for to in block.tree_prefixes() {
-            let _ = end.netlink.add_route(to, end.index, Route::Device, None);
-        }
+        let addresses = [(block.name_server(), block.v4().1), (block.name_server6(), block.v6().1)];
+        let site = Site { name: "sojourn", mtu, addresses, reaches: block.tree_prefixes(), cc };
+        let end = site.make()?;
         let mut netlink = Netlink::open().map_err(no)?;
         netlink.index("lo").and_then(|lo| netlink.up(lo, None)).map_err(no)?;
         take_every_address().map_err(no)?;
@@ -133,9 +131,9 @@ impl Seat {
 fn take_every_address() -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index("lo")?;
-    netlink.add_route((Ipv4Addr::UNSPECIFIED.into(), 0), index, Route::Local, None)?;
+    netlink.add_route((Ipv4Addr::UNSPECIFIED.into(), 0), index, Route::Local, None, None)?;
     // A machine without IPv6 has no such routes.
-    let _ = netlink.add_route((Ipv6Addr::UNSPECIFIED.into(), 0), index, Route::Local, None);
+    let _ = netlink.add_route((Ipv6Addr::UNSPECIFIED.into(), 0), index, Route::Local, None, None);
     Ok(())
 }
 
