@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from conftest import Process
-from sojourn import InputError
+from sojourn import InputError, Scenario
 from sojourn.errors import MissingError
 from sojourn.kernel import build as build_module
 from sojourn.kernel import cache, guest, needs, selftest, source
@@ -19,6 +20,7 @@ from sojourn.kernel.build import build
 from sojourn.kernel.cache import INGREDIENTS, Kernel
 from sojourn.kernel.guest import processor
 from sojourn.kernel.patch import Edit, apply_edits, read_edits
+from sojourn.runner import Run, Runner
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
 EDITS = read_edits((INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8"))
@@ -223,6 +225,12 @@ def test_the_command_line_offers_every_engine() -> None:
 
     [option] = [one for one in command.params if one.name == "engine"]
     assert list(option.type.choices) == list(ENGINES)
+
+
+def test_a_guest_runs_on_this_machine_only(scenario_file: Path) -> None:
+    runner = Runner(executor=ThreadPoolExecutor(1))
+    with pytest.raises(InputError, match="engine kernel: runs on this machine only; leave out the executor"):
+        runner([Run(Scenario.load(scenario_file), 1, "kernel")])
 
 
 def test_help_says_what_the_commands_do(process: Process) -> None:

@@ -119,7 +119,13 @@ def _prepare(place: Place, guest: Path) -> None:
 
 
 def _configure(place: Place, guest: Path) -> None:
-    wanted = guest / "config"
+    texts = [
+        path.read_text(encoding="utf-8")
+        for name in ("config", f"config-{place.version}")
+        if (path := guest / name).exists()
+    ]
+    wanted = place.work / "config"
+    wanted.write_text("".join(texts), encoding="utf-8")
     _make(place, f"KCONFIG_ALLCONFIG={wanted}", "allnoconfig")
     lines = set((place.tree / ".config").read_text(encoding="utf-8").splitlines())
     for option in re.findall(r"^CONFIG_\S+$", wanted.read_text(encoding="utf-8"), re.MULTILINE):

@@ -147,9 +147,9 @@ def _sfq_red(draw: random.Random) -> str:
 
 
 LINES: dict[str, tuple[str, Line]] = {
-    "codel": ("codel@linux keep_above off", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
+    "codel": ("codel@linux", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
     "fq_codel": (
-        "fq_codel@linux hash modulo keep_above off",
+        "fq_codel@linux hash modulo",
         lambda draw, _: f"fq_codel limit {_limit(draw)} {_flows(draw)} {_codel(draw)}",
     ),
     "pfifo": ("droptail", lambda draw, _: f"pfifo limit {_limit(draw)}"),

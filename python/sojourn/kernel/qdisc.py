@@ -278,6 +278,5 @@ _DERIVED = {
     "hash",
     "memory_limit",
     "adaptive",
-    "keep_above",
 }
 """Parameters that are looked at elsewhere, or that are the kernel's own business."""

@@ -23,7 +23,7 @@ from sojourn.validation import unwrapped
 AQMS = {
     "droptail": "droptail",
     "codel": "codel@linux",
-    "fq_codel": "fq_codel@linux keep_above off",
+    "fq_codel": "fq_codel@linux",
     "pie": "pie@linux",
     "ared": "ared@linux-5.7 target 5ms",
 }

@@ -13,82 +13,28 @@
  *   datagrams AT FLOW SENT RECEIVED EXPECTED DELAY VARIATION
  *   sample AT FLOW CWND SSTHRESH SRTT IN_FLIGHT BYTES
  */
-#include "timers.h"
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <linux/tcp.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
+#include "traffic.h"
 #include <sys/timerfd.h>
 
-#define SERVER_PORT 5001
-#define FIRST_PORT 10000
-#define MOST_PORTS (65536 - FIRST_PORT)
-#define CHUNK 65536
-#define NEVER UINT64_MAX
-
-enum kind { BULK, PAGES, ASK, DATAGRAMS };
-
-struct source {
-	enum kind kind;
-	int index, group, flow;
-	/* At the data's source, and at their sink. */
-	char source_namespace[32], sink_namespace[32];
-	struct in_addr source_address, sink_address;
-	char control[16];
-	int mss, window;
-	uint64_t start, stop;
-	uint64_t size, request, think;
-	int64_t pause;
-	/* Instants of pages or datagrams. */
-	uint64_t *times;
-	size_t count, due, opened;
-	uint32_t at_once, open;
-	struct end *listener;
-	struct connection **by_port;
-	uint32_t ports;
-	struct connection *present;
-	int ecn, socket;
-	uint64_t delivered, sent, received, expected, delay, variation, last_delay;
-};
-
-struct end {
-	enum { LISTENER, TCP_END, DATAGRAM_SINK } what;
-	int file;
-	struct source *source;
-	struct connection *connection;
-	bool watched, connected, finish, shut, ended;
-	uint64_t left, got;
-};
-
-struct connection {
-	struct source *source;
-	int flow;
-	/* Who sends the data, and who connects. */
-	struct end *data, *sink, *active;
-	uint64_t asked_at, begun;
-	/* Bytes that each side will have received with the present question, or with its answer. */
-	uint64_t asked, promised;
-};
+FILE *out;
+uint64_t zero;
+uint64_t *group_bytes;
+int next_flow;
+char payload[CHUNK];
 
 static struct source **sources;
 static size_t source_count;
-static uint64_t *group_bytes;
-static int group_count, next_flow;
-static uint64_t zero, warmup, end_of_run, sampling;
+static int group_count;
+static uint64_t warmup, end_of_run, sampling;
 static int events = -1;
-static FILE *out;
 static bool over;
-static char payload[CHUNK];
 
-static uint64_t clock_of_run(void)
+uint64_t clock_of_run(void)
 {
 	return now() - zero;
 }
 
-/* ---- ends of connections ---------------------------------------------------------------------------------------- */
-
-static void watch(struct end *end, uint32_t interest)
+void watch(struct end *end, uint32_t interest)
 {
 	struct epoll_event event = { .events = interest, .data.ptr = end };
 
@@ -97,34 +43,13 @@ static void watch(struct end *end, uint32_t interest)
 	end->watched = true;
 }
 
-/* An end that is shut both ways would report that again and again. */
-static void watch_tcp(struct end *end)
+void unwatch(struct end *end)
 {
-	if (!end->ended || !end->shut)
-		watch(end, (end->ended ? 0 : EPOLLIN) | (end->left ? EPOLLOUT : 0));
-	else if (epoll_ctl(events, EPOLL_CTL_DEL, end->file, NULL))
+	if (epoll_ctl(events, EPOLL_CTL_DEL, end->file, NULL))
 		fail("epoll");
 }
 
-static int new_socket(struct source *source, const char *namespace)
-{
-	int made, one = 1;
-
-	enter_namespace(namespace);
-	made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	enter_namespace("-");
-	if (made < 0 || setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)))
-		fail("socket");
-	if (setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, source->control, (socklen_t)strlen(source->control)))
-		fail("congestion control %s", source->control);
-	if (source->mss && setsockopt(made, IPPROTO_TCP, TCP_MAXSEG, &source->mss, sizeof(source->mss)))
-		fail("segments of %d bytes", source->mss);
-	if (source->window && setsockopt(made, IPPROTO_TCP, TCP_WINDOW_CLAMP, &source->window, sizeof(source->window)))
-		fail("window of %d bytes", source->window);
-	return made;
-}
-
-static void bind_to(int file, struct in_addr address, int port)
+void bind_to(int file, struct in_addr address, int port)
 {
 	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = address };
 
@@ -132,385 +57,12 @@ static void bind_to(int file, struct in_addr address, int port)
 		fail("%s port %d", inet_ntoa(address), port);
 }
 
-static struct end *new_end(int what, int file, struct source *source, struct connection *connection)
+struct end *new_end(int what, int file, struct source *source, struct connection *connection)
 {
 	struct end *end = get_memory(sizeof(*end));
 
 	*end = (struct end){ .what = what, .file = file, .source = source, .connection = connection };
 	return end;
-}
-
-static void write_some(struct end *end)
-{
-	while (end->left) {
-		size_t wanted = end->left < CHUNK ? (size_t)end->left : CHUNK;
-		ssize_t written = send(end->file, payload, wanted, MSG_NOSIGNAL);
-
-		if (written < 0)
-			break;
-		if (end->left != NEVER)
-			end->left -= (uint64_t)written;
-	}
-	if (!end->left && end->finish && !end->shut) {
-		end->shut = true;
-		shutdown(end->file, SHUT_WR);
-	}
-	watch_tcp(end);
-}
-
-/* Sends what is left, then nothing more. */
-static void finish(struct end *end)
-{
-	end->finish = true;
-	if (end->connected)
-		write_some(end);
-}
-
-static struct tcp_info info_of(const struct end *end)
-{
-	struct tcp_info info = { 0 };
-	socklen_t length = sizeof(info);
-
-	getsockopt(end->file, IPPROTO_TCP, TCP_INFO, &info, &length);
-	return info;
-}
-
-static void tell_totals(const char *word, const struct connection *c, bool with_time)
-{
-	struct tcp_info info = { 0 };
-
-	if (c->data)
-		info = info_of(c->data);
-	fprintf(out, "%s %d %d", word, c->flow, c->source->index);
-	if (with_time)
-		fprintf(out, " %llu", (unsigned long long)clock_of_run());
-	fprintf(out, " %u %u\n", info.tcpi_data_segs_out, info.tcpi_total_retrans);
-}
-
-/* ---- connections ------------------------------------------------------------------------------------------------ */
-
-static void open_connection(struct source *source, uint64_t asked_at);
-
-static void open_next_file(void *with)
-{
-	struct source *source = with;
-
-	if (clock_of_run() < source->stop)
-		open_connection(source, clock_of_run());
-}
-
-static void open_due_pages(struct source *source)
-{
-	while (source->opened < source->due && source->open < source->at_once)
-		open_connection(source, source->times[source->opened++]);
-}
-
-static void forget(struct connection *c)
-{
-	struct source *source = c->source;
-
-	struct end *ends[] = { c->data, c->sink };
-
-	for (int i = 0; i < 2; i++)
-		if (ends[i]) {
-			close(ends[i]->file);
-			ends[i]->ended = true;
-			ends[i]->connection = NULL;
-		}
-	if (source->present == c)
-		source->present = NULL;
-	source->open--;
-	if (source->kind == BULK && source->pause >= 0)
-		set_deadline(now() + (uint64_t)source->pause, open_next_file, source);
-	if (source->kind == PAGES)
-		open_due_pages(source);
-}
-
-static void broke(struct connection *c, int error)
-{
-	fprintf(out, "failed %d %d %llu %d\n", c->flow, c->source->index, (unsigned long long)clock_of_run(), error);
-	forget(c);
-}
-
-static void completed(struct connection *c, uint64_t bytes)
-{
-	fprintf(out, "done %d %d %llu %llu %llu\n", c->flow, c->source->index, (unsigned long long)c->begun,
-		(unsigned long long)clock_of_run(), (unsigned long long)bytes);
-}
-
-static void ask(void *with)
-{
-	struct connection *c = with;
-
-	if (!c->sink || c->sink->ended)
-		return;
-	if (clock_of_run() >= c->source->stop) {
-		finish(c->sink);
-		return;
-	}
-	c->asked += c->source->request;
-	c->promised += c->source->size;
-	c->sink->left += c->source->request;
-	if (c->sink->connected)
-		write_some(c->sink);
-}
-
-static void answer(void *with)
-{
-	struct connection *c = with;
-
-	if (!c->data || c->data->ended)
-		return;
-	c->data->left += c->source->size;
-	c->data->finish = c->source->kind == PAGES;
-	write_some(c->data);
-}
-
-static void deliver(struct connection *c, uint64_t bytes)
-{
-	c->source->delivered += bytes;
-	group_bytes[c->source->group] += bytes;
-}
-
-static void got_answer(struct connection *c)
-{
-	struct source *source = c->source;
-
-	completed(c, source->size);
-	if (source->kind != ASK)
-		return;
-	c->begun = clock_of_run() + (uint64_t)source->pause;
-	if (source->pause)
-		set_deadline(now() + (uint64_t)source->pause, ask, c);
-	else
-		ask(c);
-}
-
-static void received(struct end *end, uint64_t bytes)
-{
-	struct connection *c = end->connection;
-	struct source *source = c->source;
-	uint64_t before = end->got;
-
-	end->got += bytes;
-	if (end == c->sink)
-		deliver(c, bytes);
-	if (source->kind == BULK) {
-		if (end == c->sink && source->size && end->got == source->size)
-			completed(c, source->size);
-	} else if (end == c->sink) {
-		if (before < c->promised && end->got >= c->promised)
-			got_answer(c);
-	} else if (before < c->asked && end->got >= c->asked) {
-		if (source->think)
-			set_deadline(now() + source->think, answer, c);
-		else
-			answer(c);
-	}
-}
-
-static void has_ended(struct end *end)
-{
-	struct connection *c = end->connection;
-
-	end->ended = true;
-	finish(end);
-	if (c->data && c->sink && c->data->ended && c->sink->ended) {
-		tell_totals("closed", c, true);
-		forget(c);
-	}
-}
-
-static void on_tcp(struct end *end, uint32_t ready)
-{
-	struct connection *c = end->connection;
-	int error = 0;
-	socklen_t length = sizeof(error);
-
-	if (!c)
-		return;
-	if (ready & EPOLLERR) {
-		getsockopt(end->file, SOL_SOCKET, SO_ERROR, &error, &length);
-		broke(c, error);
-		return;
-	}
-	if (ready & EPOLLOUT) {
-		end->connected = true;
-		write_some(end);
-	}
-	if (ready & (EPOLLIN | EPOLLHUP) && !end->ended) {
-		/* With MSG_TRUNC the bytes are taken and not copied. */
-		ssize_t bytes = recv(end->file, payload, 1 << 30, MSG_TRUNC);
-
-		if (bytes > 0)
-			received(end, (uint64_t)bytes);
-		else if (bytes == 0)
-			has_ended(end);
-		else if (errno != EAGAIN)
-			broke(c, errno);
-	}
-}
-
-static void on_listener(struct end *end)
-{
-	struct source *source = end->source;
-	struct sockaddr_in peer;
-	socklen_t length = sizeof(peer);
-	int file;
-
-	while ((file = accept4(end->file, (void *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
-		struct connection *c = source->by_port[ntohs(peer.sin_port) - FIRST_PORT];
-		struct end *passive = new_end(TCP_END, file, source, c);
-
-		passive->connected = true;
-		*(c->active == c->data ? &c->sink : &c->data) = passive;
-		watch(passive, EPOLLIN);
-		length = sizeof(peer);
-	}
-}
-
-static bool source_connects(const struct source *source)
-{
-	return source->kind == BULK;
-}
-
-static void listen_at(struct source *source)
-{
-	bool at_sink = source_connects(source);
-	int file = new_socket(source, at_sink ? source->sink_namespace : source->source_namespace);
-
-	bind_to(file, at_sink ? source->sink_address : source->source_address, SERVER_PORT);
-	if (listen(file, 4096))
-		fail("listen");
-	source->listener = new_end(LISTENER, file, source, NULL);
-	source->by_port = get_memory(MOST_PORTS * sizeof(*source->by_port));
-	watch(source->listener, EPOLLIN);
-}
-
-static void open_connection(struct source *source, uint64_t asked_at)
-{
-	struct connection *c = get_memory(sizeof(*c));
-	bool from_source = source_connects(source);
-	struct in_addr to = from_source ? source->sink_address : source->source_address;
-	struct sockaddr_in server = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr = to };
-	int port = FIRST_PORT + (int)source->ports;
-	struct end *active;
-
-	if (source->ports == MOST_PORTS)
-		fail("source %d opens more than %d connections", source->index, MOST_PORTS);
-	active = new_end(TCP_END, new_socket(source, from_source ? source->source_namespace : source->sink_namespace), source, c);
-	bind_to(active->file, from_source ? source->source_address : source->sink_address, port);
-	*c = (struct connection){ .source = source, .active = active, .asked_at = asked_at, .begun = asked_at };
-	c->flow = source->flow >= 0 ? source->flow : next_flow++;
-	*(from_source ? &c->data : &c->sink) = active;
-	source->by_port[source->ports++] = c;
-	source->open++;
-	source->present = c;
-	fprintf(out, "opened %d %d %d %llu %llu\n", c->flow, source->index, port, (unsigned long long)asked_at,
-		(unsigned long long)clock_of_run());
-	if (from_source) {
-		active->left = source->size ? source->size : NEVER;
-		active->finish = source->size > 0;
-	} else {
-		ask(c);
-	}
-	if (connect(active->file, (void *)&server, sizeof(server)) && errno != EINPROGRESS)
-		fail("connect");
-	watch(active, EPOLLIN | EPOLLOUT);
-}
-
-static void start(void *with)
-{
-	open_connection(with, clock_of_run());
-}
-
-/* The application sends no more. */
-static void stop(void *with)
-{
-	struct source *source = with;
-
-	if (source->kind == BULK && source->pause < 0 && source->present && source->present->data) {
-		source->present->data->left = 0;
-		finish(source->present->data);
-	}
-}
-
-static void next_page(void *with)
-{
-	struct source *source = with;
-
-	source->due++;
-	if (source->due < source->count)
-		set_deadline(zero + source->times[source->due], next_page, source);
-	open_due_pages(source);
-}
-
-/* ---- datagrams -------------------------------------------------------------------------------------------------- */
-
-struct stamp {
-	uint64_t number, sent_at;
-};
-
-static int datagram_socket(const char *namespace, struct in_addr address, int port)
-{
-	int made, room = 1 << 30;
-
-	enter_namespace(namespace);
-	made = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	enter_namespace("-");
-	if (made < 0 || setsockopt(made, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||
-	    setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
-		fail("socket");
-	bind_to(made, address, port);
-	return made;
-}
-
-static void send_datagram(void *with)
-{
-	struct source *source = with;
-	struct stamp stamp = { source->sent++, clock_of_run() };
-
-	if (source->sent < source->count)
-		set_deadline(zero + source->times[source->sent], send_datagram, source);
-	memcpy(payload, &stamp, sizeof(stamp));
-	if (send(source->socket, payload, source->size - 28, MSG_NOSIGNAL) < 0)
-		fail("datagram of source %d", source->index);
-	memset(payload, 0, sizeof(stamp));
-}
-
-static void on_datagram(struct end *end)
-{
-	struct source *source = end->source;
-	struct stamp stamp;
-	ssize_t bytes;
-
-	while ((bytes = recv(end->file, &stamp, sizeof(stamp), MSG_TRUNC)) >= (ssize_t)sizeof(stamp)) {
-		uint64_t delay = clock_of_run() - stamp.sent_at;
-
-		if (source->received++)
-			source->variation += delay > source->last_delay ? delay - source->last_delay : source->last_delay - delay;
-		source->last_delay = delay;
-		source->delay += delay;
-		if (stamp.number + 1 > source->expected)
-			source->expected = stamp.number + 1;
-		source->delivered += (uint64_t)bytes;
-		group_bytes[source->group] += (uint64_t)bytes;
-	}
-}
-
-static void start_datagrams(struct source *source)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr = source->sink_address };
-	int at_sink = datagram_socket(source->sink_namespace, source->sink_address, SERVER_PORT);
-
-	source->socket = datagram_socket(source->source_namespace, source->source_address, FIRST_PORT);
-	if (setsockopt(source->socket, IPPROTO_IP, IP_TOS, &source->ecn, sizeof(source->ecn)) ||
-	    connect(source->socket, (void *)&to, sizeof(to)))
-		fail("datagrams");
-	watch(new_end(DATAGRAM_SINK, at_sink, source, NULL), EPOLLIN);
-	fprintf(out, "opened %d %d %d 0 0\n", source->flow, source->index, FIRST_PORT);
-	if (source->count)
-		set_deadline(zero + source->times[0], send_datagram, source);
 }
 
 /* ---- what is looked at ------------------------------------------------------------------------------------------ */
