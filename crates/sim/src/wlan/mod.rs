@@ -270,9 +270,8 @@ impl Wlan {
     /// One frame on the air. Returns when the medium falls idle.
     fn alone(&mut self, now: Instant, node: usize, mut book: impl FnMut(usize, Duration)) -> Instant {
         let frame = self.nodes[node].head();
-        let (station, bytes) = (frame.station, frame.bytes);
-        let rate = frame.rate();
-        let (airtime, answered) = (rate.airtime(bytes + MAC_OVERHEAD), SIFS + rate.ack());
+        let (station, bytes, rate) = (frame.station, frame.bytes, frame.rate());
+        let (airtime, answered) = (frame.airtime(), SIFS + rate.ack());
         let (end, idle) = (now + airtime, now + airtime + answered);
         let errors = self.errors;
         let mut loses = |at, loss: &dyn Fn(f64) -> f64| match &mut self.signals[station] {
@@ -311,12 +310,9 @@ impl Wlan {
         beacon: Option<Duration>,
         mut book: impl FnMut(usize, Duration),
     ) -> Instant {
-        let mut airtime = |node: usize| {
-            let frame = self.nodes[node].head();
-            frame.rate().airtime(frame.bytes + MAC_OVERHEAD)
-        };
-        let longest = nodes.iter().map(|&node| airtime(node)).fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
-        let end = now + longest;
+        debug_assert!(!nodes.is_empty() || beacon.is_some(), "an access has somebody who transmits");
+        let airtimes = nodes.iter().map(|&node| self.nodes[node].head().airtime());
+        let end = now + airtimes.fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
         for other in 0..self.nodes.len() {
             // A beacon is not answered; its sender has heard nothing that it could not understand.
             if nodes.is_empty() || (beacon.is_some() && other == ACCESS_POINT) {
@@ -326,8 +322,7 @@ impl Wlan {
             }
         }
         for &node in nodes {
-            let frame = self.nodes[node].head();
-            let airtime = frame.rate().airtime(frame.bytes + MAC_OVERHEAD);
+            let airtime = self.nodes[node].head().airtime();
             self.dcf.heard_nothing(node, now + airtime, end);
             book(node, airtime);
             self.attempted(now, node, Ending::Collided, airtime);

@@ -1,6 +1,6 @@
 //! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
 
-use super::phy::Bitrate;
+use super::phy::{Bitrate, MAC_OVERHEAD};
 use super::rate::{AnyControl, Chain, RateControl};
 use crate::packet::Handle;
 use crate::scenario::BelowSpec;
@@ -47,6 +47,11 @@ impl Frame {
     /// The rate of its next attempt.
     pub fn rate(&self) -> Bitrate {
         self.chain.rate(self.attempts).expect("a frame without attempts left has been given up")
+    }
+
+    /// Time on the air of its next attempt.
+    pub fn airtime(&self) -> Duration {
+        self.rate().airtime(self.bytes + MAC_OVERHEAD)
     }
 }
 
