@@ -50,7 +50,8 @@ soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
 
 .PHONY: fuzz
-fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1)
+fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator (CASES)
+	PROPTEST_CASES=$(CASES) $(CARGO) test --package sojourn-emu --locked --lib path::case
 	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 
 .PHONY: museum
