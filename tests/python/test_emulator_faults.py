@@ -134,6 +134,7 @@ except ConnectionRefusedError: print("refused")
         (["link", "--rate", "1mbit", "--aqm", "coddle"], '--aqm: unknown AQM "coddle"; did you mean "codel"?'),
         (["link", "--rate", "1mbit", "--limit", "10"], '--limit: "10" is not a limit; write e.g. "1000 packets"'),
         (["link", "--rat", "1mbit"], 'unknown option "--rat"; did you mean "--rate"?'),
+        (["link", "--rate", "1mbit", "--once"], "--once: no direction follows a trace; leave it out"),
         (["delay"], "delay: missing; write e.g. sojourn delay 20ms"),
         (["delay", "20"], 'delay: "20" has no unit; write e.g. "5 ms"'),
         (["loss", "2"], "loss: 2 is out of range; a probability lies between 0 and 1"),

@@ -1,12 +1,12 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`.
 
 use super::args::{Args, Opt};
-use super::native::{MTU, WINDOW, loss, service};
+use super::native::{MTU, WINDOW, loss};
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
 use crate::shell::Shell;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{LinkSpec, Steps};
 use std::path::{Path, PathBuf};
@@ -76,8 +76,8 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
 
 fn link(args: &Args, side: Side) -> Result<Kind, Error> {
     let trace = &args.words[usize::from(side == Side::Down)];
-    let mut table = service("", args.has("--once"));
-    table.insert("trace".to_string(), trace.as_str().into());
+    let mut table =
+        Map::from_iter([("trace".to_string(), trace.as_str().into()), ("once".to_string(), args.has("--once").into())]);
     let (kind_option, args_option) = (option(side, "queue"), option(side, "queue-args"));
     let kind = args.get(&kind_option).unwrap_or("infinite");
     let queue = queue(kind, args.get(&args_option).unwrap_or(""));
@@ -186,3 +186,43 @@ const LINK: &[Opt] = &[
     Opt { name: "--meter-all", value: "", about: "Likewise." },
     Opt { name: "--help", value: "", about: "Show this." },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_ours_with_the_same_parameters() {
+        for (kind, args, aqm, limits) in [
+            ("infinite", "", "droptail", UNLIMITED),
+            ("droptail", "packets=100", "droptail", "100 packets"),
+            ("drophead", "bytes=30000", "drophead", "30000 B"),
+            ("codel", "packets=100, target=5, interval=100", "codel@mahimahi target 5ms interval 100ms", "100 packets"),
+            ("pie", "qdelay_ref=20,max_burst=150,packets=7", "pie target 20ms max_burst 150ms", "7 packets"),
+        ] {
+            let (text, found) = queue(kind, args).unwrap();
+            assert_eq!((text.as_str(), found.join("+").as_str()), (aqm, limits), "{kind}");
+            let table = json!({ "rate": "1mbit", "aqm": text, "limit": found });
+            LinkSpec::parse("", &table, Path::new(".")).unwrap();
+        }
+    }
+
+    #[test]
+    fn refusals_name_the_mend() {
+        for (kind, args, error) in [
+            ("fifo", "", r#"unknown queue "fifo"; one of infinite, droptail, drophead, codel, pie"#),
+            ("infinite", "packets=1", "an infinite queue takes no arguments; remove them"),
+            ("droptail", "", "a droptail queue needs a limit; write e.g. packets=100"),
+            ("droptail", "packets", r#""packets" has no value; write e.g. packets=100"#),
+            ("droptail", "packets=-1", r#"packets: "-1" is no whole number; write e.g. packets=100"#),
+            ("codel", "target=5", "interval of codel is missing; it takes packets, bytes, target and interval (ms)"),
+            (
+                "codel",
+                "qdelay_ref=5",
+                "qdelay_ref is no argument of the queue codel; it takes packets, bytes, target and interval (ms)",
+            ),
+        ] {
+            assert_eq!(queue(kind, args).unwrap_err(), error);
+        }
+    }
+}

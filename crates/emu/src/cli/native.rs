@@ -7,7 +7,7 @@ use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
 use crate::shell::Shell;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::{Duration, units};
-use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it.
@@ -116,7 +116,6 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
             let place = match error.place.as_str() {
                 "aqm" => aqm.as_ref().map_or("--aqm", |(option, _)| option),
                 "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
-                "once" => "--once",
                 _ => &place,
             };
             let mend = if error.place == "trace" { NO_TRACE } else { "" };
@@ -124,7 +123,12 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
         })?;
         Ok(Kind::Link(Box::new(spec)))
     };
-    Ok([link(Side::Up)?, link(Side::Down)?])
+    let kinds = [link(Side::Up)?, link(Side::Down)?];
+    let follows_a_trace = |kind: &Kind| matches!(kind, Kind::Link(spec) if matches!(spec.service, Service::Trace(_)));
+    if args.has("--once") && !kinds.iter().any(follows_a_trace) {
+        return Err(Error::Input("--once: no direction follows a trace; leave it out".to_string()));
+    }
+    Ok(kinds)
 }
 
 /// The keys of a link: those of a scenario as JSON, or what serves.
@@ -136,16 +140,14 @@ fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Erro
 }
 
 /// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
-pub(super) fn service(spec: &str, once: bool) -> Map<String, Value> {
+fn service(spec: &str, once: bool) -> Map<String, Value> {
     let mut table = Map::new();
-    let starts_with_number = spec.starts_with(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let starts_with_number = spec.trim_start_matches('.').starts_with(|c: char| c.is_ascii_digit() || c == '-');
     if starts_with_number && !Path::new(spec).exists() {
         table.insert("rate".to_string(), spec.into());
     } else {
         table.insert("trace".to_string(), spec.into());
-    }
-    if once {
-        table.insert("once".to_string(), true.into());
+        table.insert("once".to_string(), once.into());
     }
     table
 }
@@ -295,3 +297,34 @@ pub(super) const MTU: u32 = 1500;
 
 /// What leaves as one write.
 pub(super) const WINDOW: Duration = Duration::from_micros(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_sim::scenario::Gilbert;
+
+    #[test]
+    fn losses_alone_and_in_bursts() {
+        let chain = Gilbert { p: 0.002, r: 0.2, bad: 1.0, good: 0.0, step: None };
+        for (text, spec) in [
+            ("1%", LossSpec::Random(0.01)),
+            ("0.25", LossSpec::Random(0.25)),
+            ("0", LossSpec::Random(0.0)),
+            ("p 0.2% r 20%", LossSpec::Gilbert(chain)),
+            ("p 0.002 r 0.2 step 1ms", LossSpec::Gilbert(Gilbert { step: Some(Duration::from_millis(1)), ..chain })),
+        ] {
+            assert_eq!(loss(text).unwrap(), spec, "{text}");
+        }
+        assert_eq!(loss("one").unwrap_err(), r#""one" is no probability; write e.g. 1% or 0.01"#);
+        assert_eq!(loss("p 0.1 r").unwrap_err(), "r lacks its value");
+    }
+
+    #[test]
+    fn a_spec_is_a_rate_steps_or_a_trace() {
+        for (spec, key) in
+            [("12mbit", "rate"), ("1mbit@0s,2mbit@1s", "rate"), ("lte.down", "trace"), ("./12mbit", "trace")]
+        {
+            assert_eq!(service(spec, false)[key], spec);
+        }
+    }
+}

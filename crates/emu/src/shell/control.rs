@@ -9,11 +9,12 @@ use super::address::{BLOCKS, Block, overlap};
 use crate::Error;
 use crate::sys::fds::{Channel, accept};
 use crate::sys::netlink::{Netlink, Route};
-use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::socket::sockopt::{PeerCredentials, ReceiveTimeout};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, listen, setsockopt, socket,
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
+use nix::unistd::geteuid;
 use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -190,6 +191,11 @@ impl Leases {
 fn around() -> Option<OwnedFd> {
     let fd = unix_socket(SockFlag::empty()).ok()?;
     connect(fd.as_raw_fd(), &UnixAddr::new_abstract(NAME).ok()?).ok()?;
+    // Anybody can take the name; we listen to root and to ourselves only.
+    let owner = getsockopt(&fd, PeerCredentials).ok()?.uid();
+    if owner != 0 && owner != geteuid().as_raw() {
+        return None;
+    }
     setsockopt(&fd, ReceiveTimeout, &TimeVal::seconds(5)).ok()?;
     Some(fd)
 }
