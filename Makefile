@@ -58,7 +58,8 @@ soak-kernel: $(VENV)/.built
 	else echo "skipped: our queue disciplines beside the kernel's, of which none is built (sojourn kernel build)"; fi
 
 .PHONY: fuzz
-fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1)
+fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator (CASES)
+	PROPTEST_CASES=$(CASES) $(CARGO) test --package sojourn-emu --locked --lib path::case
 	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 
 .PHONY: museum
