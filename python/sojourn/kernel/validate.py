@@ -213,7 +213,8 @@ A cell agrees if the goodput is within 3 % and the median delay within 15 % or 1
 TAIL = """Where few flows meet, which packet is dropped decides the following seconds, so single runs differ by more
 than the bands. PIE and RED draw other numbers here than there, and `fq_codel` hashes flows otherwise; what is not
 chance is not explained further. One thing that the simulator's stack does not have is that Linux sends the last segment
-of a connection, the one with the FIN, whatever the window; it matters for short connections, which are not in this grid.
+of a connection, the one with the FIN, whatever the window; it matters for short connections, which are not in this
+grid.
 """
 
 
