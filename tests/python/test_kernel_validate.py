@@ -32,9 +32,14 @@ def test_the_bands() -> None:
 
 
 def test_the_page_names_the_worst() -> None:
-    text = report([cell(), cell(goodput=4.5), cell(delay=20.0)], "Linux 6.1.192, build x")
+    other = replace(POINT, flows=1)
+    cells = [cell(), cell(goodput=4.5), replace(cell(delay=20.0), point=other)]
+    means = {POINT: cell(goodput=4.6), other: replace(cell(), point=other)}
+    text = report(cells, "Linux 6.1.192, build x", means)
     assert "**1 of 3 cells agree (33 %).**" in text
-    worst = text.split("## The cells that differ most")[1].split("\n- ")
+    worst = text.split("## The cells that do not agree")[1].split("\n- ")
+    assert "1 of these 2 agree in the mean." in worst[0]
+    assert worst[1].endswith("not chance") and ": chance\n" in worst[2]
     assert worst[1].startswith("codel, reno, 10 Mbit/s, 50 ms, 8 flows: goodput 9.00 there and 4.50 here")
     assert "median delay 10.00 and 20.00 ms (6.7 bands)" in worst[2]
     assert text.count("| outside |") == 2

@@ -12,7 +12,7 @@ static void watch_tcp(struct end *end)
 
 static int new_socket(struct source *source, const char *namespace)
 {
-	int made, one = 1;
+	int made, one = 1, room = 2 * source->window;
 
 	enter_namespace(namespace);
 	made = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -23,7 +23,9 @@ static int new_socket(struct source *source, const char *namespace)
 		fail("congestion control %s", source->control);
 	if (source->mss && setsockopt(made, IPPROTO_TCP, TCP_MAXSEG, &source->mss, sizeof(source->mss)))
 		fail("segments of %d bytes", source->mss);
-	if (source->window && setsockopt(made, IPPROTO_TCP, TCP_WINDOW_CLAMP, &source->window, sizeof(source->window)))
+	/* A buffer of a size of its own is not tuned, which would raise the window as well. */
+	if (source->window && (setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
+			       setsockopt(made, IPPROTO_TCP, TCP_WINDOW_CLAMP, &source->window, sizeof(source->window))))
 		fail("window of %d bytes", source->window);
 	return made;
 }
