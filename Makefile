@@ -10,6 +10,7 @@ CARGO ?= cargo
 OUT ?= out
 CASES ?= 20000
 OPERATIONS ?= 100000000
+PATTERNS ?= 1000
 TIME ?= 60
 SEED ?= 1
 BENCH ?=
@@ -45,12 +46,20 @@ bench: ## speed and memory of the simulator, cost of each queue discipline (BENC
 	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: soak
-soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random)
+soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built)
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
+	@$(MAKE) --no-print-directory soak-kernel
+
+.PHONY: soak-kernel
+soak-kernel: $(VENV)/.built
+	@if $(BIN)/python -c 'from sojourn.kernel.cache import find; raise SystemExit(find() is None)'; \
+	then $(BIN)/sojourn kernel compare --aqm all --patterns $(PATTERNS); \
+	else echo "skipped: our queue disciplines beside the kernel's, of which none is built (sojourn kernel build)"; fi
 
 .PHONY: fuzz
-fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1)
+fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator (CASES)
+	PROPTEST_CASES=$(CASES) $(CARGO) test --package sojourn-emu --locked --lib path::case
 	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 
 .PHONY: museum

@@ -1,6 +1,6 @@
 """The compiled core: scenarios, simulations and single queues."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -100,6 +100,28 @@ def tc_queue(aqm: str, line: str, created_ns: int | None) -> tuple[str, str, boo
 
     The third value is whether the kernel tells the sender of that discipline's early drops.
     """
+
+def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
+    """Every source of a scenario: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.
+
+    The times are when it sends each datagram or asks for each connection, as far as that waits for nothing.
+    """
+
+def summarise(
+    scenario_json: str, seed: int, limits: Sequence[tuple[str, bool]], entries: Mapping[str, npt.NDArray[Any]]
+) -> Output:
+    """What a recording of another engine says of a scenario's links.
+
+    For each link: its limit, and whether its discipline drops arrivals before that. Of each entry: `time_ns`, `what`
+    (0 arrives, 1 is sent, 2 dropped later, 3 dropped because of an arrival), `link`, `packet` (from 0, in the order of
+    arrival), `flow`, `bytes`, `ecn`, `from_host`, `to_host`. The summary has `links`, `hops` and `fingerprint`.
+    """
+
+def quantiles_ms(times_ns: npt.NDArray[np.uint64]) -> str:
+    """Mean, quantiles and maximum of times, in ms; JSON."""
+
+def datagram_summary(received: int, expected: int, delay_ns: int, variation_ns: int, is_voice: bool) -> str:
+    """`delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON."""
 
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration with its unit ("5 ms")."""

@@ -103,6 +103,11 @@ def diff(
     return _diff(arrivals, texts, limit, progress)
 
 
+def compare_arrivals(arrivals: Arrivals, aqm: str) -> Difference:
+    """Hold a queue manager against what was recorded of its arrivals."""
+    return _diff(arrivals, [spelled_aqm(aqm)], None, None)
+
+
 def _diff(
     arrivals: Arrivals, texts: list[str], limit: str | None, progress: Callable[[float], None] | None
 ) -> Difference:

@@ -14,6 +14,7 @@ SIMULATE = "simulate"
 ENGINES = {
     SIMULATE: "",
     "emulate": "sojourn.emulated.engine",
+    "kernel": "sojourn.kernel.engine",
 }
 
 

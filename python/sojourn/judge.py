@@ -78,11 +78,13 @@ def _judge_one(claim: Claim, measured: Measured | None, engine: str, as_publishe
         verdict = _judge_value(claim, measured)
     else:
         return not_run
-    if as_published and claim.get("engine", "simulate") == engine:
+    if as_published and engine in _JUDGES[claim.get("engine", "simulate")]:
         return verdict
     return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
 
 
+_JUDGES = {"simulate": ("simulate", "kernel"), "emulate": ("emulate",)}
+"""By the engine that a claim is about, those whose runs judge it: what a simulator repeats, a kernel does too."""
 _TOLD = {"simulate": "simulated", "emulate": "emulated"}
 
 

@@ -29,7 +29,10 @@ FATES = (
 """What became of a packet, by its number; the last one is of logs that do not say why."""
 
 
-LOG_FIGURES = "only timeseries, cdf and ccdf can be drawn of it"
+OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
+"""What became of an attempt to send a frame over a channel, by its number."""
+
+LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
 
 
 class Result:
@@ -107,17 +110,38 @@ class Result:
 
     @cached_property
     def links(self) -> pl.DataFrame:
-        """One row per link: of the first bottleneck, then of the others."""
+        """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
         pairs = [self.totals["links"], *self.totals["hops"]]
         links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
-        names = self.link_names
+        names = ["forward", "reverse"] if self.stations else self.link_names
         return pl.DataFrame([{"link": name, **_flat_link(link)} for name, link in zip(names, links, strict=True)])
 
     @cached_property
     def link_names(self) -> list[str]:
-        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse"."""
+        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse".
+
+        In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on.
+        """
+        if self.stations:
+            return ["forward", *(f"station {number}" for number in range(self.stations))]
         others = [hop["name"] for hop in self.totals["hops"]]
         return ["forward", "reverse", *(name for other in others for name in (other, f"{other} reverse"))]
+
+    @property
+    def stations(self) -> int:
+        """Stations of the wireless LAN; 0 where the bottleneck is none."""
+        return len(self.totals["wlan"]["stations"]) if "wlan" in self.totals else 0
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """One row per sender of a wireless LAN, the access point first: airtime, frames, collisions, times."""
+        if not self.stations:
+            raise InputError("this bottleneck is no wireless LAN; describe one in [wlan]")
+        wlan = self.totals["wlan"]
+        names = ["access point", *self.link_names[1:]]
+        nodes = [{"airtime_down": None, **wlan["access_point"]}, *wlan["stations"]]
+        rows = [{"node": name, **_flat_node(node)} for name, node in zip(names, nodes, strict=True)]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @cached_property
     def groups(self) -> pl.DataFrame:
@@ -143,6 +167,11 @@ class Result:
     def transfers(self) -> pl.DataFrame:
         """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
         return self._named("transfers")
+
+    @property
+    def accesses(self) -> pl.DataFrame:
+        """Every attempt to send a frame over the channel of a wireless LAN (probe `accesses`)."""
+        return self._named("accesses")
 
     @property
     def headers(self) -> pl.DataFrame:
@@ -214,21 +243,28 @@ def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     return row | {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
 
 
+def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key: value for key, value in node.items() if not isinstance(value, (dict, list))}
+    return row | {f"{what}_{key}_ms": value for what in ("ring", "mac") for key, value in node[f"{what}_ms"].items()}
+
+
 def _name(column: str, names: Sequence[str]) -> pl.Expr:
     return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
 
 
-_NAMES = {"fate": FATES, "ecn": ECN}
+_NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
 _UNITS = {
     "time_ns": ("time_s", 1e9),
     "start_ns": ("start_s", 1e9),
     "duration_ns": ("duration_s", 1e9),
     "sojourn_ns": ("sojourn_ms", 1e6),
+    "airtime_ns": ("airtime_ms", 1e6),
 }
 _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",
     "transfers": "--set probes.transfers=true",
+    "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
     "headers": "--set probes.packets=true --set probes.headers=true",
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core, user_aqms
+from sojourn.engines import SIMULATE
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
 from sojourn.labels import flatten
@@ -22,11 +23,10 @@ from sojourn.units import quantity
 
 FORMAT = 2
 """Version of the folder's layout and of the meaning of its columns."""
-ENGINE = "simulate"
 MANIFEST = "manifest.json"
 
 
-def run_hash(scenario: Scenario, seed: int, engine: str = ENGINE) -> str:
+def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
     """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
 
     The files are the traces and the sources of queue managers in Python.
@@ -74,13 +74,13 @@ def load(folder: Path | str) -> Result:
     return _result(folder, read_manifest(folder))
 
 
-def find(scenario: Scenario, seed: int, root: Path, engine: str = ENGINE) -> Result | None:
+def find(scenario: Scenario, seed: int, root: Path, engine: str = SIMULATE) -> Result | None:
     """Return the finished run of this scenario and seed under `root`, if there is one."""
     folder = root / run_hash(scenario, seed, engine)
     return _result(folder, _own_manifest(folder)) if folder.exists() else None
 
 
-def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = ENGINE) -> Result | None:
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = SIMULATE) -> Result | None:
     """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
     name = run_hash(scenario, seed, engine)
     for other in others:

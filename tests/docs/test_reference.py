@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from sojourn import InputError, Result, Scenario, Study, _core
@@ -15,6 +16,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = {
     "run": "The run",
     "link": "`[link]` and `[reverse]`",
+    "wlan": "`[wlan]` and `[[wlan.stations]]`",
     "links": "`[[links]]`",
     "flows": "`[[flows]]`",
     "probes": "`[probes]`",
@@ -46,6 +48,7 @@ def schema_tables() -> dict[str, list[dict[str, Any]]]:
     return {
         "run": [top],
         "link": [top["link"]["properties"], top["reverse"]["properties"]],
+        "wlan": [top["wlan"]["properties"], top["wlan"]["properties"]["stations"]["items"]["properties"]],
         "links": [{key: links[key] for key in links.keys() - top["link"]["properties"].keys()}],
         "flows": [kind["properties"] for kind in top["flows"]["items"]["oneOf"]],
         "probes": [top["probes"]["properties"]],
@@ -90,11 +93,24 @@ def result() -> Result:
     ).run()
 
 
-def test_result_tables(result: Result) -> None:
+@pytest.fixture(scope="module")
+def wireless() -> Result:
+    tcp = {"kind": "tcp", "rtt": "20 ms"}
+    probes = {"accesses": True}
+    wlan: dict[str, Any] = {"stations": [{}]}
+    return Scenario.build({"duration": "1 s", "wlan": wlan, "flows": [tcp], "probes": probes}).run()
+
+
+@pytest.fixture(scope="module")
+def tables(result: Result, wireless: Result) -> dict[str, pl.DataFrame]:
+    return {name: one.table(name) for one in (result, wireless) for name in one.table_names}
+
+
+def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:
     headings = set(re.findall(r"^### `(\w+)`$", part("results.md", "Tables"), re.MULTILINE))
-    assert headings == set(result.table_names)
-    for name in result.table_names:
-        columns = set(result.table(name).columns)
+    assert headings == set(tables)
+    for name, table in tables.items():
+        columns = set(table.columns)
         text = part("results.md", f"`{name}`")
         if name == "state":  # its columns are the state variables of the queue managers
             assert {"time_ns", "link"} <= set(re.findall(r"`(\w+)`", text)) & columns
@@ -102,21 +118,27 @@ def test_result_tables(result: Result) -> None:
             assert names(text) == columns, name
 
 
-def test_column_types(result: Result) -> None:
+def test_column_types(tables: dict[str, pl.DataFrame]) -> None:
     short = {"UInt8": "u8", "UInt32": "u32", "UInt64": "u64", "Float64": "f64"}
-    for table in set(result.table_names) - {"state"}:
+    for table in set(tables) - {"state"}:
         for row in rows(part("results.md", f"`{table}`")):
             for column in re.findall(r"`([^`]+)`", row[0]):
-                assert row[1] == short[str(result.table(table).schema[column])], f"{table}.{column}"
+                assert row[1] == short[str(tables[table].schema[column])], f"{table}.{column}"
 
 
-def test_summary_keys(result: Result) -> None:
+def test_summary_keys(result: Result, wireless: Result) -> None:
     summary = part("results.md", "The summary")
     documented = set(re.findall(r"`([\w.-]+)`", summary))
     link = result.totals["links"]["forward"]
     group, flow = result.totals["groups"][0], result.totals["flows"][0]
+    wlan = wireless.totals["wlan"]
     parts = [
         result.totals,
+        wireless.totals,
+        wlan,
+        wlan["stations"][0],
+        wlan["stations"][0]["rates"][0],
+        wlan["rtts"][0],
         result.totals["hops"][0],
         link,
         link["sojourn_ms"],
@@ -136,7 +158,8 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, sweep = toml_blocks()
+    scenario, wlan, sweep = toml_blocks()
+    assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
     study = Study.load(tmp_path / "study.toml")

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from sojourn.kernel.cache import Kernel
+
 REPO = Path(__file__).resolve().parents[2]
 
 Cli = Callable[..., Result]
@@ -30,6 +32,17 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("../shared is absent")
     return folder
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    """The real kernel that runs scenarios; it takes minutes to build, so tests do not."""
+    from sojourn.kernel import cache
+
+    found = cache.find()
+    if found is None:
+        pytest.skip("no kernel is built here (sojourn kernel build)")
+    return found
 
 
 @pytest.fixture

@@ -11,13 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from conftest import Cli
+from paper_checks import assert_true_but_false_when_shuffled, every_figure
 from sojourn.judge import claims_of
-from sojourn.papers import Reproduction, reproduce
+from sojourn.papers import Reproduction
 from sojourn.papers.cs244_2015 import FIGURES, lte, steps
+from sojourn.store import load_all
 from sojourn.traces import load_trace, synth_lte
 
 PAPER = "cs244-2015"
-SHUFFLES = 40
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def done(out: Path) -> dict[str, Reproduction]:
     """Every figure, made of one seed."""
-    return {figure: reproduce(PAPER, figure, seeds=1, root=out) for figure in FIGURES}
+    return every_figure(PAPER, out)
 
 
 def test_the_whole_paper(cli: Cli, done: dict[str, Reproduction], out: Path) -> None:
@@ -80,13 +81,7 @@ def _as_published() -> pl.DataFrame:
 
 @pytest.mark.parametrize("claim", steps.RELATIONS)
 def test_a_relation_is_true_of_what_the_text_says_and_false_when_shuffled(claim: str) -> None:
-    relation, cells = steps.RELATIONS[claim], _as_published()
-    assert relation(cells)
-    values = [name for name in cells.columns if name not in ("aqm", "second")]
-    wrong = sum(
-        not relation(cells.with_columns(pl.col(name).shuffle(seed=seed) for name in values)) for seed in range(SHUFFLES)
-    )
-    assert wrong > SHUFFLES / 2
+    assert_true_but_false_when_shuffled(steps.RELATIONS[claim], _as_published(), {"aqm", "second"})
 
 
 def test_the_trace_is_what_the_study_says_that_made_it() -> None:
@@ -109,3 +104,23 @@ def test_the_cellular_delay_is_below_nearly_always_and_spiky() -> None:
     assert holds(np.where(second < 10, 2000.0, spiky))
     assert not holds(np.where(second < 20, 2000.0, spiky))
     assert not holds(np.full(steps.SECONDS, 10.0))
+
+
+def test_a_recorded_trace_of_the_readers(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for suffix, step in (("down", 2), ("up", 6)):
+        Path(f"mine.{suffix}").write_text("".join(f"{ms}\n" for ms in range(step, 6001, step)))
+    line = ("reproduce", PAPER, "--figure", "4g", "--seeds", "1", "-o", "out", "--json", "--assume")
+    made = json.loads(cli(*line, "trace=mine.down").stdout)
+    assert made["figures"][0]["assumed"] == {"trace": str(tmp_path / "mine.down")}
+    assert Path(made["pages"][0]).parent.parent == Path("out") / PAPER
+    runs = load_all([Path("out")])
+    for one in runs:
+        links = [one.scenario.document[link] for link in ("link", "reverse")]
+        assert [link["trace"] for link in links] == [str(tmp_path / f"mine.{suffix}") for suffix in ("down", "up")]
+        # An opportunity of 1500 bytes every 2 ms.
+        assert one.links["utilisation"][0] * 6e6 == pytest.approx(8 * one.links["bytes"][0] / 300, rel=0.01)
+    assert len(runs) == 2
+    refused = cli(*line, "trace=none.down")
+    error = "Error: --assume: trace=none.down: no such file; give the path of one\n"
+    assert (refused.exit_code, refused.output) == (2, error)

@@ -78,7 +78,7 @@ def test_a_kind_takes_the_options_that_its_line_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", plots.KINDS)
 def test_every_kind_takes_a_single_result(name: str) -> None:
-    assert drawn(name, [run(probes__state="10 ms")])
+    assert drawn(name, [cell() if name == "airtime" else run(probes__state="10 ms")])
 
 
 def test_box_has_the_quantiles_of_all_seeds(study: list[sj.Result]) -> None:
@@ -379,3 +379,46 @@ def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
     text = " ".join(cli("plot", "--help").output.split())
     assert "--x PATH Of utilisation, heatmap: key on the horizontal axis" in text
     assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in plots.KINDS.items())
+
+
+def cell(seed: int = 1, **sets: object) -> sj.Result:
+    """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
+    stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
+    down = {"kind": "tcp", "count": 2, "rtt": "20 ms"}
+    up = {"kind": "tcp", "direction": "reverse", "station": 1, "rtt": "20 ms"}
+    scenario = {"duration": "4 s", "wlan": {"stations": stations}, "flows": [down, up]}
+    return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
+
+
+def test_airtime_is_a_bar_per_station_in_two_parts_per_label() -> None:
+    runs = [cell(), cell(2), cell(link__aqm="codel")]
+    panels = drawn("airtime", runs)
+    assert [axes.get_title(loc="left") for axes in panels] == ["droptail", "codel"]
+    down, up = ([bar.get_width() for bar in part] for part in panels[0].containers)
+    expected = [run.totals["wlan"]["stations"] for run in runs[:2]]
+    assert up == pytest.approx([50 * (a["airtime"] + b["airtime"]) for a, b in zip(*expected, strict=True)])
+    assert down == pytest.approx([50 * (a["airtime_down"] + b["airtime_down"]) for a, b in zip(*expected, strict=True)])
+    # Equal shares of packets: the slow station needs most of the time, and only it sends data.
+    assert down[1] + up[1] > 3 * (down[0] + up[0]) and up[0] < down[0]
+    assert 60 < sum(down) + sum(up) < 110
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["station 0", "station 1"]
+    assert legend_of(panels[0]) == ["to the station", "from the station"]
+
+
+def test_airtime_needs_a_wireless_lan() -> None:
+    with pytest.raises(sj.InputError, match=r"no wireless LAN, so nobody has airtime; describe one in \[wlan\]"):
+        drawn("airtime", [run()])
+
+
+def test_senders_of_a_wireless_lan_and_what_they_did() -> None:
+    result = cell(probes__accesses=True)
+    nodes = result.nodes
+    assert nodes["node"].to_list() == ["access point", "station 0", "station 1"]
+    counted = result.accesses.group_by("node").agg(pl.len(), (pl.col("outcome") == "collided").sum().alias("collided"))
+    assert nodes["attempts"].to_list() == counted.sort("node")["len"].to_list()
+    assert nodes["collisions"].to_list() == counted.sort("node")["collided"].to_list()
+    assert (nodes["mac_p50_ms"] > 0.1).all() and nodes["ring_mean_ms"][0] > 1
+    assert result.links["link"].to_list() == ["forward", "reverse"]
+    assert set(result.histogram["link"]) == {"forward", "station 0", "station 1"}
+    with pytest.raises(sj.InputError, match="no wireless LAN"):
+        _ = run().nodes

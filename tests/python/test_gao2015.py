@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,8 @@ import polars as pl
 import pytest
 
 from conftest import Cli
-from sojourn.judge import Measured, Relation, claims_of, judge
+from paper_checks import assert_true_but_false_when_shuffled, relations_of, table
+from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import gao2015, paper
 from sojourn.papers.gao2015 import fig3
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES
@@ -20,7 +20,6 @@ from sojourn.study import Study, StudyResult
 
 PAPER = "gao2015"
 FOLDER = Path(gao2015.__file__).parent
-SHUFFLES = 40
 BOTH = (CODEL, HARD_LIMIT)
 WHOLE_LENGTH = {"fig12", "fig13"}
 """Figures whose runs cannot be shortened, because the rate changes until the end."""
@@ -28,8 +27,7 @@ WHOLE_LENGTH = {"fig12", "fig13"}
 
 def _table(keys: dict[str, tuple[Any, ...]], **values: Any) -> pl.DataFrame:
     """A row per combination of the keys; `values` maps columns to functions of them."""
-    rows = [dict(zip(keys, combination, strict=True)) for combination in product(*keys.values())]
-    return pl.DataFrame([row | {name: float(value(**row)) for name, value in values.items()} for row in rows])
+    return table(keys, lambda row: {name: float(value(**row)) for name, value in values.items()})
 
 
 def _mean_delay(scheme: str, rate: int, flows: int) -> float:
@@ -143,23 +141,14 @@ def test_none_of_the_reverse_and_web_traffic_is_none(studies: dict[str, StudyRes
             assert (one.groups["sent"][1] > 0) == (value > 0)
 
 
-RELATIONS: dict[str, Relation] = {
-    claim: relation
-    for figure in gao2015.FIGURES
-    for claim, relation in paper(PAPER).figure(figure).RELATIONS.items()  # type: ignore[attr-defined]
-}
+RELATIONS = relations_of(PAPER)
 
 
 @pytest.mark.parametrize("claim", RELATIONS)
 def test_a_relation_is_true_of_what_the_paper_says_and_false_when_shuffled(claim: str) -> None:
-    cells, relation = AS_PUBLISHED[claim], RELATIONS[claim]
-    assert relation(cells)
+    _, relation = RELATIONS[claim]
     keys = {"scheme", "rate", "rtt_ms", "flows", "reverse", "web", "step"}
-    wrong = 0
-    for seed in range(SHUFFLES):
-        values = [pl.col(name).shuffle(seed=seed) for name in cells.columns if name not in keys]
-        wrong += not relation(cells.with_columns(values))
-    assert wrong > SHUFFLES / 2
+    assert_true_but_false_when_shuffled(relation, AS_PUBLISHED[claim], keys)
 
 
 def test_relations_are_about_the_values_that_the_runs_measure(measured: dict[str, Measured]) -> None:

@@ -29,7 +29,10 @@ PAPER_OF = {
     "S2": "ns2-codel-variants",
     "S3": "khademi2013",
     "S4": "cs244-2015",
+    "S5": "nichols2012",
 }
+ALL = 242
+"""Number of claims: those of the specification's file, and three that only its text has."""
 CLAIM = {
     "id": "S0-T1-CoDel-1-mean",
     "paper": "p",
@@ -47,7 +50,7 @@ CLAIM = {
 
 def test_every_claim_has_paper_figure_and_engine() -> None:
     claims = all_claims()
-    assert len(claims) == 239 == len({claim["id"] for claim in claims})
+    assert len(claims) == ALL == len({claim["id"] for claim in claims})
     for claim in claims:
         assert claim["paper"] == PAPER_OF[claim["id"].split("-")[0]]
         assert claim["figure"]
@@ -58,7 +61,8 @@ def test_every_claim_has_paper_figure_and_engine() -> None:
 def test_claims_are_those_of_the_specification(shared: Path) -> None:
     given = json.loads((shared / "specs" / "claims.json").read_text())
     added = ("paper", "figure", "engine")
-    assert [{key: value for key, value in claim.items() if key not in added} for claim in all_claims()] == given
+    listed = [claim for claim in all_claims() if claim["paper"] != "nichols2012"]
+    assert [{key: value for key, value in claim.items() if key not in added} for claim in listed] == given
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_values_are_judged_by_their_mean(samples: list[float], verdict: str) -> 
 
 
 def test_nothing_measured_is_not_run() -> None:
-    assert tally(judge(all_claims(), None))["not-run"] == 239
+    assert tally(judge(all_claims(), None))["not-run"] == ALL
 
 
 @pytest.mark.parametrize(

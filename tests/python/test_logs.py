@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -145,11 +146,13 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
     folder = printed_json(cli("run", _written(tmp_path), "--json", "--set", "probes.packets=true"))["folder"]
     for target in ("x.log", "x.tr"):
         assert cli("log", "convert", folder, target).exit_code == 0
-    for kind in ("timeseries", "cdf", "ccdf"):
+    for kind in ("timeseries", "cdf", "ccdf", "box", "drops", "window", "bytes", "rates"):
         drawn = cli("plot", kind, folder, "x.log", "x.tr", "-o", f"{kind}.svg")
         assert drawn.exit_code == 0, drawn.output
         assert Path(f"{kind}.svg").stat().st_size > 5000
     from sojourn.labels import label_results
+    from sojourn.plots.rates import rates
+    from sojourn.plots.window import target_of
     from sojourn.store import load_all
 
     results = load_all([Path(folder), Path("x.log"), Path("x.tr")])
@@ -157,11 +160,17 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
     medians = [result.packets.filter(pl.col("link") == "forward")["sojourn_ms"].median() for result in results]
     assert medians[0] == medians[2]
     assert medians[1] == pytest.approx(medians[0], abs=1)
-    refused = cli("plot", "state", "x.log")
-    assert (refused.exit_code, refused.output) == (
-        2,
-        "Error: x.log: a log has no table 'state'; only timeseries, cdf and ccdf can be drawn of it\n",
+    # A log ends with its last line, and its last step there.
+    of_run, of_log, of_trace = (
+        [mbps * np.diff(edges) for mbps in (into, out)] for into, out, edges in (rates(one, 1.0) for one in results)
     )
+    for mine, exact, whole_ms in zip(of_run, of_trace, of_log, strict=True):
+        assert exact == pytest.approx(mine)
+        assert whole_ms.sum() == pytest.approx(mine.sum())
+    assert [target_of(result) for result in results] == [5.0, None, None]
+    refused = cli("plot", "state", "x.log")
+    what = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
+    assert (refused.exit_code, refused.output) == (2, f"Error: x.log: a log has no table 'state'; {what}\n")
     with pytest.raises(InputError, match="a log has no scenario"):
         _ = results[1].scenario
 

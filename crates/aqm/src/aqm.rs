@@ -1,29 +1,12 @@
 //! The interface of a queue manager: policy on one queue, without a packet, a clock or a generator of its own.
 
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
-use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
-
-/// What the link below the queue is, as far as an algorithm may know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// Nominal rate: of a fixed-rate link the rate, of a trace its mean.
-    pub rate: Rate,
-    /// Largest packet in bytes, as the queue accounts it.
-    pub mtu: u32,
-}
-
-/// A backlog: what waits, not what is being transmitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Waiting packets.
-    pub packets: u32,
-    /// Waiting bytes.
-    pub bytes: u64,
-}
 
 /// What the host lends to an algorithm for one call.
 #[derive(Debug)]

@@ -9,13 +9,15 @@
 //! To hold back flows that do not react, without any state per flow: a flow with many packets in the queue meets
 //! itself often. It does not equalise flows that do react; flow queueing does.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
 use crate::config;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
-use crate::red::linux::{Action, IdleTable, Params, Vars, random32, wlog};
+use crate::red::linux::{Action, IdleTable, Params, Vars, random32};
+use crate::red::tc::wlog;
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::collections::VecDeque;

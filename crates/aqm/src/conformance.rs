@@ -7,8 +7,9 @@
 
 pub mod case;
 
-use crate::aqm::{DropReason, Link};
+use crate::aqm::DropReason;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Stats};
 use crate::registry::Queues;

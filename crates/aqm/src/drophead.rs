@@ -6,9 +6,11 @@
 //! Where a plain buffer must be large (a cellular base station, a shell around a real program) and senders should
 //! learn of its overflow early: the standing delay is that of tail drop, the reaction to it is a full queue sooner.
 
-use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Link, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict};
+use crate::backlog::Backlog;
 use crate::config;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 
 config! {

@@ -1,8 +1,10 @@
 //! Two queues behind one link, whose managers are coupled: one for classic traffic, one for scalable traffic that wants
 //! low latency (RFC 9332).
 
-use crate::aqm::{Backlog, Cx, DropReason, Link, Verdict};
+use crate::aqm::{Cx, DropReason, Verdict};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::ring::Ring;

@@ -34,6 +34,7 @@ fn linux(c: &mut Config) {
 
 fn linux_3_10(c: &mut Config) {
     linux(c);
+    c.aqm.keep_above = true;
     c.queue.drop_batch = 1;
     c.queue.raise = false;
     // There is no memory limit: one that is never reached.

@@ -5,7 +5,7 @@
 //! link spent on such packets while the packet waited. The time is measured, from one dequeue to the next, so that it
 //! holds on links of any rate; a mark that was already being transmitted when the packet came counts with its rest.
 
-use crate::aqm::Backlog;
+use crate::backlog::Backlog;
 use crate::packet::{Ecn, Meta};
 use crate::time::{Duration, Instant};
 

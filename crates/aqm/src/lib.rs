@@ -16,12 +16,14 @@ extern crate alloc;
 
 pub mod aqm;
 pub mod ared;
+pub mod backlog;
 pub mod choke;
 pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod coupled;
+mod decimal;
 mod departure;
 pub mod drophead;
 pub mod droptail;
@@ -34,6 +36,7 @@ pub mod fq_codel;
 pub mod fq_pie;
 mod left_out;
 pub mod limits;
+pub mod link;
 pub mod named;
 pub mod own;
 pub mod packet;
@@ -56,10 +59,12 @@ mod testing;
 pub mod time;
 pub mod units;
 
-pub use aqm::{Aqm, Backlog, Cx, DropReason, DynAqm, Fifo, Link, Popped, Verdict};
+pub use aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Popped, Verdict};
+pub use backlog::Backlog;
 pub use dual::DualQueue;
 pub use flow::FlowQueue;
 pub use limits::Limits;
+pub use link::Link;
 pub use packet::{Ecn, Meta};
 pub use qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 pub use rate::{Rate, Serializer};

@@ -1,6 +1,7 @@
 //! How much a queue may hold.
 
-use crate::aqm::{Backlog, Link};
+use crate::backlog::Backlog;
+use crate::link::Link;
 use crate::time::Duration;
 use crate::units::{self, UnitError};
 use alloc::format;

@@ -1,6 +1,8 @@
 //! What a link holds: a queue discipline that owns the host's packets.
 
-use crate::aqm::{Backlog, DropReason, Link};
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::Instant;

@@ -39,7 +39,7 @@ impl fmt::Display for Rate {
             n if n >= 1_000 => ("kbit/s", 1_000),
             _ => ("bit/s", 1),
         };
-        crate::units::write_decimal(f, self.0, per_unit)?;
+        crate::decimal::write_decimal(f, self.0, per_unit)?;
         write!(f, " {unit}")
     }
 }

@@ -1,6 +1,7 @@
 //! One queue under one algorithm.
 
-use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::backlog::Backlog;
 use crate::left_out::{CeBacklog, CeTime};
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};

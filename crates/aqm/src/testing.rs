@@ -1,7 +1,9 @@
 //! What the unit tests of the algorithms share: a link, a clock in milliseconds, a queue, and a call's context.
 
-use crate::aqm::{Aqm, Backlog, Cx, Link};
+use crate::aqm::{Aqm, Cx};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config;
 use crate::qdisc::{Enqueued, Host, Qdisc};

@@ -183,7 +183,7 @@ impl fmt::Display for Duration {
         if self.0 < 0 {
             f.write_str("-")?;
         }
-        crate::units::write_decimal(f, nanos, per_unit)?;
+        crate::decimal::write_decimal(f, nanos, per_unit)?;
         write!(f, " {unit}")
     }
 }

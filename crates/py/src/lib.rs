@@ -12,6 +12,7 @@ mod manager;
 mod output;
 mod own;
 mod queue;
+mod recorded;
 mod registry;
 mod replay;
 mod slices;
@@ -49,6 +50,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::datagram_summary, module)?)?;
     module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(size_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::load_trace, module)?)?;

@@ -19,8 +19,13 @@ impl Output {
     /// Hands the columns over to numpy without copying them.
     pub fn new(py: Python<'_>, output: sojourn_sim::Output) -> PyResult<Self> {
         let summary = serde_json::to_string(&output.summary).map_err(input)?;
+        Self::of(py, summary, output.tables)
+    }
+
+    /// The same of a summary that is JSON already.
+    pub fn of(py: Python<'_>, summary: String, recorded: Vec<Table>) -> PyResult<Self> {
         let tables = PyDict::new(py);
-        for table in output.tables {
+        for table in recorded {
             tables.set_item(table.name, columns(py, table)?)?;
         }
         Ok(Self { summary, tables: tables.unbind() })

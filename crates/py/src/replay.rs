@@ -46,7 +46,7 @@ pub struct Columns<'py> {
 /// What was recorded of each packet: a code, and when it was decided.
 ///
 /// The codes are those of the column `fate` of a log, then 6 dropped and the sender told, 7 dropped and the sender not
-/// told (both without a time), 8 still waiting at that time.
+/// told (both without a time), 8 still waiting at that time, 9 dropped at that time and not known why.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Fates<'py> {
@@ -182,9 +182,10 @@ impl Fates<'_> {
             let at = Instant::from_nanos(time);
             Ok(match fate {
                 0 | 1 => Recorded::Sent { at, marked: fate == 1 },
-                2..=5 => Recorded::DroppedAt { at, reason: DropReason::ALL[fate as usize - 2] },
+                2..=5 => Recorded::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
                 6 | 7 => Recorded::Dropped { told: fate == 6 },
                 8 => Recorded::Waiting { until: at },
+                9 => Recorded::DroppedAt { at, reason: None },
                 _ => return Err(input(format!("recorded: packet {i} has the unknown fate {fate}"))),
             })
         };
@@ -245,7 +246,7 @@ fn fate(setup: &Setup, fate: Fate) -> Value {
 fn recorded(setup: &Setup, fate: Recorded, arrival: Instant) -> Value {
     let (at, reason) = match fate {
         Recorded::Sent { at, .. } => (Some(at), None),
-        Recorded::DroppedAt { at, reason } => (Some(at), Some(reason)),
+        Recorded::DroppedAt { at, reason } => (Some(at), reason),
         Recorded::Dropped { .. } | Recorded::Waiting { .. } => (None, None),
     };
     described(setup, fate.verdict(arrival), at, reason)

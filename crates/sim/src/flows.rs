@@ -1,11 +1,12 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
-use crate::network::{Component, Layout, LinkList, NOBODY, Network};
+use crate::network::{AirOf, Component, Layout, LinkList, NOBODY, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Scenario};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, Quantiles};
 use crate::traffic::{AnyFlow, Datagrams, Generator, Port, Source, Status};
+use crate::wlan::Air;
 use sojourn_aqm::Instant;
 
 /// Everything that sends and receives.
@@ -44,7 +45,7 @@ impl Flows {
         };
         let (flows, generators) = (count(false), count(true));
         let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
-        let links = 2 * (1 + scenario.links.len() as u32);
+        let links = scenario.queues().count() as u32;
         Layout::new(links, flows + room, generators, samplers as u32)
     }
 
@@ -68,7 +69,7 @@ impl Flows {
             match Source::new(spec, (group, place), index, seed) {
                 Source::Generator(generator) => flows.generators.push(*generator),
                 Source::Flow(flow) => {
-                    let slot = network.add_slot(group, spec);
+                    let slot = network.add_slot((group, place), spec);
                     network.ledger.opened(from, group);
                     flows.ends.push(flow);
                     flows.settle(slot, network);
@@ -115,6 +116,12 @@ impl Flows {
         let (header, packet) = (*network.packets.header(handle), *network.packets.packet(handle));
         network.packets.remove(handle);
         let Packet { slot, to_sink, .. } = packet;
+        if AirOf::<P>::PRESENT && !to_sink {
+            let (tenant, group) = network.tenant(slot);
+            if tenant == packet.flow {
+                network.air.wlan().rtts.answered(now, slot, group, &header);
+            }
+        }
         if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
             // Of a connection that is no more.
             return;
@@ -129,11 +136,28 @@ impl Flows {
         }
     }
 
+    /// Senders in stations go on whose packets have left room below them.
+    #[inline]
+    pub fn resume<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
+        if !AirOf::<P>::PRESENT {
+            return;
+        }
+        while let Some(slot) = network.air.wlan().sockets.roomy.pop() {
+            let from_source = network.source_is_station(slot);
+            let flow = &mut self.ends[slot as usize];
+            let mut port = Port { network, now, slot, from_source };
+            flow.on_room(now, from_source, &mut port);
+            let (source, sink) = (flow.source_deadline(), flow.sink_deadline());
+            arm(Component::Source(slot), source, network);
+            arm(Component::Sink(slot), sink, network);
+        }
+    }
+
     /// Connections are due.
     pub fn on_generator<P: Probe>(&mut self, now: Instant, i: usize, network: &mut Network<P>) {
         while let Some((flow, free)) = self.generators[i].next(now) {
             let group = self.generators[i].group;
-            let slot = free.unwrap_or_else(|| network.add_slot(group, &self.groups[group as usize].spec));
+            let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
             if free.is_some() {
                 self.ends[slot as usize] = flow;
             } else {

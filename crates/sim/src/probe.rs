@@ -1,12 +1,13 @@
 //! Probes of every packet. Without one, the hooks compile to nothing.
 
 use crate::link::Link;
-use crate::network::LinkList;
+use crate::network::{Cell, LinkList};
 use crate::packet::{Handle, Packet, Packets};
 use crate::scenario;
 use crate::table::{Table, recorder};
 use crate::tcp::{Header, Sack};
 use sojourn_aqm::{DropReason, Instant, Meta};
+use std::marker::PhantomData;
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
@@ -49,14 +50,20 @@ impl Probe for () {
     }
 }
 
-/// The same probe for any number of links.
-pub(crate) struct InARow<P>(P);
+/// The same probe for bottlenecks in a row.
+pub(crate) type InARow<P> = On<Vec<Link>, P>;
 
-impl<P: Probe> Probe for InARow<P> {
-    type Links = Vec<Link>;
+/// The same probe for a wireless LAN.
+pub(crate) type InACell<P> = On<Cell, P>;
+
+/// A probe for links that lie otherwise than those of a dumbbell.
+pub(crate) struct On<L, P>(P, PhantomData<fn() -> L>);
+
+impl<L: LinkList, P: Probe> Probe for On<L, P> {
+    type Links = L;
 
     fn new(wanted: &scenario::Probes) -> Self {
-        Self(P::new(wanted))
+        Self(P::new(wanted), PhantomData)
     }
 
     #[inline]

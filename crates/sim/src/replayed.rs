@@ -98,6 +98,7 @@ impl Replayed {
             hops,
             groups: Vec::new(),
             flows: Vec::new(),
+            wlan: None,
         };
         let mut tables = vec![histogram];
         tables.extend(self.probe.into_iter().flat_map(EveryPacket::tables));

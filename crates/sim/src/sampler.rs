@@ -15,10 +15,8 @@ pub(crate) struct Samplers {
     state: State,
     /// Payload of each flow at the last sample.
     delivered: Vec<u64>,
-    /// Bytes of each link at the last sample, what of it was used and what could have been.
-    bytes: Vec<u64>,
-    used: Vec<u64>,
-    usable: Vec<u64>,
+    /// Of each link at the last sample: bytes, what of it was used, what could have been.
+    totals: Vec<(u64, u64, u64)>,
 }
 
 recorder! {
@@ -71,9 +69,7 @@ impl Samplers {
             utilisation: Utilisation::default(),
             state: State::default(),
             delivered: vec![0; flows],
-            bytes: vec![0; links],
-            used: vec![0; links],
-            usable: vec![0; links],
+            totals: vec![(0, 0, 0); links],
         }
     }
 
@@ -126,14 +122,21 @@ impl Samplers {
 
     fn sample_utilisation(&mut self, now: Instant, links: &mut [Link]) {
         for (l, link) in links.iter_mut().enumerate() {
-            let bytes = link.tally.total_bytes - self.bytes[l];
-            self.bytes[l] = link.tally.total_bytes;
-            let (used, usable) = link.used_and_usable(now);
-            let (used_now, usable_now) = (used - self.used[l], usable - self.usable[l]);
-            let utilisation = if usable_now > 0 { used_now as f64 / usable_now as f64 } else { 0.0 };
-            (self.used[l], self.usable[l]) = (used, usable);
-            self.utilisation.push(now.as_nanos(), l as u8, bytes, utilisation);
+            self.totals[l] = self.utilisation.sample(now, l, link, self.totals[l]);
         }
+    }
+}
+
+impl Utilisation {
+    /// Takes a sample of link `l`. In and out: its bytes, what of it was used and what could have been, up to the last
+    /// sample and up to this one.
+    pub fn sample(&mut self, now: Instant, l: usize, link: &mut Link, before: (u64, u64, u64)) -> (u64, u64, u64) {
+        let bytes = link.tally.total_bytes;
+        let (used, usable) = link.used_and_usable(now);
+        let (used_now, usable_now) = (used - before.1, usable - before.2);
+        let utilisation = if usable_now > 0 { used_now as f64 / usable_now as f64 } else { 0.0 };
+        self.push(now.as_nanos(), l as u8, bytes - before.0, utilisation);
+        (bytes, used, usable)
     }
 }
 

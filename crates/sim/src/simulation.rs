@@ -3,13 +3,14 @@
 use crate::flows::Flows;
 use crate::histogram::Histogram;
 use crate::link::Link;
-use crate::network::{Component, LinkList, Network};
-use crate::probe::{EveryPacket, InARow, Probe};
+use crate::network::{AirOf, Component, LinkList, Network};
+use crate::probe::{EveryPacket, InACell, InARow, Probe};
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::summary::{HopSummary, LinkSummary, Links, Summary, jain};
+use crate::summary::{HopSummary, LinkSummary, Links, Summary, Tally, jain};
 use crate::table::{Table, recorder};
 use crate::traffic::Ledger;
+use crate::wlan::Air;
 use sojourn_aqm::Instant;
 
 /// A run of a scenario with one seed.
@@ -24,13 +25,15 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without, on a dumbbell or a row of bottlenecks: hooks that nobody needs compile to
-/// nothing, and two links to an array.
+/// With a probe of every packet or without, on a dumbbell, a row of bottlenecks or a wireless LAN: hooks that nobody
+/// needs compile to nothing, and two links to an array.
 enum Engine {
     Plain(Box<Run<()>>),
     EveryPacket(Box<Run<EveryPacket>>),
     Row(Box<Run<InARow<()>>>),
     RowEveryPacket(Box<Run<InARow<EveryPacket>>>),
+    Cell(Box<Run<InACell<()>>>),
+    CellEveryPacket(Box<Run<InACell<EveryPacket>>>),
 }
 
 macro_rules! with {
@@ -40,6 +43,8 @@ macro_rules! with {
             Engine::EveryPacket($run) => $do,
             Engine::Row($run) => $do,
             Engine::RowEveryPacket($run) => $do,
+            Engine::Cell($run) => $do,
+            Engine::CellEveryPacket($run) => $do,
         }
     };
 }
@@ -47,7 +52,10 @@ macro_rules! with {
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
+        let in_a_cell = scenario.wlan.is_some();
         Self(match (scenario.links.is_empty(), scenario.probes.packets) {
+            (_, false) if in_a_cell => Engine::Cell(Box::new(Run::new(scenario, seed))),
+            (_, true) if in_a_cell => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed))),
             (true, false) => Engine::Plain(Box::new(Run::new(scenario, seed))),
             (true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed))),
             (false, false) => Engine::Row(Box::new(Run::new(scenario, seed))),
@@ -87,12 +95,13 @@ struct Run<P: Probe> {
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let links = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
-        let links = links.enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end));
+        let mut links: Vec<Link> = links.collect();
+        let air = AirOf::<P>::new(scenario, seed, &mut links);
         // One slot more than there are samplers: the start of the statistics.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
-        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes));
+        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes), air);
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
         for i in 0..Samplers::COUNT {
@@ -100,6 +109,9 @@ impl<P: Probe> Run<P> {
         }
         if warmup > Instant::ZERO {
             network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), warmup);
+        }
+        if AirOf::<P>::PRESENT {
+            network.expect_channel();
         }
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         Self { names, now: Instant::ZERO, end, warmup, events: 0, network, flows, samplers }
@@ -124,7 +136,10 @@ impl<P: Probe> Run<P> {
     fn handle(&mut self, component: Component) {
         let now = self.now;
         match component {
-            Component::Server(link) => self.network.on_server(now, link),
+            Component::Server(link) => {
+                self.network.on_server(now, link);
+                self.flows.resume(now, &mut self.network);
+            }
             Component::Pipe(link) => {
                 if let Some(handle) = self.network.on_pipe(now, link) {
                     self.flows.deliver(now, handle, &mut self.network);
@@ -147,6 +162,10 @@ impl<P: Probe> Run<P> {
                 self.flows.start_statistics(&self.network);
                 self.network.events.set(self.network.layout.slot(component), Instant::NEVER);
             }
+            Component::Channel => {
+                self.network.on_channel(now);
+                self.flows.resume(now, &mut self.network);
+            }
             Component::Sampler(i) => {
                 let next = self.samplers.sample(i, now, self.network.links.as_mut_slice(), self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
@@ -159,7 +178,11 @@ impl<P: Probe> Run<P> {
         let (flows, groups) = self.flows.report(&self.network, window_s);
         let forward = |direction: &str| direction == "forward";
         let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.goodput_bps).collect();
-        let (links, hops, histogram) = report_links(self.network.links.into_vec(), self.names);
+        let (links, hops, histogram) = match AirOf::<P>::PRESENT {
+            true => report_cell(self.network.links.into_vec()),
+            false => report_links(self.network.links.into_vec(), self.names),
+        };
+        let (wlan, accesses) = self.network.air.report();
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
@@ -169,11 +192,13 @@ impl<P: Probe> Run<P> {
             jain: jain(&goodputs),
             links,
             hops,
+            wlan,
             groups,
             flows,
         };
         let mut tables = vec![histogram];
         tables.extend(self.network.probe.tables());
+        tables.extend(accesses);
         tables.extend(self.network.ledger.into_table());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
@@ -192,17 +217,37 @@ recorder! {
 /// The first hop, and the others with their names.
 pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
-    let report = |(l, mut link): (usize, Link)| -> LinkSummary {
-        let usable = link.usable_in_window();
-        let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(usable);
-        sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
-        summary
-    };
-    let mut reports = links.into_iter().enumerate().map(report);
+    let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, &mut table));
     let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });
     let first = both().expect("there is a first hop");
     let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: both()? })).collect();
     (first, hops, table.into_table())
+}
+
+/// The access point's queue as the forward direction, those of the stations together as the way back.
+fn report_cell(links: Vec<Link>) -> (Links, Vec<HopSummary>, Table) {
+    let (mut table, mut usable) = (SojournHistogram::default(), 0);
+    let mut links = links.into_iter().enumerate();
+    let mut report = |(l, link)| report_link(l, link, &mut table);
+    let forward = links.next().map(&mut report).expect("there is an access point");
+    let mut together: Option<Tally> = None;
+    for (l, mut link) in links {
+        usable = link.usable_in_window();
+        match &mut together {
+            None => together = Some(link.tally.clone()),
+            Some(tally) => tally.merge(&link.tally),
+        }
+        report((l, link));
+    }
+    let reverse = together.expect("there is a station").report(usable).0;
+    (Links { forward, reverse }, Vec::new(), table.into_table())
+}
+
+fn report_link(l: usize, mut link: Link, table: &mut SojournHistogram) -> LinkSummary {
+    let usable = link.usable_in_window();
+    let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(usable);
+    sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+    summary
 }
 
 #[cfg(test)]

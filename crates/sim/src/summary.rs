@@ -2,6 +2,7 @@
 
 use crate::histogram::Histogram;
 use crate::traffic::{Datagrams, mos, r_factor};
+use crate::wlan::WlanSummary;
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::BTreeMap;
@@ -146,6 +147,26 @@ impl Tally {
         }
     }
 
+    /// Adds the counts of another queue of the same window.
+    pub fn merge(&mut self, other: &Self) {
+        let (to, mut other) = (self.to, other.clone());
+        self.accumulate(to);
+        other.accumulate(to);
+        self.sojourn.merge(&other.sojourn);
+        self.area += other.area;
+        self.dropped.iter_mut().zip(&other.dropped).for_each(|(sum, more)| *sum += more);
+        for (sum, more) in [
+            (&mut self.arrived, other.arrived),
+            (&mut self.departed, other.departed),
+            (&mut self.marked, other.marked),
+            (&mut self.used, other.used),
+            (&mut self.lost, other.lost),
+            (&mut self.bytes, other.bytes),
+        ] {
+            *sum += more;
+        }
+    }
+
     /// The report; `usable` is what could have been used in the window.
     pub fn report(mut self, usable: u64) -> (LinkSummary, Histogram) {
         self.accumulate(self.to);
@@ -191,6 +212,10 @@ pub struct Summary {
     pub links: Links,
     /// The other bottlenecks.
     pub hops: Vec<HopSummary>,
+    /// The channel, where the bottleneck is a wireless LAN: `forward` is the queue of the access point then, `reverse`
+    /// those of the stations together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wlan: Option<WlanSummary>,
     /// Every group of flows.
     pub groups: Vec<GroupSummary>,
     /// Every flow that lasts for the whole run, but not the connections that come and go.
@@ -262,7 +287,8 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    pub(crate) fn of(times: &Histogram) -> Self {
+    /// Of all times that a histogram counts.
+    pub fn of(times: &Histogram) -> Self {
         let ms = |nanos: f64| nanos / 1e6;
         let quantile = |q| times.quantile(q).map(ms);
         Self {
@@ -349,6 +375,12 @@ pub struct DatagramSummary {
 }
 
 impl DatagramSummary {
+    /// Of datagrams that another engine counted: those received, those that should have been, the sum of their delays
+    /// and that of the differences between successive ones, in ns.
+    pub fn counted(received: u64, expected: u64, delay_ns: u64, variation_ns: u64, is_voice: bool) -> Self {
+        Self::of(&Datagrams { received, expected, delay_ns, variation_ns }, is_voice)
+    }
+
     pub(crate) fn of(seen: &Datagrams, is_voice: bool) -> Self {
         if seen.received == 0 {
             return Self::default();

@@ -62,6 +62,16 @@ fn the_scenarios_reach_what_they_are_for() {
                 let reverse = third.links.reverse.dropped_by["limit"];
                 forward.dropped_by["late"] > 0 && second.links.forward.dropped_by["early"] > 0 && reverse > 0
             }
+            "wlan" => {
+                let wlan = summary.wlan.as_ref().expect("a channel");
+                let lost = wlan.access_point.errors;
+                let given_up = wlan.access_point.given_up + wlan.stations[2].node.given_up;
+                forward.dropped_by["late"] > 0
+                    && wlan.collisions > 100
+                    && wlan.beacons > 40
+                    && lost > 100
+                    && given_up > 0
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");
@@ -126,6 +136,7 @@ fn probes_change_nothing() {
                 packets: on(0),
                 transfers: on(2),
                 headers: on(0) && on(5),
+                accesses: scenario.wlan.as_ref().map(|_| on(3)),
                 queue: step(1).filter(|_| on(1)),
                 flows: step(7).filter(|_| on(2)),
                 state: step(3).filter(|_| on(3)),
@@ -144,7 +155,7 @@ fn a_further_link_that_nobody_crosses_changes_nothing() {
     let further: Vec<(String, String)> =
         vec![("links".into(), r#"[{"name": "aside", "rate": "1 Mbit/s", "aqm": "pie"}]"#.into())];
     for (name, scenario) in scenarios() {
-        if !scenario.links.is_empty() {
+        if !scenario.links.is_empty() || scenario.wlan.is_some() {
             continue;
         }
         let longer = Scenario::parse(&scenario.canonical(), &further, Path::new("/")).unwrap();

@@ -124,7 +124,8 @@ const SATURATED: &str = "[[flows]]\nkind = \"cbr\"\nrate = \"60 Mbit/s\"";
 fn every_kind_is_tested() {
     let tested: Vec<String> =
         kinds().iter().map(|kind| (kind.keys)(1).split(' ').next().unwrap().to_string()).collect();
-    for first in first_keys() {
+    // What a channel shares out is tested in wlan.rs.
+    for first in first_keys().into_iter().filter(|&first| first != "wlan_rate") {
         assert!(tested.iter().any(|key| key == first), "add {first} to the kinds");
     }
 }

@@ -61,7 +61,7 @@ fn log(output: &Output) -> (Vec<Arrival>, Vec<Recorded>) {
             let recorded = match fates.as_ref().map(|(fate, _)| fate[i]) {
                 None => Recorded::Waiting { until },
                 Some(fate @ (0 | 1)) => Recorded::Sent { at, marked: fate == 1 },
-                Some(fate) => Recorded::DroppedAt { at, reason: DropReason::ALL[fate as usize - 2] },
+                Some(fate) => Recorded::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
             };
             rows.push((arrival[i], Arrival { at: Instant::from_nanos(time[i] - sojourn), meta }, recorded));
         }

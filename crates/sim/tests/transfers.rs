@@ -241,3 +241,19 @@ proptest! {
         prop_assert!(group.transfers >= group.closed);
     }
 }
+
+#[test]
+fn each_flow_of_a_group_can_have_a_longer_round_trip_than_the_one_before() {
+    let output = run(&format!(
+        "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\ncount = 3\nsize = \"1448 B\"\nstart = \"1 s\"\nstagger = \"1 s\"\n\
+         rtt = \"120 ms\"\nrtt_stagger = \"7 ms\"\n[probes]\ntransfers = true"
+    ));
+    // The handshake takes one round trip, the data half of one; the links have 100 ms of it.
+    let expected: Vec<_> = (0..3)
+        .map(|i| {
+            let access = (20_000_000 + i * 7_000_000) * 3 / 2;
+            ((1 + i) * 1_000_000_000, way(SYN) + way(SYN) + way(ACK + FULL) + access)
+        })
+        .collect();
+    assert_eq!(transfers(&output), expected);
+}

@@ -26,6 +26,7 @@ COMMANDS = {
     "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
     "doctor": ("sojourn.cli.doctor", "What this machine can emulate faithfully, and what it lacks."),
+    "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

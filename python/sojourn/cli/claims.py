@@ -76,7 +76,7 @@ def print_assumptions(paper: Paper, as_json: bool) -> None:
         [
             name,
             spelled(about.chosen),
-            ", ".join(spelled(value) for value in about.alternatives),
+            "your file" if about.is_file else ", ".join(spelled(value) for value in about.alternatives),
             about.sets,
             ", ".join(about.figures) or "all",
             about.note,

@@ -31,11 +31,13 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
     if as_json:
-        output.print_json(output.result_json(result) | {"engine": engine, "scenario": parsed.document})
+        output.print_json(output.result_json(result) | {"engine": result.engine, "scenario": parsed.document})
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]
     click.echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    if engine != "simulate":
+        click.echo(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
         click.echo(f"not faithful: {fault}", err=True)
     click.echo(f"Results: {result.folder}")

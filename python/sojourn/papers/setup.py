@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sojourn.errors import InputError, unknown
@@ -37,6 +38,8 @@ class Assumption:
     note: str
     figures: tuple[str, ...] = ()
     """Figures that it is about; all of them if empty."""
+    is_file: bool = False
+    """Whether another value is a file of the reader's, from which there is nothing to try without one."""
 
     def concerns(self, figure_id: str) -> bool:
         """Whether it changes the runs of a figure."""
@@ -54,7 +57,8 @@ def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> di
             raise unknown("assumption", name, list(known))
         if name in assumed:
             raise InputError(f"--assume: {name} is given twice; leave one out")
-        assumed[name] = _value(value)
+        own_file = known[name].is_file and value != spelled(known[name].chosen)
+        assumed[name] = _file(name, value) if own_file else _value(value)
     return assumed
 
 
@@ -93,7 +97,16 @@ def _value(text: str) -> Any:
         return text
 
 
+def _file(name: str, text: str) -> str:
+    """Path of a file from where the reader is; study files take others from where they are themselves."""
+    path = Path(text).expanduser().absolute()
+    if not path.is_file():
+        raise InputError(f"--assume: {name}={text}: no such file; give the path of one")
+    return str(path)
+
+
 def _example(known: Mapping[str, Assumption]) -> str:
     for name, about in known.items():
-        return f'{name}="{spelled(about.alternatives[0])}"'
+        if about.alternatives:
+            return f'{name}="{spelled(about.alternatives[0])}"'
     return "KEY=VALUE"

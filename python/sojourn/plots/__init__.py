@@ -55,6 +55,7 @@ KINDS = {
         ("from", "to"),
     ),
     "bytes": Kind("sojourn.plots.bytes", "bytes sent over time, added up"),
+    "airtime": Kind("sojourn.plots.airtime", "airtime of every station of a wireless LAN, down and up"),
     "rates": Kind("sojourn.plots.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
 

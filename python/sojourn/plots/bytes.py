@@ -12,7 +12,6 @@ from sojourn.labels import first_of_each
 from sojourn.packets import dropped
 from sojourn.plots.canvas import curves, plain_legend
 from sojourn.plots.timeseries import forward_packets
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +28,8 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> No
     most = max(int(packets["bytes"].sum()) for packets in sent.values())
     factor, unit = (1e-6, "MB") if most >= 1e6 else (1e-3, "kB")
     for (label, packets), curve in zip(sent.items(), curves(len(sent)), strict=True):
-        duration = seconds(shown[label].scenario.document["duration"])
-        draw_total(packets, duration, axes, factor=factor, label=label, **curve)
-    axes.set_xlim(0, max(seconds(result.scenario.document["duration"]) for result in shown.values()))
+        draw_total(packets, shown[label].duration_s, axes, factor=factor, label=label, **curve)
+    axes.set_xlim(0, max(result.duration_s for result in shown.values()))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("time [s]")
     axes.set_ylabel(f"bytes sent [{unit}]")

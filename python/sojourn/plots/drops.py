@@ -12,7 +12,6 @@ from sojourn.labels import by_aqm, first_of_each
 from sojourn.packets import MEMORY_S, drop_rate
 from sojourn.plots.canvas import named_curves, shared_legend
 from sojourn.plots.window import check_span
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,10 +32,11 @@ def draw(
     if not memory_s > 0:
         raise InputError('--memory: is zero; write e.g. "0.5 s"')
     shown = first_of_each(results, labels)
-    duration = max(seconds(result.scenario.document["duration"]) for result in shown.values())
+    duration = max(result.duration_s for result in shown.values())
     end = duration if to_s is None else to_s
     check_span(from_s, end, duration)
-    groups = by_aqm(list(shown), [result.scenario.aqm for result in shown.values()], MANY_CURVES)
+    aqms = [label if result.is_log else result.scenario.aqm for label, result in shown.items()]
+    groups = by_aqm(list(shown), aqms, MANY_CURVES)
     figure.set_size_inches(7.0, 1.4 + (1.5 if len(groups) > 1 else 2.2) * len(groups))
     panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
     styles = named_curves(name for names in groups.values() for name in names.values())
@@ -53,7 +53,7 @@ def draw(
 
 def draw_rate(result: Result, start_s: float, end_s: float, memory_s: float, axes: Axes, **options: Any) -> None:
     """Draw the smoothed drop rate of a run in drops per second over time in s, at most to the end of the run."""
-    at_s = np.linspace(start_s, min(end_s, seconds(result.scenario.document["duration"])), SAMPLES)
+    at_s = np.linspace(start_s, min(end_s, result.duration_s), SAMPLES)
     axes.plot(at_s, drop_rate(result, at_s, memory_s), **options)
 
 

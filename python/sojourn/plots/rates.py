@@ -14,7 +14,6 @@ from sojourn.packets import dropped
 from sojourn.plots.canvas import shared_legend
 from sojourn.plots.capacity import draw_capacity, known_capacity, measured_capacity, step_edges
 from sojourn.plots.timeseries import forward_packets
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +29,7 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, step_
     Without `step_s` packets are counted in steps of a 150th of the longest run.
     """
     shown = first_of_each(results, labels)
-    longest = max(seconds(result.scenario.document["duration"]) for result in shown.values())
+    longest = max(result.duration_s for result in shown.values())
     step = float(f"{longest / STEPS:.1g}") if step_s is None else step_s
     if not longest / MOST_STEPS <= step <= longest:
         raise InputError(f"--step {step:g}: must lie between {longest / MOST_STEPS:g} and {longest:g} s in these runs")
@@ -48,12 +47,12 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, step_
 
 def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
     """Draw the areas of capacity, of ingress, and of egress before both, and the outline of ingress over all."""
-    capacity = known_capacity(result.scenario, step_s) or measured_capacity(result)
+    capacity = None if result.is_log else known_capacity(result.scenario, step_s) or measured_capacity(result)
     if capacity:
         draw_capacity(capacity, axes, label="capacity", zorder=1)
     else:
-        note = 'capacity: random, recorded with --set probes.utilisation="1 s"'
-        axes.set_title(note, loc="right", color="0.35", fontsize=7, pad=3)
+        why = "not in the log" if result.is_log else 'random, recorded with --set probes.utilisation="1 s"'
+        axes.set_title(f"capacity: {why}", loc="right", color="0.35", fontsize=7, pad=3)
     arriving, leaving, edges = rates(result, step_s)
     axes.stairs(arriving, edges, fill=True, color="#E69F00", alpha=0.4, linewidth=0, zorder=1.1)
     axes.stairs(leaving, edges, fill=True, color="#56B4E9", label="egress", zorder=1.2)
@@ -64,13 +63,14 @@ def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
 def rates(result: Result, step_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Mbit/s that arrived and that were sent per step, and the steps' edges in s.
 
-    Arrivals are those of packets sent, dropped, and still waiting at the end.
+    Arrivals are those of packets sent, dropped, and still waiting at the end. A drop of which a log does not say how
+    long the packet had waited counts as an arrival at its instant.
     """
     packets = forward_packets(result)
     waiting = result.waiting.filter(pl.col("link") == "forward")
-    edges = step_edges(seconds(result.scenario.document["duration"]), step_s)
+    edges = step_edges(result.duration_s, step_s)
     # Rounding must not put an arrival at zero before it.
-    arrival = (pl.col("time_s") - pl.col("sojourn_ms") / 1e3).clip(lower_bound=0)
+    arrival = (pl.col("time_s") - pl.col("sojourn_ms").fill_null(0) / 1e3).clip(lower_bound=0)
     arrived = packets.select(arrival.alias("time_s"), "bytes")
     arrived = pl.concat([arrived, waiting.select("time_s", "bytes")])
     return _mbps(arrived, edges), _mbps(packets.filter(~dropped()), edges), edges

@@ -31,7 +31,7 @@ def draw(
     Without `from_s` the window begins in the middle of the shortest run; without `to_s` it lasts a second.
     """
     shown = first_of_each(results, labels)
-    duration = min(seconds(result.scenario.document["duration"]) for result in shown.values())
+    duration = min(result.duration_s for result in shown.values())
     start = duration / 2 if from_s is None else from_s
     end = min(start + 1, duration) if to_s is None else to_s
     check_span(start, end, duration)
@@ -71,6 +71,6 @@ def draw_window(
 
 
 def target_of(result: Result) -> float | None:
-    """The queue manager's target in ms, if it has one."""
-    target = result.scenario.document["link"]["aqm"].get("target")
+    """The queue manager's target in ms, if it has one; a log does not say."""
+    target = None if result.is_log else result.scenario.document["link"]["aqm"].get("target")
     return 1e3 * seconds(target) if target else None

@@ -96,12 +96,20 @@ def _all_assumed(done: Sequence[Reproduction]) -> dict[str, Any]:
 def _assumed(done: Sequence[Reproduction]) -> Html:
     assumed = _all_assumed(done)
     if not assumed:
-        return Html()
+        return _engine(done)
     parts: list[str] = ["Assumed other than usual: ", el("strong", spelled_all(assumed)), "."]
     others = [one.figure_id for one in done if one.assumed != assumed]
     if others:
         parts.append(f" Not all of it is about {', '.join(others)}.")
-    return el("p", *parts)
+    return join([_engine(done), el("p", *parts)])
+
+
+def _engine(done: Sequence[Reproduction]) -> Html:
+    """What ran it, where that was not the simulator."""
+    said = OWN.get(done[0].engine)
+    if said is None:
+        return Html()
+    return el("p", "Not simulated, but run on ", el("strong", done[0].ran_by), f". {said}")
 
 
 def _setup(done: Sequence[Reproduction]) -> Html:
@@ -230,7 +238,7 @@ def _methods(done: Sequence[Reproduction]) -> Html:
         if seeds != [1]
         else "Every point was run once."
     )
-    by = BY[done[0].engine].format(version=_core.version())
+    by = BY[done[0].engine].format(version=_core.version(), ran_by=done[0].ran_by)
     text = f"We repeated the study of [1] with {by} [{len(references)}]. {paper.about.METHODS}{deviation} {repeated}"
     listed = [el("p", f"[{place}] {reference}") for place, reference in enumerate(references, 1)]
     return el("div", el("p", text), *listed, class_="methods")
@@ -239,9 +247,15 @@ def _methods(done: Sequence[Reproduction]) -> Html:
 BY = {
     "simulate": "the packet-level simulator Sojourn {version}",
     "emulate": "real programs and the TCP of this machine's kernel behind links emulated by Sojourn {version}",
-    "kernel": "the queue disciplines of the Linux kernel, run in simulated time by Sojourn {version}",
+    "kernel": "the Linux kernel in simulated time ({ran_by}), driven by Sojourn {version}, with its own queue managers "
+    "and TCP in place of those named below",
 }
 """What ran the study, by engine."""
+OWN = {
+    "emulate": "TCP is that of this machine's kernel, and the servers and clients are programs.",
+    "kernel": "The queue managers and TCP are this kernel's own; what it does not have is left out.",
+}
+"""What is not as in the paper's package, by engine."""
 
 
 def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], command: Sequence[str]) -> Html:
@@ -249,6 +263,7 @@ def _provenance(done: Sequence[Reproduction], varied: Sequence[Variation], comma
     facts = {
         "version": f"Sojourn {_core.version()}, Python {platform.python_version()}, {platform.machine()}",
         "command": shlex.join(command) or "called from Python",
+        "engine": done[0].ran_by,
         "assumed": spelled_all(_all_assumed(done)) or "as in the paper's package",
         **spent.told(),
     }

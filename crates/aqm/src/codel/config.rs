@@ -40,6 +40,9 @@ config! {
         law: Law = Law::Float, in WORD => WORD, choices Law::WORDS;
         /// Which packet is dropped: the one judged, or (mahimahi's error) the one behind it.
         victim: Victim = Victim::Judged, in WORD => WORD, choices Victim::WORDS;
+        /// Remembers since when the sojourn time was above target where the queue is found empty, as older Linux did; it
+        /// matters where other flows' bytes count too.
+        keep_above: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles {
         "rfc8289", "RFC 8289 (2018)" => |_| {};
@@ -48,7 +51,7 @@ config! {
         "draft00", "draft-ietf-aqm-codel-00 (2014) as printed by Schwarzkopf et al. 2016: count - 2 on re-entry" => draft00;
         "act", "CoDel-ACT (K. Nichols, July 2012): count decays, and a recent phase shortens the wait" => act;
         "linux", "Linux since 4.0: fixed-point law, count at each drop" => linux;
-        "linux-3.10", "Linux 3.6 to 3.19: the largest packet is the largest seen" => |c| { linux(c); c.maxpacket = MaxPacket::Seen256; };
+        "linux-3.10", "Linux 3.6 to 3.19: the largest packet is the largest seen" => |c| { linux(c); c.maxpacket = MaxPacket::Seen256; c.keep_above = true; };
         "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: at most one packet per dequeue beyond max_delay" => hardlimit;
         "hardlimit-strict", "Hard Limit CoDel, no packet beyond max_delay" => |c| { hardlimit(c); c.hard_limit = HardLimit::Strict; };
         "mahimahi", "mahimahi's queue, errors included: whole milliseconds, and the packet behind the judged one is dropped" => mahimahi;

@@ -255,8 +255,7 @@ impl Codel {
 
 impl Aqm for Codel {
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        if self.config.law == Law::Linux && queue.is_empty() {
-            // Linux does not look: `first_above_time` stays. It matters where other flows' bytes count too.
+        if self.config.keep_above && queue.is_empty() {
             self.dropping = false;
             return None;
         }

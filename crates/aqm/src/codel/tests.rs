@@ -1,5 +1,5 @@
 use super::*;
-use crate::aqm::Backlog;
+use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config as _;
@@ -256,8 +256,8 @@ fn a_head_is_ok_to_drop_at_first_above_time_and_in_linux_after_it() {
 }
 
 #[test]
-fn only_linux_keeps_first_above_time_on_an_empty_queue() {
-    for (profile, kept) in [("rfc8289", false), ("draft00", false), ("linux", true)] {
+fn only_older_linux_keeps_first_above_time_on_an_empty_queue() {
+    for (profile, kept) in [("rfc8289", false), ("draft00", false), ("linux", false), ("linux-3.10", true)] {
         let mut codel = Codel::new(&config(profile, &[]));
         dequeue(&mut codel, 10.0, &mut Line { others: 9000, ..Line::of(&[0.0]) });
         assert!(state(&codel, "first_above_time") > 0.0, "{profile}: other flows keep the backlog large");

@@ -2,8 +2,8 @@
 //! does. Every sequence of bytes is one, so whatever makes bytes can drive it: a random stream, a fuzzer.
 
 use super::{Op, Order, Violation, check};
-use crate::aqm::Link;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::{Param, Value};
 use crate::qdisc::{Host, Qdisc, Stats};

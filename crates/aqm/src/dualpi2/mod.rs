@@ -12,9 +12,10 @@
 //! flows apart: scalable traffic waits about a millisecond, classic traffic the usual `target`, and both get about
 //! the same rates. Without any ECT(1) traffic it is a PI2.
 
-use crate::aqm::{Cx, Link, Verdict};
+use crate::aqm::{Cx, Verdict};
 use crate::coupled::{Controller, Coupling, Dice, Judged};
 use crate::dual::{Both, DualAqm, Side};
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Value;
 use crate::time::{Duration, Instant};

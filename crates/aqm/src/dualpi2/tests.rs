@@ -1,5 +1,6 @@
 use super::*;
-use crate::aqm::{Backlog, DropReason};
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
 use crate::dual::{DualQueue, Waiting};
 use crate::limits::Limits;
 use crate::packet::Ecn::{self, Ce, Ect0, Ect1, NotEct};

@@ -1,7 +1,7 @@
 //! What the managers of flows do not see where CE-marked packets are left out: the time spent on those of any flow, and
 //! each flow's own in its backlog.
 
-use crate::aqm::Backlog;
+use crate::backlog::Backlog;
 use crate::left_out::{CeBacklog, CeTime};
 use crate::packet::{Ecn, Meta};
 use crate::time::{Duration, Instant};

@@ -1,7 +1,8 @@
 //! The packets of all flows in one slab, each flow's linked in a line: memory follows the backlog, not the flows.
 
 use super::left_out::LeftOut;
-use crate::aqm::{Backlog, DropReason, Fifo, Popped};
+use crate::aqm::{DropReason, Fifo, Popped};
+use crate::backlog::Backlog;
 use crate::packet::Meta;
 use crate::qdisc::{Sink, Stats};
 use crate::single::mark;

@@ -17,12 +17,14 @@ mod schedule;
 mod table;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use compose::{Composed, build, flow_bytes, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
-use crate::aqm::{Aqm, Backlog, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};

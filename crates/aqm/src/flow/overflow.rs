@@ -2,7 +2,8 @@
 
 use super::config::{Config, Overflow};
 use super::{FlowQueue, table::Flow};
-use crate::aqm::{Aqm, Backlog, DropReason, Fifo};
+use crate::aqm::{Aqm, DropReason, Fifo};
+use crate::backlog::Backlog;
 use crate::qdisc::Sink;
 use crate::time::Instant;
 

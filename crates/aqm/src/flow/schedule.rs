@@ -5,37 +5,8 @@
 use super::config::{Config, Scheduler};
 use super::line::{NONE, Slab};
 use super::table::Flow;
+use super::turn::{Place, Turn};
 use crate::aqm::Aqm;
-
-/// A flow's place in the schedule.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
-    /// What the flow may still send, in bytes (scaled: units of 8 bytes).
-    deficit: i64,
-    next: u32,
-    place: Place,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Off,
-    New,
-    Old,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self { deficit: 0, next: NONE, place: Place::Off }
-    }
-}
-
-impl Turn {
-    /// Whether the flow is not scheduled.
-    #[inline]
-    pub fn is_off(&self) -> bool {
-        self.place == Place::Off
-    }
-}
 
 /// Flows in line.
 #[derive(Clone, Copy, Debug)]

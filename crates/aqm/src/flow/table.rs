@@ -2,7 +2,7 @@
 
 use super::config::{Config, Hash, Isolation};
 use super::line::{Line, NONE};
-use super::schedule::Turn;
+use super::turn::Turn;
 use crate::packet::Meta;
 use crate::rng::{Rng, mix};
 use alloc::boxed::Box;

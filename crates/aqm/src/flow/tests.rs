@@ -3,8 +3,9 @@ mod overflow;
 mod sfq;
 
 use super::table::jhash_3words;
-use crate::aqm::{Aqm, Cx, DropReason, Link};
+use crate::aqm::{Aqm, Cx, DropReason};
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
 use crate::rate::Rate;

@@ -6,8 +6,10 @@
 use super::Config;
 use super::controller::{PROB_LOW, accumulated, updated_probability};
 use super::rfc8033::Third;
-use crate::aqm::{Aqm, Backlog, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};

@@ -19,8 +19,9 @@ mod rfc8033;
 pub use config::{Activation, Config, Decay, Scaling, Version};
 pub use controller::updated_probability;
 
-use crate::aqm::{Aqm, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::Instant;
 use cisco2013::Cisco2013;

@@ -5,8 +5,10 @@
 
 use super::config::{Activation, Config};
 use super::controller::{accumulated, updated_probability};
-use crate::aqm::{Aqm, Backlog, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};

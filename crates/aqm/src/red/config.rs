@@ -1,6 +1,6 @@
 //! RED's parameters: those of ns-2 and of tc under one name where they mean the same.
 
-use super::linux;
+use super::tc::wlog;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::time::Duration;
@@ -144,9 +144,9 @@ impl Config {
         if self.adaptive == Adaptive::Mimd {
             return Err("adaptive mimd is ns-2's; Linux has aimd".into());
         }
-        let Some((min, max)) = linux::given_thresholds(self) else { return Ok(()) };
-        let burst = linux::burst(self, min, max);
-        if linux::wlog(min, burst, self.avpkt.0).is_some() {
+        let Some((min, max)) = self.given_thresholds() else { return Ok(()) };
+        let burst = self.burst(min, max);
+        if wlog(min, burst, self.avpkt.0).is_some() {
             return Ok(());
         }
         let avpkt = self.avpkt.0;
@@ -154,7 +154,31 @@ impl Config {
             "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25"
         ))
     }
+
+    /// Linux's thresholds where they do not depend on the queue's limit or its link.
+    pub(super) fn given_thresholds(&self) -> Option<(u64, u64)> {
+        match (self.min.0, self.max.0) {
+            (0, 0) => None,
+            (min, 0) => Some((min, 3 * min)),
+            (0, max) => Some((max / 3, max)),
+            (min, max) => Some((min, max)),
+        }
+    }
+
+    /// Linux's burst; where it is automatic, by tc's rule.
+    pub(super) fn burst(&self, min: u64, max: u64) -> u64 {
+        let (bytes, packets) = (2 * min + max, 3 * self.avpkt.0);
+        let up = bytes.div_ceil(packets);
+        match self.burst {
+            0 if self.target > Duration::ZERO && wlog(min, up, self.avpkt.0).is_some_and(|wlog| wlog < SLOW) => up,
+            0 => bytes / packets,
+            burst => burst,
+        }
+    }
 }
+
+/// The weight from which on tc warns that the burst is too large.
+const SLOW: u32 = 10;
 
 fn linux(c: &mut Config) {
     c.arithmetic = Arithmetic::Linux;

@@ -3,8 +3,11 @@
 //! Its average is an integer with `Wlog` fractional bits, of bytes for RED and of packets for CHOKe.
 
 use super::config::{Adaptive, Config};
-use crate::aqm::{Backlog, Cx, Link, Verdict};
+use super::tc::wlog;
+use crate::aqm::{Cx, Verdict};
+use crate::backlog::Backlog;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Bytes;
 use crate::rate::Rate;
@@ -201,7 +204,7 @@ impl LinuxRed {
         let (min, max) = thresholds(config, limits, link);
         let Bytes(avpkt) = config.avpkt;
         // tc refuses thresholds for which there is no weight; those of a link cannot be refused, so follow the queue.
-        let wlog = wlog(min, burst(config, min, max), avpkt).unwrap_or(1);
+        let wlog = wlog(min, config.burst(min, max), avpkt).unwrap_or(1);
         let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
         Self {
             params: Params::new(min, max, wlog, config.probability),
@@ -251,19 +254,6 @@ impl LinuxRed {
     }
 }
 
-/// The smallest `Wlog` with which a burst of `burst` packets of `avpkt` bytes stays below `min` bytes
-/// (tc_red_eval_ewma).
-pub fn wlog(min: u64, burst: u64, avpkt: u64) -> Option<u32> {
-    let a = burst as f64 + 1.0 - min as f64 / avpkt as f64;
-    if a < 1.0 {
-        return None;
-    }
-    (1..32).find(|&wlog| {
-        let w = 1.0 / (1u64 << wlog) as f64;
-        a <= (1.0 - libm::pow(1.0 - w, burst as f64)) / w
-    })
-}
-
 impl IdleTable {
     /// The table for packets of `avpkt` bytes at `bandwidth` (tc_red_eval_idle_damping).
     pub fn new(wlog: u32, avpkt: u64, bandwidth: Rate) -> Self {
@@ -278,29 +268,8 @@ impl IdleTable {
     }
 }
 
-/// The thresholds where they do not depend on the queue's limit or its link.
-pub(super) fn given_thresholds(config: &Config) -> Option<(u64, u64)> {
-    match (config.min.0, config.max.0) {
-        (0, 0) => None,
-        (min, 0) => Some((min, 3 * min)),
-        (0, max) => Some((max / 3, max)),
-        (min, max) => Some((min, max)),
-    }
-}
-
-/// The burst, where it is automatic by tc's rule.
-pub(super) fn burst(config: &Config, min: u64, max: u64) -> u64 {
-    let (bytes, packets) = (2 * min + max, 3 * config.avpkt.0);
-    let up = bytes.div_ceil(packets);
-    match config.burst {
-        0 if config.target > Duration::ZERO && wlog(min, up, config.avpkt.0).is_some_and(|wlog| wlog < SLOW) => up,
-        0 => bytes / packets,
-        burst => burst,
-    }
-}
-
 fn thresholds(config: &Config, limits: &Limits, link: Link) -> (u64, u64) {
-    if let Some(given) = given_thresholds(config) {
+    if let Some(given) = config.given_thresholds() {
         return given;
     }
     if config.target > Duration::ZERO {
@@ -321,8 +290,6 @@ fn limit_bytes(limits: &Limits, link: Link) -> u64 {
 }
 
 const TWO_TO_32: f64 = (1u64 << 32) as f64;
-/// The weight from which on tc warns that the burst is too large.
-const SLOW: u32 = 10;
 /// A hundredth of the probability 1, rounded (RED_ONE_PERCENT).
 const PERCENT: u32 = 42_949_673;
 /// tc's clock; the kernel looks the table up in microseconds all the same.

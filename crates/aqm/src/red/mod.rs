@@ -14,13 +14,15 @@
 mod config;
 pub mod linux;
 mod ns2;
+pub mod tc;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Adaptive, Arithmetic, Config, GentleSlope};
 
-use crate::aqm::{Aqm, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::rate::Rate;
 use crate::time::Instant;

@@ -1,7 +1,9 @@
 //! RED as ns-2 has it (`queue/red.cc` 1.90), in its order and with its names.
 
 use super::config::{Adaptive, Config, GentleSlope};
-use crate::aqm::{Backlog, Cx, Link, Verdict};
+use crate::aqm::{Cx, Verdict};
+use crate::backlog::Backlog;
+use crate::link::Link;
 use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::time::Instant;

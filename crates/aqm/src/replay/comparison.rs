@@ -1,7 +1,8 @@
 //! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
 
 use super::{Arrival, Fate, Replay, Verdict};
-use crate::aqm::{Backlog, DropReason};
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
@@ -25,8 +26,8 @@ pub enum Recorded {
     DroppedAt {
         /// When.
         at: Instant,
-        /// Why.
-        reason: DropReason,
+        /// Why, if that was recorded.
+        reason: Option<DropReason>,
     },
     /// It still waited when the recording ended.
     Waiting {
@@ -41,7 +42,7 @@ impl Recorded {
             (Self::Sent { at, marked }, fate) => fate == Fate::Sent { at, marked },
             (Self::Dropped { told }, fate) => fate.verdict(early_is_told) == drop_verdict(told),
             (Self::DroppedAt { at, reason }, Fate::Dropped { at: when, reason: why, .. }) => {
-                (at, reason) == (when, why)
+                at == when && reason.is_none_or(|reason| reason == why)
             }
             (Self::Waiting { until }, fate) => fate.at().is_none_or(|at| at > until),
             (Self::DroppedAt { .. }, _) => false,
@@ -55,7 +56,7 @@ impl Recorded {
             Self::Sent { marked: true, .. } => Verdict::Mark,
             Self::Dropped { told } => drop_verdict(told),
             Self::DroppedAt { at, reason } => {
-                drop_verdict(at == arrival && matches!(reason, DropReason::Limit | DropReason::Early))
+                drop_verdict(at == arrival && matches!(reason, None | Some(DropReason::Limit | DropReason::Early)))
             }
             Self::Waiting { .. } => Verdict::Waiting,
         }

@@ -101,7 +101,7 @@ impl<'a> Line<'a> {
             Some(Value::Bytes(_)) if is_bare(value) => format!("{value}B"),
             Some(Value::Time(_)) if is_bare(value) => format!("{value}us"),
             // tc counts the gains in sixteenths per second.
-            _ if self.kind == "pie" && ["alpha", "beta"].contains(&name) => {
+            _ if ["pie", "fq_pie"].contains(&self.kind) && ["alpha", "beta"].contains(&name) => {
                 let sixteenths: f64 = value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))?;
                 format!("{}", sixteenths / 16.0)
             }
@@ -148,6 +148,12 @@ mod tests {
                 "pie limit 9 target 20ms alpha 4",
                 "pie@linux target 20ms alpha 0.25 created 5ns",
                 "9 packets",
+            ),
+            (
+                "fq_pie",
+                "fq_pie limit 9 flows 64 beta 8",
+                "fq_pie limit 9 flows 64 beta 0.5 hash perfect created 5ns",
+                "unlimited",
             ),
             (
                 "ared@linux-5.7",

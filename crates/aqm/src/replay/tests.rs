@@ -1,6 +1,6 @@
 use super::*;
-use crate::aqm::Link;
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::qdisc::Host;
 use crate::registry;
 use crate::rng::Rng;
@@ -80,7 +80,7 @@ fn compare<'a>(arrivals: &'a [Arrival], a: &str, b: Reference<'a, Queue>) -> Com
 fn recording(arrivals: &[Arrival], fates: &[Fate]) -> Recording {
     let recorded = |fate: &Fate| match *fate {
         Fate::Sent { at, marked } => Recorded::Sent { at, marked },
-        Fate::Dropped { at, reason, .. } => Recorded::DroppedAt { at, reason },
+        Fate::Dropped { at, reason, .. } => Recorded::DroppedAt { at, reason: Some(reason) },
         Fate::Waiting => Recorded::Waiting { until: Instant::NEVER },
     };
     Recording::new(arrivals, fates.iter().map(recorded).collect(), true)

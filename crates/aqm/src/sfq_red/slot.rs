@@ -4,7 +4,8 @@ use crate::aqm::{Aqm, Cx, Fifo, Verdict};
 use crate::config;
 use crate::packet::Meta;
 use crate::params::{Bytes, Value};
-use crate::red::linux::{Action, Params, Vars, wlog};
+use crate::red::linux::{Action, Params, Vars};
+use crate::red::tc::wlog;
 use alloc::format;
 use alloc::string::String;
 

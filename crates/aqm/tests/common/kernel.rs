@@ -1,6 +1,6 @@
 //! Vectors recorded from the real Linux kernel: loading them, replaying them, and saying where they differ.
 //!
-//! A vector is a list of arrivals at a link of exact rate, with what the kernel's qdisc made of each packet. The
+//! A vector is a list of arrivals at a link of exact rate, with what the kernel's qdisc made of each packet. Most
 //! vectors are not part of this repository; where they are absent a test says so and passes.
 #![allow(dead_code)] // each test that includes this file uses its own part of it
 
@@ -60,18 +60,28 @@ pub struct Fate {
 
 /// The vectors whose names begin with `prefix`, by name; none where there is no folder of vectors.
 pub fn vectors(prefix: &str) -> Vec<Vector> {
-    let folder = folder();
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    let found = vectors_in(&folder(), prefix);
+    if found.is_empty() {
+        let folder = folder();
+        let folder = folder.display();
+        println!("skipped: no vectors {prefix}* in {folder}; set SOJOURN_SHARED to the folder above kernel/");
+    }
+    found
+}
+
+/// The same of the vectors that are part of this repository (`python -m sojourn.kernel.vectors` records them).
+pub fn own_vectors(prefix: &str) -> Vec<Vector> {
+    vectors_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors"), prefix)
+}
+
+fn vectors_in(folder: &Path, prefix: &str) -> Vec<Vector> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries
         .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".jsonl.gz").map(str::to_string))
         .filter(|name| name.starts_with(prefix))
         .collect();
     names.sort();
-    if names.is_empty() {
-        let folder = folder.display();
-        println!("skipped: no vectors {prefix}* in {folder}; set SOJOURN_SHARED to the folder above kernel/");
-    }
-    names.iter().map(|name| Vector::load(&folder, name)).collect()
+    names.iter().map(|name| Vector::load(folder, name)).collect()
 }
 
 /// Replays the vectors whose names begin with `prefix` through the queues that `build` makes of them, and panics at

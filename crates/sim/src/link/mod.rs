@@ -14,11 +14,12 @@ mod poisson;
 pub(crate) mod steps;
 mod trace;
 
-use crate::network::{InFlight, Network};
+use crate::network::{AirOf, InFlight, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
 use crate::summary::Tally;
+use crate::wlan::Air;
 use below::Below;
 use bucket::Bucket;
 use medium::Medium;
@@ -51,6 +52,12 @@ pub(crate) struct Link {
     pub tally: Tally,
 }
 
+/// The queue of a link.
+pub(crate) fn queue(spec: &LinkSpec, rng: Rng) -> Box<dyn Qdisc<Handle> + Send> {
+    let link = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+    spec.aqm.config.build(spec.limits, Host { link, rng })
+}
+
 /// How a link serves its queue: paces of one packet after the other, or opportunities.
 pub(crate) enum Server {
     /// A constant rate.
@@ -63,6 +70,8 @@ pub(crate) enum Server {
     Bucket(OneByOne<Bucket>),
     /// Delivery opportunities, from wherever they come.
     Opportunities(Opportunities),
+    /// The channel of a wireless LAN, which is no part of the link.
+    Channel,
 }
 
 /// Where a server sits.
@@ -88,13 +97,11 @@ impl Link {
     /// Link `index` of a run with `seed`, statistics from `warmup` to `end`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, warmup: Instant, end: Instant) -> Self {
         let framing = spec.framing;
-        let info = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
-        let host = Host { link: info, rng: Rng::stream(seed, "queue", index as u64) };
         let seat = Seat { index, seed, mtu: spec.mtu, from: warmup };
         let (server, medium) = (spec.service.server(&seat), Medium::new(spec, index, seed));
         let constant = matches!(server, Server::Fixed(_)) && medium.is_none();
         Self {
-            qdisc: spec.aqm.config.build(spec.limits, host),
+            qdisc: queue(spec, Rng::stream(seed, "queue", index as u64)),
             server,
             plain: constant && spec.below.is_none() && framing.is_plain(),
             delay: spec.delay,
@@ -128,6 +135,7 @@ impl Link {
             Server::Latch(server) => used_and_usable(server, &self.tally, now),
             Server::Bucket(server) => used_and_usable(server, &self.tally, now),
             Server::Opportunities(server) => (self.tally.total_used, server.bytes_until(now)),
+            Server::Channel => (self.tally.total_used, (now - Instant::ZERO).as_nanos() as u64),
         }
     }
 
@@ -142,6 +150,7 @@ impl Link {
             Server::Latch(server) => server.replay(now, bytes, tally),
             Server::Bucket(server) => server.replay(now, bytes, tally),
             Server::Opportunities(_) => tally.opportunity(now, bytes),
+            Server::Channel => unreachable!("no other host has a wireless LAN"),
         }
     }
 
@@ -154,6 +163,7 @@ impl Link {
             Server::Latch(server) => server.pace.capacity(from, to),
             Server::Bucket(server) => server.pace.capacity(from, to),
             Server::Opportunities(server) => server.bytes_in_window(to),
+            Server::Channel => (to - from).as_nanos() as u64,
         }
     }
 }
@@ -168,12 +178,18 @@ impl<P: Probe> Network<P> {
     /// A link's transmitter is free, or an opportunity is due.
     #[inline]
     pub fn on_server(&mut self, now: Instant, l: usize) {
+        if AirOf::<P>::PRESENT {
+            return self.pull(now, l);
+        }
         if self.links[l].plain { self.serve_next::<Serializer, true>(now, l) } else { self.serve_any(now, l) }
     }
 
     /// Something waits: sees to it that it is served.
     #[inline]
     pub fn wake(&mut self, now: Instant, l: usize) {
+        if AirOf::<P>::PRESENT {
+            return self.pull(now, l);
+        }
         if self.links[l].plain { self.wake_next::<Serializer, true>(now, l) } else { self.wake_any(now, l) }
     }
 
@@ -194,6 +210,7 @@ impl<P: Probe> Network<P> {
             Server::Latch(_) => self.serve_next::<Latch, false>(now, l),
             Server::Bucket(_) => self.serve_next::<Bucket, false>(now, l),
             Server::Opportunities(_) => self.serve_opportunity(now, l),
+            Server::Channel => unreachable!("{IN_A_CELL}"),
         }
     }
 
@@ -205,6 +222,7 @@ impl<P: Probe> Network<P> {
             Server::Latch(_) => self.wake_next::<Latch, false>(now, l),
             Server::Bucket(_) => self.wake_next::<Bucket, false>(now, l),
             Server::Opportunities(_) => self.wake_opportunities(now, l),
+            Server::Channel => unreachable!("{IN_A_CELL}"),
         }
     }
 
@@ -215,7 +233,9 @@ impl<P: Probe> Network<P> {
             Server::Fluid(_) => self.passes_next::<Fluid, false>(now, l, meta, handle, packet),
             Server::Latch(_) => self.passes_next::<Latch, false>(now, l, meta, handle, packet),
             Server::Bucket(_) => self.passes_next::<Bucket, false>(now, l, meta, handle, packet),
-            Server::Opportunities(_) => false,
+            Server::Opportunities(_) | Server::Channel => false,
         }
     }
 }
+
+const IN_A_CELL: &str = "links over a channel are in a cell, which is compiled apart";

@@ -59,10 +59,11 @@ impl<T: Pace> OneByOne<T> {
 }
 
 impl<T: Pace> OneByOne<T> {
-    /// Books a transmission of `bytes` from `now` on.
+    /// Books a transmission of `bytes` from `now` on, after those before it.
     pub fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
-        let free = self.start(now, bytes).free;
-        tally.transmission(now, free, |from, to| self.pace.capacity(from, to));
+        let start = now.max(self.busy_until);
+        let free = self.start(start, bytes).free;
+        tally.transmission(start, free, |from, to| self.pace.capacity(from, to));
     }
 }
 

@@ -29,6 +29,7 @@ impl Transmitter {
             Server::Latch(server) => server.pace.send(start, bytes),
             Server::Bucket(server) => server.pace.send(start, bytes),
             Server::Opportunities(_) => unreachable!("the host asks for opportunities first"),
+            Server::Channel => unreachable!("{NO_CHANNEL}"),
         }
     }
 
@@ -63,6 +64,7 @@ impl Transmitter {
             Server::Latch(server) => server.pace.capacity(from, to),
             Server::Bucket(server) => server.pace.capacity(from, to),
             Server::Opportunities(server) => server.bytes_until(to),
+            Server::Channel => unreachable!("{NO_CHANNEL}"),
         }
     }
 
@@ -75,8 +77,10 @@ impl Transmitter {
     }
 }
 
+const NO_CHANNEL: &str = "the stations of a wireless LAN are no links of a host";
+
 /// When the opportunities of a service are; for a rate, whenever it has added up to `mtu` bytes. `None` for a token
-/// bucket, which has none.
+/// bucket and a wireless LAN, which have none.
 pub fn opportunities(
     service: &Service,
     mtu: u32,
@@ -86,7 +90,7 @@ pub fn opportunities(
     let steps = match service {
         Service::Rate(rate) => Some(Steps::constant(*rate)),
         Service::Steps(steps) => Some(steps.rate.clone()),
-        Service::Bucket(_) => return None,
+        Service::Bucket(_) | Service::Wlan(_) => return None,
         Service::Poisson(_) | Service::Cox(_) | Service::Trace(_) => None,
     };
     if let Some(steps) = steps {

@@ -2,6 +2,7 @@
 
 use super::LinkList;
 use crate::event::Slot;
+use crate::wlan::Air;
 use std::marker::PhantomData;
 
 /// Where the components have their slots: classes in the order of simultaneous events.
@@ -45,6 +46,8 @@ pub(crate) enum Component {
     Generator(usize),
     /// A sampler.
     Sampler(usize),
+    /// The channel that the links share: accesses start and end after everything else of their instant.
+    Channel,
 }
 
 impl<L: LinkList> Layout<L> {
@@ -77,6 +80,7 @@ impl<L: LinkList> Layout<L> {
             Component::Sink(flow) => first_flow + 3 * flows + flow,
             Component::Generator(i) => first_flow + 4 * flows + i as u32,
             Component::Sampler(i) => first_flow + 4 * flows + self.generators + i as u32,
+            Component::Channel => first_flow + 4 * flows + self.generators + self.samplers,
         }
     }
 
@@ -94,7 +98,7 @@ impl<L: LinkList> Layout<L> {
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
-        self.first_flow() + 4 * self.flows + self.generators + self.samplers
+        self.first_flow() + 4 * self.flows + self.generators + self.samplers + L::Air::PRESENT as u32
     }
 
     /// Number of links, known to the compiler where they are an array.
@@ -120,6 +124,7 @@ impl<L: LinkList> Layout<L> {
             3 => Component::Sink(flow),
             _ => match slot - 4 * self.flows {
                 i if i < self.generators => Component::Generator(i as usize),
+                i if L::Air::PRESENT && i == self.generators + self.samplers => Component::Channel,
                 i => Component::Sampler((i - self.generators) as usize),
             },
         }

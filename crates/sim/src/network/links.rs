@@ -1,7 +1,8 @@
 //! Where the links of a network lie.
 
 use crate::link::Link;
-use std::ops::IndexMut;
+use crate::wlan::{Air, Wlan};
+use std::ops::{Index, IndexMut};
 
 /// All links by their number. The two of a dumbbell are an array: with a length that the compiler knows, every packet
 /// costs a twentieth fewer instructions than with a list.
@@ -12,7 +13,10 @@ pub(crate) trait LinkList: IndexMut<usize, Output = Link> + Send {
     /// Whether there may be several hops.
     const IS_ROW: bool = Self::COUNT.is_none();
 
-    /// Two links of each hop.
+    /// What they share besides the packets.
+    type Air: Air;
+
+    /// Two links of each hop; of a cell one for each sender.
     fn of(links: Vec<Link>) -> Self;
     fn as_slice(&self) -> &[Link];
     fn as_mut_slice(&mut self) -> &mut [Link];
@@ -21,6 +25,8 @@ pub(crate) trait LinkList: IndexMut<usize, Output = Link> + Send {
 
 impl LinkList for [Link; 2] {
     const COUNT: Option<u32> = Some(2);
+
+    type Air = ();
 
     fn of(links: Vec<Link>) -> Self {
         links.try_into().unwrap_or_else(|_| unreachable!("a dumbbell has two links"))
@@ -39,6 +45,8 @@ impl LinkList for [Link; 2] {
 impl LinkList for Vec<Link> {
     const COUNT: Option<u32> = None;
 
+    type Air = ();
+
     fn of(links: Vec<Link>) -> Self {
         links
     }
@@ -50,5 +58,42 @@ impl LinkList for Vec<Link> {
     }
     fn into_vec(self) -> Vec<Link> {
         self
+    }
+}
+
+/// The queues of a wireless LAN: the access point's, then those of the stations.
+pub(crate) struct Cell(Vec<Link>);
+
+impl LinkList for Cell {
+    const COUNT: Option<u32> = None;
+    const IS_ROW: bool = false;
+
+    type Air = Box<Wlan>;
+
+    fn of(links: Vec<Link>) -> Self {
+        Self(links)
+    }
+    fn as_slice(&self) -> &[Link] {
+        &self.0
+    }
+    fn as_mut_slice(&mut self) -> &mut [Link] {
+        &mut self.0
+    }
+    fn into_vec(self) -> Vec<Link> {
+        self.0
+    }
+}
+
+impl Index<usize> for Cell {
+    type Output = Link;
+
+    fn index(&self, link: usize) -> &Link {
+        &self.0[link]
+    }
+}
+
+impl IndexMut<usize> for Cell {
+    fn index_mut(&mut self, link: usize) -> &mut Link {
+        &mut self.0[link]
     }
 }

@@ -8,7 +8,7 @@ mod links;
 
 pub(crate) use access::InFlight;
 pub(crate) use layout::{Component, Layout};
-pub(crate) use links::LinkList;
+pub(crate) use links::{Cell, LinkList};
 
 use crate::event::EventSet;
 use crate::fingerprint::{Fate, Fingerprint};
@@ -18,8 +18,9 @@ use crate::scenario::{Direction, FlowSpec};
 use crate::summary::Tally;
 use crate::tcp::Header;
 use crate::traffic::Ledger;
+use crate::wlan::{ACCESS_POINT, Air, Hosts};
 use access::{Access, Route, insert, pop, push, takes};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
+use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P: Probe> {
@@ -31,12 +32,17 @@ pub(crate) struct Network<P: Probe> {
     pub probe: P,
     /// What the ends of the flows have to tell.
     pub ledger: Ledger,
+    /// What the links share besides the packets.
+    pub air: AirOf<P>,
     routes: Vec<Route>,
 }
 
+/// What the links of a run share besides the packets.
+pub(crate) type AirOf<P> = <<P as Probe>::Links as LinkList>::Air;
+
 impl<P: Probe> Network<P> {
     /// Links without flows.
-    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger, probe: P) -> Self {
+    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger, probe: P, air: AirOf<P>) -> Self {
         Self {
             events: EventSet::new(layout.slots() as usize),
             layout,
@@ -45,12 +51,13 @@ impl<P: Probe> Network<P> {
             fingerprint: Fingerprint::default(),
             probe,
             ledger,
+            air,
             routes: Vec::with_capacity(layout.flows() as usize),
         }
     }
 
-    /// Adds a slot for a flow of a group, which is one host at either end, and returns its number.
-    pub fn add_slot(&mut self, group: u32, spec: &FlowSpec) -> u32 {
+    /// Adds a slot for flow number `place` of a group, which is one host at either end, and returns its number.
+    pub fn add_slot(&mut self, (group, place): (u32, u32), spec: &FlowSpec) -> u32 {
         let slot = self.routes.len() as u32;
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
@@ -61,21 +68,29 @@ impl<P: Probe> Network<P> {
             Direction::Forward => (out, back),
             Direction::Reverse => (back, out),
         };
+        let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
+        let ((data_link, ack_link), hosts) = match AirOf::<P>::PRESENT {
+            true => self.air.wlan().place(group, spec),
+            false => ((data_link, ack_link), (2 * group, 2 * group + 1)),
+        };
         self.routes.push(Route {
             data_link,
             ack_link,
             more: (last - first) as u8,
             flow: NOBODY,
             group,
-            hosts: (2 * group, 2 * group + 1),
-            up: Access::new(spec.access_rate, spec.access_delay),
-            down: Access::new(spec.access_rate, spec.access_delay),
+            hosts,
+            up: Access::new(spec.access_rate, access_delay),
+            down: Access::new(spec.access_rate, access_delay),
         });
         slot
     }
 
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
+        if AirOf::<P>::PRESENT {
+            self.air.wlan().rtts.forget(slot);
+        }
         self.routes[slot as usize].flow = flow;
     }
 
@@ -99,30 +114,36 @@ impl<P: Probe> Network<P> {
     /// A source sends towards its sink.
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+        if AirOf::<P>::PRESENT {
+            self.air.wlan().rtts.sent(now, slot, header);
+        }
+        self.send(now, slot, header, (len, ecn), true);
+    }
+
+    /// A sink sends back to its source; it sits at the bottleneck, but for one behind an access point.
+    #[inline]
+    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
+        self.send(now, slot, header, (len, ecn), false);
+    }
+
+    #[inline(always)]
+    fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
         let route = &mut self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: true };
+        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink };
         let handle = self.packets.insert(packet, header);
-        if route.up.is_transparent() {
-            let link = route.data_link;
+        let link = if to_sink { route.data_link } else { route.ack_link };
+        // The source has an access link; in a cell whoever is behind the access point.
+        let has_access_link = if AirOf::<P>::PRESENT { link == ACCESS_POINT } else { to_sink };
+        if !has_access_link || route.up.is_transparent() {
             self.arrive(now, link, handle, packet);
             return;
         }
-        let (at, own, link) = (route.up.arrival(now, len), &mut route.up.in_flight, route.data_link);
+        let (at, own) = (route.up.arrival(now, len), &mut route.up.in_flight);
         let (queue, component) = match &mut self.links[link].entry {
             entry if takes(entry, own, at) => (entry, Component::Entry(link)),
             _ => (own, Component::Up(slot)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
-    }
-
-    /// A sink sends back to its source; it sits at the bottleneck.
-    #[inline]
-    pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        let route = &self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink: false };
-        let handle = self.packets.insert(packet, header);
-        let link = route.ack_link;
-        self.arrive(now, link, handle, packet);
     }
 
     /// A packet reaches the bottleneck, in the order of the others.
@@ -135,7 +156,7 @@ impl<P: Probe> Network<P> {
     /// A packet reaches the bottleneck over its access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
         let route = &mut self.routes[slot as usize];
-        let link = route.data_link;
+        let link = if AirOf::<P>::PRESENT { ACCESS_POINT } else { route.data_link };
         let handle = pop(&mut self.events, self.layout.slot(Component::Up(slot)), &mut route.up.in_flight);
         self.arrive(now, link, handle, *self.packets.packet(handle));
     }
@@ -180,11 +201,16 @@ impl<P: Probe> Network<P> {
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
         let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(link.accounted(packet.len), packet.flow) };
         self.probe.arrived(now, l, handle, &meta, &self.packets);
-        if self.passes(now, l, meta, handle, packet) {
+        if AirOf::<P>::PRESENT {
+            self.enters_host(l, handle, packet.slot);
+        } else if self.passes(now, l, meta, handle, packet) {
             return;
         }
-        let (qdisc, mut drops) = self.split(now, l, handle);
-        let fate = match qdisc.enqueue(now, meta, handle, &mut drops) {
+        let enqueued = {
+            let (qdisc, mut drops) = self.split(now, l, handle);
+            qdisc.enqueue(now, meta, handle, &mut drops)
+        };
+        let fate = match enqueued {
             Enqueued::Queued => Some(Fate::Queued),
             Enqueued::Marked => Some(Fate::Marked),
             // The sink has recorded it.
@@ -200,8 +226,10 @@ impl<P: Probe> Network<P> {
     /// Asks the queue for the next packet and books its departure.
     #[inline(always)]
     pub fn dequeue(&mut self, now: Instant, l: usize) -> Dequeued<Handle> {
-        let (qdisc, mut drops) = self.split(now, l, NONE);
-        let dequeued = qdisc.dequeue(now, &mut drops);
+        let dequeued = {
+            let (qdisc, mut drops) = self.split(now, l, NONE);
+            qdisc.dequeue(now, &mut drops)
+        };
         if let Dequeued::Packet(meta, handle) = &dequeued {
             let packet = self.packets.packet_mut(*handle);
             let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
@@ -230,6 +258,33 @@ impl<P: Probe> Network<P> {
             _ => (own, Component::Down(packet.slot)),
         };
         push(&mut self.events, self.layout.slot(component), queue, at, handle);
+    }
+
+    /// A packet arrives over the channel: at its station, or at the access point, behind which its wired host lies.
+    pub fn leave_channel(&mut self, now: Instant, l: usize, handle: Handle) {
+        let packet = *self.packets.packet(handle);
+        let (link, down) = (&mut self.links[l], &mut self.routes[packet.slot as usize].down);
+        if l == ACCESS_POINT || down.is_transparent() {
+            push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, now, handle);
+            return;
+        }
+        let (at, own) = (down.arrival(now, packet.len), &mut down.in_flight);
+        let (queue, component) = match &mut link.exit {
+            exit if takes(exit, own, at) => (exit, Component::Exit(l)),
+            _ => (own, Component::Down(packet.slot)),
+        };
+        push(&mut self.events, self.layout.slot(component), queue, at, handle);
+    }
+
+    /// Whether the source in `slot` is in a station, else its sink is.
+    pub fn source_is_station(&self, slot: u32) -> bool {
+        self.routes[slot as usize].data_link != ACCESS_POINT
+    }
+
+    /// The station at either end of a packet's way over the channel.
+    pub fn station_of(&self, packet: &Packet) -> usize {
+        let route = &self.routes[packet.slot as usize];
+        route.data_link.max(route.ack_link) - 1
     }
 
     /// The same over a medium that may lose the packet or change its delay, in which case others may be overtaken.
@@ -262,7 +317,8 @@ impl<P: Probe> Network<P> {
         let link = &mut self.links[l];
         let tally = &mut link.tally;
         let (packets, fingerprint, probe) = (&mut self.packets, &mut self.fingerprint, &mut self.probe);
-        (&mut *link.qdisc, Drops { now, arriving, link: l, packets, tally, fingerprint, probe })
+        let hosts = self.air.hosts();
+        (&mut *link.qdisc, Drops { now, arriving, link: l, packets, tally, fingerprint, probe, hosts })
     }
 }
 
@@ -273,7 +329,7 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 pub(crate) const NONE: Handle = Handle::MAX;
 
 /// Books dropped packets and frees their places.
-pub(crate) struct Drops<'a, P> {
+pub(crate) struct Drops<'a, P: Probe> {
     now: Instant,
     /// The packet that is being offered, which does not wait yet; [`NONE`] on a dequeue.
     arriving: Handle,
@@ -282,10 +338,14 @@ pub(crate) struct Drops<'a, P> {
     tally: &'a mut Tally,
     fingerprint: &'a mut Fingerprint,
     probe: &'a mut P,
+    hosts: <AirOf<P> as Air>::Hosts<'a>,
 }
 
 impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
+        if AirOf::<P>::PRESENT {
+            self.hosts.dropped(self.link, self.packets.packet(handle), self.packets.header(handle));
+        }
         self.packets.remove(handle);
         self.tally.drop(self.now, reason, handle != self.arriving);
         self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));

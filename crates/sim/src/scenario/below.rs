@@ -33,7 +33,7 @@ impl BelowSpec {
         };
         let (unit, stop) = read_size(stop)?;
         if stop == 0 {
-            return Err(format!("{text:?} holds nothing; leave the key out for no buffer"));
+            return Err(format!("{text:?} holds nothing; write at least 1, or leave the key out"));
         }
         // A ring has room again after one packet, a byte limit when it is no longer exceeded.
         let default = if unit == Unit::Bytes { stop } else { stop - 1 };
@@ -104,7 +104,7 @@ mod tests {
         }
         for (text, error) in [
             ("1514", r#""1514" is no size; write e.g. "1514 B" or "256 packets wake 64 packets""#),
-            ("0 B", r#""0 B" holds nothing; leave the key out for no buffer"#),
+            ("0 B", r#""0 B" holds nothing; write at least 1, or leave the key out"#),
             (
                 "9 packets wake 1 B",
                 r#""9 packets wake 1 B" stops and wakes in different units; write both in bytes or in packets"#,

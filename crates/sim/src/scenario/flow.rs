@@ -31,12 +31,16 @@ pub struct FlowSpec {
     pub stagger: Option<Duration>,
     /// Names of the links that the forward direction crosses, in order; without them, the first one.
     pub route: Option<Vec<String>>,
+    /// Number of the station at one end, in a wireless LAN; without it, the flows of the group take them in turn.
+    pub station: Option<u32>,
     /// Number of the first and of the last of them.
     pub hops: (usize, usize),
     /// Rate of each flow's own access link; `None` takes no time to send.
     pub access_rate: Option<Rate>,
     /// One-way delay of the access link, in each direction.
     pub access_delay: Duration,
+    /// By how much the round-trip time of each flow is longer than that of the one before it.
+    pub rtt_stagger: Option<Duration>,
     /// What is sent.
     pub traffic: Traffic,
 }
@@ -61,15 +65,21 @@ impl FlowSpec {
             stagger: table.field("stagger")?,
             access_rate: table.field("access_rate")?,
             access_delay: access_delay(&table, shared, first == last)?,
+            rtt_stagger: table.field("rtt_stagger")?,
             route,
+            station: table.field("station")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
-        if let Some(stagger) = flow.stagger {
+        for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
             let most = LONGEST / i64::from(flow.count);
-            if stagger > most {
-                return Err(table
-                    .error("stagger", format!("{stagger} is out of range; at most {most} for {} flows", flow.count)));
+            if let Some(step) = step.filter(|&step| step > most) {
+                let text = format!("{step} is out of range; at most {most} for {} flows", flow.count);
+                return Err(table.error(key, text));
             }
+        }
+        if flow.rtt_stagger.is_some() && flow.traffic.opens_connections() {
+            let text = "all connections of a group have one round-trip time; write a group for each";
+            return Err(table.error("rtt_stagger", text));
         }
         match flow.stop {
             Some(stop) if stop <= flow.start || stop < flow.start + flow.spread => {
@@ -90,8 +100,10 @@ impl FlowSpec {
         write(KEYS, "stop", &self.stop, &mut out);
         write(KEYS, "stagger", &self.stagger, &mut out);
         write(KEYS, "route", &self.route, &mut out);
+        write(KEYS, "station", &self.station, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
+        write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
         self.traffic.write(&mut out);
         out
     }
@@ -159,6 +171,12 @@ pub(super) const KEYS: &[Key] = &[
         doc: "Names of neighbouring links that the flows cross, in order; without it, the first one, called link.",
     },
     Key {
+        name: "station",
+        kind: Kind::Count(0, super::MOST_STATIONS - 1),
+        need: Need::Optional,
+        doc: "In a wireless LAN: number of the station at one end; without it, the flows take the stations in turn.",
+    },
+    Key {
         name: "access_rate",
         kind: Kind::Rate,
         need: Need::Optional,
@@ -175,5 +193,11 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Time,
         need: Need::Optional,
         doc: "Round-trip propagation delay, instead of access_delay: the links' delays both ways + 2 access_delay.",
+    },
+    Key {
+        name: "rtt_stagger",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "The round-trip time of each flow of the group is so much longer than that of the one before it.",
     },
 ];

@@ -19,6 +19,7 @@ mod steps;
 mod tests;
 pub mod traffic;
 mod tree;
+mod wlan;
 
 pub use aqm::AqmSpec;
 pub use below::{BelowSpec, Unit};
@@ -29,9 +30,12 @@ pub use link::LinkSpec;
 pub use loss::{Gilbert, LossSpec};
 pub use probes::Probes;
 pub use schema::schema;
-pub use service::{BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService};
+pub use service::{
+    BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
+};
 pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
+pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use serde_json::{Map, Value};
@@ -51,9 +55,11 @@ pub struct Scenario {
     pub warmup: Duration,
     /// Default seed of every random stream.
     pub seed: u64,
-    /// The bottleneck in the direction of the data.
+    /// The wireless LAN that is the bottleneck; without one, it is a link with a way back.
+    pub wlan: Option<WlanSpec>,
+    /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point.
     pub link: LinkSpec,
-    /// The way back.
+    /// The way back; in a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
     /// Further bottlenecks, in a row behind the first.
     pub links: Vec<Hop>,
@@ -99,6 +105,9 @@ impl Scenario {
         write(KEYS, "duration", &self.duration, &mut out);
         write(KEYS, "warmup", &self.warmup, &mut out);
         write(KEYS, "seed", &self.seed, &mut out);
+        if let Some(wlan) = &self.wlan {
+            out.insert("wlan".into(), wlan.write().into());
+        }
         out.insert("link".into(), self.link.write().into());
         out.insert("reverse".into(), self.reverse.write().into());
         if !self.links.is_empty() {
@@ -114,6 +123,14 @@ impl Scenario {
     /// Every bottleneck in its order: name, forward direction, way back.
     pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
         all_hops(&self.link, &self.reverse, &self.links)
+    }
+
+    /// The links by their number: both directions of every hop; of a wireless LAN the access point's, then those of all
+    /// stations.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &LinkSpec> {
+        let stations = self.wlan.as_ref().map_or(1, WlanSpec::station_count);
+        let first = std::iter::once(&self.link).chain((0..stations).map(|_| &self.reverse));
+        first.chain(self.links.iter().flat_map(|hop| [&hop.link, &hop.reverse]))
     }
 
     /// Number of flows of all groups.
@@ -133,15 +150,38 @@ impl Scenario {
             return Err(table.error("warmup", text));
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
-        let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
-        let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
-        let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
+        let wlan = values.get("wlan").map(WlanSpec::read).transpose()?;
+        let (link, reverse) = match &wlan {
+            Some(wlan) => read_cell(wlan, values, base, own)?,
+            None => read_first_hop(&table, base, own)?,
+        };
         let links = Hop::read_all(values.get("links"), base, own)?;
+        if wlan.is_some() && !links.is_empty() {
+            return Err(table.error("links", "a wireless LAN is the only bottleneck; remove them, or [wlan]"));
+        }
         let flows = read_flows(values.get("flows"), &all_hops(&link, &reverse, &links).collect::<Vec<_>>())?;
         let probes = read_probes(values.get("probes"))?;
-        let scenario = Self { name, duration, warmup, seed, link, reverse, links, flows, probes };
+        if probes.accesses.is_some() && wlan.is_none() {
+            return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
+        }
+        let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, flows, probes };
+        scenario.check_stations()?;
         scenario.check_size()?;
         Ok(scenario)
+    }
+
+    /// Refuses flows to stations that are not there.
+    fn check_stations(&self) -> Result<(), Error> {
+        for (i, flow) in self.flows.iter().enumerate() {
+            match &self.wlan {
+                Some(wlan) => wlan.check_flow(i, flow)?,
+                None if flow.station.is_some() => {
+                    return Err(Error::new(format!("flows[{i}].station"), "goes with [wlan]; remove it"));
+                }
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what would exhaust the memory by a slip of a unit.
@@ -165,7 +205,7 @@ impl Scenario {
                 return Err(Error::new(format!("flows[{i}].count"), text));
             }
         }
-        let (probes, links) = (&self.probes, 2 * self.hops().count() as u64);
+        let (probes, links) = (&self.probes, self.queues().count() as u64);
         let steps = [
             ("queue", probes.queue, links),
             ("flows", probes.flows, flows),
@@ -208,6 +248,33 @@ fn all_hops<'a>(
 ) -> impl Iterator<Item = (&'a str, &'a LinkSpec, &'a LinkSpec)> {
     let more = more.iter().map(|hop| (hop.name.as_str(), &hop.link, &hop.reverse));
     std::iter::once((hop::FIRST, link, reverse)).chain(more)
+}
+
+/// The bottleneck and its way back.
+fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
+    let values = table.values;
+    let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
+    let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
+    if matches!(link.service, Service::Wlan(_)) {
+        return Err(Error::new("link", "its channel is missing; write [wlan] with [[wlan.stations]]"));
+    }
+    let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
+    Ok((link, reverse))
+}
+
+/// The queues of an access point and of its stations.
+fn read_cell(
+    wlan: &WlanSpec,
+    values: &Map<String, Value>,
+    base: &Path,
+    own: &dyn Catalogue,
+) -> Result<(LinkSpec, LinkSpec), Error> {
+    let read = |place| {
+        let link = LinkSpec::read(place, &wlan.complete_link(place, values.get(place))?, base, own)?;
+        WlanSpec::check_link(place, &link)?;
+        Ok(link)
+    };
+    Ok((read("link")?, read("reverse")?))
 }
 
 fn read_flows(value: Option<&Value>, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Result<Vec<FlowSpec>, Error> {
@@ -255,10 +322,16 @@ const KEYS: &[Key] = &[
         doc: "Default seed of every random stream.",
     },
     Key {
+        name: "wlan",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "A wireless LAN as the bottleneck; link is then the queue of its access point, reverse that of each station.",
+    },
+    Key {
         name: "link",
         kind: Kind::Section,
-        need: Need::Required("table"),
-        doc: "The bottleneck in the direction of the data.",
+        need: Need::Optional,
+        doc: "The bottleneck in the direction of the data; needed without wlan.",
     },
     Key {
         name: "reverse",

@@ -13,6 +13,8 @@ table! {
         transfers: bool = Kind::Flag, Need::Default("false");
         /// With `packets`: also every packet's transport header, for captures.
         headers: bool = Kind::Flag, Need::Default("false");
+        /// Records every attempt to send a frame over the channel of a wireless LAN.
+        accesses: Option<bool> = Kind::Flag, Need::Optional;
         /// Sampling step of the queue length.
         queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Sampling step of each flow's window, RTT and goodput.

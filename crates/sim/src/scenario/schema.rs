@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{KEYS, Probes, flow, hop, link, service, traffic};
+use super::{ChannelSpec, KEYS, Probes, StationSpec, flow, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm};
@@ -12,7 +12,12 @@ pub fn schema() -> String {
     let mut schema = object(KEYS.iter());
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
     schema["title"] = "Sojourn scenario".into();
-    schema["properties"]["link"] = described(link_schema(true), "link");
+    schema["properties"]["wlan"] = described(wlan_schema(), "wlan");
+    schema["properties"]["link"] = described(link_schema(false), "link");
+    // A wireless LAN serves its links; any other bottleneck must say how it serves.
+    let serves =
+        json!({ "required": ["link"], "properties": { "link": { "anyOf": required(&service::keys_without_wlan()) } } });
+    schema["anyOf"] = json!([{ "required": ["wlan"] }, serves]);
     schema["properties"]["reverse"] = described(link_schema(false), "reverse");
     schema["properties"]["links"] = described(json!({ "type": "array", "items": hop_schema() }), "links");
     schema["properties"]["probes"] = described(object(Probes::KEYS.iter()), "probes");
@@ -65,6 +70,21 @@ fn kind_schema(kind: Kind) -> Value {
     }
 }
 
+/// A channel with its groups of stations.
+fn wlan_schema() -> Value {
+    let mut schema = object(ChannelSpec::KEYS.iter().chain(wlan::OWN_KEYS));
+    let stations = &mut schema["properties"]["stations"];
+    let doc = stations["description"].take();
+    *stations =
+        json!({ "type": "array", "minItems": 1, "items": object(StationSpec::KEYS.iter()), "description": doc });
+    schema
+}
+
+/// Tables that have one of `keys`.
+fn required(keys: &[&str]) -> Vec<Value> {
+    keys.iter().map(|key| json!({ "required": [key] })).collect()
+}
+
 /// A link; the bottleneck must say how it serves, the way back may.
 fn link_schema(serves: bool) -> Value {
     let mut schema = object(link::KEYS.iter());
@@ -72,7 +92,7 @@ fn link_schema(serves: bool) -> Value {
     for key in service::KINDS.iter().copied().flatten() {
         schema["properties"][key.name] = property(key);
     }
-    let mut kinds: Vec<_> = service::first_keys().iter().map(|first| json!({ "required": [first] })).collect();
+    let mut kinds = required(&service::first_keys());
     if !serves {
         kinds.push(json!({ "not": { "anyOf": kinds } }));
     }

@@ -1,6 +1,7 @@
 //! Scenario files as tables: what is refused and how, what is filled in, what comes back.
 
 mod links;
+mod wlan;
 
 use super::*;
 use proptest::prelude::*;
@@ -286,6 +287,14 @@ fn refusals_that_need_two_keys() {
             [("flows.0.count", "1000000"), ("flows.0.stagger", "1001 s")],
             "flows[0].stagger: 1001 s is out of range; at most 1000 s for 1000000 flows",
         ),
+        (
+            [("flows.0.count", "1000000"), ("flows.0.rtt_stagger", "1001 s")],
+            "flows[0].rtt_stagger: 1001 s is out of range; at most 1000 s for 1000000 flows",
+        ),
+        (
+            [("flows.0", r#"{"kind":"packmime","connections_per_second":1}"#), ("flows.0.rtt_stagger", "2 ms")],
+            "flows[0].rtt_stagger: all connections of a group have one round-trip time; write a group for each",
+        ),
         ([("flows.0.kind", "cbr"), ("flows.0.cc", "reno")], "flows[0].cc: not a key of cbr flows; remove it"),
         (
             [("flows.0.count", "1000000"), ("probes.flows", "100 ms")],
@@ -378,12 +387,11 @@ fn a_trace_brings_its_way_back() {
 fn the_schema_names_every_key() {
     let schema: Value = serde_json::from_str(&schema()).unwrap();
     let properties = &schema["properties"];
-    assert_eq!(
-        properties["link"]["oneOf"],
-        serde_json::json!(
-            ["rate", "bucket", "poisson", "cox", "trace"].map(|first| serde_json::json!({ "required": [first] }))
-        )
-    );
+    let serves = ["rate", "bucket", "poisson", "cox", "trace"].map(|first| serde_json::json!({ "required": [first] }));
+    assert_eq!(schema["anyOf"][0]["required"], serde_json::json!(["wlan"]));
+    assert_eq!(schema["anyOf"][1]["properties"]["link"]["anyOf"], serde_json::json!(serves));
+    let stations = &properties["wlan"]["properties"]["stations"]["items"]["properties"];
+    assert_eq!(stations["rate"]["default"], "minstrel");
     assert_eq!(properties["link"]["properties"]["delay"]["default"], "0 s");
     let kinds = properties["flows"]["items"]["oneOf"].as_array().unwrap();
     assert_eq!(kinds.len(), traffic::KINDS.len());
@@ -403,7 +411,7 @@ proptest! {
     #[test]
     fn no_edit_of_a_file_panics(
         edits in prop::collection::vec((0..1000usize, any::<u8>()), 1..8),
-        path in "(link|reverse|flows\\.[0-2]|probes)\\.[a-z]{1,8}",
+        path in "(wlan|link|reverse|flows\\.[0-2]|probes)\\.[a-z]{1,8}",
         value in "[0-9a-z \"./@{}\\[\\]-]{0,12}",
     ) {
         let mut bytes = EXAMPLE.as_bytes().to_vec();

@@ -123,7 +123,7 @@ impl Sender {
         }
         if self.board.packets_out() == 0 {
             self.deadline = None;
-        } else {
+        } else if self.is_plain || !self.keeps_timer() {
             self.rearm(now);
         }
         if !self.is_plain && self.stack.machine == Machine::Ns2 {

@@ -34,6 +34,12 @@ use sojourn_aqm::{Duration, Ecn, Instant};
 pub trait Wire {
     /// Sends a packet of `len` IP bytes now; `ecn` is its codepoint.
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn);
+
+    /// Whether the host takes new data now (TCP small queues); else it tells when it does again.
+    #[inline]
+    fn has_room(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut(&Header, Ecn)> Wire for F {

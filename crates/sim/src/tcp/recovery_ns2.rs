@@ -1,12 +1,15 @@
 //! Loss recovery in ns-2: halve at once, and let duplicates inflate the window.
 //!
-//! Source: ns-2 `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc`; RFC 6582, RFC 6675. A duplicate counts as a segment that
-//! left the network (`sacked_out`), which is what inflating the window by it comes to; so are the first two, whose
-//! new segments are limited transmit (`singledup_`).
+//! Source: ns-2 `tcp.cc`, `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc` with the defaults of `ns-default.tcl`;
+//! RFC 6582, RFC 6675. A duplicate counts as a segment that left the network (`sacked_out`, `dupwnd_`), which is what
+//! inflating the window by it comes to; so are the first two, whose new segments are limited transmit (`singledup_`).
+//!
+//! `Differs:` with SACK it is RFC 6675 rather than `tcp-sack1.cc`, which also stands in for `TCP/Linux`.
 
 use super::cc::{self, CongestionControl};
 use super::scoreboard::{Acked, Tags};
 use super::sender::{Sender, State};
+use super::stack::Machine;
 use super::{Flags, Header, Ticks, Wire};
 
 impl Sender {
@@ -51,13 +54,16 @@ impl Sender {
             State::Recovery => self.repair(now, wire),
             // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
             State::Loss => {}
+            // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
+            _ if self.is_reno() && self.snd_una <= self.high_seq && self.board.sacked_out >= self.reordering => {
+                self.board.sacked_out = self.reordering - 1;
+            }
             _ if self.board.sacked_out >= self.reordering => {
-                self.window.ssthresh = self.cc.ssthresh(&self.window);
-                (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
-                self.high_seq = self.snd_nxt;
-                self.cwr_pending = true;
+                self.halve();
                 self.state = State::Recovery;
+                self.partial_acked = false;
                 self.resend_head(now, wire);
+                self.rearm(now);
             }
             _ => self.state = State::Disorder,
         }
@@ -66,20 +72,23 @@ impl Sender {
     fn on_progress(&mut self, now: Ticks, acked: &Acked, wire: &mut impl Wire) {
         let finished = self.snd_una >= self.high_seq;
         match self.state {
+            // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
+            State::Recovery if self.is_reno() && (finished || self.cc.partial_ack_ends_recovery()) => {
+                self.board.sacked_out = 0;
+                self.state = State::Open;
+                self.grow(now, acked);
+            }
             State::Recovery if finished => {
-                self.leave_recovery();
+                self.state = State::Open;
                 // RFC 6582 §3.2 step 3, option 1: no burst.
                 self.window.cwnd = self.window.ssthresh.min(self.board.in_flight() + 1);
             }
-            State::Recovery if self.is_reno() && self.cc.partial_ack_ends_recovery() => self.leave_recovery(),
-            State::Recovery => {
-                if self.is_reno() {
-                    // Deflated by what was acknowledged, and one for the retransmission that arrived.
-                    self.board.sacked_out = (self.board.sacked_out + 1).saturating_sub(acked.packets);
-                    self.resend_head(now, wire);
-                }
-                self.repair(now, wire);
+            State::Recovery if self.is_reno() => {
+                self.partial_acked = true;
+                self.deflate(acked.packets);
+                self.resend_head(now, wire);
             }
+            State::Recovery => self.repair(now, wire),
             _ => {
                 if self.is_reno() {
                     self.board.sacked_out = 0;
@@ -111,11 +120,39 @@ impl Sender {
         self.window.cwnd = self.window.cwnd.min(most);
     }
 
-    fn leave_recovery(&mut self) {
+    /// Whether an acknowledgment leaves the retransmission timer as it is: in a recovery without SACK all partial ones
+    /// but the first (`newreno_changes1_`; RFC 6582's impatient variant), so that many losses end in a time-out.
+    pub(super) fn keeps_timer(&self) -> bool {
+        self.stack.machine == Machine::Ns2
+            && self.state == State::Recovery
+            && self.is_reno()
+            && self.partial_acked
+            && self.snd_una < self.high_seq
+    }
+
+    /// Half the window and the threshold, for what is out now.
+    fn halve(&mut self) {
+        self.window.ssthresh = self.cc.ssthresh(&self.window);
         if self.is_reno() {
-            self.board.sacked_out = 0;
+            // precisionReduce_: to the fraction; and only the threshold is at least two segments.
+            self.window.halve_exactly();
+        } else {
+            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
         }
-        self.state = State::Open;
+        self.high_seq = self.snd_nxt;
+        self.cwr_pending = true;
+    }
+
+    /// A partial acknowledgment takes from the window what it acknowledged, and gives one for the retransmission that
+    /// arrived (`partial_window_deflation_`).
+    fn deflate(&mut self, packets: u32) {
+        let inflated = self.board.sacked_out;
+        if inflated > packets {
+            self.board.sacked_out = inflated - (packets - 1);
+        } else {
+            self.window.cwnd = self.window.cwnd.saturating_sub(packets - inflated).max(1);
+            self.board.sacked_out = 1;
+        }
     }
 
     /// With SACK: what three SACKed segments lie above is lost, and sent again as the window allows.
@@ -133,16 +170,12 @@ impl Sender {
         }
         self.board.mark_lost(0);
         self.retransmit(0, now, wire);
-        self.rearm(now);
     }
 
     /// RFC 3168 §6.1.2: one reduction per window.
     fn halve_on_echo(&mut self) {
         if self.state <= State::Disorder && self.snd_una >= self.high_seq {
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
-            (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
-            self.high_seq = self.snd_nxt;
-            self.cwr_pending = true;
+            self.halve();
         }
     }
 }

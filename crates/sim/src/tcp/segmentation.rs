@@ -33,7 +33,7 @@ impl Sender {
             // Half the window at the most: two bursts in flight keep the acknowledgments coming.
             let burst = room.min(most).min((self.window.cwnd / 2).max(1));
             for i in 0..burst {
-                if !self.may_send_next(right_edge) {
+                if !self.may_send_next(right_edge) || !wire.has_room() {
                     return false;
                 }
                 self.pushes = i > 0 && i + 1 == burst;

@@ -97,6 +97,8 @@ pub struct Sender {
     pub(super) fin_sent: bool,
     /// `snd_nxt` when the present state was entered.
     pub(super) high_seq: u64,
+    /// ns-2: there was a partial acknowledgment in this recovery.
+    pub(super) partial_acked: bool,
     pub(super) reordering: u32,
     pub(super) prior_ssthresh: u32,
     /// Where `snd_una` stood when the window was reduced; while set, the reduction may be undone.
@@ -173,6 +175,7 @@ impl Sender {
             closing: false,
             fin_sent: false,
             high_seq: 0,
+            partial_acked: false,
             reordering: stack.reordering,
             prior_ssthresh: 0,
             undo_marker: None,
@@ -235,6 +238,14 @@ impl Sender {
             Phase::Established if self.stack.machine == Machine::Linux2_6 => self.on_ack_3_8(now, header, wire),
             Phase::Established if self.stack.machine == Machine::Ns2 => self.on_ack_ns2(now, header, wire),
             Phase::Established => self.on_ack_3_10(now, header, wire),
+        }
+    }
+
+    /// The host takes new data again.
+    pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
+        let now = self.enter(now);
+        if self.phase == Phase::Established {
+            self.send_new(now, wire);
         }
     }
 
@@ -301,7 +312,7 @@ impl Sender {
             return;
         }
         let right_edge = self.snd_una + self.receive_window;
-        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
+        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
             self.send_next(now, wire);
         }
         if self.is_dry() {
@@ -317,7 +328,7 @@ impl Sender {
         if self.stack.bursts {
             limited = self.send_bursts(right_edge, now, wire);
         } else {
-            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) {
+            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
                 self.send_one(now, wire);
             }
         }

@@ -173,6 +173,13 @@ impl Endpoints for DialogueFlow {
         self.client.receiver.on_timer(now, &mut Half::of_server(host));
     }
 
+    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+        match at_source {
+            true => self.server.sender.on_room(now, &mut Half::of_server(host)),
+            false => self.client.sender.on_room(now, &mut Half::of_client(host)),
+        }
+    }
+
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
         let client = &mut self.client;
         if !header.flags.contains(Flags::ANSWER) {
@@ -245,5 +252,10 @@ impl<'a, W: Wire> Half<'a, W> {
 impl<W: Wire> Wire for Half<'_, W> {
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         self.wire.transmit(&Header { flags: header.flags.with(self.mark), ..*header }, len, ecn);
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.wire.has_room()
     }
 }

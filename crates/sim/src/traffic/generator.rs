@@ -112,6 +112,16 @@ impl Generator {
         Some((flow, self.free.pop()))
     }
 
+    /// When connections are asked for until `end`, if none of them ever ends.
+    pub fn asked_until(mut self, end: Instant) -> Vec<Instant> {
+        let mut times = Vec::new();
+        while self.due() <= end {
+            times.push(self.due());
+            self.pattern.draw();
+        }
+        times
+    }
+
     /// The connection in `slot` is over.
     pub fn ended(&mut self, now: Instant, slot: u32) {
         self.free.push(slot);

@@ -7,18 +7,21 @@ mod generator;
 mod ledger;
 mod packmime;
 mod pages;
+mod plan;
 mod tcp;
 mod udp;
 
 pub use emodel::{mos, r_factor};
 pub(crate) use generator::Generator;
 pub(crate) use ledger::Ledger;
+pub use plan::{Planned, plan};
 
-use crate::network::Network;
+use crate::network::{AirOf, Network};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::tcp::{Header, Wire};
+use crate::wlan::Air;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use tcp::TcpFlow;
@@ -30,6 +33,10 @@ trait Endpoints {
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host);
     /// The sink's deadline has come, or an earlier one.
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host);
+    /// The host of one end, the source or the sink, takes data again.
+    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+        let _ = (now, at_source, host);
+    }
     /// A packet reached the sink.
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
     /// A packet reached the source.
@@ -145,6 +152,11 @@ macro_rules! flows {
                 match self { $( Self::$kind(flow) => flow.on_sink_timer(now, host), )+ }
             }
 
+            /// The host of one end, the source or the sink, takes data again.
+            pub fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
+            }
+
             /// When the source's timer is due.
             pub fn source_deadline(&self) -> Instant {
                 match self { $( Self::$kind(flow) => flow.source_deadline(), )+ }
@@ -179,10 +191,7 @@ pub(crate) enum Source {
 impl Source {
     /// Source `index` of a run with `seed`, which is number `place` of its `group`.
     pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64) -> Self {
-        let mut start_rng = Rng::stream(seed, "start", index as u64);
-        let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
-        let start = zero + spec.start + spec.spread.mul_f64(start_rng.uniform());
-        let stop = spec.stop.map_or(Instant::NEVER, |stop| zero + stop);
+        let (start, stop) = span(spec, place, index, seed);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop)));
@@ -205,6 +214,14 @@ impl Source {
     }
 }
 
+/// When source `index`, number `place` of its group, starts and stops.
+fn span(spec: &FlowSpec, place: u32, index: u32, seed: u64) -> (Instant, Instant) {
+    let mut rng = Rng::stream(seed, "start", index as u64);
+    let zero = Instant::ZERO + spec.stagger.unwrap_or(Duration::ZERO) * i64::from(place);
+    let start = zero + spec.start + spec.spread.mul_f64(rng.uniform());
+    (start, spec.stop.map_or(Instant::NEVER, |stop| zero + stop))
+}
+
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
 pub(crate) struct Port<'a, P: Probe> {
     pub network: &'a mut Network<P>,
@@ -221,6 +238,15 @@ impl<P: Probe> Wire for Port<'_, P> {
         } else {
             self.network.send_from_sink(self.now, self.slot, header, len, ecn);
         }
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        if !AirOf::<P>::PRESENT {
+            return true;
+        }
+        let in_station = self.from_source == self.network.source_is_station(self.slot);
+        !in_station || self.network.air.has_room(self.slot)
     }
 }
 

@@ -89,6 +89,12 @@ impl Endpoints for TcpFlow {
         self.receiver.on_timer(now, host);
     }
 
+    fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
+        if at_source {
+            self.sender.on_room(now, host);
+        }
+    }
+
     #[inline]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
         self.receiver.on_segment(now, header, packet.ecn, host);

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Relation, Verdict
-from sojourn.stats import mean_ci
+from sojourn.papers.cells import draw_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,10 +44,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         figure = new_figure(8.0, 3.6)
         panels = figure.subplots(1, 2)
         for axes, name in zip(panels, ("utilisation", "sojourn_p50_ms"), strict=True):
-            groups = sorted((rate[0], group[name].to_list()) for rate, group in cells.group_by("rate_mbit"))
-            points = [mean_ci(values) for _, values in groups]
-            halves = [half or 0.0 for _, half in points]
-            axes.errorbar([rate for rate, _ in groups], [mean for mean, _ in points], halves, marker="o", capsize=2)
+            draw_line(axes, cells, "rate_mbit", name, marker="o")
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.set_xlabel("rate [Mbit/s]")

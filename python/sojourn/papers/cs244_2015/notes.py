@@ -35,5 +35,13 @@ ASSUMPTIONS = {
     "change": Assumption("link.change", "opportunity", ("fluid", "latch"), "what a step does to a packet", ("paper",)),
     "cc": Assumption("flows.0.cc", "cubic", ("reno",), "the downloads' congestion control", ("paper",)),
     "page": Assumption("flows.1.size", "800 kB", ("750 kB", "850 kB"), "around 800 kB", ("paper",)),
+    "trace": Assumption(
+        "link.trace",
+        "verizon-like.down",
+        (),
+        "a recorded trace X.down, with X.up for the way back",
+        ("4g",),
+        is_file=True,
+    ),
     "way_back": Assumption("reverse.rate", "12 Mbit/s", ("100 Mbit/s",), "rate of the way back", ("paper",)),
 }

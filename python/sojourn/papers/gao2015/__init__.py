@@ -2,11 +2,10 @@
 
 What the paper leaves unsaid, and what we take. Its parameters are those of codel.tcl, the script of CoDel's ns-2 model,
 so the rest is taken from there: delays in the ratio 20 : 10 : 20, access links ten times as fast as the bottleneck,
-packets of 1500 B, an initial window of 4 segments, the same queue in both directions, 300 s. Three things are ours. The
-flows start uniformly within the first second, since otherwise every seed would give the same run; all flows of a run
-have the stated round-trip time, where the script lengthens that of the k-th by 2k ms; and the window has no bound,
-where the script's is 16 bandwidth-delay products at 100 ms. That bound is not without effect:
-docs/reproduction.md tells what it changes.
+the client of the k-th FTP further away by a fiftieth of the round-trip time times k, packets of 1500 B, an initial
+window of 4 segments, an acknowledgment per packet, the same queue in both directions, 300 s. Two things are ours. The
+flows start uniformly within the first second, since otherwise every seed would give the same run; and the window has no
+bound, where the script's is 16 bandwidth-delay products at 100 ms: docs/reproduction.md tells what that changes.
 
 CoDel is that of ACM Queue 2012, because the listing of the paper's figure 1 without its added lines is. The FIFO queue
 holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on the forward link, and throughput

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.stats import mean_ci
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -42,9 +40,9 @@ def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def milliseconds(text: str) -> int:
-    """Number of a duration in whole milliseconds."""
-    return int(text.removesuffix(" ms"))
+def round_trip_ms(delay: str) -> int:
+    """Nominal round-trip time in milliseconds, of which the link's delay is a tenth."""
+    return 10 * int(delay.removesuffix(" ms"))
 
 
 def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:
@@ -58,23 +56,9 @@ def mean_of(cells: pl.DataFrame, value: str) -> float:
     return float(cells.select(pl.col(value).mean()).item())
 
 
-def by_seed(cells: pl.DataFrame) -> list[pl.DataFrame]:
-    """The cells of each replication."""
-    return [one for _, one in cells.group_by("seed", maintain_order=True)]
-
-
 def plural(count: int, name: str) -> str:
     """`1 flow`, `2 flows`."""
     return f"{count} {name}" if count == 1 else f"{count} {name}s"
-
-
-def draw_line(axes: Axes, cells: pl.DataFrame, x: str, value: str, /, *, scale: float = 1.0, **style: Any) -> None:
-    """Mean and 95 % confidence interval over the seeds of a column over another one."""
-    groups = [(key[0], group[value].to_list()) for key, group in cells.group_by(x)]
-    groups.sort()
-    points = [mean_ci(values) for _, values in groups]
-    means, halves = [scale * mean for mean, _ in points], [scale * (half or 0.0) for _, half in points]
-    axes.errorbar([at for at, _ in groups], means, halves, ms=3.5, capsize=1.5, linewidth=1.0, **style)
 
 
 def plain_log(axes: Axes, which: str, ticks: Sequence[float]) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.gao2015.analysis import LOADS, RATES, by_seed, cells_of, draw_line, grid, mean_of, plain_log
+from sojourn.papers.cells import by_seed, draw_line
+from sojourn.papers.gao2015.analysis import LOADS, RATES, cells_of, grid, mean_of, plain_log
 from sojourn.stats import line_fit
 
 if TYPE_CHECKING:

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.gao2015.analysis import (
-    CODEL,
-    FIFO,
-    HARD_LIMIT,
-    LOADS,
-    RATES,
-    SCHEMES,
-    cells_of,
-    draw_line,
-    grid,
-    plain_log,
-)
+from sojourn.papers.cells import draw_line
+from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, SCHEMES, cells_of, grid, plain_log
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

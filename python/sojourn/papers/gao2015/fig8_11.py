@@ -14,18 +14,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
-from sojourn.papers.gao2015.analysis import (
-    CODEL,
-    HARD_LIMIT,
-    RATES,
-    by_seed,
-    draw_line,
-    grid,
-    milliseconds,
-    plain_log,
-    plural,
-)
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural, round_trip_ms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +45,7 @@ def measure(result: StudyResult) -> Measured:
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
-    return analysis.cells_of(result, lambda run: {"rtt_ms": milliseconds(run["flows.0.rtt"])})
+    return analysis.cells_of(result, lambda run: {"rtt_ms": round_trip_ms(run["link.delay"])})
 
 
 def _corner(cells: pl.DataFrame) -> tuple[float, float]:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
-from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, by_seed, draw_line, grid, plain_log, plural
+from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

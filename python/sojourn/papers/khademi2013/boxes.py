@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-QUANTITIES = {"p": "queueing delay [ms]", "g": "goodput of 5 s [Mb/s]"}
+QUANTITIES = {
+    "p": "queueing delay [ms]",
+    "r": "RTT [ms]",
+    "t": "RTT from the driver on [ms]",
+    "g": "goodput of 5 s [Mb/s]",
+}
 """Prefix of the quantiles' columns, and what the axis says."""
 
 
@@ -93,7 +98,7 @@ def _draw_panel(axes: Axes, cells: pl.DataFrame, quantity: str, x: str, group: s
     axes.set_xticks(range(len(values)), [_plain(value) for value in values])
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.grid(visible=False, axis="x")
-    if quantity == "p":
+    if quantity != "g":
         axes.set_ylim(bottom=0)
 
 

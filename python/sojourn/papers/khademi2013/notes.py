@@ -13,12 +13,17 @@ REFERENCES = (
     "Management. ICSI, 2001.",
 )
 
+WIRED = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7-8", "fig11", "fig12", "fig13", "fig14", "table5")
+WLAN = ("fig9", "fig10")
+
 METHODS = (
     "TCP flows with the TCP of Linux 3.8 (reno, ABC, SACK) share a 10 Mbit/s Ethernet link for 60 s; the base RTT is "
     "100 ms unless said otherwise. The queue manager is CoDel [2] or FQ-CoDel as in Linux 3.10, PIE [3] as in Cisco's "
     "code of 2013, or Linux's Adaptive RED [4], with a target delay of 5 ms unless said otherwise and a limit of 1000 "
     "packets. Queueing delay is the time from a packet's acceptance into the queue until it leaves for the driver; "
-    "goodput is the IP throughput of the bottleneck in intervals of 5 s."
+    "goodput is the IP throughput of the bottleneck in intervals of 5 s. "
+    "Figures 9 and 10: the queue manager sits in an access point of 802.11g (DCF, Minstrel) with four stations, for "
+    "180 s; RTTs are those of single segments, from TCP's transmission to the first acknowledgment that covers them."
 )
 
 SETUP = (
@@ -42,15 +47,49 @@ SETUP = (
         "goodput", "at the bottleneck, per 5 s", "bytes of IP: the printed 9.73 Mb/s exceed what payload can reach"
     ),
     Setting("queueing delay", "per-packet RTT less the base RTT", "sojourn time in the bottleneck's queue"),
+    Setting(
+        "WLAN",
+        "802.11g, AR5001X+ (ath5k), Minstrel, AP and stations close by, free channel",
+        "no errors but collisions",
+    ),
+    Setting("WLAN, driver", "", "a ring of 50 frames, asked for more when fewer than 25 are left, as in ath5k"),
+    Setting("WLAN, rates", "", "the eight of 802.11g"),
+    Setting("WLAN, ARED", "target from 27 Mb/s", "thresholds of 8,437 and 25,312 bytes"),
+    Setting("WLAN, TCP buffers", "large enough for C RTT", "27 Mb/s times 100 ms: windows of at most 225 segments"),
+    Setting("WLAN, TCP small queues", "", "at most 57 packets of an upload below TCP, as in Linux 3.8"),
+    Setting("WLAN, RTT", "per packet", "from TCP to the first acknowledgment that covers the segment"),
     Setting("replications", "10 repetitions", "10 seeds; quantiles are those of single runs, averaged"),
 )
 
 ASSUMPTIONS = {
-    "delayed_ack": Assumption("flows.0.delayed_ack", True, (False,), "receivers delay acknowledgments"),
-    "sack": Assumption("flows.0.sack", True, (False,), "SACK is stated to be on"),
-    "cc": Assumption("flows.0.cc", "reno", ("newreno", "cubic"), "Linux's reno with SACK"),
-    "stack": Assumption("flows.0.stack", "linux-3.8", ("linux-2.6.29", "linux-3.13", "linux-6.1"), "Linux 3.8.2"),
-    "accounting": Assumption("link.account", "ip", ("adjusted",), "what the queue counts of a packet"),
-    "below": Assumption("link.below", "1514 B", ("1 packet", "32 kB"), "what waits in the driver below the queue"),
-    "spread": Assumption("flows.0.spread", "1 s", ("100 ms", "5 s"), "time over which the flows start"),
+    "delayed_ack": Assumption("flows.0.delayed_ack", True, (False,), "receivers delay acknowledgments", WIRED),
+    "sack": Assumption("flows.0.sack", True, (False,), "SACK is stated to be on", WIRED),
+    "cc": Assumption("flows.0.cc", "reno", ("newreno", "cubic"), "Linux's reno with SACK", WIRED),
+    "stack": Assumption(
+        "flows.0.stack", "linux-3.8", ("linux-2.6.29", "linux-3.13", "linux-6.1"), "Linux 3.8.2", WIRED
+    ),
+    "accounting": Assumption("link.account", "ip", ("adjusted",), "what the queue counts of a packet", WIRED),
+    "below": Assumption(
+        "link.below", "1514 B", ("1 packet", "32 kB"), "what waits in the driver below the queue", WIRED
+    ),
+    "spread": Assumption("flows.0.spread", "1 s", ("100 ms", "5 s"), "time over which the flows start", WIRED),
+    "ring": Assumption(
+        "link.below",
+        "50 packets wake 24 packets",
+        ("5 packets", "50 packets", "200 packets wake 99 packets"),
+        "the access point's ring below the queue",
+        WLAN,
+    ),
+    "tsq": Assumption(
+        "wlan.tsq", 57, (0,), "packets of an upload below TCP in its station (TCP small queues); 0: any", WLAN
+    ),
+    "window": Assumption(
+        "flows.0.receive_window",
+        "325800 B",
+        ("651600 B", "1 GB"),
+        "largest window of the flows that are measured",
+        WLAN,
+    ),
+    "rates": Assumption("wlan.rates", "ofdm", ("bg",), "whether Minstrel tries the rates of 802.11b as well", WLAN),
+    "eifs": Assumption("wlan.eifs", "listeners", ("none",), "who waits for an EIFS after a collision", WLAN),
 }

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Relation, Verdict
+from sojourn.papers.cells import draw_line
 from sojourn.papers.khademi2013.analysis import SENDERS, THREE, cells_of
-from sojourn.stats import mean_ci
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,13 +66,14 @@ def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
             heights = [high - low for low, high in zip(lows, highs, strict=True)]
             axes.bar(at, heights, 0.5, lows, color="0.85", label="tight band")
             axes.plot(at, [claim["expected"] for claim in claims], "D", mfc="none", mec="0.25", label="published")
-            own = cells.filter(pl.col("aqm") == aqm)
+            own = cells.filter(aqm=aqm).with_columns(at=pl.col("flows").replace_strict(FLOWS, at))
             variants = own["variant"].unique(maintain_order=True).to_list()
             for name, curve, marker in zip(variants, curves(len(variants)), "os^", strict=False):
-                points = [mean_ci(_samples(own, name, flows)) for flows in FLOWS]
-                halves = [half or 0.0 for _, half in points]
+                of_variant = own.filter(pl.col("variant") == name).with_columns(
+                    at=pl.col("flows").replace_strict(FLOWS, at)
+                )
                 label = f"measured, {name}" if name else "measured"
-                axes.errorbar(at, [mean for mean, _ in points], halves, marker=marker, ms=4, label=label, **curve)
+                draw_line(axes, of_variant, "at", "ratio", marker=marker, label=label, **curve)
             axes.set_title(aqm, loc="left", fontweight="bold")
             axes.set_xticks(at, [str(flows // SENDERS) for flows in FLOWS])
             axes.set_xlabel("flows per sender")
@@ -81,7 +82,3 @@ def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
         handles, names = panels[1].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=len(names))
         return figure
-
-
-def _samples(cells: pl.DataFrame, variant: str, flows: int) -> list[float]:
-    return cells.filter((pl.col("variant") == variant) & (pl.col("flows") == flows))["ratio"].to_list()

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from sojourn.judge import Measured
-from sojourn.stats import mean_ci
+from sojourn.papers.cells import draw_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from sojourn.judge import Relation
@@ -91,13 +90,8 @@ def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False
         figure = new_figure(7.0, 4.0)
         axes = figure.subplots()
         for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^D", strict=True):
-            _draw_curve(
-                axes,
-                cells.filter(pl.col("scheme") == scheme),
-                over,
-                metric,
-                curve | {"marker": marker, "label": scheme},
-            )
+            own = cells.filter(pl.col("scheme") == scheme)
+            draw_line(axes, own, over, metric, marker=marker, label=scheme, **curve)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_xlabel(LABELS[over])
@@ -109,10 +103,3 @@ def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False
             axes.set_ylim(bottom=0)
         plain_legend(axes, list(SCHEMES.values()))
         return figure
-
-
-def _draw_curve(axes: Axes, cells: pl.DataFrame, over: str, metric: str, look: dict[str, Any]) -> None:
-    groups = sorted((place[0], group[metric].to_list()) for place, group in cells.group_by(over))
-    points = [mean_ci(values) for _, values in groups]
-    halves = [half or 0.0 for _, half in points]
-    axes.errorbar([at for at, _ in groups], [mean for mean, _ in points], halves, ms=4, capsize=2, **look)

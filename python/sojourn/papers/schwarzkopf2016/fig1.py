@@ -14,6 +14,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.packets import packets
+from sojourn.papers.cells import by_seed
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -42,12 +43,12 @@ def measure(result: StudyResult) -> Measured:
     traces = {(aqm, flows, seed): packets(one) for aqm, flows, seed, one in runs(result)}
     rows = [_row(key, trace, traces) for key, trace in traces.items()]
     cells = cells_of(rows)
-    by_seed = [cell for _, cell in cells.group_by("seed", maintain_order=True)]
     samples = {
-        "S0-F1-b": [max(column(cell, "PIE", "phase_s")) for cell in by_seed],
-        "S0-F1-c": [column(cell, "CoDel", "phase_s", (64,))[0] for cell in by_seed],
+        "S0-F1-b": [max(column(cell, "PIE", "phase_s")) for cell in by_seed(cells)],
+        "S0-F1-c": [column(cell, "CoDel", "phase_s", (64,))[0] for cell in by_seed(cells)],
         "S0-F1-e": [
-            column(cell, "CoDel", "peak_ms", (64,))[0] / column(cell, "PIE", "peak_ms", (64,))[0] for cell in by_seed
+            column(cell, "CoDel", "peak_ms", (64,))[0] / column(cell, "PIE", "peak_ms", (64,))[0]
+            for cell in by_seed(cells)
         ],
     }
     return Measured(samples, cells, ("aqm", "flows"), RELATIONS)

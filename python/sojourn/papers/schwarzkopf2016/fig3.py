@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed
 from sojourn.papers.schwarzkopf2016.analysis import AQMS
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 
@@ -26,14 +27,13 @@ TARGET, QDELAY_REF = 5.0, 16.0
 def measure(result: StudyResult) -> Measured:
     """Samples at the default thresholds, cells for all."""
     cells = sweep_cells(result)
-    by_seed = [cell for _, cell in cells.group_by("seed", maintain_order=True)]
-    codel = [over_loads(cell, "CoDel", TARGET, "utilisation") for cell in by_seed]
-    act = [over_loads(cell, "CoDel-ACT", TARGET, "utilisation") for cell in by_seed]
-    pie = [over_loads(cell, "PIE", QDELAY_REF, "utilisation") for cell in by_seed]
+    codel = [over_loads(cell, "CoDel", TARGET, "utilisation") for cell in by_seed(cells)]
+    act = [over_loads(cell, "CoDel-ACT", TARGET, "utilisation") for cell in by_seed(cells)]
+    pie = [over_loads(cell, "PIE", QDELAY_REF, "utilisation") for cell in by_seed(cells)]
     samples = {
         "S0-F3a-5": [
             over_loads(cell, "CoDel", TARGET, "mean_ms")[16] / over_loads(cell, "PIE", QDELAY_REF, "mean_ms")[16]
-            for cell in by_seed
+            for cell in by_seed(cells)
         ],
         "S0-F3b-1": [min(one.values()) for one in codel],
         "S0-F3b-2": [max(one.values()) for one in codel],

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.papers.cells import draw_line
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
-from sojourn.stats import mean_ci
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,10 +71,5 @@ def _draw_lines(cells: pl.DataFrame, aqm: str, name: str, axes: Axes) -> None:
     scale = 100 if name == "utilisation" else 1
     for flows, curve, marker in zip(LOADS, curves(len(LOADS)), "os^vD", strict=True):
         chosen = cells.filter((pl.col("aqm") == aqm) & (pl.col("flows") == flows))
-        groups = [(value[0], group[name].to_list()) for value, group in chosen.group_by("value_ms")]
-        groups.sort()
-        points = [mean_ci(values) for _, values in groups]
         label = "1 flow" if flows == 1 else f"{flows} flows"
-        at, means = [value for value, _ in groups], [scale * mean for mean, _ in points]
-        halves = [scale * (half or 0.0) for _, half in points]
-        axes.errorbar(at, means, halves, marker=marker, ms=3.5, capsize=1.5, linewidth=1.0, label=label, **curve)
+        draw_line(axes, chosen, "value_ms", name, scale=scale, marker=marker, label=label, **curve)

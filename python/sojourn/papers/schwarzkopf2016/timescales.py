@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.cells import by_seed
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 from sojourn.stats import line_fit
 
@@ -28,14 +29,15 @@ T_UPDATE = 16.0
 def measure(result: StudyResult) -> Measured:
     """Samples where the text gives numbers, cells for all values."""
     cells = sweep_cells(result)
-    by_seed = [cell for _, cell in cells.group_by("seed", maintain_order=True)]
 
     def lowest(aqm: str, values: Sequence[float]) -> list[float]:
-        return [min(min(over_loads(c, aqm, v, "utilisation").values()) for v in values) for c in by_seed]
+        return [min(min(over_loads(c, aqm, v, "utilisation").values()) for v in values) for c in by_seed(cells)]
 
     samples = {
-        "S0-TS-2": [_act_over_codel(cell) for cell in by_seed],
-        "S0-TS-3": [float(np.mean(list(over_loads(cell, "PIE", T_UPDATE, "mean_ms").values()))) for cell in by_seed],
+        "S0-TS-2": [_act_over_codel(cell) for cell in by_seed(cells)],
+        "S0-TS-3": [
+            float(np.mean(list(over_loads(cell, "PIE", T_UPDATE, "mean_ms").values()))) for cell in by_seed(cells)
+        ],
         "S0-TS-5": lowest("CoDel", [25.0]),
         "S0-TS-6": lowest("CoDel", [100.0]),
         "S0-TS-7": lowest("CoDel", [200.0]),

@@ -1,9 +1,10 @@
 //! FQ-PIE: a PIE for each flow on one clock, and what idle flows cost.
 
 use super::{Bench, LINK};
-use crate::aqm::{Aqm, Cx, Fifo, Link, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, Fifo, Popped, Verdict};
 use crate::flow::{Config, FlowQueue};
 use crate::limits::Limits;
+use crate::link::Link;
 use crate::packet::{Ecn, Meta};
 use crate::params::Config as _;
 use crate::pie::{self, Pie};

@@ -46,7 +46,7 @@ fn thresholds_burst_and_weight_of_a_target_delay() {
         let link = Link { rate: Rate::from_bps(mbps * 1_000_000), mtu: 1500 };
         let thresholds = thresholds(&config, &Limits::default(), link);
         assert_eq!(thresholds, (min, max), "{mbps} Mbit/s, {target_ms} ms");
-        assert_eq!(burst(&config, min, max), burst_, "{mbps} Mbit/s, {target_ms} ms");
+        assert_eq!(config.burst(min, max), burst_, "{mbps} Mbit/s, {target_ms} ms");
         assert_eq!(wlog(min, burst_, avpkt.0), Some(wlog_), "{mbps} Mbit/s, {target_ms} ms, {avpkt:?}");
     }
 }
@@ -67,7 +67,7 @@ fn tc_chooses_the_weight() {
         (18_750, 56_250, 1000, 31, 4),
     ] {
         let config = Config { min: Bytes(min), max: Bytes(max), burst: 0, avpkt: Bytes(avpkt), ..config() };
-        assert_eq!(burst(&config, min, max), burst_);
+        assert_eq!(config.burst(min, max), burst_);
         assert_eq!(wlog(min, burst_, avpkt), Some(wlog_), "min {min}, avpkt {avpkt}");
     }
     assert_eq!(wlog(10_000, 3, 1000), None, "less than min/avpkt");

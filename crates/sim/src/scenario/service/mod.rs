@@ -6,12 +6,14 @@ mod poisson;
 mod rate;
 mod steps;
 mod trace;
+mod wlan;
 
 pub use bucket::BucketService;
 pub use cox::CoxService;
 pub use poisson::PoissonService;
 pub use steps::{Change, StepsService};
 pub use trace::TraceService;
+pub use wlan::WlanService;
 
 use super::Error;
 use super::keys::{Key, Table};
@@ -81,6 +83,8 @@ services! {
     Cox(CoxService);
     /// A trace of delivery opportunities.
     Trace(TraceService);
+    /// The channel of a wireless LAN.
+    Wlan(WlanService);
 }
 
 /// What a kind of service must bring along.
@@ -119,7 +123,8 @@ impl Service {
         match given[..] {
             [first] => Self::read_kind(first, place, values, base),
             [] => {
-                let (last, others) = firsts.split_last().expect("there are kinds of links");
+                let alone = keys_without_wlan();
+                let (last, others) = alone.split_last().expect("there are kinds of links");
                 let text = format!(r#"{} or {last} is missing; write e.g. rate = "10 Mbit/s""#, others.join(", "));
                 Err(Error::new(place, text))
             }
@@ -138,6 +143,11 @@ pub fn first_keys() -> Vec<&'static str> {
     let mut firsts: Vec<&str> = KINDS.iter().map(|keys| keys[0].name).collect();
     firsts.dedup();
     firsts
+}
+
+/// The same where there is no channel.
+pub(super) fn keys_without_wlan() -> Vec<&'static str> {
+    first_keys().into_iter().filter(|&first| first != WlanService::KEY).collect()
 }
 
 /// The kind as an error names it.

@@ -140,7 +140,10 @@ fn refusals() {
             vec![("loss", r#"{"p": 0.1, "r": 1, "step": "0 ms"}"#)],
             r#"link.loss: step: "0 ms" is not above zero; write e.g. "5 ms""#,
         ),
-        (vec![("below", "0 packets")], r#"link.below: "0 packets" holds nothing; leave the key out for no buffer"#),
+        (
+            vec![("below", "0 packets")],
+            r#"link.below: "0 packets" holds nothing; write at least 1, or leave the key out"#,
+        ),
         (vec![("framing", "atn")], r#"link.framing: unknown framing "atn"; did you mean "atm"?"#),
         (vec![("mpu", "64")], r#"link.mpu: expected a text with a unit such as "1500 B", found a number"#),
         (vec![("account", "wire")], r#"link.account: unknown account "wire"; one of adjusted, ip"#),

@@ -44,6 +44,14 @@ impl Window {
             || (self.cwnd == self.ssthresh && !matches!(self.counting, Counting::Packets | Counting::Fractions))
     }
 
+    /// Half the window with its fraction, at least one segment.
+    pub fn halve_exactly(&mut self) {
+        let half = (((self.cwnd as u64) << FRACTION_BITS) + self.cwnd_cnt as u64) / 2;
+        let half = half.max(1 << FRACTION_BITS);
+        self.cwnd = (half >> FRACTION_BITS) as u32;
+        self.cwnd_cnt = (half & ((1 << FRACTION_BITS) - 1)) as u32;
+    }
+
     /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.
     pub(super) fn slow_start(&mut self, packets: u32) -> u32 {
         match self.counting {
@@ -159,6 +167,17 @@ mod tests {
         assert_eq!(seen, [(10, 3), (10, 6), (10, 9), (11, 2), (13, 7)]);
         w.step(5, 1);
         assert_eq!((w.cwnd, w.cwnd_cnt), (14, 1), "a counter above a smaller step is worth one segment, not several");
+    }
+
+    #[test]
+    fn half_of_a_window_keeps_its_fraction() {
+        for (cwnd, cnt, half) in [(10, 0.0, (5, 0.0)), (7, 0.5, (3, 0.75)), (2, 0.0, (1, 0.0)), (1, 0.5, (1, 0.0))] {
+            let mut w = window(cwnd, 5, Counting::Fractions);
+            let one = (1u32 << FRACTION_BITS) as f64;
+            w.cwnd_cnt = (cnt * one) as u32;
+            w.halve_exactly();
+            assert_eq!((w.cwnd, w.cwnd_cnt as f64 / one), half, "{cwnd} + {cnt}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use crate::tcp::ack::Ack;
 use crate::tcp::cc::CongestionControl;
 use crate::tcp::sender::{Sender, State};
-use crate::tcp::stack::{Moderation, Reduction};
+use crate::tcp::stack::{Machine, Moderation, Reduction};
 use crate::tcp::{Ticks, Wire};
 
 impl Sender {
@@ -63,7 +63,8 @@ impl Sender {
         let first_of_episode = self.state <= State::Disorder
             || self.snd_una == self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
-        if first_of_episode {
+        // ns-2, tcp.cc: every time-out halves what the window is by then.
+        if first_of_episode || (self.stack.machine == Machine::Ns2 && self.is_reno()) {
             self.prior_ssthresh = self.current_ssthresh();
             self.window.ssthresh = self.cc.ssthresh(&self.window);
         }

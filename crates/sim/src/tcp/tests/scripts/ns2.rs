@@ -115,9 +115,73 @@ const CASES: &[Case] = &[
                  < 0     > 0r      = 5/5 recovery
                  < 0               = 5/5 recovery
             200  < 4     > 4r      = 5/5 recovery
-            300  < 12    > 12      = 1/5 open
+            300  < 12    > 12-16   = 5/5 open         # exit_recovery_fix_ 0
         ",
         without: &[reno, linux_machine],
+    },
+    Case {
+        name: "NewReno: what no duplicate has inflated is taken from the window itself",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 0     > 10      = 10/20 disorder
+                 < 0     > 11      = 10/20 disorder
+                 < 0     > 0r      = 5/5 recovery
+            200  < 6     > 6r      = 2/5 recovery
+            300  < 12    > 12-14   = 3/5 open
+        ",
+        without: &[reno, linux_machine],
+    },
+    Case {
+        name: "NewReno, newreno_changes1_: the first partial acknowledgment restarts the time-out, no further one does",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 1     > 10-11   = 11/20 open
+                 < 1     > 12      = 11/20 disorder
+                 < 1     > 13      = 11/20 disorder
+                 < 1     > 1r      = 5/5 recovery
+            200  < 3     > 3r      = 5/5 recovery
+            300  < 5     > 5r      = 5/5 recovery
+            400  < 7     > 7r      = 4/5 recovery
+            500          > 7r      = 1/2 loss
+        ",
+        without: &[reno, linux_machine, sack1],
+    },
+    Case {
+        name: "bugFix_: after a recovery, duplicates of what was sent before start no other; the time-out repairs",
+        with: reno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 1     > 10-11   = 11/20 open
+                 < 1     > 12      = 11/20 disorder
+                 < 1     > 13      = 11/20 disorder
+                 < 1     > 1r      = 5/5 recovery
+            200  < 3               = 5/5 open
+                 < 3               = 5/5 disorder
+                 < 3               = 5/5 disorder
+                 < 3               = 5/5 disorder
+                 < 3               = 5/5 disorder
+            500          > 3r      = 1/2 loss
+        ",
+        without: &[newreno, linux_machine, sack1],
+    },
+    Case {
+        name: "bugFix_, not lessCareful_: nor do those of the first segment sent after it",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            100  < 0     > 10      = 10/20 disorder
+                 < 0     > 11      = 10/20 disorder
+                 < 0     > 0r      = 5/5 recovery
+            200  < 12    > 12-16   = 5/5 open
+            300  < 12    > 17      = 5/5 disorder
+                 < 12    > 18      = 5/5 disorder
+                 < 12              = 5/5 disorder
+                 < 12              = 5/5 disorder
+            3200         > 12r     = 1/2 loss
+        ",
+        without: &[linux_machine, sack1],
     },
     Case {
         name: "Reno: the first acknowledgment that moves ends recovery",
@@ -147,12 +211,12 @@ const CASES: &[Case] = &[
         without: &[linux_machine, newreno],
     },
     Case {
-        name: "the first time-out comes after 3 s, and doubles",
+        name: "the first time-out comes after 3 s, and doubles; each halves what the window is by then",
         with: newreno,
         script: "
             0            > 0-9     = 10/20 open
             3000         > 0r      = 1/5 loss
-            9000         > 0r      = 1/5 loss
+            9000         > 0r      = 1/2 loss
         ",
         without: &[|s| s.stack.rto_initial = Duration::from_secs(1), |s| s.stack.rto_max = Duration::from_secs(5)],
     },

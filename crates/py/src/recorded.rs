@@ -1,0 +1,143 @@
+//! Runs of other engines: what they need of a scenario, and what they saw.
+
+use crate::error::{Unsigned, check, input};
+use crate::output::Output;
+use crate::own::Classes;
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use sojourn_aqm::{Duration, Ecn, Instant, Limits, Meta};
+use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, What};
+use std::path::Path;
+
+/// Every source of a scenario in the order of their numbers: `group`, `start_ns`, `stop_ns` (None for never), and
+/// `times_ns`, when it sends each datagram or asks for each connection.
+#[pyfunction]
+pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: Unsigned) -> PyResult<Bound<'py, PyList>> {
+    let (seed, scenario) = (seed.get("seed")?, parse(py, scenario_json)?);
+    let sources = PyList::empty(py);
+    for planned in py.detach(|| sojourn_sim::plan(&scenario, seed)) {
+        let source = PyDict::new(py);
+        source.set_item("group", planned.group)?;
+        source.set_item("start_ns", planned.start.as_nanos())?;
+        source.set_item("stop_ns", (planned.stop < Instant::NEVER).then(|| planned.stop.as_nanos()))?;
+        source.set_item("times_ns", PyArray1::from_iter(py, planned.times.iter().map(|at| at.as_nanos())))?;
+        sources.append(source)?;
+    }
+    Ok(sources)
+}
+
+/// Entries of a recording, in the order of time.
+///
+/// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later and 3 for one dropped because
+/// of an arrival. Packets are numbered from 0 in the order of arrival. Size, flow and hosts are read of arrivals only.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Entries<'py> {
+    time_ns: PyReadonlyArray1<'py, u64>,
+    what: PyReadonlyArray1<'py, u8>,
+    link: PyReadonlyArray1<'py, u8>,
+    packet: PyReadonlyArray1<'py, u32>,
+    flow: PyReadonlyArray1<'py, u32>,
+    bytes: PyReadonlyArray1<'py, u32>,
+    ecn: PyReadonlyArray1<'py, u8>,
+    from_host: PyReadonlyArray1<'py, u32>,
+    to_host: PyReadonlyArray1<'py, u32>,
+}
+
+/// Which limit a link's discipline has ("1000 packets", "unlimited"), and whether it also drops arrivals before that.
+#[derive(FromPyObject)]
+pub struct LinkLimit(String, bool);
+
+/// What a recording says of the links of a scenario: `links`, `hops` and `fingerprint` as in a summary, and the tables of
+/// the probes of packets.
+#[pyfunction]
+pub fn summarise(
+    py: Python<'_>,
+    scenario_json: &str,
+    seed: Unsigned,
+    limits: Vec<LinkLimit>,
+    entries: Entries<'_>,
+) -> PyResult<Output> {
+    let (seed, scenario) = (seed.get("seed")?, parse(py, scenario_json)?);
+    let limited = limits.iter().map(LinkLimit::read).collect::<PyResult<Vec<_>>>()?;
+    if limited.len() != scenario.hops().count() * 2 {
+        return Err(input("limits: give one for each link"));
+    }
+    let mut recorded = Recorded::new(&scenario, seed, limited);
+    for entry in entries.read()? {
+        recorded.add(entry).map_err(input)?;
+    }
+    let (links, hops, fingerprint, tables) = recorded.finish();
+    let text = |part: serde_json::Result<String>| part.map_err(input);
+    // Written piece by piece, which keeps the order of the keys.
+    let (links, hops) = (text(serde_json::to_string(&links))?, text(serde_json::to_string(&hops))?);
+    let summary = format!(r#"{{"links":{links},"hops":{hops},"fingerprint":"{fingerprint}"}}"#);
+    Output::of(py, summary, tables)
+}
+
+/// Mean, quantiles and maximum of times in ns, in ms; JSON.
+#[pyfunction]
+pub fn quantiles_ms(times_ns: PyReadonlyArray1<'_, u64>) -> PyResult<String> {
+    let mut histogram = Histogram::default();
+    times_ns.as_slice()?.iter().for_each(|&time| histogram.record(Duration::from_nanos(time as i64)));
+    serde_json::to_string(&Quantiles::of(&histogram)).map_err(input)
+}
+
+/// `delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.
+#[pyfunction]
+pub fn datagram_summary(
+    received: u64,
+    expected: u64,
+    delay_ns: u64,
+    variation_ns: u64,
+    is_voice: bool,
+) -> PyResult<String> {
+    let summary = DatagramSummary::counted(received, expected, delay_ns, variation_ns, is_voice);
+    serde_json::to_string(&summary).map_err(input)
+}
+
+fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
+    check(py, Scenario::parse_with(text, &[], Path::new("/"), &Classes { base: "/" }))
+}
+
+impl LinkLimit {
+    fn read(&self) -> PyResult<Limited> {
+        let limits = match self.0.as_str() {
+            "unlimited" => Limits::default(),
+            text => Limits::parse(text).map_err(|e| input(format!("limit: {}", e.0)))?,
+        };
+        Ok(Limited { judges_arrivals: self.1, packets: limits.packets, bytes: limits.bytes })
+    }
+}
+
+impl Entries<'_> {
+    fn read(&self) -> PyResult<Vec<Happened>> {
+        let (time, what, link) = (self.time_ns.as_slice()?, self.what.as_slice()?, self.link.as_slice()?);
+        let (packet, flow, bytes) = (self.packet.as_slice()?, self.flow.as_slice()?, self.bytes.as_slice()?);
+        let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
+        let lengths = [what.len(), link.len(), packet.len(), flow.len(), bytes.len(), ecn.len(), from.len(), to.len()];
+        if lengths.iter().any(|&length| length != time.len()) {
+            return Err(input("recording: the columns differ in length"));
+        }
+        let row = |i: usize| {
+            let Some(&field) = ECN.get(usize::from(ecn[i])) else {
+                return Err(input(format!("recording: entry {i} has an ECN field above 3")));
+            };
+            let what = match what[i] {
+                0 => What::Offered,
+                1 => What::Sent(field),
+                2 => What::Dropped,
+                3 => What::Refused,
+                other => return Err(input(format!("recording: entry {i} has the unknown code {other}"))),
+            };
+            let meta = Meta { hosts: (from[i], to[i]), ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
+            let at = Instant::from_nanos(time[i]);
+            Ok(Happened { at, link: usize::from(link[i]), packet: packet[i], meta, what })
+        };
+        (0..time.len()).map(row).collect()
+    }
+}
+
+const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];

@@ -1,0 +1,356 @@
+//! A run that another engine did: what it saw at the queues, in the summary and the tables of a simulation.
+
+use crate::fingerprint::{Fate, Fingerprint};
+use crate::link::Link;
+use crate::packet::Packets;
+use crate::probe::{EveryPacket, Probe};
+use crate::sampler::{Queue, Utilisation};
+use crate::scenario::{Probes, Scenario};
+use crate::simulation::report_links;
+use crate::summary::{HopSummary, Links};
+use crate::table::Table;
+use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+
+/// What a recording says of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It reached the queue.
+    Offered,
+    /// Its transmission began, with this ECN field.
+    Sent(Ecn),
+    /// It was dropped while nothing arrived.
+    Dropped,
+    /// It was dropped because of an arrival, which may be its own.
+    Refused,
+}
+
+/// One entry of a recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Happened {
+    /// When; from the start of the run.
+    pub at: Instant,
+    /// At which link.
+    pub link: usize,
+    /// Number of the packet, which no other one has; they count up from zero in the order of arrival.
+    pub packet: u32,
+    /// The packet as it arrived, of [`What::Offered`]; `len` as the queue counts it.
+    pub meta: Meta,
+    /// What happened.
+    pub what: What,
+}
+
+/// Why a queue discipline drops because of an arrival, which a recording does not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limited {
+    /// Whether it drops arrivals before its queue is full, as RED and PIE do.
+    pub judges_arrivals: bool,
+    /// Most packets and bytes that may wait.
+    pub packets: Option<u32>,
+    /// Most bytes that may wait.
+    pub bytes: Option<u64>,
+}
+
+/// A recording on its way into numbers.
+pub struct Recorded {
+    links: Vec<Link>,
+    limited: Vec<Limited>,
+    /// Bytes that wait at each link.
+    bytes: Vec<u64>,
+    fingerprint: Fingerprint,
+    packets: Vec<Known>,
+    probe: Option<EveryPacket>,
+    none: Packets,
+    queue: Sampled<Queue>,
+    utilisation: Sampled<Utilisation>,
+    /// Of each link at the last sample of the utilisation: bytes, what was used, what could have been.
+    before: Vec<(u64, u64, u64)>,
+    names: Vec<String>,
+    end: Instant,
+    now: Instant,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    meta: Meta,
+    link: u8,
+    waits: bool,
+}
+
+struct Sampled<T> {
+    step: Option<Duration>,
+    next: Instant,
+    table: T,
+}
+
+impl<T: Default> Sampled<T> {
+    fn new(step: Option<Duration>) -> Self {
+        Self { step, next: step.map_or(Instant::NEVER, |step| Instant::ZERO + step), table: T::default() }
+    }
+}
+
+impl Recorded {
+    /// An empty recording of `scenario`; `limited` has an entry for each link.
+    pub fn new(scenario: &Scenario, seed: u64, limited: Vec<Limited>) -> Self {
+        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let specs = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
+        let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let count = links.len();
+        assert_eq!(count, limited.len(), "an entry for each link");
+        let every = Probes { headers: false, ..scenario.probes.clone() };
+        Self {
+            links,
+            limited,
+            bytes: vec![0; count],
+            fingerprint: Fingerprint::default(),
+            packets: Vec::new(),
+            probe: scenario.probes.packets.then(|| EveryPacket::new(&every)),
+            none: Packets::default(),
+            queue: Sampled::new(scenario.probes.queue),
+            utilisation: Sampled::new(scenario.probes.utilisation),
+            before: vec![(0, 0, 0); count],
+            names: scenario.links.iter().map(|hop| hop.name.clone()).collect(),
+            end,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// Adds the next entry. What comes after the end of the run is left out.
+    pub fn add(&mut self, entry: Happened) -> Result<(), String> {
+        if entry.at < self.now || entry.link >= self.links.len() {
+            return Err(format!("the recording is out of order at {}", entry.at.as_nanos()));
+        }
+        // What happens at the instant of a sample is in it.
+        self.sample_before(entry.at.min(self.end));
+        self.now = entry.at;
+        if entry.at > self.end {
+            return Ok(());
+        }
+        let packet = entry.packet as usize;
+        match (entry.what, self.packets.get(packet)) {
+            (What::Offered, None) if packet == self.packets.len() => self.offered(&entry),
+            (_, Some(&known)) if known.waits && usize::from(known.link) == entry.link => match entry.what {
+                What::Sent(ecn) => self.sent(&entry, known, ecn),
+                What::Dropped => self.dropped(&entry, known, DropReason::Late),
+                What::Refused => self.dropped(&entry, known, self.reason(entry.link)),
+                What::Offered => return Err(format!("packet {packet} of the recording arrives twice")),
+            },
+            _ => return Err(format!("packet {packet} of the recording does not wait where it should")),
+        }
+        Ok(())
+    }
+
+    /// Closes the recording: links, further hops, fingerprint, tables.
+    pub fn finish(mut self) -> (Links, Vec<HopSummary>, String, Vec<Table>) {
+        self.sample_before(self.end + Duration::from_nanos(1));
+        let (links, hops, histogram) = report_links(self.links, self.names);
+        let mut tables = vec![histogram];
+        tables.extend(self.probe.into_iter().flat_map(Probe::tables));
+        tables.extend(self.queue.step.map(|_| self.queue.table.into_table()));
+        tables.extend(self.utilisation.step.map(|_| self.utilisation.table.into_table()));
+        (links, hops, format!("{:016x}", self.fingerprint.finish()), tables)
+    }
+
+    fn offered(&mut self, entry: &Happened) {
+        let Happened { at, link, packet, .. } = *entry;
+        let meta = Meta { enqueued: at, ..entry.meta };
+        self.packets.push(Known { meta, link: link as u8, waits: true });
+        if let Some(probe) = &mut self.probe {
+            probe.arrived(at, link, packet, &meta, &self.none);
+        }
+        self.links[link].tally.arrival(at, true);
+        self.bytes[link] += u64::from(meta.len);
+        self.fingerprint.record(at, link, meta.flow, meta.len, Fate::Queued);
+    }
+
+    fn sent(&mut self, entry: &Happened, known: Known, ecn: Ecn) {
+        let Happened { at, link, packet, .. } = *entry;
+        let newly_marked = ecn == Ecn::Ce && known.meta.ecn != Ecn::Ce;
+        let meta = Meta { ecn, ..known.meta };
+        self.leave(entry, known);
+        self.links[link].replay_transmission(at, &meta, newly_marked);
+        let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
+        self.fingerprint.record(at, link, meta.flow, meta.len, fate);
+        if let Some(probe) = &mut self.probe {
+            probe.sent(at, link, packet, &meta, newly_marked);
+        }
+    }
+
+    fn dropped(&mut self, entry: &Happened, known: Known, reason: DropReason) {
+        let Happened { at, link, packet, .. } = *entry;
+        self.leave(entry, known);
+        self.links[link].tally.drop(at, reason, true);
+        self.fingerprint.record(at, link, known.meta.flow, known.meta.len, Fate::Dropped(reason));
+        if let Some(probe) = &mut self.probe {
+            probe.dropped(at, link, packet, &known.meta, reason);
+        }
+    }
+
+    fn leave(&mut self, entry: &Happened, known: Known) {
+        self.packets[entry.packet as usize].waits = false;
+        self.bytes[entry.link] -= u64::from(known.meta.len);
+    }
+
+    /// Why a packet was dropped on an arrival: the limit, unless the discipline also judges and the queue, in which
+    /// that packet is counted, has room for it.
+    fn reason(&self, link: usize) -> DropReason {
+        let Limited { judges_arrivals, packets, bytes } = self.limited[link];
+        let waiting = self.links[link].tally.waiting();
+        let full = packets.is_some_and(|most| waiting > most) || bytes.is_some_and(|most| self.bytes[link] > most);
+        if judges_arrivals && !full { DropReason::Early } else { DropReason::Limit }
+    }
+
+    fn sample_before(&mut self, at: Instant) {
+        while let Some(step) = self.queue.step.filter(|_| self.queue.next < at) {
+            let now = self.queue.next;
+            for (l, link) in self.links.iter().enumerate() {
+                self.queue.table.push(now.as_nanos(), l as u8, link.tally.waiting(), self.bytes[l]);
+            }
+            self.queue.next = now + step;
+        }
+        while let Some(step) = self.utilisation.step.filter(|_| self.utilisation.next < at) {
+            let now = self.utilisation.next;
+            for (l, link) in self.links.iter_mut().enumerate() {
+                self.before[l] = self.utilisation.table.sample(now, l, link, self.before[l]);
+            }
+            self.utilisation.next = now + step;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Output, Simulation};
+    use std::path::Path;
+
+    const PROBES: &str = "[probes]\npackets = true\nqueue = \"20 ms\"\nutilisation = \"500 ms\"\n";
+
+    /// A simulation, and the same told as a recording.
+    fn both(text: &str) -> (Output, (Links, Vec<HopSummary>, String, Vec<Table>)) {
+        let scenario = Scenario::parse(&format!("{text}{PROBES}"), &[], Path::new("/")).unwrap();
+        let output = Simulation::new(&scenario, 1).finish();
+        let limited = Limited { packets: Some(60), ..Limited::default() };
+        let mut recorded = Recorded::new(&scenario, 1, vec![limited; 2]);
+        entries(&output).into_iter().for_each(|entry| recorded.add(entry).unwrap());
+        (output, recorded.finish())
+    }
+
+    fn column<'a>(output: &'a Output, table: &str, name: &str) -> &'a Column {
+        let table = output.tables.iter().find(|t| t.name == table).unwrap();
+        &table.columns.iter().find(|(n, _)| n == name).unwrap().1
+    }
+
+    fn numbers(output: &Output, table: &str, name: &str) -> Vec<u64> {
+        match column(output, table, name) {
+            Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
+            Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
+            Column::U64(v) => v.clone(),
+            Column::F64(_) => unreachable!("whole numbers"),
+        }
+    }
+
+    /// What the tables of a simulation say, in the order of time: what was there before an instant leaves first.
+    fn entries(output: &Output) -> Vec<Happened> {
+        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
+        let mut packets = Vec::new();
+        for table in ["packets", "waiting"] {
+            let of = |name| numbers(output, table, name);
+            let (time, link, arrival, bytes) = (of("time_ns"), of("link"), of("arrival"), of("bytes"));
+            let (flow, field) = (of("flow"), of("ecn"));
+            for i in 0..time.len() {
+                let meta = Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(ecn[field[i] as usize]);
+                let (at, fate) = match table {
+                    "packets" => {
+                        (time[i] - of_one(output, "sojourn_ns", i), Some((time[i], of_one(output, "fate", i))))
+                    }
+                    _ => (time[i], None),
+                };
+                packets.push((at, link[i] as usize, arrival[i], meta, fate));
+            }
+        }
+        packets.sort_by_key(|&(at, link, arrival, ..)| (at, link, arrival));
+        let mut all = Vec::new();
+        for (packet, &(at, link, _, meta, fate)) in (0..).zip(&packets) {
+            let entry = Happened { at: Instant::from_nanos(at), link, packet, meta, what: What::Offered };
+            all.push((at, 1, entry));
+            let Some((when, fate)) = fate else { continue };
+            let what = match fate {
+                0 => What::Sent(meta.ecn),
+                1 => What::Sent(Ecn::Ce),
+                2 => What::Refused,
+                _ => What::Dropped,
+            };
+            let order = if when == at { 2 } else { 0 };
+            all.push((when, order, Happened { at: Instant::from_nanos(when), what, ..entry }));
+        }
+        all.sort_by_key(|&(at, order, entry)| (at, order, entry.packet));
+        all.into_iter().map(|(.., entry)| entry).collect()
+    }
+
+    fn of_one(output: &Output, name: &str, i: usize) -> u64 {
+        match column(output, "packets", name) {
+            Column::U8(v) => v[i].into(),
+            Column::U64(v) => v[i],
+            _ => unreachable!("fate or sojourn time"),
+        }
+    }
+
+    #[test]
+    fn a_simulation_told_as_a_recording_has_the_same_numbers() {
+        for text in [
+            "duration = \"8 s\"\nwarmup = \"2 s\"\n[link]\nrate = \"7 Mbit/s\"\noverhead = \"38 B\"\naqm = \"codel ecn\"\n\
+             limit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"40 ms\"\n[[flows]]\nkind = \"tcp\"\n\
+             ecn = true\ncount = 2\nrtt = \"40 ms\"\n",
+            "duration = \"8 s\"\n[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@4s\"\nlimit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\n\
+             count = 3\nrtt = \"40 ms\"\n",
+        ] {
+            let (output, (links, _, _, tables)) = both(text);
+            let told = |links: &Links| {
+                let mut value = serde_json::to_value(links).unwrap();
+                // Added up in another order.
+                value["forward"]["mean_backlog_packets"] = 0.into();
+                value
+            };
+            assert_eq!(told(&links), told(&output.summary.links));
+            assert!(output.summary.links.forward.dropped > 10 && output.summary.links.forward.utilisation > 0.8);
+            for name in ["sojourn_histogram", "utilisation"] {
+                let find = |tables: &[Table]| tables.iter().find(|t| t.name == name).unwrap().clone();
+                assert_eq!(find(&tables), find(&output.tables), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn drops_on_arrival_have_the_reason_that_the_queue_s_length_tells() {
+        let text = "duration = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        for (limited, expected) in [
+            (Limited { judges_arrivals: true, packets: Some(1), bytes: None }, [1, 1]),
+            (Limited { judges_arrivals: false, packets: Some(1), bytes: None }, [2, 0]),
+            (Limited { judges_arrivals: true, packets: None, bytes: Some(999) }, [2, 0]),
+        ] {
+            let mut recorded = Recorded::new(&scenario, 1, vec![limited; 2]);
+            let entry = |at, packet, what| Happened {
+                at: Instant::from_nanos(at),
+                link: 0,
+                packet,
+                meta: Meta::new(1000, 0),
+                what,
+            };
+            for one in [
+                entry(0, 0, What::Offered),
+                entry(0, 0, What::Refused),
+                entry(5, 1, What::Offered),
+                entry(6, 2, What::Offered),
+                entry(6, 2, What::Refused),
+            ] {
+                recorded.add(one).unwrap();
+            }
+            assert!(recorded.add(entry(7, 2, What::Dropped)).unwrap_err().contains("does not wait"));
+            assert!(recorded.add(entry(2, 1, What::Dropped)).unwrap_err().contains("out of order"));
+            let (links, ..) = recorded.finish();
+            let by = &links.forward.dropped_by;
+            assert_eq!([by["limit"], by["early"]], expected, "{limited:?}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! A wireless LAN in place of the bottleneck: an access point and its stations on one channel of 802.11g.
+
+use super::keys::{self, table};
+use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
+use super::service::WlanService;
+use super::{Error, FlowSpec, LinkSpec, Service, Unit};
+use crate::wlan::{Bitrate, ErrorModel};
+use serde_json::{Map, Value, json};
+use sojourn_aqm::{Duration, Rate};
+
+table! {
+    /// What the stations have in common.
+    pub struct ChannelSpec {
+        /// Rates of the cell: those of 802.11g (ofdm), or also the four of 802.11b (bg).
+        rates: Rates = Kind::Word("set of rates", || RATES.iter().map(|&(word, _)| word).collect()), Need::Default("ofdm");
+        /// Who waits for an EIFS after a collision: all that hear it (listeners, as in the standard), or nobody (none).
+        eifs: Eifs = Kind::Word("EIFS rule", || EIFS.iter().map(|&(word, _)| word).collect()), Need::Default("listeners");
+        /// The access point's queues: one (shared), or one for each station, which take turns by packets (round-robin) or
+        /// by the airtime that their frames take (airtime).
+        queues: Queues = Kind::Word("kind of queues", || QUEUES.iter().map(|&(word, _)| word).collect()), Need::Default("shared");
+        /// Bytes of the beacon that the access point sends every 102.4 ms, without header; 0 B for none.
+        beacon: u32 = Kind::Size(0, 2_304), Need::Default("126 B");
+        /// Loss of frames by their signal-to-noise ratio: ns-3's table or NIST's formulas.
+        errors: ErrorModel = Kind::Word("error model", || ERRORS.iter().map(|&(word, _)| word).collect()), Need::Default("table");
+        /// Packets of a connection that may wait below TCP in a station (TCP small queues); 0 for any number.
+        tsq: u32 = Kind::Count(0, 1_000_000), Need::Default("57");
+        /// Time between two packets that a driver takes from its queue.
+        cpu_gap: Duration = Kind::Time, Need::Default("12 us");
+        /// Rate of a shaper (HTB) between queue and driver of the access point; without it, none.
+        htb_rate: Option<Rate> = Kind::Rate, Need::Optional;
+    }
+}
+
+table! {
+    /// A group of like stations.
+    pub struct StationSpec {
+        /// Number of stations of this group.
+        count: u32 = Kind::Count(1, MOST_STATIONS), Need::Default("1");
+        /// Rate control in both directions: minstrel, or a rate of the cell such as 54 Mbit/s.
+        rate: RateSpec = Kind::Own(&RATE), Need::Default("minstrel");
+        /// Signal-to-noise ratio in both directions, in dB; without it, frames are lost by collisions only.
+        snr: Option<Decibels> = Kind::Own(&SNR), Need::Optional;
+        /// Standard deviation of the ratio's fading, in dB; without it, the ratio does not change.
+        fading: Option<Decibels> = Kind::Own(&FADING), Need::Optional;
+        /// Time over which the fading forgets itself, to 1/e.
+        coherence: Duration = Kind::PositiveTime, Need::Default("300 ms");
+    }
+}
+
+/// A cell: the channel and who is on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WlanSpec {
+    /// What the stations have in common.
+    pub channel: ChannelSpec,
+    /// Groups of stations; 1 to [`MOST_STATIONS`] in all.
+    pub stations: Vec<StationSpec>,
+}
+
+/// The rates of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rates {
+    /// The eight of 802.11g.
+    Ofdm,
+    /// Also the four of 802.11b.
+    Bg,
+}
+
+/// What follows a frame that was not understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eifs {
+    /// An EIFS at all that heard it.
+    Listeners,
+    /// A DIFS, as if nobody had noticed.
+    None,
+}
+
+/// The queues of an access point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One for all stations.
+    Shared,
+    /// One for each station, a packet from each in turn.
+    RoundRobin,
+    /// One for each station, equal airtime for each.
+    Airtime,
+}
+
+/// How a sender chooses its rates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateSpec {
+    /// By Minstrel.
+    Minstrel,
+    /// Always this one.
+    Fixed(Bitrate),
+}
+
+/// A ratio on a logarithmic scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decibels(pub f64);
+
+/// Most stations of a cell.
+pub const MOST_STATIONS: u64 = 250;
+
+impl WlanSpec {
+    /// Reads the section `wlan`.
+    pub(super) fn read(value: &Value) -> Result<Self, Error> {
+        let values = as_table("wlan", value)?;
+        check_known("wlan", values, ChannelSpec::KEYS.iter().chain(OWN_KEYS))?;
+        let channel = ChannelSpec::read(&Table::new("wlan", values, ChannelSpec::KEYS))?;
+        let groups = match values.get(STATIONS) {
+            None => &[],
+            Some(Value::Array(groups)) => groups.as_slice(),
+            Some(other) => {
+                return Err(Error::new("wlan.stations", mismatch(other, "a list of tables, [[wlan.stations]]")));
+            }
+        };
+        if groups.is_empty() {
+            return Err(Error::new("wlan.stations", "there are none; write e.g. [[wlan.stations]] with count = 4"));
+        }
+        let read = |(i, value)| read_station(&format!("wlan.stations[{i}]"), value, channel.rates);
+        let stations = groups.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let spec = Self { channel, stations };
+        match spec.station_count() {
+            n if n > MOST_STATIONS => {
+                Err(Error::new("wlan.stations", format!("{n} stations in all; at most {MOST_STATIONS}")))
+            }
+            _ => Ok(spec),
+        }
+    }
+
+    pub(super) fn write(&self) -> Map<String, Value> {
+        let mut out = Map::new();
+        self.channel.write(&mut out);
+        let group = |spec: &StationSpec| {
+            let mut out = Map::new();
+            spec.write(&mut out);
+            Value::Object(out)
+        };
+        out.insert(STATIONS.into(), self.stations.iter().map(group).collect());
+        out
+    }
+
+    /// Number of stations of all groups.
+    pub fn station_count(&self) -> u64 {
+        self.stations.iter().map(|group| u64::from(group.count)).sum()
+    }
+
+    /// Every station in its order.
+    pub fn each_station(&self) -> impl Iterator<Item = &StationSpec> {
+        self.stations.iter().flat_map(|group| (0..group.count).map(move |_| group))
+    }
+
+    /// Gives a link's table what a link over the channel has where it says nothing else.
+    pub(super) fn complete_link(&self, place: &str, value: Option<&Value>) -> Result<Value, Error> {
+        let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
+        if !Service::is_given(&values) {
+            values.insert(WlanService::KEY.into(), WlanService::USUAL.into());
+        }
+        // What is in the ring has had its turn, so queues that take turns have a short one.
+        let takes_turns = place == "link" && self.channel.queues != Queues::Shared;
+        values.entry("below").or_insert_with(|| if takes_turns { SHORT_RING } else { RING }.into());
+        Ok(values.into())
+    }
+
+    /// Refuses what a link over the channel cannot have.
+    pub(super) fn check_link(place: &str, link: &LinkSpec) -> Result<(), Error> {
+        let error = |key: &str, text: &str| Err(Error::new(format!("{place}.{key}"), text));
+        if !matches!(link.service, Service::Wlan(_)) {
+            let text = "the channel of [wlan] serves it; remove the keys of another service";
+            return Err(Error::new(place, text));
+        }
+        if link.delays.changes() || link.delay > Duration::ZERO {
+            return error("delay", "a channel has none; write rtt or access_delay in the flows");
+        }
+        if link.loss.is_some() {
+            return error("loss", "a channel loses by its stations' snr; write that");
+        }
+        match link.below {
+            Some(ring) if ring.unit == Unit::Packets => Ok(()),
+            _ => error("below", r#"a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#),
+        }
+    }
+
+    /// Refuses flows that belong to no station.
+    pub(super) fn check_flow(&self, i: usize, flow: &FlowSpec) -> Result<(), Error> {
+        let stations = self.station_count();
+        match flow.station {
+            Some(station) if u64::from(station) >= stations => {
+                let text = format!("there is no station {station}; write one from 0 to {}", stations - 1);
+                Err(Error::new(format!("flows[{i}].station"), text))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec, Error> {
+    let values = as_table(place, value)?;
+    check_known(place, values, StationSpec::KEYS.iter())?;
+    let table = Table::new(place, values, StationSpec::KEYS);
+    let spec = StationSpec::read(&table)?;
+    if let RateSpec::Fixed(rate) = spec.rate {
+        if rates == Rates::Ofdm && rate.ofdm_index().is_none() {
+            let text = format!(r#"{} is a rate of 802.11b; write rates = "bg" in [wlan] too"#, rate.rate());
+            return Err(table.error("rate", text));
+        }
+    }
+    if rates == Rates::Bg && spec.snr.is_some() {
+        let text = r#"the error models know the rates of 802.11g only; remove it, or rates = "bg""#;
+        return Err(table.error("snr", text));
+    }
+    if spec.fading.is_some() && spec.snr.is_none() {
+        return Err(table.error("fading", r#"goes with snr; write e.g. snr = "25 dB" too"#));
+    }
+    Ok(spec)
+}
+
+/// The keys of the section that are no values.
+pub(super) const OWN_KEYS: &[Key] = &[Key {
+    name: STATIONS,
+    kind: Kind::Section,
+    need: Need::Required("list"),
+    doc: "Groups of like stations; they are numbered from 0, in this order.",
+}];
+
+const STATIONS: &str = "stations";
+
+/// One frame on the air, and the next one.
+const SHORT_RING: &str = "2 packets";
+
+/// ath5k: at most 50 frames; the queue is asked again when fewer than 25 are left.
+const RING: &str = "50 packets wake 24 packets";
+
+const RATES: &[(&str, Rates)] = &[("ofdm", Rates::Ofdm), ("bg", Rates::Bg)];
+const QUEUES: &[(&str, Queues)] =
+    &[("shared", Queues::Shared), ("round-robin", Queues::RoundRobin), ("airtime", Queues::Airtime)];
+const EIFS: &[(&str, Eifs)] = &[("listeners", Eifs::Listeners), ("none", Eifs::None)];
+const ERRORS: &[(&str, ErrorModel)] = &[("table", ErrorModel::Table), ("nist", ErrorModel::Nist)];
+
+macro_rules! words {
+    ($( $type:ty: $words:ident; )*) => {$(
+        impl Field for $type {
+            fn some(datum: Datum) -> Self {
+                let Datum::Text(word) = datum else { unreachable!("a word is a text") };
+                of_word($words, &word)
+            }
+            fn datum(&self) -> Option<Datum> {
+                Some(Datum::Text(word_of($words, self)))
+            }
+        }
+    )*};
+}
+
+words! {
+    Rates: RATES;
+    Eifs: EIFS;
+    Queues: QUEUES;
+    ErrorModel: ERRORS;
+}
+
+impl RateSpec {
+    fn parse(value: &Value) -> Result<Self, String> {
+        let text = text(value, r#"a text such as "minstrel" or "54 Mbit/s""#)?;
+        if text.trim() == MINSTREL {
+            return Ok(Self::Minstrel);
+        }
+        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, or "minstrel""#))?;
+        let known = || Bitrate::OFDM.iter().map(|rate| (rate.rate().as_bps() / 1_000_000).to_string());
+        Bitrate::find(rate).map(Self::Fixed).ok_or_else(|| {
+            let known = known().collect::<Vec<_>>().join(", ");
+            format!(r#"{text:?} is no rate of 802.11g; write {known} Mbit/s, or "minstrel""#)
+        })
+    }
+}
+
+impl Field for RateSpec {
+    fn some(datum: Datum) -> Self {
+        let Datum::Own(value) = datum else { unreachable!("a rate control has a form of its own") };
+        Self::parse(&value).expect("the key has checked the rate control")
+    }
+    fn datum(&self) -> Option<Datum> {
+        let text = match self {
+            Self::Minstrel => MINSTREL.to_string(),
+            Self::Fixed(rate) => rate.rate().to_string(),
+        };
+        Some(Datum::Own(text.into()))
+    }
+}
+
+const MINSTREL: &str = "minstrel";
+
+static RATE: Own = Own {
+    check: |value| RateSpec::parse(value).map(|_| ()),
+    schema: || json!({ "anyOf": [{ "const": MINSTREL }, { "$ref": "#/$defs/rate" }] }),
+};
+
+impl Decibels {
+    fn parse(value: &Value, least: f64, most: f64) -> Result<f64, String> {
+        let text = text(value, r#"a text with a unit such as "25 dB""#)?;
+        let number = text.trim().strip_suffix("dB").map(str::trim);
+        let number = number.ok_or_else(|| format!(r#"{text:?} has no unit; write e.g. "25 dB""#))?;
+        let number = number.parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = number.ok_or_else(|| format!(r#"{text:?} is no number; write e.g. "25 dB""#))?;
+        if !(least..=most).contains(&number) {
+            return Err(format!("{number} dB is out of range; from {least} dB to {most} dB"));
+        }
+        Ok(number)
+    }
+}
+
+impl Field for Decibels {
+    fn some(datum: Datum) -> Self {
+        let Datum::Own(value) = datum else { unreachable!("decibels have a form of their own") };
+        Self(Self::parse(&value, f64::NEG_INFINITY, f64::INFINITY).expect("the key has checked the number"))
+    }
+    fn datum(&self) -> Option<Datum> {
+        Some(Datum::Own(format!("{} dB", self.0).into()))
+    }
+}
+
+fn decibels_schema() -> Value {
+    json!({ "type": "string", "pattern": r"^\s*-?[0-9.]+\s*dB\s*$" })
+}
+
+static SNR: Own = Own { check: |value| Decibels::parse(value, -20.0, 100.0).map(|_| ()), schema: decibels_schema };
+
+static FADING: Own = Own { check: |value| Decibels::parse(value, 0.0, 30.0).map(|_| ()), schema: decibels_schema };

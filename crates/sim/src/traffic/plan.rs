@@ -1,0 +1,93 @@
+//! When the sources of a scenario begin, and what they send or ask for: the same traffic for another engine.
+
+use super::{AnyFlow, Host, Source};
+use crate::scenario::Scenario;
+use crate::tcp::{Header, Wire};
+use sojourn_aqm::{Ecn, Instant};
+
+/// A source of a scenario, as far as it does not depend on a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The entry of `[[flows]]` that it belongs to.
+    pub group: u32,
+    /// When it begins.
+    pub start: Instant,
+    /// When it asks for nothing more; [`Instant::NEVER`] where nothing says so.
+    pub stop: Instant,
+    /// When each datagram is sent, or each connection asked for; empty for a flow over TCP.
+    pub times: Vec<Instant>,
+}
+
+/// Every source of a run with `seed`, in the order of their numbers. Times end with the run.
+///
+/// Of transfers with a `pause` only the first is known, because the others wait for each other.
+pub fn plan(scenario: &Scenario, seed: u64) -> Vec<Planned> {
+    let end = Instant::ZERO + scenario.duration;
+    let specs = (0..).zip(&scenario.flows);
+    let specs = specs.flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
+    let planned = |(index, ((group, place), spec)): (u32, _)| {
+        let (start, stop) = super::span(spec, place, index, seed);
+        let times = match Source::new(spec, (group, place), index, seed) {
+            Source::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
+            Source::Flow(_) => Vec::new(),
+            Source::Generator(generator) => generator.asked_until(end),
+        };
+        Planned { group, start, stop, times }
+    };
+    (0..).zip(specs).map(planned).collect()
+}
+
+fn datagrams(mut flow: AnyFlow, end: Instant) -> Vec<Instant> {
+    let mut times = Times(Vec::new());
+    let mut at = flow.source_deadline();
+    while at <= end {
+        let before = times.0.len();
+        flow.on_source_timer(at, &mut times);
+        times.0[before..].fill(at);
+        at = flow.source_deadline();
+    }
+    times.0
+}
+
+/// A network that nothing passes.
+struct Times(Vec<Instant>);
+
+impl Wire for Times {
+    fn transmit(&mut self, _: &Header, _: u32, _: Ecn) {
+        self.0.push(Instant::ZERO);
+    }
+}
+
+impl Host for Times {
+    fn offered(&mut self, _: u64) {}
+    fn completed(&mut self, _: Instant, _: u64) {}
+    fn closed(&mut self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Simulation;
+    use std::path::Path;
+
+    fn scenario(flows: &str) -> Scenario {
+        let text = format!("duration = \"10 s\"\n[link]\nrate = \"100 Mbit/s\"\n{flows}");
+        Scenario::parse(&text, &[], Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn as_many_datagrams_and_connections_as_in_a_run() {
+        let flows = "[[flows]]\nkind = \"voice\"\ncount = 3\nspread = \"1 s\"\n[[flows]]\nkind = \"poisson\"\nrate = \"1 Mbit/s\"\n\
+                     stop = \"5 s\"\n[[flows]]\nkind = \"web\"\ninterval = \"100 ms\"\nrandom = true\nsize = \"20 kB\"\n\
+                     [[flows]]\nkind = \"tcp\"\nstart = \"2 s\"\n";
+        let scenario = scenario(flows);
+        let plan = plan(&scenario, 7);
+        assert_eq!(plan.iter().map(|source| source.group).collect::<Vec<_>>(), [0, 0, 0, 1, 2, 3]);
+        let summary = Simulation::new(&scenario, 7).finish().summary;
+        let times = |group: u32| plan.iter().filter(|s| s.group == group).map(|s| s.times.len() as u64).sum::<u64>();
+        assert_eq!((times(0), times(1)), (summary.groups[0].sent, summary.groups[1].sent));
+        assert_eq!(times(2), summary.groups[2].opened);
+        assert!(plan[4].times.is_sorted() && plan[4].times.len() > 50);
+        assert_eq!((plan[5].times.len(), plan[5].start.as_secs_f64(), plan[5].stop), (0, 2.0, Instant::NEVER));
+    }
+}

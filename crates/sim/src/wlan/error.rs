@@ -1,0 +1,179 @@
+//! Errors of the channel: how probable it is that a frame is not understood, by rate, signal-to-noise ratio and length.
+//!
+//! The curves are those of ns-3 3.44's error models, evaluated at 1536 bytes: its table (the default there; 9 Mbit/s by
+//! its older formula) and the NIST model. Between their points log10(PER / (1 - PER)) is linear in decibels, and
+//! beyond them it goes on as before.
+
+use super::phy::{Bitrate, MAC_OVERHEAD};
+use crate::random::normal;
+use sojourn_aqm::{Duration, Instant, Rng};
+
+/// Whose curves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorModel {
+    /// ns-3's table.
+    Table,
+    /// NIST's formulas, which need 2 to 4 dB more.
+    Nist,
+}
+
+impl ErrorModel {
+    /// Probability that a frame of `mpdu` bytes is lost at `rate`, one of 802.11g, with a ratio of `snr` dB.
+    pub fn loss(self, rate: Bitrate, snr: f64, mpdu: u32) -> f64 {
+        let share = f64::from(mpdu) / f64::from(1500 + MAC_OVERHEAD);
+        // Every part of a frame survives with the same probability.
+        -libm::expm1(share * ln_survival(self.points(rate), snr))
+    }
+
+    /// Probability that the acknowledgment of a frame at `rate` is lost: the curve of full frames, moved to where ns-3
+    /// loses half of all acknowledgments.
+    pub fn ack_loss(self, rate: Bitrate, snr: f64) -> f64 {
+        let response = rate.response();
+        let i = response.ofdm_index().expect(IS_OFDM);
+        -libm::expm1(ln_survival(self.points(response), snr - (ACK_HALF_LOST[i] - TABLE[i][1])))
+    }
+
+    fn points(self, rate: Bitrate) -> &'static [f64; 5] {
+        let i = rate.ofdm_index().expect(IS_OFDM);
+        match self {
+            Self::Table => &TABLE[i],
+            Self::Nist => &NIST[i],
+        }
+    }
+}
+
+/// Logarithm of the probability that a full frame survives; `points` are where [`LOSSES`] of them do not.
+fn ln_survival(points: &[f64; 5], snr: f64) -> f64 {
+    let logits = LOSSES.map(|loss| libm::log10(loss / (1.0 - loss)));
+    let i = points[1..4].iter().take_while(|&&point| snr > point).count();
+    let slope = (logits[i + 1] - logits[i]) / (points[i + 1] - points[i]);
+    let logit = logits[i] + slope * (snr - points[i]);
+    -libm::log1p(libm::pow(10.0, logit.min(MOST_LOGIT)))
+}
+
+/// The ratio between an access point and a station, the same both ways.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// Mean, in dB.
+    mean: f64,
+    /// Standard deviation of the fading in dB, and the time over which it forgets itself.
+    fading: Option<(f64, Duration)>,
+    /// The present deviation, and since when.
+    deviation: f64,
+    at: Instant,
+    rng: Rng,
+}
+
+impl Signal {
+    /// A ratio around `mean`; fading is a Gauss-Markov process, at first drawn from its stationary law.
+    pub fn new(mean: f64, fading: Option<(f64, Duration)>, mut rng: Rng) -> Self {
+        let deviation = fading.map_or(0.0, |(sd, _)| sd * normal(&mut rng));
+        Self { mean, fading, deviation, at: Instant::ZERO, rng }
+    }
+
+    /// Whether something is lost at `now` that is lost with the probability `loss` of the present ratio.
+    pub fn loses(&mut self, now: Instant, loss: impl Fn(f64) -> f64) -> bool {
+        if let Some((sd, coherence)) = self.fading {
+            let kept = libm::exp(-((now - self.at).as_nanos() as f64) / coherence.as_nanos() as f64);
+            self.deviation = kept * self.deviation + (1.0 - kept * kept).sqrt() * sd * normal(&mut self.rng);
+            self.at = now;
+        }
+        let loss = loss(self.mean + self.deviation);
+        self.rng.uniform() < loss
+    }
+}
+
+const IS_OFDM: &str = "a scenario with signal-to-noise ratios has the rates of 802.11g only";
+
+/// Loss rates of a full frame for which the tables give the ratio.
+const LOSSES: [f64; 5] = [0.9, 0.5, 0.1, 0.01, 0.001];
+
+/// dB, by rate and loss rate.
+const TABLE: [[f64; 5]; 8] = [
+    [-0.19, 0.31, 0.94, 1.58, 2.21],
+    [1.68, 2.26, 3.05, 3.87, 4.57],
+    [2.77, 3.31, 3.96, 4.62, 5.21],
+    [5.22, 5.80, 6.45, 7.13, 7.84],
+    [8.35, 8.95, 9.72, 10.48, 11.30],
+    [11.54, 12.05, 12.82, 13.59, 14.38],
+    [15.61, 16.25, 17.07, 18.00, 18.91],
+    [16.96, 17.55, 18.39, 19.32, 20.16],
+];
+
+const NIST: [[f64; 5]; 8] = [
+    [3.08, 3.43, 3.97, 4.59, 5.15],
+    [5.92, 6.29, 6.86, 7.53, 8.12],
+    [6.09, 6.44, 6.98, 7.60, 8.16],
+    [8.93, 9.30, 9.87, 10.54, 11.13],
+    [12.53, 12.92, 13.51, 14.20, 14.80],
+    [15.63, 16.02, 16.62, 17.32, 17.93],
+    [20.36, 20.76, 21.36, 22.07, 22.70],
+    [21.58, 22.00, 22.63, 23.36, 24.00],
+];
+
+/// dB at which half of all acknowledgments are lost, by their rate.
+const ACK_HALF_LOST: [f64; 8] = [-1.94, -0.56, 1.08, 3.61, 6.31, 9.51, 13.30, 14.64];
+
+/// Beyond it nothing survives, and powers of ten would overflow.
+const MOST_LOGIT: f64 = 300.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::Rate;
+
+    fn of(mbps: u64) -> Bitrate {
+        Bitrate::find(Rate::from_bps(mbps * 1_000_000)).unwrap()
+    }
+
+    #[test]
+    fn losses_at_the_points_of_the_tables_and_between() {
+        for (model, tables) in [(ErrorModel::Table, TABLE), (ErrorModel::Nist, NIST)] {
+            for (points, &rate) in tables.iter().zip(Bitrate::OFDM) {
+                for (&snr, expected) in points.iter().zip(LOSSES) {
+                    let loss = model.loss(rate, snr, 1536);
+                    assert!((loss / expected - 1.0).abs() < 1e-9, "{model:?} {rate:?} {snr}: {loss}");
+                }
+                let middle = model.loss(rate, (points[0] + points[1]) / 2.0, 1536);
+                // The mean of logit 0.9 and logit 0.5 is that of 3/4.
+                assert!((middle - 0.75).abs() < 1e-9, "{middle}");
+            }
+        }
+    }
+
+    #[test]
+    fn far_from_the_points_all_or_nothing_is_lost() {
+        let model = ErrorModel::Table;
+        assert!(model.loss(of(54), 40.0, 1536) < 1e-12);
+        assert!(model.loss(of(54), 5.0, 1536) > 1.0 - 1e-12);
+        assert!(model.loss(of(54), -1000.0, 88) > 1.0 - 1e-12);
+        let losses: Vec<f64> = (-50..400).map(|tenth| model.loss(of(24), f64::from(tenth) / 10.0, 1536)).collect();
+        assert!(losses.windows(2).all(|pair| pair[1] <= pair[0]), "more signal, less loss");
+    }
+
+    #[test]
+    fn shorter_frames_and_acknowledgments() {
+        let model = ErrorModel::Table;
+        let half = model.loss(of(54), 17.55, 768);
+        assert!((half - (1.0 - 0.5_f64.sqrt())).abs() < 1e-9, "{half}");
+        // The acknowledgment of 54 Mbit/s is sent at 24 Mbit/s, that of 9 at 6.
+        assert!((model.ack_loss(of(54), 6.31) - 0.5).abs() < 1e-9);
+        assert!((model.ack_loss(of(9), -1.94) - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn fading_has_its_deviation_and_forgets_itself() {
+        let (sd, coherence) = (3.0, Duration::from_millis(100));
+        let mut signal = Signal::new(20.0, Some((sd, coherence)), Rng::from_state(1));
+        let mut seen = Vec::new();
+        for i in 0..100_000 {
+            signal.loses(Instant::from_nanos(i * 50_000_000), |_| 0.0);
+            seen.push(signal.deviation);
+        }
+        let n = seen.len() as f64;
+        let variance = seen.iter().map(|x| x * x).sum::<f64>() / n;
+        let next = seen.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / n / variance;
+        assert!((variance.sqrt() / sd - 1.0).abs() < 0.02, "{variance}");
+        assert!((next - libm::exp(-0.5)).abs() < 0.02, "after half the time: {next}");
+    }
+}

@@ -1,0 +1,362 @@
+//! Minstrel: the rate with the greatest expected throughput, by what was acknowledged in the last tenths of a second.
+//!
+//! Source: the description of the madwifi project and the behaviour of mac80211's `minstrel` in Linux 3.10. Shares are
+//! kept in 1/65,536. Collisions count as failures, since a sender cannot tell them from errors of the channel.
+
+use super::{Chain, RateControl};
+use crate::wlan::phy::{Bitrate, MAC_OVERHEAD, SLOT};
+use sojourn_aqm::{Duration, Instant, Rng};
+
+/// The statistics of one receiver.
+#[derive(Clone, Debug)]
+pub struct Minstrel {
+    rates: Vec<Statistics>,
+    /// Places among `rates`: greatest and second greatest throughput, most reliable.
+    best: usize,
+    second: usize,
+    safest: usize,
+    updated: Instant,
+    frames: u32,
+    sampled: u32,
+    /// Samples in second place that may never have been sent.
+    deferred: u32,
+    /// The order in which rates are tried out, and the place in it.
+    table: Vec<usize>,
+    next: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Statistics {
+    rate: Bitrate,
+    /// Time of a frame of 1200 bytes without any failure.
+    perfect: Duration,
+    /// Attempts that fit into a segment, and those that are granted at present.
+    most_tries: u8,
+    tries: u8,
+    /// Samples that are still allowed in this interval.
+    samples: u32,
+    attempts: u32,
+    successes: u32,
+    /// Moving average of the share of successes.
+    probability: u32,
+    /// Intervals without an attempt.
+    skipped: u32,
+}
+
+impl Minstrel {
+    /// Nothing is known yet; `rates` are in the order of their speed.
+    pub fn new(rates: &[Bitrate], mut rng: Rng) -> Self {
+        let table = sampling_order(rates.len(), &mut rng);
+        Self {
+            rates: rates.iter().copied().map(Statistics::new).collect(),
+            best: 0,
+            second: 0,
+            safest: 0,
+            updated: Instant::ZERO,
+            frames: 0,
+            sampled: 0,
+            deferred: 0,
+            table,
+            next: 0,
+        }
+    }
+
+    /// Whether it is time to try something out: a tenth of all frames are samples.
+    fn is_sampling(&mut self) -> bool {
+        let due = i64::from(self.frames * LOOKAROUND_PERCENT / 100);
+        let behind = due - i64::from(self.sampled) - i64::from(self.deferred / 2);
+        if behind < 0 {
+            return false;
+        }
+        if self.frames >= FRAMES_COUNTED {
+            (self.frames, self.sampled, self.deferred) = (0, 0, 0);
+        }
+        // What could not be tried out for long is not made up for.
+        let most = 2 * self.rates.len() as i64;
+        if behind > most {
+            self.sampled += (behind - most) as u32;
+        }
+        true
+    }
+
+    fn next_sample(&mut self) -> usize {
+        let place = self.table[self.next];
+        self.next = (self.next + 1) % self.table.len();
+        place
+    }
+
+    fn stage(&self, place: usize) -> (Bitrate, u8) {
+        (self.rates[place].rate, self.rates[place].tries)
+    }
+
+    fn chain(&self, first: usize, second: usize) -> Chain {
+        Chain::new([self.stage(first), self.stage(second), self.stage(self.safest), (self.rates[0].rate, MOST_TRIES)])
+    }
+
+    fn update(&mut self, now: Instant) {
+        self.updated = now;
+        self.rates.iter_mut().for_each(Statistics::update);
+        let throughput: Vec<u64> = self.rates.iter().map(Statistics::throughput).collect();
+        self.best = first_of_greatest(&throughput, usize::MAX);
+        self.second = first_of_greatest(&throughput, self.best);
+        let reliable: Vec<u64> = self
+            .rates
+            .iter()
+            .zip(&throughput)
+            .map(|(r, &t)| if r.probability >= percent(95) { t } else { 0 })
+            .collect();
+        self.safest = match reliable.iter().any(|&t| t > 0) {
+            true => first_of_greatest(&reliable, usize::MAX),
+            false => {
+                let shares: Vec<u64> = self.rates.iter().map(|r| u64::from(r.probability)).collect();
+                first_of_greatest(&shares, usize::MAX)
+            }
+        };
+    }
+}
+
+impl RateControl for Minstrel {
+    fn choose(&mut self, _: Instant) -> Chain {
+        self.frames += 1;
+        if !self.is_sampling() {
+            return self.chain(self.best, self.second);
+        }
+        let sample = self.next_sample();
+        let slower = self.rates[sample].perfect > self.rates[self.best].perfect;
+        if slower && self.rates[sample].skipped < SKIPPED_LONG {
+            // A rate that can hardly win is tried only if the best one fails, and counted only then.
+            self.deferred += 1;
+            return Chain { sample: Some(1), ..self.chain(self.best, sample) };
+        }
+        let statistics = &mut self.rates[sample];
+        if statistics.samples == 0 {
+            return self.chain(self.best, self.second);
+        }
+        statistics.samples -= 1;
+        self.sampled += 1;
+        let then = if sample == self.best { self.second } else { self.best };
+        Chain { sample: Some(0), ..self.chain(sample, then) }
+    }
+
+    fn report(&mut self, now: Instant, chain: &Chain, attempts: u8, acknowledged: bool) {
+        let mut left = attempts;
+        for (stage, (rate, used)) in (0..).zip(chain.used(attempts)) {
+            if used == 0 {
+                continue;
+            }
+            left -= used;
+            let statistics = self.rates.iter_mut().find(|r| r.rate == rate).expect("the chain is of these rates");
+            statistics.attempts += u32::from(used);
+            statistics.successes += u32::from(acknowledged && left == 0);
+            if stage > 0 && chain.sample == Some(stage) {
+                self.sampled += 1;
+                self.deferred = self.deferred.saturating_sub(1);
+            }
+        }
+        if now - self.updated >= INTERVAL {
+            self.update(now);
+        }
+    }
+}
+
+impl Statistics {
+    fn new(rate: Bitrate) -> Self {
+        let perfect = rate.airtime(TYPICAL_BYTES + MAC_OVERHEAD);
+        let most_tries = tries_in_segment(perfect + rate.ack());
+        let nothing = Self {
+            rate,
+            perfect,
+            most_tries,
+            tries: most_tries,
+            samples: u32::MAX,
+            attempts: 0,
+            successes: 0,
+            probability: 0,
+            skipped: 0,
+        };
+        nothing.with_tries()
+    }
+
+    fn update(&mut self) {
+        if let Some(share) = (self.successes << SCALE).checked_div(self.attempts) {
+            self.probability = (self.probability * OLD_WEIGHT + share * (WEIGHTS - OLD_WEIGHT)) / WEIGHTS;
+            (self.attempts, self.successes, self.skipped) = (0, 0, 0);
+        } else {
+            self.skipped += 1;
+        }
+        *self = self.clone().with_tries();
+    }
+
+    /// Less is spent on rates that nearly always or nearly never succeed.
+    fn with_tries(mut self) -> Self {
+        let clear = self.probability > percent(95) || self.probability < percent(10);
+        (self.tries, self.samples) = match clear {
+            true => ((self.most_tries / 2).min(2), SAMPLES_IF_CLEAR),
+            false => (self.most_tries, u32::MAX),
+        };
+        if self.tries == 0 {
+            self.tries = 2;
+        }
+        self
+    }
+
+    /// Expected throughput; in no unit, since it is only compared.
+    fn throughput(&self) -> u64 {
+        if self.probability < percent(10) {
+            return 0;
+        }
+        u64::from(self.probability) * 1_000_000_000 / self.perfect.as_nanos() as u64
+    }
+}
+
+/// Attempts that fit into the time that a frame may take, with back-offs that grow.
+fn tries_in_segment(attempt: Duration) -> u8 {
+    let (mut spent, mut window, mut tries) = (attempt, 15, 1);
+    while tries < MOST_TRIES {
+        spent += attempt + SLOT * window / 2;
+        window = (2 * window + 1).min(1023);
+        if spent >= SEGMENT {
+            break;
+        }
+        tries += 1;
+    }
+    tries
+}
+
+/// Ten shuffled lists of all rates but the slowest, which every chain ends with anyway.
+fn sampling_order(rates: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut table = Vec::new();
+    for _ in 0..COLUMNS {
+        let mut column: Vec<usize> = (1..rates).collect();
+        for i in (1..column.len()).rev() {
+            column.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        table.extend(column);
+    }
+    table
+}
+
+/// The place of the greatest of `values`, the first of equals; one place is left out.
+fn first_of_greatest(values: &[u64], left_out: usize) -> usize {
+    let mut found = if left_out == 0 { 1 } else { 0 };
+    for (place, &value) in values.iter().enumerate() {
+        if place != left_out && value > values[found] {
+            found = place;
+        }
+    }
+    found
+}
+
+const fn percent(n: u32) -> u32 {
+    (n << SCALE) / 100
+}
+
+/// Binary places of a share.
+const SCALE: u32 = 16;
+
+/// Weight of what was known before, of 128 parts.
+const OLD_WEIGHT: u32 = 96;
+const WEIGHTS: u32 = 128;
+
+/// How often the statistics are renewed, at most.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Share of frames that try something out, where the card takes several rates for a frame.
+const LOOKAROUND_PERCENT: u32 = 10;
+
+/// After so many frames the count of samples starts again.
+const FRAMES_COUNTED: u32 = 10_000;
+
+/// After so many intervals without an attempt even a slow rate is tried first.
+const SKIPPED_LONG: u32 = 20;
+
+/// Samples in an interval of a rate that nearly always or nearly never succeeds.
+const SAMPLES_IF_CLEAR: u32 = 4;
+
+const COLUMNS: usize = 10;
+
+/// IP bytes of the frame whose time is compared.
+const TYPICAL_BYTES: u32 = 1_200;
+
+/// Time that the attempts at one rate may take.
+const SEGMENT: Duration = Duration::from_millis(6);
+
+/// Most attempts at one rate.
+const MOST_TRIES: u8 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Minstrel after `frames` frames, one each 0.5 ms, whose attempts succeed with these probabilities by rate; and how
+    /// often each rate was tried.
+    fn play(probabilities: [f64; 8], frames: u64) -> (Minstrel, [u32; 8]) {
+        let mut minstrel = Minstrel::new(Bitrate::OFDM, Rng::from_state(3));
+        let (mut channel, mut tried) = (Rng::from_state(4), [0; 8]);
+        for i in 0..frames {
+            let now = Instant::from_nanos(i * 500_000);
+            let chain = minstrel.choose(now);
+            let (mut attempts, mut acknowledged) = (0, false);
+            while let (false, Some(rate)) = (acknowledged, chain.rate(attempts)) {
+                let place = rate.ofdm_index().unwrap();
+                attempts += 1;
+                tried[place] += 1;
+                acknowledged = channel.uniform() < probabilities[place];
+            }
+            minstrel.report(now, &chain, attempts, acknowledged);
+        }
+        (minstrel, tried)
+    }
+
+    #[test]
+    fn the_fastest_rate_wins_where_all_succeed() {
+        let (minstrel, tried) = play([1.0; 8], 20_000);
+        assert_eq!((minstrel.best, minstrel.second, minstrel.safest), (7, 6, 7));
+        let share = f64::from(tried[7]) / f64::from(tried.iter().sum::<u32>());
+        assert!(share > 0.95, "{tried:?}");
+    }
+
+    #[test]
+    fn collisions_that_strike_all_rates_leave_the_fastest_first() {
+        let (minstrel, tried) = play([0.75; 8], 20_000);
+        assert_eq!(minstrel.best, 7);
+        let share = f64::from(tried[7]) / f64::from(tried.iter().sum::<u32>());
+        assert!(share > 0.95, "{tried:?}");
+    }
+
+    #[test]
+    fn throughput_and_not_loss_decides() {
+        // 36 Mbit/s always succeeds; 54 in 60 % of its attempts: 0.6 / 210 us < 1 / 310 us.
+        let mut probabilities = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.6];
+        assert_eq!(play(probabilities, 20_000).0.best, 5);
+        probabilities[7] = 0.8;
+        assert_eq!(play(probabilities, 20_000).0.best, 7);
+        // It takes a while to learn of a slower rate that it never fails: it is sent first every two seconds only.
+        let (minstrel, _) = play([1.0, 1.0, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0], 100_000);
+        assert_eq!((minstrel.best, minstrel.safest), (2, 1));
+    }
+
+    #[test]
+    fn attempts_that_fit_into_six_milliseconds() {
+        let tries = |place: usize| Statistics::new(Bitrate::OFDM[place]).most_tries;
+        // At 54: 244 us each and back-offs of 67, 139, 283, … us; the seventh would end after 6.2 ms. At 6: 1728 us each.
+        assert_eq!((tries(7), tries(0)), (6, 3));
+    }
+
+    #[test]
+    fn eleven_intervals_of_success_are_95_percent() {
+        let mut statistics = Statistics::new(Bitrate::SIX);
+        for interval in 1..=11 {
+            (statistics.attempts, statistics.successes) = (10, 10);
+            statistics.update();
+            assert_eq!(statistics.probability > percent(95), interval == 11, "{interval}");
+        }
+    }
+
+    #[test]
+    fn a_tenth_of_the_frames_are_samples() {
+        let (minstrel, tried) = play([1.0, 1.0, 1.0, 1.0, 0.6, 0.6, 0.0, 0.0], 9_000);
+        assert_eq!(minstrel.best, 5, "0.6 / 302 us is more than 1 / 578 us");
+        assert!(minstrel.sampled <= 900 && tried[6] + tried[7] < 900, "{tried:?}");
+    }
+}

@@ -1,0 +1,153 @@
+//! Round-trip times of single segments, where a capture would measure them.
+//!
+//! "Sent" counts from when TCP hands a segment down; "tapped" from when it leaves its host's queue for the driver, as
+//! tcpdump sees it. Both end with the arrival of the first acknowledgment that covers the segment. What was sent more
+//! than once gives no sample (Karn).
+
+use super::stats::RttSummary;
+use crate::histogram::Histogram;
+use crate::summary::Quantiles;
+use crate::tcp::{Flags, Header};
+use sojourn_aqm::Instant;
+use std::collections::VecDeque;
+
+/// The round-trip times of all flows, by their groups.
+#[derive(Debug)]
+pub struct Rtts {
+    from: Instant,
+    /// Segments that are not acknowledged, by the slot of their flow, in the order of their numbers.
+    pending: Vec<VecDeque<Segment>>,
+    groups: Vec<(Histogram, Histogram)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    end: u64,
+    sent: Instant,
+    tapped: Instant,
+    once: bool,
+}
+
+impl Rtts {
+    /// Statistics of so many groups from an instant on.
+    pub fn new(groups: usize, from: Instant) -> Self {
+        Self { from, pending: Vec::new(), groups: vec![Default::default(); groups] }
+    }
+
+    /// The flow in `slot` is another one from now on.
+    pub fn forget(&mut self, slot: u32) {
+        if let Some(pending) = self.pending.get_mut(slot as usize) {
+            pending.clear();
+        }
+    }
+
+    /// The source in `slot` sends.
+    pub fn sent(&mut self, now: Instant, slot: u32, header: &Header) {
+        if !is_of_source(header) || header.len == 0 {
+            return;
+        }
+        let slot = slot as usize;
+        if slot >= self.pending.len() {
+            self.pending.resize_with(slot + 1, VecDeque::new);
+        }
+        let (pending, end) = (&mut self.pending[slot], header.end_seq());
+        if pending.back().is_none_or(|last| last.end < end) {
+            pending.push_back(Segment { end, sent: now, tapped: now, once: true });
+        } else if let Some(segment) = find(pending, end) {
+            segment.once = false;
+        }
+    }
+
+    /// A segment of the source in `slot` leaves its host's queue.
+    pub fn tapped(&mut self, now: Instant, slot: u32, header: &Header) {
+        if !is_of_source(header) || header.len == 0 {
+            return;
+        }
+        let pending = self.pending.get_mut(slot as usize);
+        if let Some(segment) = pending.and_then(|pending| find(pending, header.end_seq())) {
+            segment.tapped = now;
+        }
+    }
+
+    /// The source in `slot` hears from its sink.
+    pub fn answered(&mut self, now: Instant, slot: u32, group: u32, header: &Header) {
+        let Some(pending) = self.pending.get_mut(slot as usize) else { return };
+        if !is_of_source(header) {
+            return;
+        }
+        while pending.front().is_some_and(|first| first.end <= header.ack) {
+            let Segment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
+            if once && now >= self.from {
+                let (from_sent, from_tap) = &mut self.groups[group as usize];
+                from_sent.record(now - sent);
+                from_tap.record(now - tapped);
+            }
+        }
+    }
+
+    /// The report of each group.
+    pub fn report(&self) -> Vec<RttSummary> {
+        let summary = |(sent, tapped): &(Histogram, Histogram)| RttSummary {
+            sent_ms: Quantiles::of(sent),
+            tapped_ms: Quantiles::of(tapped),
+        };
+        self.groups.iter().map(summary).collect()
+    }
+}
+
+/// Dialogues are left out: both ends send data, each with sequence numbers of its own.
+fn is_of_source(header: &Header) -> bool {
+    !header.flags.contains(Flags::ANSWER)
+}
+
+fn find(pending: &mut VecDeque<Segment>, end: u64) -> Option<&mut Segment> {
+    let place = pending.partition_point(|segment| segment.end < end);
+    pending.get_mut(place).filter(|segment| segment.end == end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_nanos(n * 1_000_000)
+    }
+
+    fn data(seq: u64) -> Header {
+        Header { seq, len: 1000, flags: Flags::ACK, ..Header::default() }
+    }
+
+    fn ack(ack: u64) -> Header {
+        Header { ack, flags: Flags::ACK, ..Header::default() }
+    }
+
+    #[test]
+    fn every_segment_that_was_sent_once_is_measured() {
+        let mut rtts = Rtts::new(1, ms(0));
+        for i in 0..4 {
+            rtts.sent(ms(10 * i), 5, &data(1 + 1000 * i));
+        }
+        rtts.tapped(ms(40), 5, &data(1));
+        // The third one again.
+        rtts.sent(ms(50), 5, &data(2001));
+        rtts.answered(ms(100), 5, 0, &ack(2001));
+        rtts.answered(ms(120), 5, 0, &ack(4001));
+        let (sent, tapped) = &rtts.groups[0];
+        assert_eq!((sent.total(), sent.max()), (3, Some(100_000_000)));
+        assert_eq!(sent.mean(), Some((100.0 + 90.0 + 90.0) / 3.0 * 1e6));
+        assert_eq!(tapped.mean(), Some((60.0 + 90.0 + 90.0) / 3.0 * 1e6));
+    }
+
+    #[test]
+    fn what_comes_before_the_statistics_begin_is_left_out() {
+        let mut rtts = Rtts::new(1, ms(60));
+        (0..2).for_each(|i| rtts.sent(ms(0), 0, &data(1 + 1000 * i)));
+        rtts.answered(ms(50), 0, 0, &ack(1001));
+        rtts.answered(ms(60), 0, 0, &ack(2001));
+        assert_eq!(rtts.groups[0].0.total(), 1);
+        rtts.sent(ms(61), 0, &data(2001));
+        rtts.forget(0);
+        rtts.answered(ms(70), 0, 0, &ack(3001));
+        assert_eq!(rtts.groups[0].0.total(), 1);
+    }
+}

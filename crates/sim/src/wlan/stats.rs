@@ -1,0 +1,256 @@
+//! What the channel and its stations have done inside the statistics window.
+
+use super::phy::Bitrate;
+use crate::histogram::Histogram;
+use crate::summary::Quantiles;
+use crate::table::{Table, recorder};
+use serde::Serialize;
+use sojourn_aqm::{Duration, Instant};
+
+/// A wireless LAN in numbers, inside the statistics window.
+#[derive(Clone, Debug, Serialize)]
+pub struct WlanSummary {
+    /// Times that somebody began to transmit.
+    pub accesses: u64,
+    /// Accesses of more than one at once.
+    pub collisions: u64,
+    /// Beacons sent; those that collided included.
+    pub beacons: u64,
+    /// Share of the time in which the medium was busy: frames with their acknowledgments.
+    pub busy: f64,
+    /// The access point.
+    pub access_point: NodeSummary,
+    /// The stations in their order.
+    pub stations: Vec<StationSummary>,
+    /// Round-trip times of each group of flows.
+    pub rtts: Vec<RttSummary>,
+}
+
+/// A sender in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeSummary {
+    /// Share of the time that its frames took, with their acknowledgments and collisions; without pauses.
+    pub airtime: f64,
+    /// Frames that were acknowledged.
+    pub frames: u64,
+    /// Frames that were given up after their last attempt.
+    pub given_up: u64,
+    /// Attempts to send a frame.
+    pub attempts: u64,
+    /// Attempts that collided.
+    pub collisions: u64,
+    /// Attempts that were lost by errors of the channel, or whose acknowledgments were.
+    pub errors: u64,
+    /// Attempts by rate, from the slowest.
+    pub rates: Vec<RateUse>,
+    /// Time that frames waited in the driver's ring behind others.
+    pub ring_ms: Quantiles,
+    /// Time from when a frame came to the head of the ring until it was through: access, attempts, acknowledgment.
+    pub mac_ms: Quantiles,
+}
+
+/// A station in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct StationSummary {
+    /// What it sent.
+    #[serde(flatten)]
+    pub node: NodeSummary,
+    /// Share of the time that the access point's frames to it took.
+    pub airtime_down: f64,
+}
+
+/// How often a rate was used.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct RateUse {
+    /// The rate in Mbit/s.
+    pub mbit_per_s: f64,
+    /// Attempts at it.
+    pub attempts: u64,
+}
+
+/// Round-trip times of a group's segments that were sent once.
+#[derive(Clone, Debug, Serialize)]
+pub struct RttSummary {
+    /// From when TCP handed a segment down.
+    pub sent_ms: Quantiles,
+    /// From when it left its host's queue for the driver, where a capture would see it.
+    pub tapped_ms: Quantiles,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With an acknowledgment.
+    Acknowledged,
+    /// In a collision.
+    Collided,
+    /// The channel garbled it.
+    Lost,
+    /// The channel garbled the acknowledgment.
+    AckLost,
+}
+
+/// Running counts.
+#[derive(Debug)]
+pub struct ChannelTally {
+    from: Instant,
+    to: Instant,
+    accesses: u64,
+    collisions: u64,
+    beacons: u64,
+    busy: u64,
+    nodes: Vec<NodeTally>,
+    /// Airtime of the access point's frames, by station.
+    down: Vec<u64>,
+    recorder: Option<Accesses>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct NodeTally {
+    airtime: u64,
+    frames: u64,
+    given_up: u64,
+    attempts: u64,
+    collisions: u64,
+    errors: u64,
+    rates: [u64; Bitrate::COUNT],
+    ring: Histogram,
+    mac: Histogram,
+}
+
+recorder! {
+    Accesses("accesses") {
+        time_ns: u64 => U64,
+        node: u8 => U8,
+        station: u8 => U8,
+        kbit_per_s: u32 => U32,
+        bytes: u32 => U32,
+        attempt: u8 => U8,
+        outcome: u8 => U8,
+        airtime_ns: u64 => U64,
+    }
+}
+
+/// An attempt to send a frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// Who sends: 0 is the access point, others are stations.
+    pub node: usize,
+    /// The station at either end of it.
+    pub station: usize,
+    /// At what rate.
+    pub rate: Bitrate,
+    /// Bytes of IP.
+    pub bytes: u32,
+    /// Which attempt of the frame; the first is 1.
+    pub number: u8,
+    /// What became of it.
+    pub ending: Ending,
+    /// Time of the frame, and of its acknowledgment if there is one.
+    pub airtime: Duration,
+}
+
+impl ChannelTally {
+    /// Counts of so many stations in a window.
+    pub fn new(stations: usize, from: Instant, to: Instant, recording: bool) -> Self {
+        Self {
+            from,
+            to,
+            accesses: 0,
+            collisions: 0,
+            beacons: 0,
+            busy: 0,
+            nodes: vec![NodeTally::default(); stations + 1],
+            down: vec![0; stations],
+            recorder: recording.then(Accesses::default),
+        }
+    }
+
+    /// The medium is busy from `start` to `end` with what so many senders, and perhaps a beacon, have to say.
+    pub fn access(&mut self, start: Instant, end: Instant, senders: usize, beacon: bool) {
+        if start >= self.from {
+            self.accesses += 1;
+            self.collisions += u64::from(senders + usize::from(beacon) > 1);
+            self.beacons += u64::from(beacon);
+        }
+        self.busy += self.inside(start, end);
+    }
+
+    /// One of them.
+    pub fn attempt(&mut self, start: Instant, attempt: &Attempt) {
+        let &Attempt { node, station, rate, bytes, number, ending, airtime } = attempt;
+        if let Some(recorder) = &mut self.recorder {
+            let kbps = (rate.rate().as_bps() / 1_000) as u32;
+            let (node, station, spent) = (node as u8, station as u8, airtime.as_nanos() as u64);
+            recorder.push(start.as_nanos(), node, station, kbps, bytes, number, ending as u8, spent);
+        }
+        let spent = self.inside(start, start + airtime);
+        let tally = &mut self.nodes[node];
+        tally.airtime += spent;
+        if node == 0 {
+            self.down[station] += spent;
+        }
+        if start >= self.from {
+            tally.attempts += 1;
+            tally.rates[rate.index()] += 1;
+            tally.collisions += u64::from(ending == Ending::Collided);
+            tally.errors += u64::from(matches!(ending, Ending::Lost | Ending::AckLost));
+        }
+    }
+
+    /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
+    pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, entered: Instant, first: Instant) {
+        if now < self.from {
+            return;
+        }
+        let tally = &mut self.nodes[node];
+        tally.frames += u64::from(acknowledged);
+        tally.given_up += u64::from(!acknowledged);
+        tally.ring.record(first - entered);
+        tally.mac.record(now - first);
+    }
+
+    /// The report, and every attempt if that was wanted.
+    pub fn report(self, rtts: Vec<RttSummary>) -> (WlanSummary, Option<Table>) {
+        let window = (self.to - self.from).as_nanos() as f64;
+        let share = |spent: u64| spent as f64 / window;
+        let mut nodes = self.nodes.iter().map(|node| node.report(window));
+        let access_point = nodes.next().expect("there is an access point");
+        let stations = nodes.zip(&self.down).map(|(node, &down)| StationSummary { node, airtime_down: share(down) });
+        let summary = WlanSummary {
+            accesses: self.accesses,
+            collisions: self.collisions,
+            beacons: self.beacons,
+            busy: share(self.busy),
+            access_point,
+            stations: stations.collect(),
+            rtts,
+        };
+        (summary, self.recorder.map(Accesses::into_table))
+    }
+
+    /// The part of a span that lies in the window.
+    fn inside(&self, start: Instant, end: Instant) -> u64 {
+        let (start, end) = (start.max(self.from), end.min(self.to));
+        if end > start { (end - start).as_nanos() as u64 } else { 0 }
+    }
+}
+
+impl NodeTally {
+    fn report(&self, window: f64) -> NodeSummary {
+        let rates = Bitrate::ALL.iter().zip(self.rates).filter(|&(_, attempts)| attempts > 0);
+        NodeSummary {
+            airtime: self.airtime as f64 / window,
+            frames: self.frames,
+            given_up: self.given_up,
+            attempts: self.attempts,
+            collisions: self.collisions,
+            errors: self.errors,
+            rates: rates
+                .map(|(rate, attempts)| RateUse { mbit_per_s: rate.rate().as_bps() as f64 / 1e6, attempts })
+                .collect(),
+            ring_ms: Quantiles::of(&self.ring),
+            mac_ms: Quantiles::of(&self.mac),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+"""`sojourn kernel`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sojourn.cli import options
+
+if TYPE_CHECKING:
+    from sojourn.kernel.build import Progress
+
+
+@click.group("kernel")
+def command() -> None:
+    """Build the real Linux kernel for simulated time, and hold our queue managers against its own."""
+
+
+@command.command("build")
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1 or 6.12.")
+@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Folder of kernels [the user's cache].")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at the same time [all cores].")
+@options.as_json
+def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
+    """Fetch, patch, configure, build and try a kernel; nothing is installed and no root is needed.
+
+    The source comes from the machine's package manager. A build that was interrupted goes on where it stopped; a
+    finished kernel is not built again. $SOJOURN_KERNEL names another folder than the cache for all commands.
+    """
+    from sojourn.cli import output
+    from sojourn.kernel.build import build
+    from sojourn.kernel.cache import root
+
+    began = time.monotonic()
+    with _progress() as report:
+        kernel = build(version, root(cache), jobs=jobs, progress=report)
+    if as_json:
+        about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
+        output.print_json(about | {"seconds": round(time.monotonic() - began, 1)})
+        return
+    click.echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
+
+
+@command.command("compare")
+@click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Disciplines by the kernel's names, or all.")
+@click.option("--patterns", type=click.IntRange(min=1), default=100, show_default=True, metavar="N", help="Of each.")
+@click.option("--packets", type=click.IntRange(min=1, max=100_000), default=500, show_default=True, metavar="N")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Of the patterns.")
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="The kernel's.")
+@options.jobs
+@options.as_json
+@click.pass_context
+def compare_command(
+    ctx: click.Context,
+    aqms: str,
+    patterns: int,
+    packets: int,
+    seed: int,
+    version: str,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
+    """Play made-up arrivals through the kernel's queue disciplines and ours; count the packets treated alike.
+
+    A pattern has a rate, loads, sizes, bursts, flows, ECN fields, limits and parameters of its own. A packet counts as
+    treated alike if it was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
+    """
+    from sojourn.cli import output
+    from sojourn.cli.difference import print_difference
+    from sojourn.cli.progress import progress
+    from sojourn.kernel.cache import built
+    from sojourn.kernel.compare import compare
+    from sojourn.kernel.patterns import LINES
+    from sojourn.runner import cores
+
+    names = list(LINES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    with progress() as report:
+        found = compare(
+            built(version),
+            names,
+            patterns=patterns,
+            packets=packets,
+            seed=seed,
+            jobs=jobs or cores(),
+            progress=report,
+        )
+    if as_json:
+        output.print_json({"seed": seed, "compared": [one.to_dict() for one in found]})
+    else:
+        rows = [
+            [one.aqm, f"{one.percent:.4f}", f"{one.agreeing_patterns} of {one.patterns}", f"{one.packets}"]
+            for one in found
+        ]
+        output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
+        for one in found:
+            if one.left_out:
+                click.echo(
+                    f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets"
+                )
+            if one.first:
+                click.echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                print_difference(one.first)
+    ctx.exit(1 if any(one.lines for one in found) else 0)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """A bar on a terminal, else a line for each step."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda share, what: bar.update(task, completed=share, description=what[:60])
+
+
+class _Lines:
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, _share: float, what: str) -> None:
+        step = what.split(" ")[0]
+        if step != self.last:
+            self.last = step
+            print(what, file=sys.stderr, flush=True)

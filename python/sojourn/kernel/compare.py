@@ -1,0 +1,208 @@
+"""Our queue disciplines beside the kernel's, packet by packet, on arrivals made up now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sojourn.arrivals import Arrivals
+from sojourn.difference import Difference, compare_arrivals
+from sojourn.kernel.cache import Kernel
+from sojourn.kernel.guest import boot, job_folder
+from sojourn.kernel.patterns import MTU, Pattern, pattern
+from sojourn.kernel.trace import OFFERED, SENT, read_trace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BATCH = 50
+"""Patterns that one guest plays."""
+FIRST_NS = 2_000_333_333
+REST_NS = 30 * 10**9
+"""Between two patterns, on the guest's clock: until the guest's program has seen the queue run empty."""
+SENT_CODE, MARKED_CODE, DROPPED_CODE = 0, 1, 9
+"""As `_core.diff` takes recorded fates."""
+CE = 3
+LOSES_PACKETS = ("choke",)
+"""Disciplines whose queue in the kernel may never give packets back.
+
+CHOKe's is a ring in which a packet drawn and dropped leaves a hole. It looks at the number of packets only, so where
+holes abound its tail can come round to its head, and what lies between is forgotten.
+"""
+
+
+@dataclass
+class Agreement:
+    """How far one discipline of ours agrees with the kernel's."""
+
+    aqm: str
+    """The kernel's name."""
+    patterns: int = 0
+    agreeing_patterns: int = 0
+    packets: int = 0
+    agreeing: int = 0
+    first: Difference | None = None
+    """Of the first pattern that differs, in the order of their numbers."""
+    first_pattern: int | None = None
+    left_out: list[int] = field(default_factory=list)
+    """Patterns in which the kernel's own queue lost packets (`LOSES_PACKETS`); they count nowhere else."""
+    lines: dict[int, str] = field(default_factory=dict)
+    """tc's words of the patterns that differ, by their number."""
+
+    @property
+    def percent(self) -> float:
+        """Packets with the same fate at the same instant, in percent."""
+        return 100 * self.agreeing / self.packets if self.packets else 100.0
+
+    def add(self, number: int, made: Pattern, found: Difference) -> None:
+        """Count a pattern."""
+        self.patterns += 1
+        self.packets += found.packets
+        self.agreeing += found.agreeing
+        if found.agreeing == found.packets:
+            self.agreeing_patterns += 1
+            return
+        self.lines[number] = made.line
+        if self.first_pattern is None or number < self.first_pattern:
+            self.first, self.first_pattern = found, number
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for `--json`."""
+        return {
+            "aqm": self.aqm,
+            "agreement": self.percent,
+            "patterns": self.patterns,
+            "agreeing_patterns": self.agreeing_patterns,
+            "packets": self.packets,
+            "agreeing": self.agreeing,
+            "left_out": sorted(self.left_out),
+            "differing": {str(number): line for number, line in sorted(self.lines.items())},
+            "first_pattern": self.first_pattern,
+            "first_difference": self.first.to_dict() if self.first else None,
+        }
+
+
+def compare(
+    kernel: Kernel,
+    aqms: Sequence[str],
+    *,
+    patterns: int,
+    packets: int,
+    seed: int,
+    jobs: int,
+    progress: Callable[[float, int, int], None] | None = None,
+) -> list[Agreement]:
+    """Play made-up patterns through the kernel's disciplines, then the same arrivals through ours."""
+    made = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
+    keys = list(made)
+    batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
+    found = {aqm: Agreement(aqm) for aqm in aqms}
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(recorded, kernel, [made[key] for key in batch]): batch for batch in batches}
+        try:
+            for done, future in enumerate(as_completed(futures), 1):
+                for (aqm, number), arrivals in zip(futures[future], future.result(), strict=True):
+                    one = made[aqm, number]
+                    if aqm in LOSES_PACKETS and _lost(arrivals):
+                        found[aqm].left_out.append(number)
+                    else:
+                        found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
+                if progress:
+                    progress(done / len(batches), done, len(batches))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    return list(found.values())
+
+
+def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
+    """What the kernel's disciplines make of patterns, one after the other in one guest."""
+    with job_folder() as folder:
+        files = _files(patterns, folder)
+        boot(kernel, folder, files, seed=1)
+        return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
+
+
+def _lost(arrivals: Arrivals) -> bool:
+    """Whether some packet never left the kernel's queue."""
+    assert arrivals.recorded is not None
+    return bool((arrivals.recorded["fate_ns"] == 0).any())
+
+
+def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
+    files: dict[str, str | bytes] = {}
+    job = [
+        "exec ip link add f type sojourn",
+        f"exec ip link set f mtu {MTU}",
+        "exec ip link set f.p up",
+        "exec ip link set f up",
+    ]
+    for number, (one, start) in enumerate(zip(patterns, _starts(patterns), strict=True)):
+        files[f"arrivals.{number}"] = "".join(f"{start + at} {b} {f} {e}\n" for at, b, f, e in one.packets)
+        root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
+        old = "qdisc del dev f root\n" if number else ""
+        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n"
+        job += [
+            f"link f 0 {one.overhead} 0 0 0 0 0 0 {one.rate}",
+            f"note created.{number} mono",
+            f"exec tc -batch tc.{number}",
+            f"random f {one.seed}",
+            f"trace f {folder}/trace.{number}",
+            f"replay f arrivals.{number} told.{number}",
+            "flush f",
+        ]
+    files["job"] = "\n".join([*job, ""])
+    return files
+
+
+def _starts(patterns: Sequence[Pattern]) -> Iterator[int]:
+    """Start of each pattern on the guest's clock, at different phases of its ticks."""
+    at = FIRST_NS
+    for one in patterns:
+        yield at
+        at += one.length_ns + REST_NS
+
+
+def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
+    events = read_trace(folder / f"trace.{number}")
+    came = events[events["what"] == OFFERED]
+    fates, times = _fates(events, came)
+    columns: dict[str, npt.NDArray[Any]] = {
+        "time_ns": came["at"].copy(),
+        "bytes": came["bytes"].copy(),
+        "flow": (came["source_port"] - 1000).astype(np.uint32),
+        "ecn": came["ecn"].copy(),
+        "from_host": np.full(len(came), 1, np.uint32),
+        "to_host": np.full(len(came), 2, np.uint32),
+    }
+    setup = {
+        "rate": f"{one.rate // 1000} kbit/s",
+        "overhead": one.overhead,
+        "mtu": MTU,
+        "limit": "unlimited",
+        "seed": one.seed,
+        "kernel": True,
+        "early_is_told": True,
+        "origin_ns": int(came["at"][0]),
+    }
+    created = int((folder / f"created.{number}").read_text().split()[1])
+    source = f"{len(came)} made-up arrivals"
+    recorded_fates = {"fate": fates, "fate_ns": times}
+    return Arrivals(source, columns, setup, recorded_fates, one.line, f"the kernel's {one.line}", created)
+
+
+def _fates(events: npt.NDArray[Any], came: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Code and instant of each packet's end."""
+    ends = events[events["what"] != OFFERED]
+    fates = np.full(len(came), DROPPED_CODE, np.uint8)
+    times = np.zeros(len(came), np.uint64)
+    marked = (ends["ecn"] == CE) & (came["ecn"][ends["id"]] != CE)
+    fates[ends["id"]] = np.where(ends["what"] == SENT, np.where(marked, MARKED_CODE, SENT_CODE), DROPPED_CODE)
+    times[ends["id"]] = ends["at"]
+    return fates, times

@@ -1,0 +1,136 @@
+"""A scenario on the real kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.kernel import cache
+from sojourn.kernel.guest import boot, job_folder
+from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain, timeouts
+from sojourn.kernel.network import START_NS, lay_out
+from sojourn.kernel.refuse import refuse
+from sojourn.kernel.trace import entries, read_trace
+from sojourn.kernel.traffic import traffic
+from sojourn.kernel.values import nanoseconds
+from sojourn.result import Result
+from sojourn.scenario import Scenario
+
+NO_PROBES = {
+    "headers": "does not record transport headers",
+    "state": "does not look into its queue disciplines",
+}
+
+
+def identity() -> str:
+    """Name of this engine in the hash of a run: the build is part of it."""
+    return cache.built().identity
+
+
+def check(scenario: Scenario) -> None:
+    """Refuse what the kernel cannot express."""
+    _job(scenario, 0, "")
+
+
+def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None) -> Result:
+    """Run a scenario once in a guest of its own."""
+    kernel = cache.built()
+    with job_folder() as folder:
+        files, flows, groups, limits = _job(scenario, seed, str(folder))
+        boot(kernel, folder, files, seed=seed, tick=progress)
+        heard = Heard.read((folder / "out").read_text().splitlines())
+        events = read_trace(folder / "trace")
+        late = {
+            group: timeouts((folder / f"counters.{group}").read_text())
+            for group, flow in enumerate(scenario.document["flows"])
+            if "cc" in flow
+        }
+    output = _core.summarise(scenario.canonical, seed, limits, entries(events, START_NS, heard.opened, groups))
+    document = scenario.document
+    window = Window(*(nanoseconds(key, document[key]) for key in ("warmup", "duration")))
+    tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
+    tables |= _told(heard, document, flows, groups)
+    totals = _totals(json.loads(output.summary), heard, document, flows, groups, late, window, len(events))
+    return Result(scenario, seed, totals, {name: partial(tables.__getitem__, name) for name in tables})
+
+
+def _job(
+    scenario: Scenario, seed: int, folder: str
+) -> tuple[dict[str, str | bytes], list[int | None], list[int], list[tuple[str, bool]]]:
+    """Files of the job, flows and groups of the sources, limits of the queues."""
+    document = scenario.document
+    for name, reason in NO_PROBES.items():
+        if document["probes"].get(name):
+            refuse(f"probes.{name}", reason, "leave it out")
+    network = lay_out(document)
+    plan = _core.plan(scenario.canonical, seed)
+    told = traffic(document, plan, network.ends)
+    with_tcp = [group for group, flow in enumerate(document["flows"]) if "cc" in flow]
+    job = [
+        *network.job,
+        "at L",
+        f"random f {seed}",
+        f"trace f {folder}/trace",
+        "at -",
+        "run traffic out",
+        "at L",
+        "flush f",
+        "at -",
+        *(f"counters s{group} counters.{group}" for group in with_tcp),
+    ]
+    files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
+    files["job"] = "\n".join([*job, ""])
+    limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
+    return files, told.flows, [ends.group for ends in network.ends], limits
+
+
+def _told(
+    heard: Heard, document: dict[str, Any], flows: list[int | None], groups: list[int]
+) -> dict[str, pl.DataFrame]:
+    """Tables of the probes that look at the ends."""
+    tables = {}
+    if document["probes"].get("transfers"):
+        tables["transfers"] = heard.transfers(groups)
+    if step := document["probes"].get("flows"):
+        without = {
+            flow
+            for flow, group in zip(flows, groups, strict=True)
+            if flow is not None and "cc" not in document["flows"][group]
+        }
+        tables["flows"] = heard.flows(nanoseconds("probes.flows", step), without)
+    return tables
+
+
+def _totals(
+    links: dict[str, Any],
+    heard: Heard,
+    document: dict[str, Any],
+    flows: list[int | None],
+    groups: list[int],
+    late: dict[int, int],
+    window: Window,
+    events: int,
+) -> dict[str, Any]:
+    """Return the summary, as a simulation has it."""
+    of_flows = flow_summaries(heard, document, flows, groups, window)
+    lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
+    of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
+    forward = [row["goodput_bps"] for row in of_groups if row["direction"] == "forward"]
+    fair = jain([row["goodput_bps"] for row in of_flows if row["direction"] == "forward"])
+    return {
+        "duration_s": window.end / 1e9,
+        "warmup_s": window.start / 1e9,
+        "events": events,
+        "fingerprint": links["fingerprint"],
+        "goodput_bps": sum(forward),
+        "jain": fair,
+        "links": links["links"],
+        "hops": links["hops"],
+        "groups": of_groups,
+        "flows": of_flows,
+    }

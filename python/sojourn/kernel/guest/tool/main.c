@@ -1,0 +1,295 @@
+/* The guest's init: does what the file `job` in its folder says, line by line, and switches the machine off. */
+#include "guest.h"
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define FOLDER "/run/job"
+#define NAMESPACES "/run/netns/"
+#define MOST_WORDS 2048
+
+/* As the kernel's device takes it. */
+struct step {
+	uint64_t at, rate;
+};
+struct link_config {
+	uint64_t steps, delay_ns, below_stop, below_wake;
+	int32_t overhead;
+	uint32_t mpu, step_count, flags, number, pad;
+};
+enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE };
+
+static int first_namespace;
+
+void fail(const char *format, ...)
+{
+	int error = errno;
+	va_list arguments;
+
+	printf("! ");
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	if (error)
+		printf(": %s", strerror(error));
+	printf("\n");
+	fflush(stdout);
+	sync();
+	if (getpid() == 1)
+		reboot(RB_POWER_OFF);
+	exit(1);
+}
+
+uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND + (uint64_t)t.tv_nsec;
+}
+
+void *get_memory(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory)
+		fail("out of memory");
+	return memory;
+}
+
+FILE *open_file(const char *name, const char *mode)
+{
+	FILE *file = fopen(name, mode);
+
+	if (!file)
+		fail("%s", name);
+	return file;
+}
+
+void report_progress(double share)
+{
+	static double last = -1;
+
+	if (share - last < 0.01 && share < 1)
+		return;
+	last = share;
+	printf("@ %.3f\n", share);
+	fflush(stdout);
+}
+
+void be_punctual(void)
+{
+	struct sched_param parameters = { .sched_priority = 10 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &parameters))
+		fail("real-time priority");
+}
+
+void enter_namespace(const char *name)
+{
+	char path[128];
+	int file = first_namespace;
+
+	if (strcmp(name, "-")) {
+		snprintf(path, sizeof(path), NAMESPACES "%s", name);
+		file = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (file < 0 || setns(file, CLONE_NEWNET))
+		fail("namespace %s", name);
+	if (file != first_namespace)
+		close(file);
+}
+
+static void run_program(char **words)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0)
+		fail("%s", words[0]);
+	if (child == 0) {
+		dup2(1, 2);
+		execvp(words[0], words);
+		printf("%s: %s\n", words[0], strerror(errno));
+		fflush(stdout);
+		_exit(127);
+	}
+	if (waitpid(child, &status, 0) != child || status) {
+		errno = 0;
+		fail("%s %s ... ended with status %d", words[0], words[1] ? words[1] : "", WEXITSTATUS(status));
+	}
+}
+
+static void request(const char *device, int command, void *data)
+{
+	struct ifreq request = { .ifr_data = data };
+	int socket_of = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	if (socket_of < 0 || ioctl(socket_of, command, &request))
+		fail("device %s", device);
+	close(socket_of);
+}
+
+/* link DEVICE DELAY OVERHEAD MPU BELOW_STOP BELOW_WAKE FLAGS NUMBER [AT RATE]... */
+static void configure_link(char **words, int count)
+{
+	struct step steps[MOST_WORDS] = { 0 };
+	struct link_config config = {
+		.steps = (uintptr_t)steps,
+		.delay_ns = strtoull(words[2], NULL, 10),
+		.overhead = (int32_t)atol(words[3]),
+		.mpu = (uint32_t)atol(words[4]),
+		.below_stop = strtoull(words[5], NULL, 10),
+		.below_wake = strtoull(words[6], NULL, 10),
+		.flags = (uint32_t)atol(words[7]),
+		.number = (uint32_t)atol(words[8]),
+		.step_count = (uint32_t)(count - 9) / 2,
+	};
+
+	for (uint32_t i = 0; i < config.step_count; i++) {
+		steps[i].at = strtoull(words[9 + 2 * i], NULL, 10);
+		steps[i].rate = strtoull(words[10 + 2 * i], NULL, 10);
+	}
+	request(words[1], CONFIGURE, &config);
+}
+
+/* random DEVICE SEED: starts the draws of the queue disciplines anew. */
+static void restart_random(const char *device, const char *seed)
+{
+	uint64_t values[2] = { strtoull(seed, NULL, 10), 0 };
+
+	request(device, RANDOM, values);
+}
+
+static void write_words(const char *path, char **words)
+{
+	FILE *file = open_file(path, "w");
+	int failed = 0;
+
+	setvbuf(file, NULL, _IOFBF, 4096);	/* a setting takes its words in one piece */
+	for (; *words; words++)
+		failed |= fprintf(file, "%s%c", *words, words[1] ? ' ' : '\n') < 0;
+	if (fclose(file) || failed)
+		fail("%s", path);
+}
+
+/* note FILE TEXT: the clock, beside a text. */
+static void note_time(const char *name, const char *text)
+{
+	FILE *file = open_file(name, "a");
+
+	fprintf(file, "%s %llu\n", text, (unsigned long long)now());
+	fclose(file);
+}
+
+static void copy_counters(const char *namespace, const char *name)
+{
+	static char text[65536];
+	FILE *from, *to = open_file(name, "w");
+	size_t length;
+
+	enter_namespace(namespace);
+	from = open_file("/proc/thread-self/net/netstat", "r");
+	length = fread(text, 1, sizeof(text), from);
+	fwrite(text, 1, length, to);
+	fclose(from);
+	fclose(to);
+	enter_namespace("-");
+}
+
+static void do_line(char **words, int count)
+{
+	static const struct {
+		const char *name;
+		int least;
+	} verbs[] = {
+		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
+		{ "note", 3 }, { "counters", 3 }, { "run", 3 }, { "replay", 4 },
+	};
+	const char *verb = words[0];
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (!strcmp(verb, verbs[i].name) && count < verbs[i].least)
+			fail("job: \"%s\" needs %d words", verb, verbs[i].least);
+	errno = 0;
+	if (!strcmp(verb, "exec"))
+		run_program(words + 1);
+	else if (!strcmp(verb, "at"))
+		enter_namespace(words[1]);
+	else if (!strcmp(verb, "write"))
+		write_words(words[1], words + 2);
+	else if (!strcmp(verb, "link"))
+		configure_link(words, count);
+	else if (!strcmp(verb, "random"))
+		restart_random(words[1], words[2]);
+	else if (!strcmp(verb, "trace"))
+		request(words[1], TRACE, words[2]);
+	else if (!strcmp(verb, "flush"))
+		request(words[1], TRACE, "");
+	else if (!strcmp(verb, "note"))
+		note_time(words[1], words[2]);
+	else if (!strcmp(verb, "counters"))
+		copy_counters(words[1], words[2]);
+	else if (!strcmp(verb, "run"))
+		run_traffic(words[1], words[2]);
+	else if (!strcmp(verb, "replay"))
+		replay(words[1], words[2], words[3]);
+	else
+		fail("job: \"%s\" is unknown", verb);
+}
+
+static void do_job(void)
+{
+	char *words[MOST_WORDS + 1], *line = NULL;
+	size_t room = 0;
+	FILE *job = open_file("job", "r");
+
+	while (getline(&line, &room, job) > 0) {
+		int count = 0;
+		char *rest = line, *word;
+
+		while ((word = strsep(&rest, " \n")) && count < MOST_WORDS)
+			if (*word)
+				words[count++] = word;
+		words[count] = NULL;
+		if (count && *words[0] != '#')
+			do_line(words, count);
+	}
+	fclose(job);
+}
+
+static void mount_all(const char *folder)
+{
+	if (mount("proc", "/proc", "proc", 0, NULL) || mount("sys", "/sys", "sysfs", 0, NULL) ||
+	    mount("run", "/run", "tmpfs", 0, NULL) || mkdir(FOLDER, 0755) || mkdir("/run/netns", 0755))
+		fail("the guest's own folders");
+	if (mount("host", FOLDER, "hostfs", 0, folder) || chdir(FOLDER))
+		fail("the job's folder %s", folder);
+}
+
+int main(int count, char **arguments)
+{
+	const char *folder = getenv("SOJOURN_JOB");
+
+	(void)arguments;
+	if (getpid() != 1 || count != 1 || !folder)
+		fail("this program is the init of a guest");
+	setvbuf(stdout, NULL, _IOLBF, 4096);
+	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+	mount_all(folder);
+	first_namespace = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	do_job();
+	fclose(open_file("done", "w"));
+	sync();
+	reboot(RB_POWER_OFF);
+	return 1;
+}

@@ -1,0 +1,229 @@
+"""What the guest's program wrote: flows, connections, transfers, samples; and what a summary makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from sojourn import _core
+from sojourn.kernel.trace import Opened
+
+INFINITE_THRESHOLD = 0x7FFFFFFF
+DATAGRAM_WORDS = ("sent", "received", "expected", "delay", "variation")
+
+
+@dataclass
+class Heard:
+    """Lines of guest/tool/traffic.c in tables; times in ns from the start of the scenario."""
+
+    opened: list[Opened] = field(default_factory=list)
+    opened_at: list[tuple[int, int]] = field(default_factory=list)
+    """Source and time."""
+    done: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    """Flow, source, begun, at, bytes."""
+    closed: list[tuple[int, int]] = field(default_factory=list)
+    """Source and time."""
+    sent: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """By flow: source, data packets sent, and sent again."""
+    flow_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By time and flow."""
+    group_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    datagrams: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    samples: list[tuple[int, ...]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, lines: Iterable[str]) -> Heard:
+        """Read the lines."""
+        heard = cls()
+        for line in lines:
+            word, *rest = line.split()
+            heard._take(word, rest)
+        return heard
+
+    def _take(self, word: str, rest: list[str]) -> None:
+        if word == "bytes" and rest[1] == "g":
+            self.group_bytes[int(rest[0]), int(rest[2])] = int(rest[3])
+            return
+        numbers = [int(text) for text in rest]
+        match word:
+            case "opened":
+                flow, source, port, _, at = numbers
+                self.opened.append(Opened(flow, source, port))
+                self.opened_at.append((source, at))
+            case "done":
+                flow, source, begun, at, size = numbers
+                self.done.append((flow, source, begun, at, size))
+            case "closed":
+                flow, source, at, sent, again = numbers
+                self.closed.append((source, at))
+                self.sent[flow] = (source, sent, again)
+            case "failed":
+                self.closed.append((numbers[1], numbers[2]))
+            case "left":
+                self.sent[numbers[0]] = (numbers[1], numbers[2], numbers[3])
+            case "bytes":
+                self.flow_bytes[numbers[0], numbers[1]] = numbers[2]
+            case "datagrams":
+                self.datagrams[numbers[0], numbers[1]] = dict(zip(DATAGRAM_WORDS, numbers[2:], strict=True))
+            case "sample":
+                self.samples.append(tuple(numbers))
+            case _:
+                raise ValueError(f"the guest's program says {word!r}, which nobody understands")
+
+    def transfers(self, groups: Sequence[int]) -> pl.DataFrame:
+        """The table `transfers`."""
+        flows, sources, begun, at, size = zip(*self.done, strict=True) if self.done else ((), (), (), (), ())
+        return pl.DataFrame(
+            {
+                "group": pl.Series([groups[source] for source in sources], dtype=pl.UInt32),
+                "flow": pl.Series(flows, dtype=pl.UInt32),
+                "start_ns": pl.Series(begun, dtype=pl.UInt64),
+                "duration_ns": pl.Series([a - b for a, b in zip(at, begun, strict=True)], dtype=pl.UInt64),
+                "bytes": pl.Series(size, dtype=pl.UInt64),
+            }
+        )
+
+    def flows(self, step_ns: int, datagrams: set[int]) -> pl.DataFrame:
+        """The table `flows`; a flow of datagrams has no window."""
+        before: dict[int, int] = {}
+        rows: list[tuple[int, int, float, float, float, int, float]] = []
+        for at, flow, cwnd, threshold, rtt_us, in_flight, delivered in self.samples:
+            goodput = (delivered - before.get(flow, 0)) * 8e9 / step_ns
+            before[flow] = delivered
+            limit = float("inf") if threshold >= INFINITE_THRESHOLD else float(threshold)
+            window = (float(cwnd), limit, rtt_us / 1e3)
+            if flow in datagrams or not cwnd:
+                window = (float("nan"),) * 3
+            rows.append((at, flow, *window, max(in_flight, 0), goodput))
+        kinds = (pl.UInt64, pl.UInt32, pl.Float64, pl.Float64, pl.Float64, pl.UInt32, pl.Float64)
+        names = ("time_ns", "flow", "cwnd", "ssthresh", "srtt_ms", "in_flight", "goodput_bps")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return pl.DataFrame(
+            {name: pl.Series(column, dtype=kind) for name, kind, column in zip(names, kinds, columns, strict=True)}
+        )
+
+
+@dataclass(frozen=True)
+class Window:
+    """The statistics window, ns."""
+
+    start: int
+    end: int
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end - self.start) / 1e9
+
+
+def flow_summaries(
+    heard: Heard, document: Mapping[str, Any], flows: Sequence[int | None], groups: Sequence[int], window: Window
+) -> list[dict[str, Any]]:
+    """`flows` of the summary: those that last for the whole run."""
+    summaries = []
+    for flow, group in zip(flows, groups, strict=True):
+        if flow is None:
+            continue
+        spec = document["flows"][group]
+        size = heard.flow_bytes[window.end, flow] - heard.flow_bytes.get((window.start, flow), 0)
+        _, sent, again = heard.sent.get(flow, (0, 0, 0))
+        seen = _datagrams(heard, flow, window)
+        if (window.end, flow) in heard.datagrams:
+            sent = heard.datagrams[window.end, flow]["sent"]
+        row = {"id": flow, "kind": spec["kind"], "direction": spec["direction"]}
+        row |= {"goodput_bps": size * 8 / window.seconds, "bytes": size, "sent": sent, "retransmissions": again}
+        # The kernel counts time-outs by machine, not by connection.
+        summaries.append(row | {"timeouts": None} | _datagram_summary(seen, spec["kind"] == "voice"))
+    return summaries
+
+
+def group_summaries(
+    heard: Heard,
+    document: Mapping[str, Any],
+    flows: Sequence[dict[str, Any]],
+    groups: Sequence[int],
+    groups_of_flows: Sequence[int],
+    timeouts: Mapping[int, int],
+    window: Window,
+) -> list[dict[str, Any]]:
+    """`groups` of the summary."""
+    summaries = []
+    for group, spec in enumerate(document["flows"]):
+        mine = [row for row, number in zip(flows, groups_of_flows, strict=True) if number == group]
+        of = {source for source, number in enumerate(groups) if number == group}
+        opened = [at for source, at in heard.opened_at if source in of and at <= window.end]
+        # A flow that lasts belongs to the window whenever it starts.
+        begun = len(mine) or sum(at >= window.start for at in opened)
+        spans = [at - start for _, source, start, at, _ in heard.done if source in of and at >= window.start]
+        size = heard.group_bytes[window.end, group] - heard.group_bytes.get((window.start, group), 0)
+        gone = [(sent, again) for flow, (source, sent, again) in heard.sent.items() if source in of]
+        rows = [(row["sent"], row["retransmissions"]) for row in mine if row["kind"] in _DATAGRAMS]
+        totals = np.array([*gone, *rows, (0, 0)]).sum(axis=0)
+        seen = [_datagrams(heard, row["id"], window) for row in mine]
+        sums = {key: sum(one[key] for one in seen if one) for key in DATAGRAM_WORDS} if any(seen) else None
+        scores = [row["mos"] for row in mine if row["mos"] is not None]
+        summaries.append(
+            {
+                "kind": spec["kind"],
+                "direction": spec["direction"],
+                "goodput_bps": size * 8 / window.seconds,
+                "bytes": size,
+                "offered_bytes": _offered(heard, spec, of, opened, window),
+                "opened": begun,
+                "closed": sum(source in of and at >= window.start for source, at in heard.closed),
+                "transfers": len(spans),
+                "completion_ms": json.loads(_core.quantiles_ms(np.array(spans, np.uint64))),
+                "sent": int(totals[0]),
+                "retransmissions": int(totals[1]),
+                "timeouts": timeouts.get(group, 0),
+                **_datagram_summary(sums, False),
+                **({"mos": sum(scores) / len(scores)} if scores else {}),
+            }
+        )
+    return summaries
+
+
+def jain(goodputs: Sequence[float]) -> float:
+    """Jain's fairness index; 1 for no flows or no bytes."""
+    squares = sum(x * x for x in goodputs)
+    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares > 0 else 1.0
+
+
+def timeouts(counters: str) -> int:
+    """Retransmission time-outs in the text of /proc/net/netstat."""
+    lines = [line.split() for line in counters.splitlines() if line.startswith("TcpExt:")]
+    return int(dict(zip(lines[0], lines[1], strict=True))["TCPTimeouts"])
+
+
+def _offered(heard: Heard, spec: Mapping[str, Any], sources: set[int], opened: Sequence[int], window: Window) -> int:
+    """Payload of the transfers that were begun in the window."""
+    if not spec.get("size") or spec["kind"] in _DATAGRAMS:
+        return 0
+    size = int(_core.size_bytes(spec["size"]))
+    begun = [at for at in opened if at >= window.start]
+    if spec["kind"] == "request":  # each answer is followed by the next question
+        begun += [at for _, source, _, at, _ in heard.done if source in sources and at >= window.start]
+    return size * len(begun)
+
+
+def _datagrams(heard: Heard, flow: int, window: Window) -> dict[str, int] | None:
+    """What the receiver of datagrams saw in the window."""
+    last = heard.datagrams.get((window.end, flow))
+    if last is None:
+        return None
+    first = heard.datagrams.get((window.start, flow), dict.fromkeys(last, 0))
+    return {key: last[key] - first[key] for key in last}
+
+
+def _datagram_summary(seen: Mapping[str, int] | None, is_voice: bool) -> dict[str, Any]:
+    received, expected, delay, variation = ((seen or {}).get(key, 0) for key in DATAGRAM_WORDS[1:])
+    found: dict[str, Any] = json.loads(_core.datagram_summary(received, expected, delay, variation, is_voice))
+    return found
+
+
+_DATAGRAMS = ("cbr", "poisson", "streaming", "voice")

@@ -1,0 +1,222 @@
+"""A scenario's network in the guest: who sits where, and how the links are made.
+
+Sources and sinks of each group of flows have a network namespace of their own. Those of forward data sit behind the
+routers L and R:
+
+    s0 ──access──┐                        ┌── k0        group 0, forward
+                 L ══ bottleneck (f) ══ R
+    k1 ──────────┘                        └──access── s1   group 1, reverse
+
+Each flow has an address at either end, and, where access has a rate, a link of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sojourn.kernel.qdisc import Queue, queue
+from sojourn.kernel.refuse import refuse
+from sojourn.kernel.values import bits, nanoseconds, octets
+
+START_NS = 10_000_333_333
+"""When the scenario begins on the guest's clock: not at a tick, at which the kernel's own work would come between."""
+NOT_TRACED = 255
+LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
+"""Flags of a link, as guest/gpl2/link.c has them."""
+MOST_ACCESS_LINKS = 1000
+MOST_FLOWS = 65_000
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where the two ends of a source of traffic are."""
+
+    group: int
+    source: str
+    """Namespace of the data's source."""
+    sink: str
+    source_address: str
+    sink_address: str
+
+
+@dataclass
+class Network:
+    """What the guest does to make the network."""
+
+    ends: list[Ends] = field(default_factory=list)
+    """One for each source of traffic, in the order of their numbers."""
+    queues: list[Queue] = field(default_factory=list)
+    """Of the forward link and of the reverse one."""
+    files: dict[str, str] = field(default_factory=dict)
+    job: list[str] = field(default_factory=list)
+
+
+def lay_out(document: Mapping[str, Any]) -> Network:
+    """Make the network of a canonical scenario; what the kernel cannot express is refused."""
+    if document.get("links"):
+        refuse("links", "has one bottleneck", "leave further links out")
+    network = Network()
+    network.queues = [queue(place, document[place]) for place in ("link", "reverse")]
+    lines: dict[str, list[str]] = {"": [], "L": ["link set lo up"], "R": ["link set lo up"]}
+    lines[""] += ["netns add L", "netns add R", *_pair("f", "L", "R", "f")]
+    for router, place in (("L", "link"), ("R", "reverse")):
+        mtu = octets(f"{place}.mtu", document[place]["mtu"]) + _accounted(place, document[place])
+        lines[router] += [f"link set f mtu {mtu}", "link set f up"]
+    lines["L"] += ["route add 10.2.0.0/16 dev f", "route add 10.3.0.0/16 dev f"]
+    lines["R"] += ["route add 10.1.0.0/16 dev f", "route add 10.4.0.0/16 dev f"]
+    configure = [_bottleneck(document, place, number) for number, place in enumerate(("link", "reverse"))]
+    for group, flow in enumerate(document["flows"]):
+        configure += list(_add_group(group, flow, document, network, lines))
+    network.files = {f"{name or 'machine'}.ip": "\n".join([*text, ""]) for name, text in lines.items()}
+    network.files |= {f"{router}.tc": _tc(document, place) for router, place in (("L", "link"), ("R", "reverse"))}
+    network.job = [
+        "write /proc/sys/net/core/netdev_max_backlog 1000000",
+        "write /proc/sys/net/ipv4/tcp_max_orphans 65536",
+        "exec ip -batch machine.ip",
+        *(f"exec ip -n {name} -batch {name}.ip" for name in lines if name),
+    ]
+    for router in ("L", "R"):
+        network.job += [f"at {router}", "write /proc/sys/net/ipv4/ip_forward 1", f"exec tc -batch {router}.tc", "at -"]
+    network.job += [line for block in configure for line in block]
+    return network
+
+
+def _add_group(
+    group: int, flow: Mapping[str, Any], document: Mapping[str, Any], network: Network, lines: dict[str, list[str]]
+) -> Iterator[list[str]]:
+    """Add the two namespaces of a group, and yield what configures its links and its TCP."""
+    place, forward = f"flows[{group}]", flow["direction"] == "forward"
+    near, far = ("L", "R") if forward else ("R", "L")
+    here, there = (1, 2) if forward else (3, 4)
+    source, sink = f"s{group}", f"k{group}"
+    first, count = len(network.ends), int(flow["count"])
+    if first + count > MOST_FLOWS:
+        refuse(f"{place}.count", f"has room for {MOST_FLOWS} flows", "lower it")
+    rate = flow.get("access_rate")
+    if rate and count > MOST_ACCESS_LINKS:
+        refuse(f"{place}.count", f"has at most {MOST_ACCESS_LINKS} access links in a group", "leave out access_rate")
+    mtu = octets("link.mtu", document["link"]["mtu"])
+    lines[""] += [f"netns add {source}", f"netns add {sink}", *_pair(f"b{group}", sink, far)]
+    lines[source], lines[sink] = ["link set lo up"], ["link set lo up"]
+    window = f" initcwnd {flow['initial_window']}" if flow.get("initial_window") else ""
+    devices = [f"a{group}_{number}" for number in range(count)] if rate else [f"a{group}"]
+    delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
+    steps = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
+    for device in devices:
+        lines[""] += _pair(device, source, near)
+        lines[source] += [f"link set {device} mtu {mtu}", f"link set {device} up"]
+        lines[near] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
+    lines[sink] += [f"link set b{group} mtu {mtu}", f"link set b{group} up"]
+    lines[far] += [f"link set b{group}.p mtu {mtu}", f"link set b{group}.p up"]
+    for number in range(count):
+        index = first + number
+        addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (here, there)]
+        device = devices[number % len(devices)]
+        lines[source] += [
+            f"addr add {addresses[0]}/32 dev {device}",
+            f"route add {addresses[1]}/32 dev {device}{window}",
+        ]
+        lines[near].append(f"route add {addresses[0]}/32 dev {device}.p")
+        lines[sink].append(f"addr add {addresses[1]}/32 dev b{group}")
+        lines[far].append(f"route add {addresses[1]}/32 dev b{group}.p")
+        network.ends.append(Ends(group, source, sink, *addresses))
+    lines[sink].append(f"route add 10.{here}.0.0/16 dev b{group}")
+    access = f"{delay} 0 0 0 0 {CARRIES} {NOT_TRACED}{steps}"
+    yield [f"at {source}", *(f"link {device} {access}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
+    yield [f"at {near}", *(f"link {device}.p {access}" for device in devices)]
+    yield [*(_queues([f"{device}.p" for device in devices], rate)), f"at {sink}", *_tcp(flow), "at -"]
+
+
+def _pair(device: str, namespace: str, other: str, renamed: str = "") -> list[str]:
+    """Both ends of a link, each in its namespace."""
+    name = f" name {renamed}" if renamed else ""
+    return [
+        f"link add {device} type sojourn",
+        f"link set {device} netns {namespace}",
+        f"link set {device}.p netns {other}{name}",
+    ]
+
+
+def _queues(devices: Sequence[str], rate: str | None) -> list[str]:
+    """Queues in front of access links with a rate, which nobody else uses: they never drop."""
+    return [f"exec tc qdisc add dev {device} root pfifo limit 1000000" for device in devices] if rate else []
+
+
+def _tcp(flow: Mapping[str, Any]) -> list[str]:
+    """Settings of a namespace's TCP."""
+    if "cc" not in flow:
+        return []
+    settings = {
+        "tcp_ecn": int(flow["ecn"]),
+        "tcp_sack": int(flow["sack"]),
+        "tcp_no_metrics_save": 1,
+        "tcp_rmem": "4096 131072 67108864",
+        "tcp_wmem": "4096 16384 67108864",
+    }
+    return [f"write /proc/sys/net/ipv4/{name} {value}" for name, value in settings.items()]
+
+
+def _bottleneck(document: Mapping[str, Any], place: str, number: int) -> list[str]:
+    link = document[place]
+    for key in ("bucket", "poisson", "cox", "trace"):
+        if link.get(key):
+            refuse(f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
+    for key, reason in (("loss", "loses no packets behind the queue"), ("reorder", "keeps the order of packets")):
+        if link.get(key):
+            refuse(f"{place}.{key}", reason, "leave it out")
+    if "@" in link["delay"]:
+        refuse(f"{place}.delay", "has constant delays", 'write e.g. "20 ms"')
+    if link.get("change") == "opportunity":
+        refuse(f"{place}.change", "has no opportunities", "choose fluid or latch")
+    if link["framing"] != "ethernet":
+        refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
+    stop, wake, flags = _below(place, link)
+    flags |= LATCHED * (link.get("change") == "latch") | CARRIES
+    delay = nanoseconds(f"{place}.delay", link["delay"])
+    overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
+    steps = " ".join(f"{at + START_NS if at else 0} {rate}" for at, rate in _steps(place, link["rate"]))
+    config = f"link f {delay} {overhead} {mpu} {stop} {wake} {flags} {number} {steps}"
+    return ["at L" if place == "link" else "at R", config, "at -"]
+
+
+def _steps(place: str, text: str) -> Iterator[tuple[int, int]]:
+    for step in text.split(","):
+        rate, _, at = step.partition("@")
+        yield nanoseconds(f"{place}.rate", at) if at else 0, bits(f"{place}.rate", rate)
+
+
+def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Where the buffer below the queue stops and wakes, and its flag; without one nothing waits there."""
+    if not link.get("below"):
+        return 0, 0, 0
+    stop, _, wake = link["below"].partition(" wake ")
+    if "packet" in stop:
+        return int(stop.split()[0]), int(wake.split()[0]), BELOW_PACKETS
+    return octets(f"{place}.below", stop), octets(f"{place}.below", wake), 0
+
+
+def _accounted(place: str, link: Mapping[str, Any]) -> int:
+    """Bytes of framing that the queue counts."""
+    return octets(f"{place}.overhead", link["overhead"]) if link["account"] == "adjusted" else 0
+
+
+def _tc(document: Mapping[str, Any], place: str) -> str:
+    """The queue of a bottleneck.
+
+    It is the only class of a root that is never passed by: a packet that finds an AQM at the root empty while the link
+    is busy would wait outside of it.
+    """
+    link, made = document[place], queue(place, document[place])
+    size, mpu = _accounted(place, link), octets(f"{place}.mpu", link["mpu"])
+    counted = link["account"] == "adjusted" and (size or mpu)
+    table = f" mpu {mpu} mtu 2048 tsize 2048" if mpu else ""
+    stab = f" stab overhead {size}{table} linklayer ethernet" if counted else ""
+    lines = [
+        f"qdisc add dev f root handle 1:{stab} prio bands 2 priomap {' '.join('0' * 16)}",
+        f"qdisc add dev f parent 1:1 handle 10: {made.line}",
+    ]
+    if made.inner:
+        lines.append(f"qdisc add dev f parent 10:1 handle 20: {made.inner}")
+    return "\n".join([*lines, ""])

@@ -1,0 +1,282 @@
+"""Queue disciplines in tc's words: the same names and parameters, where the kernel has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn import _core
+from sojourn.kernel.refuse import refuse
+from sojourn.kernel.values import bits, nanoseconds, octets
+
+Word = Callable[[str, str, Any], str]
+"""Writes a parameter as tc's words: place, tc's name, value of the scenario."""
+
+
+@dataclass(frozen=True)
+class Discipline:
+    """A queue discipline of the kernel."""
+
+    tc: str
+    """Its name in tc."""
+    profiles: tuple[str, ...]
+    """Profiles that mean the kernel's; other variants are not in there."""
+    words: Mapping[str, Word]
+    """Parameters that tc takes."""
+    limit: str = "packets"
+    """What its own limit counts: packets, bytes, or either of them by a queue inside."""
+    judges_arrivals: bool = False
+    """Whether it drops arrivals before its queue is full."""
+    names: Mapping[str, str] | None = None
+    """Names of parameters in tc where they differ."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A link's queue in tc's words."""
+
+    line: str
+    """What follows `handle 10:`."""
+    inner: str = ""
+    """Discipline inside it, at `parent 10:1`; none if empty."""
+    limit: str = "unlimited"
+    """Limit of all waiting packets, as scenarios write it."""
+    judges_arrivals: bool = False
+
+
+def queue(place: str, link: Mapping[str, Any]) -> Queue:
+    """Translate a link's queue manager and limit; `place` is the link's in the scenario."""
+    table = link["aqm"]
+    name, where = table["name"], f"{place}.aqm"
+    if name not in DISCIPLINES:
+        refuse(where, f"has no {name}", f"choose one of {', '.join(DISCIPLINES)}")
+    kind = DISCIPLINES[name]
+    if table["profile"] not in kind.profiles:
+        best = next((p for p in kind.profiles if p.startswith("linux")), None)
+        refuse(where, f"has no {name}@{table['profile']}", f"choose {f'{name}@{best}' if best else name}")
+    _refuse_others(where, name, table, kind)
+    if table.get("bandwidth") == "0 bit/s":  # the link's; tc would take 10 Mbit/s
+        table = {**table, "bandwidth": link["rate"].split("@")[0]}
+    words = [kind.words[key](f"{where}.{key}", _tc_name(kind, key), table[key]) for key in kind.words]
+    if name in ("red", "ared"):
+        words += _red(where, table, link)
+    if isinstance(link["limit"], list) or "+" in link["limit"]:
+        refuse(f"{place}.limit", "takes one limit", "leave one of them")
+    return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
+
+
+def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
+    """Add the limit, which some disciplines count in packets only and some in bytes."""
+    number, unit = _limit(place, limit, link)
+    told = f"{number} {unit}"
+    if kind.limit == "either":  # pfifo or bfifo is the queue itself
+        return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=told)
+    if kind.limit == "inside":
+        inner = f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}"
+        # RED demands a limit of its own and gives it to a queue inside, which is replaced.
+        return Queue(f"{kind.tc} limit 1000000000 {words}", inner, told, kind.judges_arrivals)
+    if unit != "packets":
+        refuse(f"{place}.limit", f"limits {kind.tc} by packets", 'write e.g. "1000 packets"')
+    number = min(number, int(table.get("limit", number)))
+    return Queue(f"{kind.tc} limit {number} {words}".strip(), "", f"{number} packets", kind.judges_arrivals)
+
+
+def _limit(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]:
+    number, _, unit = limit.partition(" ")
+    if unit.startswith("packet"):
+        return int(number), "packets"
+    if unit == "B":
+        return int(number), "B"
+    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
+    return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
+
+
+def _refuse_others(where: str, name: str, table: Mapping[str, Any], kind: Discipline) -> None:
+    """A parameter that tc lacks has to have the value that the name stands for."""
+    plain = json.loads(_core.parse_aqm(f"{name}@{table['profile']}" if table["profile"] != "plain" else name))["params"]
+    for key, value in plain.items():
+        if key in kind.words or key in _DERIVED or key not in table:
+            continue
+        if _text(table[key]) != value:
+            refuse(f"{where}.{key}", f"cannot set {key} of {name}", "leave it out")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value)
+
+
+def _tc_name(kind: Discipline, key: str) -> str:
+    return (kind.names or {}).get(key, key)
+
+
+def _red(where: str, table: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
+    """Thresholds of RED, those of Khademi et al. 2013 where a target is given: half and one and a half of it."""
+    low, high, avpkt = (octets(f"{where}.{key}", table[key]) for key in ("min", "max", "avpkt"))
+    target = nanoseconds(f"{where}.target", table["target"])
+    if low and not high:
+        high = 3 * low
+    elif high and not low:
+        low = high // 3
+    elif not low:
+        rate = bits(f"{where}", link["rate"].split("@")[0])
+        mtu = octets(f"{where}", link["mtu"]) + octets(f"{where}", link["overhead"])
+        if not target:
+            refuse(f"{where}.min", "needs the thresholds of RED", "write e.g. min 12500B max 37500B, or target 5ms")
+        span = rate * target // 8_000_000_000
+        low, high = max(span // 2, mtu), max(3 * span // 2, 2 * mtu)
+    burst = int(table["burst"])
+    if not burst:
+        size, packets = 2 * low + high, 3 * avpkt
+        burst = -(-size // packets) if target else size // packets
+    return [f"min {low}", f"max {high}", f"burst {burst}"]
+
+
+def _time(place: str, name: str, value: Any) -> str:
+    ns = nanoseconds(place, value)
+    if ns % 1000:
+        refuse(place, "counts whole microseconds", 'write e.g. "5 ms"')
+    return f"{name} {ns // 1000}us"
+
+
+def _optional_time(place: str, name: str, value: Any) -> str:
+    """A time that is switched off by its default of an hour."""
+    return "" if nanoseconds(place, value) >= 3600 * 10**9 else _time(place, name, value)
+
+
+def _bytes(place: str, name: str, value: Any) -> str:
+    """A size; without one tc has rules of its own, which are ours too."""
+    size = octets(place, value)
+    return f"{name} {size}" if size else ""
+
+
+def _count(_place: str, name: str, value: Any) -> str:
+    return f"{name} {int(value)}" if int(value) else ""
+
+
+def _rate(place: str, name: str, value: Any) -> str:
+    return f"{name} {bits(place, value)}bit"
+
+
+def _number(_place: str, name: str, value: Any) -> str:
+    return f"{name} {float(value):g}"
+
+
+def _sixteenths(place: str, name: str, value: Any) -> str:
+    """PIE's gains, which tc counts in sixteenths per second."""
+    number = float(value) * 16
+    if number != int(number) or not 0 <= number <= 32:
+        refuse(place, "counts the gains of PIE in sixteenths, at most 2", "write e.g. 0.125")
+    return f"{name} {int(number)}"
+
+
+def _thousandths(place: str, name: str, value: Any) -> str:
+    percent = float(value) * 100
+    if percent != round(percent):
+        refuse(place, "counts this in percent", "write e.g. 0.1")
+    return f"{name} {round(percent)}"
+
+
+def _flag(_place: str, name: str, value: Any) -> str:
+    return name if value else ""
+
+
+def _either(_place: str, name: str, value: Any) -> str:
+    return name if value else f"no{name}"
+
+
+_CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _either, "ce_threshold": _optional_time}
+_PIE: dict[str, Word] = {
+    "target": _time,
+    "tupdate": _time,
+    "alpha": _sixteenths,
+    "beta": _sixteenths,
+    "ecn": _either,
+    "bytemode": _either,
+    "dq_rate_estimator": _flag,
+}
+_RED: dict[str, Word] = {
+    "avpkt": _bytes,
+    "bandwidth": _rate,
+    "probability": _number,
+    "ecn": _flag,
+    "harddrop": _flag,
+    "nodrop": _flag,
+}
+_SFQ: dict[str, Word] = {"depth": _count, "quantum": _bytes, "flows": _count, "headdrop": _flag, "divisor": _count}
+DISCIPLINES = {
+    "droptail": Discipline("pfifo", ("plain",), {}, "either"),
+    "drophead": Discipline("pfifo_head_drop", ("plain",), {}),
+    "codel": Discipline("codel", ("rfc8289", "linux"), _CODEL),
+    "fq_codel": Discipline(
+        "fq_codel",
+        ("rfc8290", "linux"),
+        {"flows": _count, "quantum": _bytes, "memory_limit": _bytes, "drop_batch": _count, **_CODEL},
+    ),
+    "pie": Discipline("pie", ("rfc8033", "linux"), _PIE, judges_arrivals=True),
+    "fq_pie": Discipline(
+        "fq_pie",
+        ("linux",),
+        {"flows": _count, "quantum": _bytes, "mark_ecnth": _thousandths, **_PIE},
+        judges_arrivals=True,
+        names={"mark_ecnth": "ecn_prob"},
+    ),
+    "red": Discipline("red", ("linux",), _RED, "inside", judges_arrivals=True),
+    "ared": Discipline(
+        "red",
+        ("linux", "linux-5.7"),
+        {**_RED, "adaptive": lambda _place, _name, _value: "adaptative"},
+        "inside",
+        judges_arrivals=True,
+    ),
+    "choke": Discipline(
+        "choke",
+        ("linux",),
+        {
+            "min": _count,
+            "max": _count,
+            "avpkt": _bytes,
+            "burst": _count,
+            "bandwidth": _rate,
+            "probability": _number,
+            "ecn": _flag,
+        },
+        judges_arrivals=True,
+    ),
+    "sfq": Discipline("sfq", ("linux",), _SFQ),
+    "sfq_red": Discipline(
+        "sfq",
+        ("linux",),
+        {
+            **_SFQ,
+            "redflowlimit": _bytes,
+            "min": _bytes,
+            "max": _bytes,
+            "avpkt": _bytes,
+            "burst": _count,
+            "probability": _number,
+            "ecn": _flag,
+            "harddrop": _flag,
+        },
+        judges_arrivals=True,
+    ),
+}
+"""By our name. What tc's `sfq` calls a flow limit and its hash is ours too."""
+_DERIVED = {
+    "min",
+    "max",
+    "burst",
+    "target",
+    "limit",
+    "created",
+    "jiffy",
+    "hash",
+    "memory_limit",
+    "adaptive",
+}
+"""Parameters that are looked at elsewhere, or that are the kernel's own business."""

@@ -1,0 +1,12 @@
+"""What the kernel cannot express is refused: the place, the reason, the mend."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from sojourn.errors import InputError
+
+
+def refuse(place: str, reason: str, mend: str) -> NoReturn:
+    """Refuse a scenario for the kernel."""
+    raise InputError(f"{place}: the engine kernel {reason}; {mend}")

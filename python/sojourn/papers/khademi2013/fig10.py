@@ -1,0 +1,53 @@
+"""Figure 10: as many uploads as downloads, round-trip times and goodput of the uploads.
+
+"Almost constant" means that the largest median of the three loads is less than 1.3 times the smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.khademi2013.analysis import LIGHT, MODERATE, THREE, means, select
+from sojourn.papers.khademi2013.boxes import box_figure
+from sojourn.papers.khademi2013.wlan import KEYS, cells_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from sojourn.study import StudyResult
+
+TITLE = "Figure 10: uploads beside downloads over 802.11g"
+STUDY = "fig10.toml"
+
+
+def measure(result: StudyResult) -> Measured:
+    """Median RTTs of the uploads; under light load the mean of all three AQMs."""
+    cells = cells_of(result)
+    light = [select(cells, aqm=aqm, flows=LIGHT).sort("seed")["r50"].to_list() for aqm in THREE]
+    moderate = {aqm: select(cells, aqm=aqm, flows=MODERATE)["r50"].to_list() for aqm in THREE}
+    samples = {
+        "S3-F10-light": [sum(same) / len(same) for same in zip(*light, strict=True)],
+        "S3-F10-CoDel-mod": moderate["CoDel"],
+        "S3-F10-ARED-mod": moderate["ARED"],
+    }
+    return Measured(samples, cells, KEYS, RELATIONS)
+
+
+def S3_F10_PIE(cells: pl.DataFrame) -> bool:
+    """PIE's median RTT is almost the same at every load, those of CoDel and ARED grow from load to load."""
+    medians = {aqm: means(cells, "r50", "flows", aqm=aqm) for aqm in THREE}
+    grow = all(less < more for aqm in ("CoDel", "ARED") for less, more in pairwise(medians[aqm]))
+    return grow and max(medians["PIE"]) < 1.3 * min(medians["PIE"])
+
+
+RELATIONS = relations_by_claim([S3_F10_PIE])
+
+
+def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
+    """Draw the RTT, the same as a capture in the station sees it, and the goodput: boxes by load."""
+    return box_figure(cells_of(result), ("r", "t", "g"), x="flows", x_label="flows each way", group="aqm")

@@ -1,0 +1,32 @@
+"""What the paper's queue managers are on the real kernel, which is a later one.
+
+Linux 6.1's CoDel and FQ-CoDel are the paper's (of 3.8) but for what counts as the largest packet and as a drop; its PIE
+is RFC 8033's with a limit on marking, not Cisco's module; its Adaptive RED is the paper's. What no kernel has, such as
+leaving out CE-marked packets, is left out.
+"""
+
+from __future__ import annotations
+
+LATER = {
+    "codel@linux-3.10": "codel@linux",
+    "fq_codel@linux-3.10": "fq_codel@linux",
+    "pie@cisco2013": "pie@linux",
+    "ared@linux": "ared@linux",
+}
+CISCO_UPDATE = "tupdate 30ms"
+"""PIE's default of the paper's module; RFC 8033 has 15 ms."""
+
+
+def on_kernel(aqm: str) -> str | None:
+    """Name of a queue manager of the paper's studies on the kernel; None if it has none such."""
+    name, *words = aqm.split()
+    if "exclude_ce" in words:
+        return None
+    if "mark_ecnth" in words:  # the kernel's limit cannot be set
+        at = words.index("mark_ecnth")
+        words[at : at + 2] = []
+    if name == "pie@cisco2013" and "tupdate" not in words:
+        words.append(CISCO_UPDATE)
+    if name.startswith("fq_codel") and "ecn" not in words:
+        words.append("ecn off")
+    return " ".join([LATER[name], *words])

@@ -1,0 +1,45 @@
+"""What the tests of the papers share: all figures of one seed, made-up tables, relations on shuffled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import product
+from pathlib import Path
+
+import polars as pl
+
+from sojourn.judge import Relation
+from sojourn.papers import Reproduction, paper, reproduce
+
+SHUFFLES = 40
+
+Value = float | str | bool
+Row = Mapping[str, Value]
+
+
+def every_figure(paper_id: str, root: Path) -> dict[str, Reproduction]:
+    """Every figure of a paper, made of one seed."""
+    return {figure: reproduce(paper_id, figure, seeds=1, root=root) for figure in paper(paper_id).figures}
+
+
+def relations_of(paper_id: str) -> dict[str, tuple[str, Relation]]:
+    """Figure and function of every relation of a paper, by the id of its claim."""
+    return {
+        claim: (figure, relation)
+        for figure in paper(paper_id).figures
+        for claim, relation in paper(paper_id).figure(figure).RELATIONS.items()  # type: ignore[attr-defined]
+    }
+
+
+def table(keys: Mapping[str, Collection[Value]], cell: Callable[[Row], Row]) -> pl.DataFrame:
+    """A row per combination of the keys, with the columns that `cell` makes of them."""
+    rows = [dict(zip(keys, combination, strict=True)) for combination in product(*keys.values())]
+    return pl.DataFrame([row | dict(cell(row)) for row in rows])
+
+
+def assert_true_but_false_when_shuffled(relation: Relation, cells: pl.DataFrame, keys: Collection[str]) -> None:
+    """The relation holds of the cells, and of few tables in which their values belong to other keys."""
+    assert relation(cells)
+    values = [name for name in cells.columns if name not in keys]
+    wrong = sum(not relation(cells.with_columns(pl.col(values).shuffle(seed=seed))) for seed in range(SHUFFLES))
+    assert wrong > SHUFFLES / 2

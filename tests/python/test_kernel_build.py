@@ -1,0 +1,238 @@
+"""Building a kernel: what is missing is said first, edits fail loudly, a build goes on where it stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from conftest import Process
+from sojourn import InputError, Scenario
+from sojourn.errors import MissingError
+from sojourn.kernel import build as build_module
+from sojourn.kernel import cache, guest, needs, selftest, source
+from sojourn.kernel.build import build
+from sojourn.kernel.cache import INGREDIENTS, Kernel
+from sojourn.kernel.guest import processor
+from sojourn.kernel.patch import Edit, apply_edits, read_edits
+from sojourn.runner import Run, Runner
+
+MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
+EDITS = read_edits((INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8"))
+
+
+def test_edits_change_what_they_find_and_nothing_where_one_does_not(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("one\n\ttwo(1);\nthree\n")
+    (tmp_path / "b.c").write_text("two two\n")
+    first = Edit("a.c", r"\ttwo\((\d)\);\n", r"\tfour(\g<1>);\n", "why")
+    assert apply_edits([first, Edit("b.c", "two", "2", "both", 2)], tmp_path) == ["a.c", "b.c"]
+    assert (tmp_path / "a.c").read_text() == "one\n\tfour(1);\nthree\n"
+    before = (tmp_path / "a.c").read_text()
+    for wrong, text in (
+        (Edit("b.c", "two", "", "it is not there any more"), "found 0 times instead of 1 (it is not there any more)"),
+        (Edit("b.c", "2", "", "it is there twice"), "b.c: the place for an edit was found 2 times instead of 1"),
+        (Edit("c.c", "x", "", "no file"), "c.c: No such file or directory in the kernel's source"),
+    ):
+        with pytest.raises(MissingError, match=re.escape(text)):
+            apply_edits([Edit("a.c", "one", "1", "first"), wrong], tmp_path)
+        assert (tmp_path / "a.c").read_text() == before, "all or nothing"
+
+
+def test_each_edit_has_a_reason_and_does_not_find_its_place_twice() -> None:
+    assert len(EDITS) > 15
+    for edit in EDITS:
+        assert len(edit.why) > 5 and re.compile(edit.anchor)
+    of_pie = [edit for edit in EDITS if edit.file == "net/sched/sch_pie.c"]
+    text = "#include <net/pie.h>\nvoid f(void)\n{\n\tget_random_bytes(&rnd, 8);\n}\n"
+    for edit in of_pie:
+        text = edit.apply(text)
+    assert "rnd = sojourn_random64();" in text and "u64 sojourn_random64(void);" in text
+    with pytest.raises(MissingError):
+        of_pie[0].apply(text)
+
+
+def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> None:
+    for name in ("link.c", "edits.toml"):
+        assert "SPDX-License-Identifier: GPL-2.0" in (INGREDIENTS / "gpl2" / name).read_text()
+    assert "Version 2, June 1991" in (INGREDIENTS / "gpl2" / "LICENSE").read_text()
+    for path in [*INGREDIENTS.glob("tool/*"), *INGREDIENTS.parent.glob("*.py")]:
+        assert "GPL-2.0" not in path.read_text(encoding="utf-8"), path
+
+
+def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "TOOLS", {"no-such-compiler": "gcc", "sh": "dash"})
+    monkeypatch.setattr(needs, "RUN_TOOLS", {})
+    monkeypatch.setattr(needs, "DISK_BYTES", 10**18)
+    monkeypatch.setattr(needs, "_TRACE_ME", "raise SystemExit(1)")
+    with pytest.raises(MissingError) as error:
+        build("6.1", tmp_path / "kernels")
+    lines = str(error.value).splitlines()
+    assert lines[0] == "this machine lacks:"
+    assert "  no-such-compiler: install the package gcc" in lines
+    assert "  ptrace: allow it (in a container, --cap-add SYS_PTRACE)" in lines
+    assert any(re.fullmatch(r"  space in .*: [\d.]+ of \d+ GB; free some or give --cache", line) for line in lines)
+    assert not (tmp_path / "kernels").exists()
+    with pytest.raises(InputError, match=r"--version: 5\.4 is unknown; there is 6\.1, 6\.12"):
+        build("5.4", tmp_path)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Stand-ins for apt-get, dpkg-deb, tar, make and gcc that note that they were called, and may fail."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    log = tmp_path / "log"
+    edited = "".join(f'mkdir -p "$(dirname {e.file})"; ' for e in EDITS)
+    scripts = {
+        "apt-get": 'echo > "$2_6.1.7-1_all.deb"',
+        "dpkg-deb": "mkdir -p usr/src; echo > usr/src/linux-source-6.1.tar.xz",
+        "tar": f"{edited} mkdir -p drivers/net; printf '{MAKEFILE}' > Makefile",
+        "make": 'case "$*" in *allnoconfig*) grep "^CONFIG" "${3#KCONFIG_ALLCONFIG=}" > .config;; '
+        "*) echo '  CC x.o'; echo kernel > linux;; esac",
+        "gcc": 'case "$*" in *-print-file-name*) echo /bin/sh;; *--version*) echo gcc 12;; '
+        '*) while [ "$1" != -o ]; do shift; done; echo program > "$2";; esac',
+        "strip": 'cp "$3" "$2"',
+    }
+
+    def write(**failing: str) -> Path:
+        for name, text in scripts.items():
+            text = failing.get(name.replace("-", "_"), text)
+            path = folder / name
+            path.write_text(f'#!/bin/sh\nset -e\necho "{name} $1" >> {log}\n{text}\n')
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        log.write_text("")
+        return log
+
+    write()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setattr(build_module, "apply_edits", lambda _edits, _tree: [])
+    monkeypatch.setattr(needs, "missing", lambda _place: [])
+    monkeypatch.setattr(selftest, "run", lambda _kernel: None)
+    return write
+
+
+def test_a_build_goes_on_where_it_was_interrupted(tools: Callable[..., Path], tmp_path: Path) -> None:
+    root = tmp_path / "kernels"
+    log = tools(
+        make='case "$*" in *allnoconfig*) grep "^CONFIG" "${3#KCONFIG_ALLCONFIG=}" > .config;; '
+        "*) echo 'x.c:1: error: no good' >&2; exit 2;; esac"
+    )
+    with pytest.raises(MissingError, match=r"cannot be compiled:\n  x\.c:1: error: no good"):
+        build("6.1", root)
+    assert cache.find("6.1", root) is None
+    assert {line.split()[0] for line in log.read_text().splitlines()} == {"apt-get", "dpkg-deb", "tar", "make"}
+    log = tools()
+    told: list[tuple[float, str]] = []
+    kernel = build("6.1", root, jobs=3, progress=lambda share, what: told.append((share, what)))
+    assert [line.split()[0] for line in log.read_text().splitlines()][:1] == ["make"], "only what was left"
+    assert kernel == cache.find("6.1", root) and kernel.version == "6.1.7"
+    assert (kernel.image.read_text(), kernel.program.read_text()) == ("kernel\n", "program\n")
+    assert [share for share, _ in told] == sorted(share for share, _ in told) and told[-1] == (1.0, "built")
+    assert not list(root.glob("work-*")), "the tree is not kept"
+    log.write_text("")
+    assert build("6.1", root) == kernel and log.read_text() == ""
+
+
+def test_a_package_server_out_of_reach(tools: Callable[..., Path], tmp_path: Path) -> None:
+    tools(apt_get="echo 'E: Failed to fetch: Could not resolve host' >&2; exit 100")
+    with pytest.raises(MissingError) as error:
+        build("6.1", tmp_path)
+    assert str(error.value).startswith("linux-source-6.1: cannot be downloaded; is the package server reachable")
+    assert "Could not resolve host" in str(error.value)
+
+
+def test_a_source_that_does_not_take_the_configuration(tools: Callable[..., Path], tmp_path: Path) -> None:
+    tools(make="echo CONFIG_64BIT=y > .config")
+    with pytest.raises(MissingError, match="CONFIG_EXPERT=y: this source does not take it"):
+        build("6.1", tmp_path)
+
+
+def test_a_full_disk_while_compiling(tools: Callable[..., Path], tmp_path: Path) -> None:
+    tools(
+        make='case "$*" in *allnoconfig*) grep "^CONFIG" "${3#KCONFIG_ALLCONFIG=}" > .config;; '
+        "*) echo 'ld: final link failed: No space left on device' >&2; exit 2;; esac"
+    )
+    with pytest.raises(MissingError, match="No space left on device"):
+        build("6.1", tmp_path)
+
+
+def test_a_kernel_that_fails_its_test_is_not_kept(
+    tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_kernel: Kernel) -> None:
+        raise MissingError("the kernel does not do the same twice")
+
+    monkeypatch.setattr(selftest, "run", fails)
+    with pytest.raises(MissingError, match="twice"):
+        build("6.1", tmp_path)
+    assert cache.find("6.1", tmp_path) is None
+
+
+def test_two_builds_do_not_share_a_folder(tools: Callable[..., Path], tmp_path: Path) -> None:
+    place = build_module.Place("6.1", tmp_path)
+    place.work.mkdir(parents=True)
+    with build_module._alone(place.work), pytest.raises(MissingError, match="another build is going on there"):
+        build("6.1", tmp_path)
+
+
+def test_a_new_recipe_makes_a_new_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = cache.folder_of("6.1", tmp_path)
+    monkeypatch.setattr(cache, "recipe", lambda: "another")
+    assert cache.folder_of("6.1", tmp_path) != before
+    assert cache.folder_of("6.12", tmp_path) != cache.folder_of("6.1", tmp_path)
+
+
+def test_the_place_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOJOURN_KERNEL", str(tmp_path / "named"))
+    assert cache.root() == tmp_path / "named" and cache.root(tmp_path) == tmp_path
+    monkeypatch.delenv("SOJOURN_KERNEL")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache.root() == tmp_path / "sojourn" / "kernel"
+
+
+def test_the_source_s_version(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    assert source.full_version(tmp_path) == "6.1.7"
+
+
+def test_a_processor_for_each_guest() -> None:
+    with processor() as first:
+        assert first in os.sched_getaffinity(0)
+        if len(os.sched_getaffinity(0)) > 1:
+            with processor() as second:
+                assert second != first
+    with processor() as again:
+        assert again == first
+
+
+def test_a_machine_that_forbids_ptrace_runs_no_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "_TRACE_ME", "raise SystemExit(1)")
+    guest._check_machine.cache_clear()
+    kernel = Kernel(Path("/bin/true"), Path("/bin/true"), "6.1", "x")
+    with pytest.raises(MissingError, match=r"this machine lacks:\n  ptrace: allow it"):
+        guest.boot(kernel, tmp_path, {"job": ""}, seed=1)
+    guest._check_machine.cache_clear()
+
+
+def test_the_command_line_offers_every_engine() -> None:
+    from sojourn.cli.run import command
+    from sojourn.engines import ENGINES
+
+    [option] = [one for one in command.params if one.name == "engine"]
+    assert list(option.type.choices) == list(ENGINES)
+
+
+def test_a_guest_runs_on_this_machine_only(scenario_file: Path) -> None:
+    runner = Runner(executor=ThreadPoolExecutor(1))
+    with pytest.raises(InputError, match="engine kernel: runs on this machine only; leave out the executor"):
+        runner([Run(Scenario.load(scenario_file), 1, "kernel")])
+
+
+def test_help_says_what_the_commands_do(process: Process) -> None:
+    text = process("kernel", "--help").stdout
+    assert "build" in text and "compare" in text

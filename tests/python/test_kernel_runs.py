@@ -1,0 +1,171 @@
+"""Scenarios and made-up arrivals on the real kernel, where one is built; and what happens when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Cli, Process, printed_json
+from sojourn import InputError, Result, Scenario, Study
+from sojourn.errors import MissingError
+from sojourn.kernel import selftest
+from sojourn.kernel.cache import Kernel
+from sojourn.kernel.compare import compare
+from sojourn.kernel.guest import boot, job_folder
+
+FLOWS = [
+    {"kind": "tcp", "cc": "cubic", "count": 2, "rtt": "30 ms", "spread": "100 ms", "stack": "linux-6.1"},
+    {"kind": "web", "interval": "400 ms", "size": "30 kB", "rtt": "30 ms"},
+    {"kind": "voice"},
+]
+SCENARIO: dict[str, Any] = {
+    "duration": "6 s",
+    "warmup": "1 s",
+    "link": {"rate": "8 Mbit/s", "delay": "5 ms", "aqm": "codel@linux", "overhead": "38 B"},
+    "flows": FLOWS,
+    "probes": {"packets": True, "transfers": True, "flows": "100 ms", "queue": "20 ms", "utilisation": "1 s"},
+}
+
+
+@pytest.fixture
+def result(kernel: Kernel) -> Result:
+    return Scenario.build(SCENARIO).run(1, engine="kernel")
+
+
+def test_a_run_has_the_tables_of_a_simulation_and_numbers_that_fit(result: Result) -> None:
+    simulated = Scenario.build(SCENARIO).run(1)
+    assert result.table_names == simulated.table_names
+    for name in result.table_names:
+        assert result.table(name).schema == simulated.table(name).schema, name
+    assert result.summary.columns == simulated.summary.columns
+    links, here = result.totals["links"]["forward"], simulated.totals["links"]["forward"]
+    assert links["utilisation"] == pytest.approx(here["utilisation"], abs=0.03)
+    assert links["sojourn_ms"]["p50"] == pytest.approx(here["sojourn_ms"]["p50"], rel=0.5)
+    assert result.totals["groups"][1]["transfers"] == simulated.totals["groups"][1]["transfers"] > 10
+    assert result.totals["groups"][2]["sent"] == simulated.totals["groups"][2]["sent"] > 50
+    assert result.totals["groups"][2]["mos"] > 3
+    cwnd = result.flows.filter(pl.col("flow") == 0)["cwnd"]
+    assert cwnd.max() > 5 and result.flows.filter(pl.col("flow") == 0)["srtt_ms"].max() < 100
+    assert result.engine.startswith("kernel-6.")
+
+
+def test_the_same_run_gives_the_same_bytes(kernel: Kernel, result: Result) -> None:
+    again = Scenario.build(SCENARIO).run(1, engine="kernel")
+    assert again.totals == result.totals
+    for name in result.table_names:
+        assert again.table(name).equals(result.table(name), null_equal=True), name
+    assert Scenario.build(SCENARIO).run(2, engine="kernel").fingerprint != result.fingerprint
+
+
+def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel) -> None:
+    """Neither TCP nor chance is in it, so every packet leaves at the same nanosecond."""
+    document = {
+        "duration": "3 s",
+        "link": {"rate": "3 Mbit/s@0s,1 Mbit/s@1500ms", "aqm": "codel@linux", "overhead": "10 B", "delay": "1 ms"},
+        "flows": [{"kind": "poisson", "rate": "1.5 Mbit/s", "size": "700 B"}, {"kind": "cbr", "rate": "500 kbit/s"}],
+        "probes": {"packets": True},
+    }
+    columns = ["flow", "bytes", "arrival", "fate"]
+    here, there = (Scenario.build(document).run(5, engine=engine) for engine in ("simulate", "kernel"))
+    assert there.packets["fate"].value_counts().height > 1, "some packets are dropped"
+    same = [run.table("packets").sort("arrival").select(*columns, "time_ns") for run in (here, there)]
+    assert same[0].select(columns).equals(same[1].select(columns))
+    apart = (same[0]["time_ns"].cast(pl.Int64) - same[1]["time_ns"].cast(pl.Int64)).abs()
+    assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
+
+
+def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text('duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\nkind = "tcp"\nrtt = "20 ms"\n')
+    first = printed_json(cli("run", path, "--engine", "kernel", "--json"))
+    again = printed_json(cli("run", path, "--engine", "kernel", "--json"))
+    simulated = printed_json(cli("run", path, "--json"))
+    assert first["folder"] == again["folder"] != simulated["folder"]
+    study = tmp_path / "study.toml"
+    study.write_text(path.read_text() + '[sweep]\n"link.aqm" = ["droptail", "fq_codel"]\nseeds = 2\n')
+    swept = printed_json(cli("sweep", study, "--engine", "kernel", "--json"))
+    assert swept["computed"] == 3, "one of the four is the run above"
+    assert printed_json(cli("sweep", study, "--engine", "kernel", "--json"))["computed"] == 0
+
+
+@pytest.mark.parametrize("aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie"])
+def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
+    [found] = compare(kernel, [aqm], patterns=4, packets=300, seed=11, jobs=1)
+    assert (found.packets, found.percent) == (1200, 100.0), found.to_dict()
+
+
+def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sojourn.kernel import patterns
+
+    line = patterns.LINES["pfifo_head_drop"][1]
+    monkeypatch.setitem(patterns.LINES, "pfifo_head_drop", ("droptail", line))
+    done = cli("kernel", "compare", "--aqm", "drophead", "--patterns", 6, "--packets", 400, "--json")
+    assert done.exit_code == 1
+    [found] = json.loads(done.stdout)["compared"]
+    assert found["agreement"] < 100 and found["first_difference"]["first_difference"]["a"]["verdict"]
+
+
+def test_a_kernel_passes_its_test(kernel: Kernel) -> None:
+    selftest.run(kernel)
+
+
+def test_a_guest_that_gives_up_shows_its_console(kernel: Kernel) -> None:
+    with job_folder() as folder, pytest.raises(MissingError) as error:
+        boot(kernel, folder, {"job": "exec ip link add x type nonsense\n"}, seed=1)
+    assert "the guest gave up: ip link" in str(error.value) and "Unknown device type" in str(error.value)
+    with job_folder() as folder, pytest.raises(MissingError, match="the guest crashed; its console:"):
+        broken = Kernel(Path("/bin/true"), kernel.program, kernel.version, kernel.digest)
+        boot(broken, folder, {"job": ""}, seed=1)
+
+
+def test_an_interrupted_run_leaves_nothing_behind(kernel: Kernel, tmp_path: Path) -> None:
+    def stop(share: float) -> None:
+        if share > 0.2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Scenario.build({**SCENARIO, "duration": "60 s"}).run(1, engine="kernel", progress=stop)
+    assert not list(Path("/dev/shm").glob("sojourn-kernel-*/pid"))
+
+
+def test_without_a_kernel_a_run_says_how_to_build_one(process: Process, scenario_file: Path, tmp_path: Path) -> None:
+    done = process(
+        "run", scenario_file, "--engine", "kernel", env=os.environ | {"SOJOURN_KERNEL": str(tmp_path / "none")}
+    )
+    assert done.returncode == 3
+    assert f"no kernel 6.1 is built in {tmp_path / 'none'}; run sojourn kernel build" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_paper_s_study_on_the_kernel_is_judged_by_the_same_claims(kernel: Kernel) -> None:
+    from sojourn import papers
+
+    found = papers.paper("khademi2013")
+    with found.study_file("table5") as path:
+        study = papers.on_engine(found, Study.load(path, seeds=1), "kernel")
+    short = replace(study, points=study.points[:1]).replace({"duration": "3 s", "probes.utilisation": "1 s"})
+    result = short.run().results[0]
+    assert result.engine == kernel.identity and result.summary["packets"][0] > 1000
+
+
+def test_what_a_paper_s_queue_managers_are_on_the_kernel() -> None:
+    from sojourn import papers
+    from sojourn.papers.khademi2013 import FIGURES, on_kernel
+
+    assert on_kernel("pie@cisco2013 target 5ms ecn mark_ecnth 1") == "pie@linux target 5ms ecn tupdate 30ms"
+    assert on_kernel("codel@linux-3.10 target 5ms ecn exclude_ce") is None
+    found = papers.paper("khademi2013")
+    for figure in FIGURES:  # each point can be expressed, and the figures find theirs by the paper's names
+        with found.study_file(figure) as path:
+            study = Study.load(path, seeds=1)
+        there = papers.on_engine(found, study, "kernel")
+        assert {point.values["link.aqm"] for point in there.points} <= {p.values["link.aqm"] for p in study.points}
+        assert len(there.points) >= len(study.points) * 0.7
+    with pytest.raises(InputError, match="schwarzkopf2016 cannot be made on it; khademi2013 can"):
+        papers.on_engine(papers.paper("schwarzkopf2016"), study, "kernel")

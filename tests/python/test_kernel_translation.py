@@ -1,0 +1,303 @@
+"""A scenario in the words of tc, ip and the guest's program; and what the kernel cannot express. No kernel needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sojourn import InputError, Scenario, _core
+from sojourn.kernel import engine
+from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain, timeouts
+from sojourn.kernel.network import START_NS, lay_out
+from sojourn.kernel.qdisc import DISCIPLINES, queue
+from sojourn.kernel.trace import EVENT, Opened, entries
+from sojourn.kernel.traffic import traffic
+
+BASE: dict[str, Any] = {
+    "duration": "4 s",
+    "warmup": "1 s",
+    "link": {"rate": "10 Mbit/s", "delay": "5 ms"},
+    "flows": [{"kind": "tcp"}],
+}
+
+
+def build(**changes: Any) -> Scenario:
+    link = {**BASE["link"], **changes.pop("link", {})}
+    return Scenario.build({**BASE, **changes, "link": link})
+
+
+def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, str, bool]:
+    found = queue("link", build(link={"aqm": aqm, "limit": limit, **link}).document["link"])
+    return found.line, found.inner, found.limit, found.judges_arrivals
+
+
+@pytest.mark.parametrize(
+    ("aqm", "limit", "words", "inner", "told"),
+    [
+        ("droptail", "50 packets", "pfifo limit 50", "", "50 packets"),
+        ("droptail", "30 kB", "bfifo limit 30000", "", "30000 B"),
+        ("droptail", "100 ms", "bfifo limit 125000", "", "125000 B"),
+        ("drophead", "50 packets", "pfifo_head_drop limit 50", "", "50 packets"),
+        ("codel", "90 packets", "codel limit 90 target 5000us interval 100000us noecn", "", "90 packets"),
+        (
+            "codel@linux target 7ms ecn ce_threshold 1ms",
+            "90 packets",
+            "codel limit 90 target 7000us interval 100000us ecn ce_threshold 1000us",
+            "",
+            "90 packets",
+        ),
+        (
+            "fq_codel@linux flows 64 quantum 300B limit 500",
+            "1000 packets",
+            "fq_codel limit 500 flows 64 quantum 300 memory_limit 33554432 drop_batch 64 target 5000us "
+            "interval 100000us ecn",
+            "",
+            "500 packets",
+        ),
+        (
+            "pie@linux alpha 0.25 target 20ms ecn",
+            "1000 packets",
+            "pie limit 1000 target 20000us tupdate 15000us alpha 4 beta 20 ecn nobytemode",
+            "",
+            "1000 packets",
+        ),
+        (
+            "red@linux min 12500B max 37500B burst 25 ecn",
+            "60 packets",
+            "red limit 1000000000 avpkt 1000 bandwidth 10000000bit probability 0.02 ecn min 12500 max 37500 burst 25",
+            "pfifo limit 60",
+            "60 packets",
+        ),
+        (
+            "ared@linux target 5ms",
+            "60 kB",
+            "red limit 1000000000 avpkt 1000 bandwidth 10000000bit probability 0.02 adaptative "
+            "min 3125 max 9375 burst 6",
+            "bfifo limit 60000",
+            "60000 B",
+        ),
+        (
+            "choke min 20 max 80 burst 50",
+            "90 packets",
+            "choke limit 90 min 20 max 80 avpkt 1000 burst 50 bandwidth 10000000bit probability 0.02",
+            "",
+            "90 packets",
+        ),
+        (
+            "fq_pie mark_ecnth 0.2",
+            "90 packets",
+            "fq_pie limit 90 flows 1024 quantum 1514 ecn_prob 20 target 15000us tupdate 15000us alpha 2 beta 20 noecn "
+            "nobytemode",
+            "",
+            "90 packets",
+        ),
+        ("sfq depth 20", "90 packets", "sfq limit 90 depth 20 quantum 1514 flows 128 divisor 1024", "", "90 packets"),
+    ],
+)
+def test_queue_disciplines_in_tc_s_words(aqm: str, limit: str, words: str, inner: str, told: str) -> None:
+    assert line(aqm, limit)[:3] == (words, inner, told)
+
+
+def test_who_drops_before_its_queue_is_full() -> None:
+    judges = {name for name in DISCIPLINES if queue("link", build(link=_link(name)).document["link"]).judges_arrivals}
+    assert judges == {"pie", "fq_pie", "red", "ared", "choke", "sfq_red"}
+
+
+def _link(name: str) -> dict[str, str]:
+    linux = {"pie", "red", "ared"}
+    thresholds = " min 12500B max 37500B" if name in ("red", "ared") else ""
+    return {"aqm": f"{name}{'@linux' if name in linux else ''}{thresholds}"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"link": {"aqm": "codel@act"}}, "link.aqm: the engine kernel has no codel@act; choose codel@linux"),
+        ({"link": {"aqm": "dualpi2"}}, "link.aqm: the engine kernel has no dualpi2; choose one of droptail, "),
+        ({"link": {"aqm": "codel reentry sub2"}}, "link.aqm.reentry: the engine kernel cannot set reentry of codel"),
+        ({"link": {"aqm": "pie@linux max_burst 10ms"}}, "link.aqm.max_burst: the engine kernel cannot set max_burst"),
+        ({"link": {"aqm": "pie@linux alpha 0.13"}}, "link.aqm.alpha: the engine kernel counts the gains of PIE in"),
+        ({"link": {"aqm": "codel target 1500ns"}}, "link.aqm.target: the engine kernel counts whole microseconds"),
+        ({"link": {"aqm": "red@linux"}}, "link.aqm.min: the engine kernel needs the thresholds of RED; write e.g."),
+        ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),
+        ({"link": {"limit": ["30 kB", "9 packets"]}}, "link.limit: the engine kernel takes one limit"),
+        (
+            {"link": {"rate": "9 Mbit/s@0s,3 Mbit/s@1s", "change": "opportunity"}},
+            "link.change: the engine kernel has no",
+        ),
+        ({"link": {"loss": 0.01}}, "link.loss: the engine kernel loses no packets behind the queue; leave it out"),
+        ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel has constant delays"),
+        ({"link": {"framing": "atm"}}, "link.framing: the engine kernel does not know atm; choose ethernet"),
+        ({"probes": {"state": "10 ms"}}, "probes.state: the engine kernel does not look into its queue disciplines"),
+        ({"probes": {"packets": True, "headers": True}}, "probes.headers: the engine kernel does not record transport"),
+        ({"flows": [{"kind": "tcp", "stack": "ns2"}]}, "flows[0].stack: the engine kernel has Linux's TCP, not ns2"),
+        (
+            {"flows": [{"kind": "tcp", "cc": "newreno"}]},
+            "flows[0].cc: the engine kernel does not know newreno; choose reno",
+        ),
+        ({"flows": [{"kind": "tcp", "delayed_ack": False}]}, "flows[0].delayed_ack: the engine kernel always delays"),
+        (
+            {"flows": [{"kind": "packmime", "connections_per_second": 5}]},
+            "flows[0].kind: the engine kernel does not send",
+        ),
+        (
+            {"flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "40 B"}]},
+            "flows[0].size: the engine kernel sends datagrams",
+        ),
+        (
+            {"flows": [{"kind": "tcp", "count": 1001, "access_rate": "1 Gbit/s"}]},
+            "flows[0].count: the engine kernel has at most 1000 access links in a group; leave out access_rate",
+        ),
+        (
+            {"links": [{"name": "second", "rate": "5 Mbit/s"}]},
+            "links: the engine kernel has one bottleneck; leave further links out",
+        ),
+    ],
+)
+def test_what_the_kernel_cannot_express_is_refused(changes: dict[str, Any], text: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        engine.check(build(**changes))
+    assert str(refusal.value).startswith(text)
+    assert "\n" not in str(refusal.value)
+
+
+def test_every_kind_of_link_is_refused_but_fixed_rates_and_steps(tmp_path: Any) -> None:
+    trace = tmp_path / "x.down"
+    trace.write_text("1\n2\n")
+    for service in ({"bucket": "9 Mbit/s", "burst": "9 kB"}, {"poisson": "9 Mbit/s"}, {"trace": str(trace)}):
+        scenario = Scenario.build(
+            {**BASE, "link": {**service, "peak": "20 Mbit/s"} if "bucket" in service else service}
+        )
+        with pytest.raises(InputError, match="has links of a fixed rate or of steps"):
+            engine.check(scenario)
+
+
+def test_the_network_of_a_dumbbell() -> None:
+    scenario = build(
+        link={"overhead": "38 B", "mpu": "84 B", "below": "1514 B"},
+        reverse={"rate": "2 Mbit/s@0s,1 Mbit/s@2s", "change": "latch", "account": "ip", "overhead": "10 B"},
+        flows=[
+            {"kind": "tcp", "count": 2, "access_rate": "100 Mbit/s", "access_delay": "15 ms", "initial_window": 4},
+            {"kind": "tcp", "direction": "reverse", "ecn": True},
+        ],
+    )
+    network = lay_out(scenario.document)
+    assert [(one.source, one.sink, one.source_address, one.sink_address) for one in network.ends] == [
+        ("s0", "k0", "10.1.0.0", "10.2.0.0"),
+        ("s0", "k0", "10.1.0.1", "10.2.0.1"),
+        ("s1", "k1", "10.3.0.2", "10.4.0.2"),
+    ]
+    assert "link f 5000000 38 84 1514 1514 2 0 0 10000000" in network.job
+    steps = f"0 2000000 {START_NS + 2 * 10**9} 1000000"
+    assert f"link f 5000000 10 84 0 0 3 1 {steps}" in network.job
+    assert "stab overhead 38 mpu 84 mtu 2048 tsize 2048 linklayer ethernet prio" in network.files["L.tc"]
+    assert "stab" not in network.files["R.tc"]
+    assert "link set f mtu 1538" in network.files["L.ip"] and "link set f mtu 1500" in network.files["R.ip"]
+    assert "route add 10.2.0.1/32 dev a0_1 initcwnd 4" in network.files["s0.ip"]
+    assert "link a0_1 15000000 0 0 0 0 2 255 0 100000000" in network.job
+    ecn = [network.job[i - 1 : i + 1] for i, text in enumerate(network.job) if "tcp_ecn 1" in text]
+    assert len(ecn) == 2
+    near = network.files["L.ip"].splitlines()
+    for device in ("a0_0.p", "a0_1.p", "b1.p"):  # an address is reached over a device that is up
+        assert near.index(f"link set {device} up") < min(i for i, t in enumerate(near) if t.endswith(f"dev {device}"))
+
+
+def test_the_traffic_is_that_of_the_simulator() -> None:
+    scenario = build(
+        flows=[
+            {"kind": "tcp", "spread": "1 s", "count": 2, "size": "10 MB", "cc": "cubic"},
+            {"kind": "web", "interval": "100 ms", "size": "20 kB"},
+            {"kind": "voice", "ecn": "ect0"},
+            {"kind": "tcp", "size": "1 MB", "pause": "0 s", "receive_window": "64 kB"},
+        ],
+        probes={"flows": "100 ms"},
+    )
+    plan = _core.plan(scenario.canonical, 3)
+    told = traffic(scenario.document, plan, lay_out(scenario.document).ends)
+    lines = told.text.splitlines()
+    assert lines[0] == f"clock {START_NS} 1000000000 4000000000 100000000 3 4"
+    never = 2**64 - 1
+    starts = [source["start_ns"] for source in plan[:2]]
+    assert len(set(starts)) == 2 and all(0 <= start < 10**9 for start in starts)
+    assert lines[1] == f"bulk s0 k0 10.1.0.0 10.2.0.0 0 0 cubic 1460 0 {starts[0]} {never} 10000000 -1"
+    assert lines[3] == f"pages s1 k1 10.1.0.2 10.2.0.2 1 -1 reno 1460 0 300 20000 0 {2**32 - 1} times.2"
+    assert lines[4] == "datagrams s2 k2 10.1.0.3 10.2.0.3 2 2 200 2 times.3"
+    assert lines[5].endswith("3 -1 reno 1460 64000 0 18446744073709551615 1000000 0")
+    assert told.flows == [0, 1, None, 2, None]
+    assert np.frombuffer(told.files["times.2"], np.uint64).tolist() == [n * 10**8 for n in range(41)]
+
+
+def test_a_packet_belongs_to_the_flow_of_its_address_and_port() -> None:
+    events = np.zeros(4, EVENT)
+    events["at"] = [1000, 1000, 2000, 3000]
+    events["source"] = [0x0A010001, 0x0A020001, 0x0A030002, 0x0A010000]
+    events["destination"] = [0x0A020001, 0x0A010001, 0x0A040002, 0x0A020000]
+    events["source_port"] = [10001, 5001, 10000, 5001]
+    events["destination_port"] = [5001, 10001, 5001, 10007]
+    opened = [Opened(4, 1, 10001), Opened(2, 2, 10000), Opened(9, 0, 10007)]
+    found = entries(events, 1000, opened, [0, 0, 1])
+    assert found["flow"].tolist() == [4, 4, 2, 9]
+    assert found["time_ns"].tolist() == [0, 0, 1000, 2000]
+    assert (found["from_host"].tolist(), found["to_host"].tolist()) == ([0, 1, 2, 0], [1, 0, 3, 1])
+    with pytest.raises(RuntimeError, match="belongs to no flow"):
+        entries(events, 1000, opened[:2], [0, 0, 1])
+
+
+HEARD = """opened 0 0 10000 100 100
+opened 1 1 10000 0 0
+opened 2 2 10000 1500000000 1600000000
+bytes 1000000000 0 1000
+bytes 1000000000 g 0 1000
+datagrams 1000000000 1 10 10 10 10000000 100
+done 2 2 1500000000 1900000000 500
+closed 2 2 1950000000 7 2
+sample 2000000000 0 12 2147483647 20500 11 3000
+sample 2000000000 1 0 0 0 0 0
+bytes 4000000000 0 376000
+bytes 4000000000 g 0 376000
+bytes 4000000000 g 1 800
+bytes 4000000000 g 2 500
+bytes 4000000000 1 800
+datagrams 4000000000 1 30 28 30 82000000 1800100
+left 0 0 300 5
+"""
+
+
+def test_the_summary_of_what_the_guest_s_program_said() -> None:
+    scenario = build(
+        flows=[
+            {"kind": "tcp"},
+            {"kind": "cbr", "rate": "1 Mbit/s"},
+            {"kind": "web", "interval": "1 s", "size": "500 B"},
+        ]
+    )
+    heard, window = Heard.read(HEARD.splitlines()), Window(10**9, 4 * 10**9)
+    flows = flow_summaries(heard, scenario.document, [0, 1, None], [0, 1, 2], window)
+    assert [(row["id"], row["sent"], row["retransmissions"], row["timeouts"]) for row in flows] == [
+        (0, 300, 5, None),
+        (1, 30, 0, None),
+    ]
+    assert flows[0]["goodput_bps"] == 375_000 * 8 / 3
+    assert flows[1]["delay_ms"] == pytest.approx(4.0) and flows[1]["loss_rate"] == pytest.approx(0.1)
+    assert flows[1]["delay_variation_ms"] == pytest.approx(0.1)
+    groups = group_summaries(heard, scenario.document, flows, [0, 1, 2], [0, 1], {0: 3}, window)
+    assert [row["opened"] for row in groups] == [1, 1, 1]
+    assert [row["timeouts"] for row in groups] == [3, 0, 0]
+    assert [row["sent"] for row in groups] == [300, 30, 7]
+    pages = groups[2]
+    assert (pages["closed"], pages["transfers"], pages["offered_bytes"], pages["bytes"]) == (1, 1, 500, 500)
+    assert pages["completion_ms"]["p50"] == pytest.approx(400, rel=1e-3)
+    table = heard.flows(10**8, {1})
+    assert table["cwnd"].to_list()[0] == 12 and table["ssthresh"].to_list()[0] == float("inf")
+    assert np.isnan(table["cwnd"].to_list()[1]) and table["srtt_ms"].to_list()[0] == 20.5
+    assert heard.transfers([0, 1, 2]).row(0) == (2, 2, 1_500_000_000, 400_000_000, 500)
+    with pytest.raises(ValueError, match="which nobody understands"):
+        Heard.read(["gibberish 1"])
+
+
+def test_small_things() -> None:
+    assert (jain([3.0, 3.0]), jain([1.0, 0.0, 0.0, 0.0]), jain([])) == (1.0, 0.25, 1.0)
+    text = "TcpExt: SyncookiesSent TCPTimeouts Other\nTcpExt: 1 17 3\nIpExt: A\nIpExt: 1\n"
+    assert timeouts(text) == 17
