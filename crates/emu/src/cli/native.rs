@@ -327,4 +327,20 @@ mod tests {
             assert_eq!(service(spec, false)[key], spec);
         }
     }
+    #[test]
+    fn a_spec_in_json_has_every_key_of_a_link() {
+        let spec = r#"{ "rate": "12 Mbit/s", "delay": "20 ms", "aqm": "codel", "loss": 0.01 }"#;
+        let options: Vec<Opt> = LINK.options.iter().chain(COMMON).copied().collect();
+        let of = |down: &str| {
+            let words = ["--down", down, "--up", "1mbit", "--aqm", "pie"].map(str::to_string);
+            Args::parse(&words, &options, 0).and_then(|args| links(&args))
+        };
+        let [up, down] = of(spec).unwrap();
+        let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
+        assert_eq!((down.delay, down.loss), (Duration::from_millis(20), Some(LossSpec::Random(0.01))));
+        // An option stands above the table.
+        assert_eq!((down.aqm.text, up.aqm.text), ("pie".to_string(), "pie".to_string()));
+        let error = of("{ rate }").unwrap_err().to_string();
+        assert!(error.starts_with("--down: no table of a link in JSON: "), "{error}");
+    }
 }

@@ -286,7 +286,10 @@ impl Direction {
 
     /// Counters so far, for the live view.
     pub fn counters(&self) -> Counters {
-        self.course.counters
+        match self.station {
+            Some(_) => self.course.counters,
+            None => Counters { backlog: self.course.exits.len() as u64, ..self.course.counters },
+        }
     }
 
     /// Ends the direction: closes its logs. What still waits is lost.
