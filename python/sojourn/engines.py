@@ -14,6 +14,7 @@ SIMULATE = "simulate"
 ENGINES = {
     SIMULATE: "",
     "kernel": "sojourn.kernel.engine",
+    "kernel-6.12": "sojourn.kernel.engine_6_12",
 }
 
 

@@ -27,10 +27,10 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 engine = click.option(
     "--engine",
-    type=click.Choice(["simulate", "kernel"]),
+    type=click.Choice(["simulate", "kernel", "kernel-6.12"]),
     default="simulate",
     show_default=True,
-    help="What runs the scenario: the simulator, or the real Linux kernel (sojourn kernel build).",
+    help="What runs the scenario: the simulator, or a real Linux kernel (sojourn kernel build), 6.1 or 6.12.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")

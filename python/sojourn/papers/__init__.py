@@ -223,7 +223,7 @@ def on_engine(paper: Paper, study: Study, engine: str) -> Study:
     A package that allows it has `on_kernel`, which names each of its queue managers there. The points keep the names
     of the paper, by which the figures find them.
     """
-    translate = getattr(paper.about, f"on_{engine}", None)
+    translate = getattr(paper.about, f"on_{engine.partition('-')[0]}", None)
     if translate is None:
         raise InputError(f"--engine {engine}: {paper.id} cannot be made on it; khademi2013 can")
     points = []
