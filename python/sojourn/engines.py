@@ -15,6 +15,7 @@ ENGINES = {
     SIMULATE: "",
     "emulate": "sojourn.emulated.engine",
     "kernel": "sojourn.kernel.engine",
+    "kernel-6.12": "sojourn.kernel.engine_6_12",
 }
 
 
@@ -29,6 +30,11 @@ class EngineModule(Protocol):
 
     def run(self, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
         """Run a scenario once."""
+
+
+def kind(engine: str) -> str:
+    """Name of an engine without its version: `kernel` of `kernel-6.12`."""
+    return engine.partition("-")[0]
 
 
 def identity(engine: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from sojourn.engines import kind
 from sojourn.stats import mean_ci
 
 Claim = dict[str, Any]
@@ -78,7 +79,7 @@ def _judge_one(claim: Claim, measured: Measured | None, engine: str, as_publishe
         verdict = _judge_value(claim, measured)
     else:
         return not_run
-    if as_published and engine in _JUDGES[claim.get("engine", "simulate")]:
+    if as_published and kind(engine) in _JUDGES[claim.get("engine", "simulate")]:
         return verdict
     return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
 

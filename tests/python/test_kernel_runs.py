@@ -15,7 +15,7 @@ from conftest import Cli, Process, printed_json
 from sojourn import InputError, Result, Scenario, Study
 from sojourn.errors import MissingError
 from sojourn.kernel import selftest
-from sojourn.kernel.cache import Kernel
+from sojourn.kernel.cache import Kernel, find
 from sojourn.kernel.compare import compare
 from sojourn.kernel.guest import boot, job_folder
 
@@ -109,6 +109,13 @@ def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypa
     assert done.exit_code == 1
     [found] = json.loads(done.stdout)["compared"]
     assert found["agreement"] < 100 and found["first_difference"]["first_difference"]["a"]["verdict"]
+
+
+def test_another_version_is_another_engine(cli: Cli, scenario_file: Path) -> None:
+    if find("6.12") is None:
+        pytest.skip("no kernel 6.12 is built here (sojourn kernel build --version 6.12)")
+    found = printed_json(cli("run", scenario_file, "--engine", "kernel-6.12", "--json"))
+    assert found["engine"].startswith("kernel-6.12.") and found["summary"]["goodput_bps"] > 5e6
 
 
 def test_a_kernel_passes_its_test(kernel: Kernel) -> None:

@@ -27,11 +27,11 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 engine = click.option(
     "--engine",
-    type=click.Choice(["simulate", "emulate", "kernel"]),
+    type=click.Choice(["simulate", "emulate", "kernel", "kernel-6.12"]),
     default="simulate",
     show_default=True,
-    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or the real Linux kernel "
-    "in simulated time (sojourn kernel build).",
+    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or a real Linux kernel "
+    "in simulated time (sojourn kernel build), 6.1 or 6.12.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")

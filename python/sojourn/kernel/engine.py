@@ -27,9 +27,9 @@ NO_PROBES = {
 }
 
 
-def identity() -> str:
+def identity(version: str = cache.VERSIONS[0]) -> str:
     """Name of this engine in the hash of a run: the build is part of it."""
-    return cache.built().identity
+    return cache.built(version).identity
 
 
 def check(scenario: Scenario) -> None:
@@ -37,9 +37,15 @@ def check(scenario: Scenario) -> None:
     _job(scenario, 0, "")
 
 
-def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None = None) -> Result:
-    """Run a scenario once in a guest of its own."""
-    kernel = cache.built()
+def run(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None = None,
+    *,
+    version: str = cache.VERSIONS[0],
+) -> Result:
+    """Run a scenario once in a guest of its own, on the built kernel of a version."""
+    kernel = cache.built(version)
     with job_folder() as folder:
         files, flows, groups, limits = _job(scenario, seed, str(folder))
         boot(kernel, folder, files, seed=seed, tick=progress)

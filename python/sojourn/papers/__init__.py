@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sojourn.engines import SIMULATE, check
+from sojourn.engines import SIMULATE, check, kind
 from sojourn.errors import InputError, unknown
 from sojourn.papers.setup import Assumed, Assumption, Setting, concerning, sets_of
 
@@ -243,7 +243,7 @@ def on_engine(paper: Paper, study: Study, engine: str) -> Study:
     keep the names of the paper, by which the figures find them.
     """
     points = study.points
-    if engine == "kernel":
+    if kind(engine) == "kernel":
         translate = getattr(paper.about, "on_kernel", None)
         if translate is None:
             raise InputError(f"--engine {engine}: {paper.id} cannot be made on it; khademi2013 can")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
+from sojourn.engines import kind
 from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
@@ -106,7 +107,7 @@ def _assumed(done: Sequence[Reproduction]) -> Html:
 
 def _engine(done: Sequence[Reproduction]) -> Html:
     """What ran it, where that was not the simulator."""
-    said = OWN.get(done[0].engine)
+    said = OWN.get(kind(done[0].engine))
     if said is None:
         return Html()
     return el("p", "Not simulated, but run on ", el("strong", done[0].ran_by), f". {said}")
@@ -238,7 +239,7 @@ def _methods(done: Sequence[Reproduction]) -> Html:
         if seeds != [1]
         else "Every point was run once."
     )
-    by = BY[done[0].engine].format(version=_core.version(), ran_by=done[0].ran_by)
+    by = BY[kind(done[0].engine)].format(version=_core.version(), ran_by=done[0].ran_by)
     text = f"We repeated the study of [1] with {by} [{len(references)}]. {paper.about.METHODS}{deviation} {repeated}"
     listed = [el("p", f"[{place}] {reference}") for place, reference in enumerate(references, 1)]
     return el("div", el("p", text), *listed, class_="methods")
