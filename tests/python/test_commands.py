@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import SHORT, Cli, Process, entries, printed_json
+from conftest import REPO, SHORT, Cli, Process, entries, printed_json
 
 
 def test_run_prints_a_table_and_stores_the_result(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
@@ -118,9 +118,12 @@ def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_
     probes = ["--set", "probes.packets=true", "--set", "probes.state=10 ms"]
     for aqm in ("codel", "droptail"):
         assert cli("run", scenario_file, "--set", f"link.aqm={aqm}", *probes).exit_code == 0
+    wlan = REPO / "scenarios" / "wlan.toml"
+    assert cli("run", wlan, "--set", "duration=3 s", "--set", "warmup=1 s", "-o", "wlan").exit_code == 0
     assert len(KINDS) >= len(starts)
     for kind, (suffix, start) in zip(KINDS, cycle(starts.items())):
-        result = cli("plot", kind, "results", "-o", f"{kind}.{suffix}")
+        of = "wlan" if kind == "airtime" else "results"
+        result = cli("plot", kind, of, "-o", f"{kind}.{suffix}")
         assert result.exit_code == 0, result.output
         assert (tmp_path / f"{kind}.{suffix}").read_bytes().startswith(start)
     found = printed_json(cli("plot", "cdf", *(tmp_path / "results").iterdir(), "--json"))

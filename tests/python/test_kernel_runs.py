@@ -168,11 +168,19 @@ def test_what_a_paper_s_queue_managers_are_on_the_kernel() -> None:
     assert on_kernel("pie@cisco2013 target 5ms ecn mark_ecnth 1") == "pie@linux target 5ms ecn tupdate 30ms"
     assert on_kernel("codel@linux-3.10 target 5ms ecn exclude_ce") is None
     found = papers.paper("khademi2013")
-    for figure in FIGURES:  # each point can be expressed, and the figures find theirs by the paper's names
+    wireless = ["fig9", "fig10"]
+    for figure in [name for name in FIGURES if name not in wireless]:
+        # Each point can be expressed, and the figures find theirs by the paper's names.
         with found.study_file(figure) as path:
             study = Study.load(path, seeds=1)
         there = papers.on_engine(found, study, "kernel")
         assert {point.values["link.aqm"] for point in there.points} <= {p.values["link.aqm"] for p in study.points}
         assert len(there.points) >= len(study.points) * 0.7
+    assert papers.figures_on(found, "kernel") == [name for name in FIGURES if name not in wireless]
+    with (
+        pytest.raises(InputError, match="wlan: the engine kernel has no wireless LAN"),
+        found.study_file("fig9") as path,
+    ):
+        papers.on_engine(found, Study.load(path, seeds=1), "kernel")
     with pytest.raises(InputError, match="schwarzkopf2016 cannot be made on it; khademi2013 can"):
         papers.on_engine(papers.paper("schwarzkopf2016"), study, "kernel")

@@ -22,7 +22,7 @@ FILES = sorted((REPO / "scenarios").glob("*.toml")) + sorted((REPO / "python" / 
 
 
 def _is_study(path: Path) -> bool:
-    return "sweep" in tomllib.loads(path.read_text())
+    return "sweep" in read_document(path)
 
 
 @pytest.fixture(scope="module")

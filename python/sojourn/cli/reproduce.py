@@ -69,7 +69,7 @@ def command(
         shown.print_assumptions(chosen[0], as_json)
         return
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    made = [_make(one, figure, assume, out, _maker(seeds, jobs, out, engine, short)) for one in chosen]
+    made = [_make(one, figure, assume, out, engine, _maker(seeds, jobs, out, engine, short)) for one in chosen]
     shown.print_all(made, claims, as_json)
     ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
@@ -98,9 +98,10 @@ def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: b
     return make
 
 
-def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, make: Make) -> Made:
+def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make) -> Made:
     """Make figures of a paper and write all that belongs to them."""
     from sojourn.cli.claims import Made
+    from sojourn.papers import figures_on
     from sojourn.papers.setup import parse_assumed, refuse_unconcerned
     from sojourn.papers.vary import variations
     from sojourn.report import folder_of, write_figure, write_page
@@ -109,7 +110,7 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     if vary and len(assume) > 1:
         raise click.UsageError("--assume all stands alone: it tries every assumption by itself")
     assumed = {} if vary else parse_assumed(assume, paper.assumptions)
-    figures = [figure] if figure else list(paper.figures)
+    figures = [figure] if figure else figures_on(paper, engine)
     for figure_id in figures:
         paper.figure(figure_id)
     refuse_unconcerned(paper.assumptions, assumed, figures)

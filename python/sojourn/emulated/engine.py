@@ -47,6 +47,8 @@ def check(scenario: Scenario) -> None:
     document = scenario.document
     if document.get("links"):
         raise InputError("links: only one bottleneck can be emulated; simulate the others")
+    if document.get("wlan"):
+        raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
     for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
         if link.get("below"):
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")

@@ -55,6 +55,8 @@ class Network:
 
 def lay_out(document: Mapping[str, Any]) -> Network:
     """Make the network of a canonical scenario; what the kernel cannot express is refused."""
+    if document.get("wlan"):
+        refuse("wlan", "has no wireless LAN", "simulate it")
     if document.get("links"):
         refuse("links", "has one bottleneck", "leave further links out")
     network = Network()

@@ -258,6 +258,26 @@ def on_engine(paper: Paper, study: Study, engine: str) -> Study:
     return replace(study, points=points, engine=engine)
 
 
+def figures_on(paper: Paper, engine: str) -> list[str]:
+    """Ids of the figures that an engine can make; refused with the reason if there is none."""
+    from sojourn.study import Study
+
+    if engine == SIMULATE:
+        return list(paper.figures)
+    possible, refusal = [], None
+    for figure_id in paper.figures:
+        try:
+            with paper.study_file(figure_id) as path:
+                on_engine(paper, Study.load(path), engine)
+        except InputError as error:
+            refusal = refusal or error
+        else:
+            possible.append(figure_id)
+    if refusal and not possible:
+        raise refusal
+    return possible
+
+
 def _cpu_s() -> float:
     """CPU time of this process and of those that it has waited for, such as guests."""
     return sum(os.times()[:4])
