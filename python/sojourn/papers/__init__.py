@@ -267,7 +267,7 @@ def figures_on(paper: Paper, engine: str) -> list[str]:
     possible, refusal = [], None
     for figure_id in paper.figures:
         try:
-            with paper.study_file(figure_id) as path:
+            with paper.study_file(figure_id, engine) as path:
                 on_engine(paper, Study.load(path), engine)
         except InputError as error:
             refusal = refusal or error
