@@ -10,6 +10,7 @@ import polars as pl
 
 from sojourn.judge import Relation
 from sojourn.papers import Reproduction, paper, reproduce
+from sojourn.study import Study, StudyResult
 
 SHUFFLES = 40
 
@@ -20,6 +21,17 @@ Row = Mapping[str, Value]
 def every_figure(paper_id: str, root: Path) -> dict[str, Reproduction]:
     """Every figure of a paper, made of one seed."""
     return {figure: reproduce(paper_id, figure, seeds=1, root=root) for figure in paper(paper_id).figures}
+
+
+def short_studies(paper_id: str, root: Path, changes: str, *, whole: Collection[str] = ()) -> dict[str, StudyResult]:
+    """Every figure's study of one seed, changed by lines such as `duration = "12 s"` where it is not to be `whole`."""
+    found, done = paper(paper_id), {}
+    for figure in found.figures:
+        with found.study_file(figure) as file:
+            short = root / f"{figure}.toml"
+            short.write_text(f'extends = "{file}"\n{"" if figure in whole else changes}')
+            done[figure] = Study.load(short, seeds=1).run(root / "results")
+    return done
 
 
 def relations_of(paper_id: str) -> dict[str, tuple[str, Relation]]:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from conftest import Cli
-from paper_checks import assert_true_but_false_when_shuffled, relations_of, table
+from paper_checks import assert_true_but_false_when_shuffled, relations_of, short_studies, table
 from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import gao2015, paper
 from sojourn.papers.gao2015 import fig3
@@ -88,15 +88,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def studies(root: Path) -> dict[str, StudyResult]:
     """Every figure's study, one seed; runs of 12 s where these show how the figure is made."""
-    found = {}
-    for figure in gao2015.FIGURES:
-        file = FOLDER / paper(PAPER).figure(figure).STUDY
-        if figure not in WHOLE_LENGTH:
-            short = root / file.name
-            short.write_text(f'extends = "{file}"\nduration = "12 s"\n')
-            file = short
-        found[figure] = Study.load(file, seeds=1).run(root / "results")
-    return found
+    return short_studies(PAPER, root, 'duration = "12 s"\n', whole=WHOLE_LENGTH)
 
 
 @pytest.fixture(scope="module")

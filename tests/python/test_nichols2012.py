@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from paper_checks import Row, assert_true_but_false_when_shuffled, relations_of, table
+from paper_checks import Row, assert_true_but_false_when_shuffled, relations_of, short_studies, table
 from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import nichols2012, paper
 from sojourn.papers.nichols2012 import bandwidth, fairness
 from sojourn.papers.nichols2012.schemes import CODEL, RED
-from sojourn.study import Study, StudyResult
+from sojourn.study import StudyResult
 
 PAPER = "nichols2012"
-FOLDER = Path(nichols2012.__file__).parent
-LENGTH = "12 s"
 
 
 def _over_bandwidth(row: Row) -> Row:
@@ -48,15 +45,8 @@ KEYS = {"scheme", "mix", "ftps", "rate_mbit"}
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
     """Every figure's study, one seed, short runs: they show how the figure is made."""
-    root = tmp_path_factory.mktemp(PAPER)
-    found = {}
-    for figure in nichols2012.FIGURES:
-        short = root / f"{figure}.toml"
-        file = FOLDER / paper(PAPER).figure(figure).STUDY
-        # What has not begun when a run of 12 s ends would begin later still.
-        short.write_text(f'extends = "{file}"\nduration = "{LENGTH}"\nwarmup = "2 s"\n')
-        found[figure] = Study.load(short, seeds=1).run(root / "results")
-    return found
+    # What has not begun when a run of 12 s ends would begin later still.
+    return short_studies(PAPER, tmp_path_factory.mktemp(PAPER), 'duration = "12 s"\nwarmup = "2 s"\n')
 
 
 @pytest.fixture(scope="module")
