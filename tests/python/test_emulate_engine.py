@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from conftest import Cli, Process
+from shells import needs_shells
 from sojourn.errors import InputError
 from sojourn.papers import reproduce
 from sojourn.papers.cs244_2015 import steps
 from sojourn.scenario import Scenario
 from sojourn.store import load_all
-
-needs_tun = pytest.mark.skipif(
-    not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="no access to /dev/net/tun: nothing can be emulated"
-)
 
 SCENARIO = """
 name = "two distances"
@@ -62,7 +58,7 @@ def children() -> list[str]:
     return found
 
 
-@needs_tun
+@needs_shells
 def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text(SCENARIO)
     done = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", "--json")
@@ -90,7 +86,7 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert result.fingerprint in again.stdout
 
 
-@needs_tun
+@needs_shells
 @pytest.mark.filterwarnings("ignore:All-NaN")  # a step is so short that nothing may be sent in ten of its parts
 def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Steps of 0.5 s; the package's short study has steps of 10 s.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sys
 import threading
@@ -14,11 +13,10 @@ import polars as pl
 import pytest
 
 from conftest import Cli, Process
+from shells import needs_shells
 from sojourn.store import load
 
-pytestmark = pytest.mark.skipif(
-    not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="no access to /dev/net/tun: nothing can be emulated"
-)
+pytestmark = needs_shells
 
 SIZE = 2_000_000
 FETCH = """
