@@ -72,6 +72,16 @@ fn one_sender_reaches_the_ceiling_of_every_rate() {
 }
 
 #[test]
+fn the_access_point_waits_by_rules_of_its_own() {
+    let channel = format!("{QUIET}\nslot = \"long\"\nap_aifs = 7\nap_cwmin = 3\nap_cwmax = 3");
+    for (direction, waits) in [("forward", 7.0 + 1.5), ("reverse", 2.0 + 7.5)] {
+        let expected = 1472.0 * 8.0 / (SIFS + waits * 20.0 + exchange(1500.0, 54.0));
+        let found = goodput_mbps(&saturated(&[54.0], "61 s", &channel, direction));
+        assert!((found / expected - 1.0).abs() < 0.002, "{direction}: {found}, expected {expected}");
+    }
+}
+
+#[test]
 fn beacons_cost_less_than_a_hundredth() {
     let (with, without) = (saturated(&[54.0], "31 s", "", "forward"), saturated(&[54.0], "31 s", QUIET, "forward"));
     let loss = 1.0 - goodput_mbps(&with) / goodput_mbps(&without);

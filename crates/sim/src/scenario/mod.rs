@@ -35,7 +35,7 @@ pub use service::{
 };
 pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
-pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, StationSpec, WlanSpec};
+pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use serde_json::{Map, Value};

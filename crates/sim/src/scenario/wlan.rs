@@ -15,6 +15,14 @@ table! {
         rates: Rates = Kind::Word("set of rates", || RATES.iter().map(|&(word, _)| word).collect()), Need::Default("ofdm");
         /// Who waits for an EIFS after a collision: all that hear it (listeners, as in the standard), or nobody (none).
         eifs: Eifs = Kind::Word("EIFS rule", || EIFS.iter().map(|&(word, _)| word).collect()), Need::Default("listeners");
+        /// Slot: short, or long as where a station knows 802.11b only.
+        slot: SlotTime = Kind::Word("slot", || SLOTS.iter().map(|&(word, _)| word).collect()), Need::Default("short");
+        /// Slots after a SIFS for which the access point waits before it counts others (hostapd's tx_queue_data2_aifs).
+        ap_aifs: u32 = AIFS, Need::Default("2");
+        /// Largest back-off of the access point's first attempt (tx_queue_data2_cwmin).
+        ap_cwmin: u32 = WINDOW, Need::Default("15");
+        /// Largest back-off of all its attempts (tx_queue_data2_cwmax).
+        ap_cwmax: u32 = WINDOW, Need::Default("1023");
         /// The access point's queues: one (shared), or one for each station, which take turns by packets (round-robin) or
         /// by the airtime that their frames take (airtime).
         queues: Queues = Kind::Word("kind of queues", || QUEUES.iter().map(|&(word, _)| word).collect()), Need::Default("shared");
@@ -44,6 +52,12 @@ table! {
         fading: Option<Decibels> = Kind::Own(&FADING), Need::Optional;
         /// Time over which the fading forgets itself, to 1/e.
         coherence: Duration = Kind::PositiveTime, Need::Default("300 ms");
+        /// Slots after a SIFS for which a station waits before it counts others.
+        aifs: u32 = AIFS, Need::Default("2");
+        /// Largest back-off of the first attempt.
+        cwmin: u32 = WINDOW, Need::Default("15");
+        /// Largest back-off of all attempts.
+        cwmax: u32 = WINDOW, Need::Default("1023");
     }
 }
 
@@ -72,6 +86,15 @@ pub enum Eifs {
     Listeners,
     /// A DIFS, as if nobody had noticed.
     None,
+}
+
+/// How long a slot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotTime {
+    /// 9 µs.
+    Short,
+    /// 20 µs.
+    Long,
 }
 
 /// The queues of an access point.
@@ -106,7 +129,9 @@ impl WlanSpec {
     pub(super) fn read(value: &Value) -> Result<Self, Error> {
         let values = as_table("wlan", value)?;
         check_known("wlan", values, ChannelSpec::KEYS.iter().chain(OWN_KEYS))?;
-        let channel = ChannelSpec::read(&Table::new("wlan", values, ChannelSpec::KEYS))?;
+        let table = Table::new("wlan", values, ChannelSpec::KEYS);
+        let channel = ChannelSpec::read(&table)?;
+        check_windows(&table, ["ap_cwmin", "ap_cwmax"], [channel.ap_cwmin, channel.ap_cwmax])?;
         let groups = match values.get(STATIONS) {
             None => &[],
             Some(Value::Array(groups)) => groups.as_slice(),
@@ -212,7 +237,22 @@ fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec,
     if spec.fading.is_some() && spec.snr.is_none() {
         return Err(table.error("fading", r#"goes with snr; write e.g. snr = "25 dB" too"#));
     }
+    check_windows(&table, ["cwmin", "cwmax"], [spec.cwmin, spec.cwmax])?;
     Ok(spec)
+}
+
+/// Refuses contention windows that a card cannot have: other than a power of two less one, or the least above the most.
+fn check_windows(table: &Table, keys: [&str; 2], [least, most]: [u32; 2]) -> Result<(), Error> {
+    for (key, window) in keys.into_iter().zip([least, most]) {
+        if !(window + 1).is_power_of_two() {
+            let near = (window + 1).next_power_of_two() - 1;
+            return Err(table.error(key, format!("{window} is no power of two less one; write e.g. {near}")));
+        }
+    }
+    if least > most {
+        return Err(table.error(keys[0], format!("{least} is above {}, {most}; write at most that", keys[1])));
+    }
+    Ok(())
 }
 
 /// The keys of the section that are no values.
@@ -225,6 +265,10 @@ pub(super) const OWN_KEYS: &[Key] = &[Key {
 
 const STATIONS: &str = "stations";
 
+/// As a card counts them: 1 makes a PIFS, 2 a DIFS.
+const AIFS: Kind = Kind::Count(1, 15);
+const WINDOW: Kind = Kind::Count(0, 32_767);
+
 /// One frame on the air, and the next one.
 const SHORT_RING: &str = "2 packets";
 
@@ -234,6 +278,7 @@ const RING: &str = "50 packets wake 24 packets";
 const RATES: &[(&str, Rates)] = &[("ofdm", Rates::Ofdm), ("bg", Rates::Bg)];
 const QUEUES: &[(&str, Queues)] =
     &[("shared", Queues::Shared), ("round-robin", Queues::RoundRobin), ("airtime", Queues::Airtime)];
+const SLOTS: &[(&str, SlotTime)] = &[("short", SlotTime::Short), ("long", SlotTime::Long)];
 const EIFS: &[(&str, Eifs)] = &[("listeners", Eifs::Listeners), ("none", Eifs::None)];
 const ERRORS: &[(&str, ErrorModel)] = &[("table", ErrorModel::Table), ("nist", ErrorModel::Nist)];
 
@@ -254,6 +299,7 @@ macro_rules! words {
 words! {
     Rates: RATES;
     Eifs: EIFS;
+    SlotTime: SLOTS;
     Queues: QUEUES;
     ErrorModel: ERRORS;
 }

@@ -3,20 +3,32 @@
 //! Source: IEEE 802.11-2012 §9.3. Slots are not simulated one by one: a station's counter and the instant from which it
 //! may count tell when it would transmit, and a busy medium takes off the whole slots that have passed.
 
-use super::phy::{ACK_TIMEOUT, DIFS, EIFS, SLOT};
+use super::phy::{ACK_TIMEOUT_EXTRA, EIFS_EXTRA, SIFS};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// All stations that share a channel, each hearing all others.
 #[derive(Clone, Debug)]
 pub struct Dcf {
     contenders: Vec<Contender>,
-    /// How long a station waits after a frame that it could not understand.
+    slot: Duration,
+    /// What a station waits longer after a frame that it could not understand.
     after_error: Duration,
+}
+
+/// How a station contends: `aifs`, `cwmin` and `cwmax` of hostapd.
+#[derive(Clone, Copy, Debug)]
+pub struct Contention {
+    /// Slots after a SIFS for which the medium has to be idle before others are counted; 2 make a DIFS.
+    pub aifs: u32,
+    /// The window of the first attempt, and the largest one.
+    pub least: u32,
+    pub most: u32,
 }
 
 /// A station's part in the contention.
 #[derive(Clone, Debug)]
 struct Contender {
+    rules: Contention,
     /// Slots are counted from here on.
     available: Instant,
     /// Slots still to count.
@@ -29,18 +41,19 @@ struct Contender {
 }
 
 impl Dcf {
-    /// `stations` that have all heard the medium idle for long. With `eifs` a frame that was not understood is followed
-    /// by an EIFS, as the standard has it; else by a DIFS, as if the receiver had not even noticed it.
-    pub fn new(stations: usize, seed: u64, eifs: bool) -> Self {
-        let contender = |i| Contender {
+    /// Stations with these rules that have all heard the medium idle for long. With `eifs` a frame that was not
+    /// understood is followed by an EIFS, as the standard has it; else as if the receiver had not even noticed it.
+    pub fn new(rules: impl Iterator<Item = Contention>, slot: Duration, seed: u64, eifs: bool) -> Self {
+        let contender = |(i, rules): (usize, Contention)| Contender {
+            rules,
             available: Instant::ZERO,
             backoff: 0,
-            window: LEAST_WINDOW,
+            window: rules.least,
             waits: false,
             rng: Rng::stream(seed, "backoff", i as u64),
         };
-        let after_error = if eifs { EIFS } else { DIFS };
-        Self { contenders: (0..stations).map(contender).collect(), after_error }
+        let after_error = if eifs { EIFS_EXTRA } else { Duration::ZERO };
+        Self { contenders: rules.enumerate().map(contender).collect(), slot, after_error }
     }
 
     /// Station `i`, which had nothing to send, has a frame: an idle medium is used at once, unless the back-off after
@@ -49,7 +62,7 @@ impl Dcf {
         let it = &mut self.contenders[i];
         debug_assert!(!it.waits, "a station with a frame is contending");
         it.waits = true;
-        if now >= it.start() {
+        if now >= it.start(self.slot) {
             (it.available, it.backoff) = (now, 0);
         } else if now < it.available && it.backoff == 0 {
             it.draw();
@@ -73,7 +86,7 @@ impl Dcf {
 
     /// When the next transmission starts if nothing else happens; never if nobody has a frame.
     pub fn next(&self) -> Instant {
-        let starts = self.contenders.iter().filter(|it| it.waits).map(Contender::start);
+        let starts = self.contenders.iter().filter(|it| it.waits).map(|it| it.start(self.slot));
         starts.fold(Instant::NEVER, Instant::min)
     }
 
@@ -82,11 +95,11 @@ impl Dcf {
     pub fn turns_busy(&mut self, now: Instant, who: &mut Vec<usize>) {
         who.clear();
         for (i, it) in self.contenders.iter_mut().enumerate() {
-            if it.waits && it.start() == now {
+            if it.waits && it.start(self.slot) == now {
                 it.backoff = 0;
                 who.push(i);
             } else if now > it.available {
-                let slots = (now - it.available).as_nanos() / SLOT.as_nanos();
+                let slots = (now - it.available).as_nanos() / self.slot.as_nanos();
                 it.backoff = it.backoff.saturating_sub(slots.min(i64::from(u32::MAX)) as u32);
             }
         }
@@ -94,37 +107,42 @@ impl Dcf {
 
     /// Station `i` has heard everything well up to `end`, when the medium falls idle.
     pub fn heard(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + DIFS;
+        self.contenders[i].available = end + self.aifs(i);
     }
 
     /// Station `i` has heard something up to `end` that it could not understand.
     pub fn heard_garbled(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + self.after_error;
+        self.contenders[i].available = end + self.after_error + self.aifs(i);
     }
 
     /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
     pub fn heard_nothing(&mut self, i: usize, end: Instant, idle: Instant) {
-        self.contenders[i].available = idle.max(end + ACK_TIMEOUT) + DIFS;
+        let noticed = end + ACK_TIMEOUT_EXTRA + self.slot;
+        self.contenders[i].available = idle.max(noticed) + self.aifs(i);
     }
 
     /// The attempt of station `i` was in vain and there will be another one: its window doubles.
     pub fn failed(&mut self, i: usize) {
         let it = &mut self.contenders[i];
-        it.window = (2 * it.window + 1).min(MOST_WINDOW);
+        it.window = (2 * it.window + 1).min(it.rules.most);
         it.draw();
     }
 
     /// Station `i` is through with a frame: acknowledged, or given up.
     pub fn through(&mut self, i: usize) {
         let it = &mut self.contenders[i];
-        it.window = LEAST_WINDOW;
+        it.window = it.rules.least;
         it.draw();
+    }
+
+    fn aifs(&self, i: usize) -> Duration {
+        SIFS + self.slot * i64::from(self.contenders[i].rules.aifs)
     }
 }
 
 impl Contender {
-    fn start(&self) -> Instant {
-        self.available + SLOT * i64::from(self.backoff)
+    fn start(&self, slot: Duration) -> Instant {
+        self.available + slot * i64::from(self.backoff)
     }
 
     fn draw(&mut self) {
@@ -132,21 +150,24 @@ impl Contender {
     }
 }
 
-/// aCWmin and aCWmax of the ERP.
-const LEAST_WINDOW: u32 = 15;
-const MOST_WINDOW: u32 = 1023;
-
 #[cfg(test)]
 mod tests {
+    use super::super::phy::{LONG_SLOT, SHORT_SLOT};
     use super::*;
 
     fn us(n: u64) -> Instant {
         Instant::from_nanos(n * 1_000)
     }
 
+    const USUAL: Contention = Contention { aifs: 2, least: 15, most: 1023 };
+
+    fn usual(stations: usize, eifs: bool) -> Dcf {
+        Dcf::new(std::iter::repeat_n(USUAL, stations), SHORT_SLOT, 1, eifs)
+    }
+
     /// Stations with these back-offs after a busy period that ended at `end`.
     fn contending(backoffs: &[u32], end: Instant) -> Dcf {
-        let mut dcf = Dcf::new(backoffs.len(), 1, true);
+        let mut dcf = usual(backoffs.len(), true);
         for (i, &backoff) in backoffs.iter().enumerate() {
             dcf.heard(i, end);
             dcf.contenders[i].backoff = backoff;
@@ -193,7 +214,7 @@ mod tests {
     #[test]
     fn a_frame_at_an_empty_station() {
         let with = |backoff, now| {
-            let mut dcf = Dcf::new(1, 1, true);
+            let mut dcf = usual(1, true);
             dcf.heard(0, us(100));
             dcf.contenders[0].backoff = backoff;
             dcf.frame_came(us(now), 0);
@@ -217,7 +238,7 @@ mod tests {
 
     #[test]
     fn windows_double_up_to_the_largest_and_fall_back() {
-        let mut dcf = Dcf::new(1, 1, true);
+        let mut dcf = usual(1, true);
         let windows: Vec<u32> = (0..8)
             .map(|_| {
                 dcf.failed(0);
@@ -244,8 +265,31 @@ mod tests {
         assert_eq!(dcf.contenders.iter().map(|it| it.available).collect::<Vec<_>>(), [us(528), us(588), us(528)]);
         dcf.heard_nothing(2, us(480), us(500));
         assert_eq!(dcf.contenders[2].available, us(480 + 39 + 28));
-        let mut lenient = Dcf::new(1, 1, false);
+        let mut lenient = usual(1, false);
         lenient.heard_garbled(0, us(500));
         assert_eq!(lenient.contenders[0].available, us(528));
+    }
+    #[test]
+    fn every_station_waits_by_its_own_rules() {
+        // hostapd's access point: a slot longer than a DIFS, and a window that doubles twice.
+        let ap = Contention { aifs: 3, least: 15, most: 63 };
+        let waits = |slot| {
+            let mut dcf = Dcf::new([ap, USUAL].into_iter(), slot, 1, true);
+            (0..2).for_each(|i| dcf.heard(i, us(100)));
+            let after_a_frame = [0, 1].map(|i| dcf.available(i));
+            (0..2).for_each(|i| dcf.heard_garbled(i, us(100)));
+            dcf.heard_nothing(1, us(100), us(100));
+            (after_a_frame, [0, 1].map(|i| dcf.available(i)))
+        };
+        assert_eq!(waits(SHORT_SLOT), ([us(137), us(128)], [us(197), us(100 + 39 + 28)]));
+        assert_eq!(waits(LONG_SLOT), ([us(170), us(150)], [us(230), us(100 + 50 + 50)]));
+        let mut dcf = Dcf::new([ap].into_iter(), LONG_SLOT, 1, true);
+        let windows = [0; 4].map(|_| {
+            dcf.failed(0);
+            dcf.contenders[0].window
+        });
+        assert_eq!(windows, [31, 63, 63, 63]);
+        dcf.contenders[0].backoff = 3;
+        assert_eq!(dcf.contenders[0].start(LONG_SLOT), us(60));
     }
 }

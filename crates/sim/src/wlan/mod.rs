@@ -21,13 +21,15 @@ pub use stats::{NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
 use crate::link::Link;
 use crate::packet::Packet;
-use crate::scenario::{Direction, Eifs, FlowSpec, LinkSpec, Queues, RateSpec, Rates, Scenario, StationSpec, WlanSpec};
+use crate::scenario::{
+    Direction, Eifs, FlowSpec, LinkSpec, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec,
+};
 use crate::table::Table;
 use crate::tcp::Header;
-use dcf::Dcf;
+use dcf::{Contention, Dcf};
 use error::Signal;
 use node::{Frame, Node};
-use phy::{MAC_OVERHEAD, SIFS};
+use phy::{LONG_SLOT, MAC_OVERHEAD, SHORT_SLOT, SIFS};
 use queues::{Airtimes, StationQueues};
 use rate::{AnyControl, Fixed, Minstrel};
 use rtt::Rtts;
@@ -183,13 +185,16 @@ impl Wlan {
             Node::new(ring(&scenario.reverse), channel.cpu_gap, None, vec![control("rates up", i, station)])
         });
         let nodes: Vec<Node> = std::iter::once(access_point).chain(stations).collect();
+        let ap_rules = Contention { aifs: channel.ap_aifs, least: channel.ap_cwmin, most: channel.ap_cwmax };
+        let rules = spec.each_station().map(|it| Contention { aifs: it.aifs, least: it.cwmin, most: it.cwmax });
+        let slot = if channel.slot == SlotTime::Short { SHORT_SLOT } else { LONG_SLOT };
         let signals = spec.each_station().enumerate().map(|(i, station)| {
             let fading = station.fading.map(|sd| (sd.0, station.coherence));
             station.snr.map(|snr| Signal::new(snr.0, fading, Rng::stream(seed, "signal", i as u64)))
         });
         let (from, to) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         Self {
-            dcf: Dcf::new(nodes.len(), seed, channel.eifs == Eifs::Listeners),
+            dcf: Dcf::new(std::iter::once(ap_rules).chain(rules), slot, seed, channel.eifs == Eifs::Listeners),
             errors: channel.errors,
             signals: signals.collect(),
             beacon: Beacon::new(channel.beacon),

@@ -98,20 +98,18 @@ const fn micros(n: u64) -> Duration {
     Duration::from_nanos(n as i64 * 1_000)
 }
 
-/// A short slot.
-pub const SLOT: Duration = micros(9);
+/// A short slot, and a long one: that of a cell in which somebody knows 802.11b only.
+pub const SHORT_SLOT: Duration = micros(9);
+pub const LONG_SLOT: Duration = micros(20);
 
 /// Between a frame and its acknowledgment.
 pub const SIFS: Duration = micros(10);
 
-/// SIFS and two slots: how long the medium must be idle before slots are counted.
-pub const DIFS: Duration = micros(28);
+/// What an EIFS is longer by than an AIFS: SIFS, and an acknowledgment at 6 Mbit/s.
+pub const EIFS_EXTRA: Duration = micros(10 + 50);
 
-/// The same after a frame that was not understood: SIFS, an acknowledgment at 6 Mbit/s (50 µs), DIFS.
-pub const EIFS: Duration = micros(10 + 50 + 28);
-
-/// From the end of a frame until its sender knows that no acknowledgment has begun: SIFS, a slot, and the preamble.
-pub const ACK_TIMEOUT: Duration = micros(10 + 9 + 20);
+/// From the end of a frame until its sender knows that no acknowledgment has begun, but for a slot: SIFS, the preamble.
+pub const ACK_TIMEOUT_EXTRA: Duration = micros(10 + 20);
 
 /// Bytes that an IP packet becomes longer by: MAC header 24, LLC and SNAP 8, check sequence 4.
 pub const MAC_OVERHEAD: u32 = 36;
@@ -160,7 +158,7 @@ mod tests {
             let data = |ip: u32| us(rate.airtime(ip + MAC_OVERHEAD));
             assert_eq!((data(1500), data(52), data(40), us(rate.ack())), (full, with_sack, ack, response), "{mbps}");
         }
-        assert_eq!(us(EIFS), us(SIFS + Bitrate::SIX.airtime(ACK_BYTES) + DIFS));
+        assert_eq!(us(EIFS_EXTRA), us(SIFS + Bitrate::SIX.airtime(ACK_BYTES)));
     }
 
     #[test]

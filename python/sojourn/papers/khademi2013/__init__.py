@@ -7,8 +7,8 @@ taken as IP throughput. ARED's thresholds are half and one and a half of the tar
 them (avpkt 1000). PIE marks whatever it would have dropped, as section 7 says of all; Linux's later limit of 10 % is a
 variant in table 5. Quantiles are those of single runs, averaged over the runs, and so are the boxes drawn.
 
-Of the WLAN the paper leaves unsaid what `notes.py` lists; its RTTs are taken where the sender's TCP hands segments
-down, those that a capture sees are drawn beside them.
+Of the WLAN the paper leaves unsaid what `notes.py` lists; its RTTs are those of captures, which see a segment when it
+leaves its host's queue for the driver. Those from where TCP hands it down are drawn beside them.
 """
 
 from sojourn.papers.khademi2013.kernel import on_kernel

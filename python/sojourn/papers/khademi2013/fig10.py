@@ -1,5 +1,7 @@
 """Figure 10: as many uploads as downloads, round-trip times and goodput of the uploads.
 
+The paper's RTTs are those of captures (tcpdump, SPP), so those are judged.
+
 "Almost constant" means that the largest median of the three loads is less than 1.3 times the smallest.
 """
 
@@ -28,8 +30,8 @@ STUDY = "fig10.toml"
 def measure(result: StudyResult) -> Measured:
     """Median RTTs of the uploads; under light load the mean of all three AQMs."""
     cells = cells_of(result)
-    light = [select(cells, aqm=aqm, flows=LIGHT).sort("seed")["r50"].to_list() for aqm in THREE]
-    moderate = {aqm: select(cells, aqm=aqm, flows=MODERATE)["r50"].to_list() for aqm in THREE}
+    light = [select(cells, aqm=aqm, flows=LIGHT).sort("seed")["t50"].to_list() for aqm in THREE]
+    moderate = {aqm: select(cells, aqm=aqm, flows=MODERATE)["t50"].to_list() for aqm in THREE}
     samples = {
         "S3-F10-light": [sum(same) / len(same) for same in zip(*light, strict=True)],
         "S3-F10-CoDel-mod": moderate["CoDel"],
@@ -40,7 +42,7 @@ def measure(result: StudyResult) -> Measured:
 
 def S3_F10_PIE(cells: pl.DataFrame) -> bool:
     """PIE's median RTT is almost the same at every load, those of CoDel and ARED grow from load to load."""
-    medians = {aqm: means(cells, "r50", "flows", aqm=aqm) for aqm in THREE}
+    medians = {aqm: means(cells, "t50", "flows", aqm=aqm) for aqm in THREE}
     grow = all(less < more for aqm in ("CoDel", "ARED") for less, more in pairwise(medians[aqm]))
     return grow and max(medians["PIE"]) < 1.3 * min(medians["PIE"])
 
@@ -49,5 +51,5 @@ RELATIONS = relations_by_claim([S3_F10_PIE])
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
-    """Draw the RTT, the same as a capture in the station sees it, and the goodput: boxes by load."""
-    return box_figure(cells_of(result), ("r", "t", "g"), x="flows", x_label="flows each way", group="aqm")
+    """Draw the RTT as a capture in the station sees it, the same from TCP on, and the goodput: boxes by load."""
+    return box_figure(cells_of(result), ("t", "r", "g"), x="flows", x_label="flows each way", group="aqm")

@@ -23,7 +23,8 @@ METHODS = (
     "packets. Queueing delay is the time from a packet's acceptance into the queue until it leaves for the driver; "
     "goodput is the IP throughput of the bottleneck in intervals of 5 s. "
     "Figures 9 and 10: the queue manager sits in an access point of 802.11g (DCF, Minstrel) with four stations, for "
-    "180 s; RTTs are those of single segments, from TCP's transmission to the first acknowledgment that covers them."
+    "180 s; RTTs are those of single segments, from where a capture sees them leave for the driver to the first "
+    "acknowledgment that covers them."
 )
 
 SETUP = (
@@ -57,7 +58,12 @@ SETUP = (
     Setting("WLAN, ARED", "target from 27 Mb/s", "thresholds of 8,437 and 25,312 bytes"),
     Setting("WLAN, TCP buffers", "large enough for C RTT", "27 Mb/s times 100 ms: windows of at most 225 segments"),
     Setting("WLAN, TCP small queues", "", "at most 57 packets of an upload below TCP, as in Linux 3.8"),
-    Setting("WLAN, RTT", "per packet", "from TCP to the first acknowledgment that covers the segment"),
+    Setting("WLAN, access point", "hostapd", "its defaults for best effort: AIFS of 3 slots, CWmax 63; short slots"),
+    Setting(
+        "WLAN, RTT",
+        "per packet, by SPP from tcpdump on all interfaces",
+        "from the host's queue, where tcpdump sees a segment leave, to the first acknowledgment that covers it",
+    ),
     Setting("replications", "10 repetitions", "10 seeds; quantiles are those of single runs, averaged"),
 )
 
@@ -91,5 +97,8 @@ ASSUMPTIONS = {
         WLAN,
     ),
     "rates": Assumption("wlan.rates", "ofdm", ("bg",), "whether Minstrel tries the rates of 802.11b as well", WLAN),
+    "slot": Assumption("wlan.slot", "short", ("long",), "slots of 9 or of 20 us", WLAN),
+    "ap_aifs": Assumption("wlan.ap_aifs", 3, (2,), "slots in the access point's AIFS: hostapd's, or DCF's", WLAN),
+    "ap_cwmax": Assumption("wlan.ap_cwmax", 63, (1023,), "the access point's largest window, likewise", WLAN),
     "eifs": Assumption("wlan.eifs", "listeners", ("none",), "who waits for an EIFS after a collision", WLAN),
 }

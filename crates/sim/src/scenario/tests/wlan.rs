@@ -21,6 +21,9 @@ fn a_cell_of_one_station_has_all_defaults() {
         assert_eq!(link.service.nominal_rate(1500).as_bps(), 24_600_000);
     }
     assert_eq!(scenario.queues().count(), 2);
+    let (channel, station) = (&wlan.channel, &wlan.stations[0]);
+    assert_eq!((channel.slot, channel.ap_aifs, channel.ap_cwmin, channel.ap_cwmax), (SlotTime::Short, 2, 15, 1023));
+    assert_eq!((station.aifs, station.cwmin, station.cwmax), (2, 15, 1023));
     let in_turns = read(&[("wlan.queues", "airtime")]).unwrap();
     let rings = [&in_turns.link, &in_turns.reverse].map(|link| link.below.unwrap().stop);
     assert_eq!(rings, [2, 50], "what is in a ring has had its turn");
@@ -31,6 +34,9 @@ fn the_canonical_form_is_read_back() {
     let sets = [
         ("wlan.rates", "ofdm"),
         ("wlan.queues", "round-robin"),
+        ("wlan.slot", "long"),
+        ("wlan.ap_cwmax", "63"),
+        ("wlan.stations.0.aifs", "7"),
         ("wlan.stations.0.count", "4"),
         ("wlan.stations.0.rate", "54mbit"),
         ("wlan.stations.0.snr", "-2.5 dB"),
@@ -70,6 +76,10 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         ("wlan.stations.0.snr", "high dB", r#"wlan.stations[0].snr: "high dB" is no number; write e.g. "25 dB""#),
         ("wlan.stations.0.fading", "3 dB", r#"wlan.stations[0].fading: goes with snr; write e.g. snr = "25 dB" too"#),
         ("wlan.stations.0.rates", "ofdm", r#"wlan.stations[0].rates: unknown key; did you mean "rate"?"#),
+        ("wlan.slot", "9 us", r#"wlan.slot: unknown slot "9 us"; one of short, long"#),
+        ("wlan.ap_aifs", "0", "wlan.ap_aifs: 0 is out of range; from 1 to 15"),
+        ("wlan.ap_cwmax", "64", "wlan.ap_cwmax: 64 is no power of two less one; write e.g. 127"),
+        ("wlan.stations.0.cwmin", "2047", "wlan.stations[0].cwmin: 2047 is above cwmax, 1023; write at most that"),
         ("wlan.beacons", "5", r#"wlan.beacons: unknown key; did you mean "beacon"?"#),
         ("link.below", "0 packets", r#"link.below: "0 packets" holds nothing; write at least 1, or leave the key out"#),
         (

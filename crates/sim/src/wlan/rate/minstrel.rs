@@ -4,7 +4,7 @@
 //! kept in 1/65,536. Collisions count as failures, since a sender cannot tell them from errors of the channel.
 
 use super::{Chain, RateControl};
-use crate::wlan::phy::{Bitrate, MAC_OVERHEAD, SLOT};
+use crate::wlan::phy::{Bitrate, MAC_OVERHEAD, SHORT_SLOT};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The statistics of one receiver.
@@ -213,7 +213,7 @@ impl Statistics {
 fn tries_in_segment(attempt: Duration) -> u8 {
     let (mut spent, mut window, mut tries) = (attempt, 15, 1);
     while tries < MOST_TRIES {
-        spent += attempt + SLOT * window / 2;
+        spent += attempt + SHORT_SLOT * window / 2;
         window = (2 * window + 1).min(1023);
         if spent >= SEGMENT {
             break;
