@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 
 from conftest import Cli, Process, printed_json
-from sojourn import InputError, Result, Scenario, Study
+from sojourn import Result, Scenario
 from sojourn.errors import MissingError
 from sojourn.kernel import selftest
 from sojourn.kernel.cache import Kernel, find
@@ -148,39 +147,3 @@ def test_without_a_kernel_a_run_says_how_to_build_one(process: Process, scenario
     assert done.returncode == 3
     assert f"no kernel 6.1 is built in {tmp_path / 'none'}; run sojourn kernel build" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_paper_s_study_on_the_kernel_is_judged_by_the_same_claims(kernel: Kernel) -> None:
-    from sojourn import papers
-
-    found = papers.paper("khademi2013")
-    with found.study_file("table5") as path:
-        study = papers.on_engine(found, Study.load(path, seeds=1), "kernel")
-    short = replace(study, points=study.points[:1]).replace({"duration": "3 s", "probes.utilisation": "1 s"})
-    result = short.run().results[0]
-    assert result.engine == kernel.identity and result.summary["packets"][0] > 1000
-
-
-def test_what_a_paper_s_queue_managers_are_on_the_kernel() -> None:
-    from sojourn import papers
-    from sojourn.papers.khademi2013 import FIGURES, on_kernel
-
-    assert on_kernel("pie@cisco2013 target 5ms ecn mark_ecnth 1") == "pie@linux target 5ms ecn tupdate 30ms"
-    assert on_kernel("codel@linux-3.10 target 5ms ecn exclude_ce") is None
-    found = papers.paper("khademi2013")
-    wireless = ["fig9", "fig10"]
-    for figure in [name for name in FIGURES if name not in wireless]:
-        # Each point can be expressed, and the figures find theirs by the paper's names.
-        with found.study_file(figure) as path:
-            study = Study.load(path, seeds=1)
-        there = papers.on_engine(found, study, "kernel")
-        assert {point.values["link.aqm"] for point in there.points} <= {p.values["link.aqm"] for p in study.points}
-        assert len(there.points) >= len(study.points) * 0.7
-    assert papers.figures_on(found, "kernel") == [name for name in FIGURES if name not in wireless]
-    with (
-        pytest.raises(InputError, match="wlan: the engine kernel has no wireless LAN"),
-        found.study_file("fig9") as path,
-    ):
-        papers.on_engine(found, Study.load(path, seeds=1), "kernel")
-    with pytest.raises(InputError, match="schwarzkopf2016 cannot be made on it; khademi2013 can"):
-        papers.on_engine(papers.paper("schwarzkopf2016"), study, "kernel")
