@@ -6,19 +6,22 @@ Where no kernel is built, the studies as it would run them are simulated.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from conftest import Cli
+from conftest import REPO, Cli
 from sojourn import InputError, Result, Scenario, Study, _core
 from sojourn.judge import Verdict, claims_of, judge
 from sojourn.kernel.cache import Kernel
 from sojourn.papers import khademi2013, paper, schwarzkopf2016
 from sojourn.papers.engine import LackingError, OnEngine, figures_on, on_engine
+from sojourn.papers.schwarzkopf2016 import table1
 
+PAPER = "schwarzkopf2016"
 WIRELESS = ["fig9", "fig10"]
 STATE = ["fig4", "fig5", "fig6"]
 """Figures of schwarzkopf2016 that look into the queue manager."""
@@ -204,9 +207,6 @@ def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch:
     assert claims["S0-F2-f"]["verdict"] != "not-run"
 
 
-PAPER = "schwarzkopf2016"
-
-
 @pytest.mark.parametrize(("paper_id", "figure"), [("khademi2013", "table5"), ("schwarzkopf2016", "table1")])
 def test_a_study_runs_on_the_kernel(kernel: Kernel, paper_id: str, figure: str) -> None:
     study, _ = there(paper_id, figure)
@@ -214,3 +214,23 @@ def test_a_study_runs_on_the_kernel(kernel: Kernel, paper_id: str, figure: str) 
     short = short.replace({"duration": "3 s", "warmup": "0 s", "probes.utilisation": "1 s"})
     result = short.run().results[0]
     assert result.engine == kernel.identity and result.summary["packets"][0] > 1000
+
+
+def test_the_table_in_the_documents_is_that_of_table1() -> None:
+    """The published column is the claims', and the simulated ones come out again, of one seed."""
+    text = (REPO / "docs" / "kernel.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (CoDel|PIE), (\d+) ms, (\d+) \|(.*)\|$", text, re.MULTILINE)
+    shown = {cell[:3]: [tuple(map(float, one.split(","))) for one in cell[3].split("|")] for cell in cells}
+    expected = {claim["id"]: claim["expected"] for claim in claims_of(PAPER, "table1")}
+    study, _ = there(PAPER, "table1")
+    stacks = {2: "linux-6.1", 3: "linux-2.6.29"}
+    for column, stack in stacks.items():
+        runs = replace(study, engine="simulate").replace({"flows.0.stack": stack}).run().runs
+        for row in runs.iter_rows(named=True):
+            aqm, rtt_ms = table1.AQMS[row["link.aqm"]], table1.RTTS_MS[row["link.delay"]]
+            values = shown[aqm, str(rtt_ms), str(row["flows.0.count"])]
+            ids = [table1.claim_id(aqm, rtt_ms, row["flows.0.count"], name) for name in ("mean", "q99")]
+            assert values[0] == tuple(expected[one] for one in ids)
+            simulated = (row["sojourn_mean_ms"], row["sojourn_p99_ms"])
+            assert values[column] == pytest.approx(simulated, rel=0.15), (ids, stack)
+    assert len(shown) == 16
