@@ -1,12 +1,12 @@
 """What the paper's queue managers are on the real kernel, whose CoDel and PIE are later ones.
 
-Linux's CoDel goes on from the count of the last drop phase, less what that phase began with (RFC 8289), and so bounds
-it; that of the paper does not. Linux's PIE is RFC 8033's: it takes up to 150 ms of burst before it drops, scales its
-gains down at small p, and leaves out the drop if p and the delay are small. Its measure of the delay can be the
-departure rate, as in the paper's draft, and is. Nobody has put CoDel-ACT or a constant count into a kernel.
+Linux's CoDel begins a drop phase with as many drops as the last one came to (RFC 8289), the paper's with all that it
+ever counted, less two. Linux's PIE is RFC 8033's: it lets a burst of 150 ms pass, lowers its gains at small p, and does
+not drop at all while p and the delay are small. Its measure of the delay can be the departure rate, as in the paper's
+draft, and is. No Linux has CoDel-ACT or a constant count.
 
 Linux limits both by packets, the paper by bytes: data packets are all of one size, so the limit is as many of them as
-fit. TCP is the kernel's; its Reno is the paper's NewReno, as SACK is on.
+fit. TCP is the kernel's; its Reno stays in a recovery until all of a window is acknowledged, as NewReno does.
 """
 
 from __future__ import annotations
