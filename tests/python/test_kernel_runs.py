@@ -79,6 +79,23 @@ def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel
     assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
 
 
+def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
+    """Behind three packets of buffer small windows lose what only a time-out mends."""
+    tcp = {"kind": "tcp", "cc": "reno", "rtt": "20 ms", "stack": "linux-6.1"}
+    document = {
+        "duration": "8 s",
+        "link": {"rate": "1 Mbit/s", "aqm": "droptail", "limit": "3 packets"},
+        "flows": [{**tcp, "count": 6}, {**tcp, "size": "20 kB", "pause": "100 ms"}, {"kind": "voice"}],
+    }
+    here, there = (Scenario.build(document).run(1, engine=engine).totals for engine in ("simulate", "kernel"))
+    late = [[flow["timeouts"] for flow in one["flows"]] for one in (here, there)]
+    groups = [[group["timeouts"] for group in one["groups"]] for one in (here, there)]
+    assert all(count > 0 for count in late[1][:6])
+    assert late[1][6:] == [0], "datagrams have no timer"
+    assert sum(late[1]) == groups[1][0]
+    assert groups[1] == [pytest.approx(count, rel=0.4) for count in groups[0]]
+
+
 def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "short.toml"
     path.write_text('duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\nkind = "tcp"\nrtt = "20 ms"\n')
