@@ -62,26 +62,53 @@ def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
 
 
 def judge(
-    claims: Iterable[Claim], measured: Measured | None, engine: str = "simulate", *, as_published: bool = True
+    claims: Iterable[Claim],
+    measured: Measured | None,
+    engine: str = "simulate",
+    *,
+    as_published: bool = True,
+    left_out: Mapping[str, str] | None = None,
 ) -> list[Verdict]:
     """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine.
 
-    Nor is a claim judged by a run that is not `as_published`: what it measures is only told.
+    Nor is a claim judged by a run that is not `as_published`: what it measures is only told. `left_out` has the queue
+    managers of the study that were not run, and why: a claim about them is `not-run` with that as `why`.
     """
-    return [_judge_one(claim, measured, engine, as_published) for claim in claims]
+    return [_judge_one(claim, measured, engine, as_published, left_out or {}) for claim in claims]
 
 
-def _judge_one(claim: Claim, measured: Measured | None, engine: str, as_published: bool) -> Verdict:
+def regardless_of(*aqms: str) -> Callable[[Relation], Relation]:
+    """Tell that a relation does not look at these queue managers: it is judged also where they are left out.
+
+    Any other relation needs every queue manager of its figure.
+    """
+
+    def told(relation: Relation) -> Relation:
+        relation.regardless_of = frozenset(aqms)  # type: ignore[attr-defined]
+        return relation
+
+    return told
+
+
+def _judge_one(
+    claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str]
+) -> Verdict:
     not_run = _verdict(claim, "not-run", None, None, 0)
-    if measured and claim["id"] in measured.relations:
+    relation = measured.relations.get(claim["id"]) if measured else None
+    if measured and relation and {aqm.split()[0] for aqm in left_out} <= _not_needed(relation):
         verdict = _judge_relation(claim, measured)
     elif measured and measured.samples.get(claim["id"]):
         verdict = _judge_value(claim, measured)
     else:
-        return not_run
+        return not_run | ({"why": "; ".join(dict.fromkeys(left_out.values()))} if left_out else {})
     if as_published and kind(engine) in _JUDGES[claim.get("engine", "simulate")]:
         return verdict
     return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
+
+
+def _not_needed(relation: Relation) -> frozenset[str]:
+    found: frozenset[str] = getattr(relation, "regardless_of", frozenset())
+    return found
 
 
 _JUDGES = {"simulate": ("simulate", "kernel"), "emulate": ("emulate",)}

@@ -176,7 +176,7 @@ class Study:
         """Return this study with the warm-up that its queues take, the longest one where only the AQM differs."""
         from sojourn.warmup import longest, warmups
 
-        found = warmups([point.scenario for point in self.points], self.seeds, runner)
+        found = warmups([point.scenario for point in self.points], self.seeds, runner, self.engine)
         groups: dict[str, list[int]] = {}
         for index, point in enumerate(self.points):
             place = {path: point.values[path] for path in self.beside_the_aqm}

@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
+from sojourn.engines import SIMULATE
 from sojourn.errors import InputError
 from sojourn.runner import Run, Runner
 from sojourn.scenario import Scenario
@@ -25,10 +26,13 @@ PILOTS = 5
 """Most seeds that the backlog is averaged over."""
 
 
-def warmups(scenarios: Sequence[Scenario], seeds: Sequence[int], runner: Runner) -> list[str]:
-    """Warm-up of each scenario, as a scenario file spells it; refused if one does not settle in half of its run."""
+def warmups(scenarios: Sequence[Scenario], seeds: Sequence[int], runner: Runner, engine: str = SIMULATE) -> list[str]:
+    """Warm-up of each scenario, as a scenario file spells it; refused if one does not settle in half of its run.
+
+    It is found from runs of the engine that it is for: another one's TCP fills the queue in another time.
+    """
     seeds = seeds[:PILOTS]
-    pilots = [Run(_pilot(scenario), seed) for scenario in scenarios for seed in seeds]
+    pilots = [Run(_pilot(scenario), seed, engine) for scenario in scenarios for seed in seeds]
     results = runner(pilots)
     found = []
     for index, scenario in enumerate(scenarios):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import polars as pl
 import pytest
 
 from conftest import Cli, Process, printed_json
-from sojourn import InputError, Result, Scenario, Study
+from sojourn import Result, Scenario
 from sojourn.errors import MissingError
 from sojourn.kernel import selftest
 from sojourn.kernel.cache import Kernel, find
@@ -78,6 +77,23 @@ def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel
     assert same[0].select(columns).equals(same[1].select(columns))
     apart = (same[0]["time_ns"].cast(pl.Int64) - same[1]["time_ns"].cast(pl.Int64)).abs()
     assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
+
+
+def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
+    """Behind three packets of buffer small windows lose what only a time-out mends."""
+    tcp = {"kind": "tcp", "cc": "reno", "rtt": "20 ms", "stack": "linux-6.1"}
+    document = {
+        "duration": "8 s",
+        "link": {"rate": "1 Mbit/s", "aqm": "droptail", "limit": "3 packets"},
+        "flows": [{**tcp, "count": 6}, {**tcp, "size": "20 kB", "pause": "100 ms"}, {"kind": "voice"}],
+    }
+    here, there = (Scenario.build(document).run(1, engine=engine).totals for engine in ("simulate", "kernel"))
+    late = [[flow["timeouts"] for flow in one["flows"]] for one in (here, there)]
+    groups = [[group["timeouts"] for group in one["groups"]] for one in (here, there)]
+    assert all(count > 0 for count in late[1][:6])
+    assert late[1][6:] == [0], "datagrams have no timer"
+    assert sum(late[1]) == groups[1][0]
+    assert groups[1] == [pytest.approx(count, rel=0.4) for count in groups[0]]
 
 
 def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
@@ -148,39 +164,3 @@ def test_without_a_kernel_a_run_says_how_to_build_one(process: Process, scenario
     assert done.returncode == 3
     assert f"no kernel 6.1 is built in {tmp_path / 'none'}; run sojourn kernel build" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_paper_s_study_on_the_kernel_is_judged_by_the_same_claims(kernel: Kernel) -> None:
-    from sojourn import papers
-
-    found = papers.paper("khademi2013")
-    with found.study_file("table5") as path:
-        study = papers.on_engine(found, Study.load(path, seeds=1), "kernel")
-    short = replace(study, points=study.points[:1]).replace({"duration": "3 s", "probes.utilisation": "1 s"})
-    result = short.run().results[0]
-    assert result.engine == kernel.identity and result.summary["packets"][0] > 1000
-
-
-def test_what_a_paper_s_queue_managers_are_on_the_kernel() -> None:
-    from sojourn import papers
-    from sojourn.papers.khademi2013 import FIGURES, on_kernel
-
-    assert on_kernel("pie@cisco2013 target 5ms ecn mark_ecnth 1") == "pie@linux target 5ms ecn tupdate 30ms"
-    assert on_kernel("codel@linux-3.10 target 5ms ecn exclude_ce") is None
-    found = papers.paper("khademi2013")
-    wireless = ["fig9", "fig10"]
-    for figure in [name for name in FIGURES if name not in wireless]:
-        # Each point can be expressed, and the figures find theirs by the paper's names.
-        with found.study_file(figure) as path:
-            study = Study.load(path, seeds=1)
-        there = papers.on_engine(found, study, "kernel")
-        assert {point.values["link.aqm"] for point in there.points} <= {p.values["link.aqm"] for p in study.points}
-        assert len(there.points) >= len(study.points) * 0.7
-    assert papers.figures_on(found, "kernel") == [name for name in FIGURES if name not in wireless]
-    with (
-        pytest.raises(InputError, match="wlan: the engine kernel has no wireless LAN"),
-        found.study_file("fig9") as path,
-    ):
-        papers.on_engine(found, Study.load(path, seeds=1), "kernel")
-    with pytest.raises(InputError, match="schwarzkopf2016 cannot be made on it; khademi2013 can"):
-        papers.on_engine(papers.paper("schwarzkopf2016"), study, "kernel")

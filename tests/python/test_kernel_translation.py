@@ -9,10 +9,10 @@ import pytest
 
 from sojourn import InputError, Scenario, _core
 from sojourn.kernel import engine
-from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain, timeouts
+from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain
 from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.qdisc import DISCIPLINES, queue
-from sojourn.kernel.trace import EVENT, Opened, entries
+from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, Opened, entries, timeouts
 from sojourn.kernel.traffic import traffic
 
 BASE: dict[str, Any] = {
@@ -245,6 +245,20 @@ def test_a_packet_belongs_to_the_flow_of_its_address_and_port() -> None:
         entries(events, 1000, opened[:2], [0, 0, 1])
 
 
+def test_time_outs_are_counted_by_flow_and_are_no_packets() -> None:
+    events = np.zeros(5, EVENT)
+    events["what"] = [OFFERED, TIMED_OUT, TIMED_OUT, TIMED_OUT, TIMED_OUT]
+    events["source"] = [0x0A010001, 0x0A010001, 0x0A030002, 0x0A010001, 0x0A020001]
+    events["destination"] = [0x0A020001, 0x0A020001, 0x0A040002, 0x0A020001, 0x0A010001]
+    events["source_port"] = [10001, 10001, 5001, 10001, 5001]
+    events["destination_port"] = [5001, 5001, 10000, 5001, 10001]
+    opened = [Opened(4, 1, 10001), Opened(2, 2, 10000)]
+    # The last one is of the end that only acknowledges.
+    assert timeouts(events, opened) == {4: 2, 2: 1}
+    assert entries(events, 0, opened, [0, 0, 1])["flow"].tolist() == [4]
+    assert timeouts(events[:1], opened) == {}
+
+
 HEARD = """opened 0 0 10000 100 100
 opened 1 1 10000 0 0
 opened 2 2 10000 1500000000 1600000000
@@ -274,17 +288,18 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
         ]
     )
     heard, window = Heard.read(HEARD.splitlines()), Window(10**9, 4 * 10**9)
-    flows = flow_summaries(heard, scenario.document, [0, 1, None], [0, 1, 2], window)
+    late = {0: 3, 2: 1}
+    flows = flow_summaries(heard, scenario.document, [0, 1, None], [0, 1, 2], late, window)
     assert [(row["id"], row["sent"], row["retransmissions"], row["timeouts"]) for row in flows] == [
-        (0, 300, 5, None),
-        (1, 30, 0, None),
+        (0, 300, 5, 3),
+        (1, 30, 0, 0),
     ]
     assert flows[0]["goodput_bps"] == 375_000 * 8 / 3
     assert flows[1]["delay_ms"] == pytest.approx(4.0) and flows[1]["loss_rate"] == pytest.approx(0.1)
     assert flows[1]["delay_variation_ms"] == pytest.approx(0.1)
-    groups = group_summaries(heard, scenario.document, flows, [0, 1, 2], [0, 1], {0: 3}, window)
+    groups = group_summaries(heard, scenario.document, flows, [0, 1, 2], [0, 1], late, window)
     assert [row["opened"] for row in groups] == [1, 1, 1]
-    assert [row["timeouts"] for row in groups] == [3, 0, 0]
+    assert [row["timeouts"] for row in groups] == [3, 0, 1]
     assert [row["sent"] for row in groups] == [300, 30, 7]
     pages = groups[2]
     assert (pages["closed"], pages["transfers"], pages["offered_bytes"], pages["bytes"]) == (1, 1, 500, 500)
@@ -299,5 +314,3 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
 
 def test_small_things() -> None:
     assert (jain([3.0, 3.0]), jain([1.0, 0.0, 0.0, 0.0]), jain([])) == (1.0, 0.25, 1.0)
-    text = "TcpExt: SyncookiesSent TCPTimeouts Other\nTcpExt: 1 17 3\nIpExt: A\nIpExt: 1\n"
-    assert timeouts(text) == 17

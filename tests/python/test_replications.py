@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ from hypothesis import strategies as st
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
+from sojourn.kernel.cache import Kernel
 from sojourn.replicate import Precision, replicate, widest_percent
-from sojourn.runner import Runner
+from sojourn.runner import Run, Runner
 from sojourn.stats import FEWEST_BATCHES, mser
 from sojourn.warmup import warmups
 
@@ -89,6 +93,35 @@ stop = "3 s"
 def test_warm_up_ends_with_the_overload() -> None:
     [found] = warmups([sj.Scenario.parse(OVERLOAD)], [1, 2], Runner())
     assert 3000 <= int(found.removesuffix(" ns")) / 1e6 <= 3600
+
+
+def test_the_warm_up_of_an_engine_is_found_from_its_own_runs(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f"{OVERLOAD}[sweep]\nseeds = 2\n")
+    study = replace(sj.Study.load(tmp_path / "study.toml"), engine="kernel")
+    asked: list[Run] = []
+
+    class Recorder(Runner):
+        """Simulates what another engine is asked for."""
+
+        def __call__(self, runs: Sequence[Run]) -> list[sj.Result]:
+            asked.extend(runs)
+            return Runner()([replace(run, engine="simulate") for run in runs])
+
+    [point] = study.settled(Recorder()).points
+    assert [(run.engine, run.seed) for run in asked] == [("kernel", 1), ("kernel", 2)]
+    [found] = warmups([study.points[0].scenario], [1, 2], Runner())
+    assert sj._core.duration_ns(point.scenario.document["warmup"]) == sj._core.duration_ns(found)
+
+
+def test_the_warm_up_on_the_kernel_ends_with_the_overload(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
+    short = OVERLOAD.replace('"30 s"', '"10 s"')
+    (tmp_path / "study.toml").write_text(f"{short}[sweep]\nseeds = 1\n")
+    found = printed_json(cli("sweep", "study.toml", "--engine", "kernel", "--warmup", "auto", "--json"))
+    [warmup] = found["warmup"]
+    assert 3000 <= sj._core.duration_ns(warmup) / 1e6 <= 3600
+    assert found["computed"] == 2, "one run to find it, and one with it"
+    manifests = [json.loads(path.read_text()) for path in tmp_path.rglob("manifest.json")]
+    assert [one["engine"] for one in manifests] == [kernel.identity] * 2
 
 
 def test_a_load_that_grows_does_not_settle() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,9 @@ class Made:
     files: list[Path]
     page: Path
     whole: bool
-    """Whether every figure was made."""
+    """Whether every figure was made that can be."""
+    left_out: Mapping[str, str]
+    """Figures that the engine cannot make, and why."""
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -40,8 +42,8 @@ class Made:
         return Spent.total([*self.done, *self.varied])
 
     def not_run(self) -> list[Verdict]:
-        """Claims about figures that nobody can make yet."""
-        return self.paper.not_yet() if self.whole else []
+        """Claims about figures that nobody can make yet, or not on this engine."""
+        return self.paper.not_yet(self.left_out) if self.whole else []
 
 
 def print_papers(as_json: bool) -> None:
@@ -97,12 +99,16 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
             assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
             title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
             _print_verdicts(figure.verdicts, title)
+            for reason in dict.fromkeys(figure.there.left_out.values()):
+                click.echo(f"Left out: {reason}\n")
         if one.varied:
             _print_varied(one)
         if claims and (rest := one.not_run()):
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
         click.echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        for figure_id, reason in one.left_out.items():
+            click.echo(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.told().items():
             click.echo(f"{name.capitalize()}: {text}")
         click.echo(f"Figure: {one.files[0]}")
@@ -160,6 +166,7 @@ def _json(made: Sequence[Made], claims: bool) -> Any:
         "figures": [_figure_json(figure) for one in made for figure in one.done],
         "files": [str(path) for one in made for path in one.files],
         "pages": [str(one.page) for one in made],
+        "left_out": {one.paper.id: dict(one.left_out) for one in made if one.left_out},
         "packets": spent.packets,
         "packets_found": spent.found,
         "packets_per_cpu_s": spent.packets_per_cpu_s,
@@ -192,4 +199,6 @@ def _figure_json(one: Reproduction) -> dict[str, Any]:
         "seeds": one.study.study.seeds,
         "assumed": dict(one.assumed),
         "fingerprints": fingerprints,
+        "stands_for": dict(one.there.stands_for),
+        "left_out": dict(one.there.left_out),
     }

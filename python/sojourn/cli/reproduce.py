@@ -101,7 +101,7 @@ def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: b
 def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make) -> Made:
     """Make figures of a paper and write all that belongs to them."""
     from sojourn.cli.claims import Made
-    from sojourn.papers import figures_on
+    from sojourn.papers.engine import figures_on
     from sojourn.papers.setup import parse_assumed, refuse_unconcerned
     from sojourn.papers.vary import variations
     from sojourn.report import folder_of, write_figure, write_page
@@ -110,7 +110,7 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     if vary and len(assume) > 1:
         raise click.UsageError("--assume all stands alone: it tries every assumption by itself")
     assumed = {} if vary else parse_assumed(assume, paper.assumptions)
-    figures = [figure] if figure else figures_on(paper, engine)
+    figures, left_out = ([figure], {}) if figure else figures_on(paper, engine)
     for figure_id in figures:
         paper.figure(figure_id)
     refuse_unconcerned(paper.assumptions, assumed, figures)
@@ -118,5 +118,5 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []
     folder = folder_of(out, paper.id, assumed, done[0])
     written = [path for one in done for path in write_figure(one, folder)]
-    page = write_page(done, folder, varied=varied, command=options.command_line())
-    return Made(paper, done, varied, [*written, page], page, whole=figure is None)
+    page = write_page(done, folder, varied=varied, command=options.command_line(), left_out=left_out)
+    return Made(paper, done, varied, [*written, page], page, whole=figure is None, left_out=left_out)

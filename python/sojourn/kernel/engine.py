@@ -12,10 +12,10 @@ import polars as pl
 from sojourn import _core
 from sojourn.kernel import cache
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain, timeouts
+from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain
 from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.refuse import refuse
-from sojourn.kernel.trace import entries, read_trace
+from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
 from sojourn.kernel.values import nanoseconds
 from sojourn.result import Result
@@ -51,13 +51,8 @@ def run(
         boot(kernel, folder, files, seed=seed, tick=progress)
         heard = Heard.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
-        late = {
-            group: timeouts((folder / f"counters.{group}").read_text())
-            for group, flow in enumerate(scenario.document["flows"])
-            if "cc" in flow
-        }
     output = _core.summarise(scenario.canonical, seed, limits, entries(events, START_NS, heard.opened, groups))
-    document = scenario.document
+    document, late = scenario.document, timeouts(events, heard.opened)
     window = Window(*(nanoseconds(key, document[key]) for key in ("warmup", "duration")))
     tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
     tables |= _told(heard, document, flows, groups)
@@ -76,7 +71,6 @@ def _job(
     network = lay_out(document)
     plan = _core.plan(scenario.canonical, seed)
     told = traffic(document, plan, network.ends)
-    with_tcp = [group for group, flow in enumerate(document["flows"]) if "cc" in flow]
     job = [
         *network.job,
         "at L",
@@ -87,7 +81,6 @@ def _job(
         "at L",
         "flush f",
         "at -",
-        *(f"counters s{group} counters.{group}" for group in with_tcp),
     ]
     files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}
     files["job"] = "\n".join([*job, ""])
@@ -123,7 +116,7 @@ def _totals(
     events: int,
 ) -> dict[str, Any]:
     """Return the summary, as a simulation has it."""
-    of_flows = flow_summaries(heard, document, flows, groups, window)
+    of_flows = flow_summaries(heard, document, flows, groups, late, window)
     lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
     of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
     forward = [row["goodput_bps"] for row in of_groups if row["direction"] == "forward"]

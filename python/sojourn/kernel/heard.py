@@ -122,9 +122,14 @@ class Window:
 
 
 def flow_summaries(
-    heard: Heard, document: Mapping[str, Any], flows: Sequence[int | None], groups: Sequence[int], window: Window
+    heard: Heard,
+    document: Mapping[str, Any],
+    flows: Sequence[int | None],
+    groups: Sequence[int],
+    late: Mapping[int, int],
+    window: Window,
 ) -> list[dict[str, Any]]:
-    """`flows` of the summary: those that last for the whole run."""
+    """`flows` of the summary: those that last for the whole run; `late` has time-outs by flow."""
     summaries = []
     for flow, group in zip(flows, groups, strict=True):
         if flow is None:
@@ -137,8 +142,7 @@ def flow_summaries(
             sent = heard.datagrams[window.end, flow]["sent"]
         row = {"id": flow, "kind": spec["kind"], "direction": spec["direction"]}
         row |= {"goodput_bps": size * 8 / window.seconds, "bytes": size, "sent": sent, "retransmissions": again}
-        # The kernel counts time-outs by machine, not by connection.
-        summaries.append(row | {"timeouts": None} | _datagram_summary(seen, spec["kind"] == "voice"))
+        summaries.append(row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, spec["kind"] == "voice"))
     return summaries
 
 
@@ -148,11 +152,12 @@ def group_summaries(
     flows: Sequence[dict[str, Any]],
     groups: Sequence[int],
     groups_of_flows: Sequence[int],
-    timeouts: Mapping[int, int],
+    late: Mapping[int, int],
     window: Window,
 ) -> list[dict[str, Any]]:
-    """`groups` of the summary."""
+    """`groups` of the summary; `late` has time-outs by flow, also of those that come and go."""
     summaries = []
+    group_of = {one.flow: groups[one.source] for one in heard.opened}
     for group, spec in enumerate(document["flows"]):
         mine = [row for row, number in zip(flows, groups_of_flows, strict=True) if number == group]
         of = {source for source, number in enumerate(groups) if number == group}
@@ -180,7 +185,7 @@ def group_summaries(
                 "completion_ms": json.loads(_core.quantiles_ms(np.array(spans, np.uint64))),
                 "sent": int(totals[0]),
                 "retransmissions": int(totals[1]),
-                "timeouts": timeouts.get(group, 0),
+                "timeouts": sum(count for flow, count in late.items() if group_of[flow] == group),
                 **_datagram_summary(sums, False),
                 **({"mos": sum(scores) / len(scores)} if scores else {}),
             }
@@ -192,12 +197,6 @@ def jain(goodputs: Sequence[float]) -> float:
     """Jain's fairness index; 1 for no flows or no bytes."""
     squares = sum(x * x for x in goodputs)
     return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares > 0 else 1.0
-
-
-def timeouts(counters: str) -> int:
-    """Retransmission time-outs in the text of /proc/net/netstat."""
-    lines = [line.split() for line in counters.splitlines() if line.startswith("TcpExt:")]
-    return int(dict(zip(lines[0], lines[1], strict=True))["TCPTimeouts"])
 
 
 def _offered(heard: Heard, spec: Mapping[str, Any], sources: set[int], opened: Sequence[int], window: Window) -> int:

@@ -1,4 +1,7 @@
-"""The trace that the guest's kernel writes: every packet at the bottleneck's queues, and what became of it."""
+"""The trace that the guest's kernel writes: every packet at the bottleneck's queues, and what became of it.
+
+Between them stand the time-outs of TCP: when the retransmission timer of a connection ran out.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ EVENT = np.dtype(
     ]
 )
 """`struct event` of guest/gpl2/link.c."""
-OFFERED, SENT, DROPPED, REFUSED = range(4)
+OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)
 """The second number of the addresses of data's sources: forward and reverse."""
@@ -57,12 +60,10 @@ def read_trace(path: Path) -> npt.NDArray[Any]:
 def entries(
     events: npt.NDArray[Any], start_ns: int, opened: Sequence[Opened], groups: Sequence[int]
 ) -> Mapping[str, npt.NDArray[Any]]:
-    """Columns as `_core.summarise` takes them; `groups` has the group of each source."""
-    from_source = np.isin((events["source"] >> 16) & 255, _SOURCE_NETS)
+    """Columns of the packets as `_core.summarise` takes them; `groups` has the group of each source."""
+    events = events[events["what"] != TIMED_OUT]
+    from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
-    port = np.where(events["source_port"] == SERVER_PORT, events["destination_port"], events["source_port"]).astype(
-        np.uint32
-    )
     group = np.asarray(groups, np.uint32)[np.minimum(source, len(groups) - 1)]
     near, far = 2 * group, 2 * group + 1
     return {
@@ -70,7 +71,7 @@ def entries(
         "what": events["what"].copy(),
         "link": events["link"].copy(),
         "packet": events["id"].copy(),
-        "flow": _flows(source.astype(np.uint32) << 16 | port, opened),
+        "flow": _flows(events, opened),
         "bytes": events["bytes"].copy(),
         "ecn": events["ecn"].copy(),
         "from_host": np.where(from_source, near, far).astype(np.uint32),
@@ -78,10 +79,25 @@ def entries(
     }
 
 
-def _flows(keys: npt.NDArray[Any], opened: Sequence[Opened]) -> npt.NDArray[Any]:
-    """Number of the flow that each packet belongs to, by source and port."""
-    if not len(keys):
+def timeouts(events: npt.NDArray[Any], opened: Sequence[Opened]) -> dict[int, int]:
+    """How often the retransmission timer ran out at the data's source, by flow; one without is left out."""
+    late = events[(events["what"] == TIMED_OUT) & _from_source(events)]
+    numbers, counts = np.unique(_flows(late, opened), return_counts=True)
+    return dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+
+
+def _from_source(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whether it was the data's source that sent a packet, or timed out."""
+    return np.isin((events["source"] >> 16) & 255, _SOURCE_NETS)
+
+
+def _flows(events: npt.NDArray[Any], opened: Sequence[Opened]) -> npt.NDArray[Any]:
+    """Number of the flow that each event belongs to, by source and port."""
+    if not len(events):
         return np.zeros(0, np.uint32)
+    source = np.where(_from_source(events), events["source"], events["destination"]) & 0xFFFF
+    port = np.where(events["source_port"] == SERVER_PORT, events["destination_port"], events["source_port"])
+    keys = source.astype(np.uint32) << 16 | port.astype(np.uint32)
     known = sorted((one.source << 16 | one.port, one.flow) for one in opened)
     names = np.array([key for key, _ in known], np.uint32)
     places = np.minimum(np.searchsorted(names, keys), max(len(names) - 1, 0))

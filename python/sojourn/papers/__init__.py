@@ -10,13 +10,14 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sojourn.engines import SIMULATE, check, kind
+from sojourn.engines import SIMULATE
 from sojourn.errors import InputError, unknown
+from sojourn.papers.engine import OnEngine, on_engine
 from sojourn.papers.setup import Assumed, Assumption, Setting, concerning, sets_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from sojourn.judge import Measured, Verdict
     from sojourn.runner import Progress
-    from sojourn.study import Study, StudyResult
+    from sojourn.study import StudyResult
 
 PAPERS = {
     "schwarzkopf2016": "sojourn.papers.schwarzkopf2016",
@@ -40,7 +41,11 @@ QUICK_SEEDS = 3
 
 
 class PaperModule(Protocol):
-    """What the package of a paper offers."""
+    """What the package of a paper offers.
+
+    One that the real kernel can make also has `on_kernel(aqm, scenario)`. It returns the keys of the canonical scenario
+    to set where a study names this queue manager, or raises `LackingError` if the kernel has none such.
+    """
 
     TITLE: str
     FIGURES: dict[str, str]
@@ -102,11 +107,18 @@ class Paper:
         module: FigureModule = import_module(self.figures[figure_id])
         return module
 
-    def not_yet(self) -> list[Verdict]:
-        """Claims about figures that cannot be made yet, as not run."""
+    def not_yet(self, left_out: Mapping[str, str] | None = None) -> list[Verdict]:
+        """Claims about figures that cannot be made yet, or that are `left_out` for a reason, as not run."""
         from sojourn.judge import claims_of, judge
 
-        return judge([claim for claim in claims_of(self.id) if claim["figure"] not in self.figures], None)
+        left_out, verdicts = left_out or {}, []
+        for claim in claims_of(self.id):
+            figure_id = claim["figure"]
+            if figure_id in left_out:
+                verdicts += judge([claim], None, left_out={figure_id: left_out[figure_id]})
+            elif figure_id not in self.figures:
+                verdicts += judge([claim], None)
+        return verdicts
 
     @contextmanager
     def study_file(self, figure_id: str, engine: str = "simulate", *, short: bool = False) -> Iterator[Path]:
@@ -183,6 +195,8 @@ class Reproduction:
     engine: str = SIMULATE
     short: bool = False
     """Whether it was made by the figure's short study, which no claim is about."""
+    there: OnEngine = field(default_factory=OnEngine)
+    """What stood for the paper's queue managers on that engine, and what was left out."""
 
     @property
     def ran_by(self) -> str:
@@ -225,57 +239,17 @@ def reproduce(
         seeds = 1
     with found.study_file(figure_id, engine, short=short) as path:
         study = Study.load(path, seeds=seeds, sets=sets_of(found.assumptions, assumed, figure_id))
+    there = OnEngine()
     if engine != SIMULATE:
-        study = on_engine(found, study, engine)
+        study, there = on_engine(found, study, engine)
     wall_s, cpu_s = time.monotonic(), _cpu_s()
     result = study.run(root, jobs=jobs, command=command, progress=progress)
     spent = _spent(result, time.monotonic() - wall_s, _cpu_s() - cpu_s)
     measured = module.measure(result)
-    verdicts = judge(claims_of(paper_id, figure_id), measured, engine, as_published=not short)
+    claims = claims_of(paper_id, figure_id)
+    verdicts = judge(claims, measured, engine, as_published=not short, left_out=there.left_out)
     concerned = concerning(found.assumptions, assumed, figure_id)
-    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short)
-
-
-def on_engine(paper: Paper, study: Study, engine: str) -> Study:
-    """The same study on another engine, without the points that it does not have.
-
-    The kernel has queue managers of its own: a package that allows it has `on_kernel`, which names them. The points
-    keep the names of the paper, by which the figures find them.
-    """
-    points = study.points
-    if kind(engine) == "kernel":
-        translate = getattr(paper.about, "on_kernel", None)
-        if translate is None:
-            raise InputError(f"--engine {engine}: {paper.id} cannot be made on it; khademi2013 can")
-        names = [translate(point.values.get("link.aqm", point.scenario.aqm)) for point in points]
-        points = [
-            replace(point, scenario=point.scenario.replace({"link.aqm": name}))
-            for point, name in zip(points, names, strict=True)
-            if name is not None
-        ]
-    for point in points:
-        check(engine, point.scenario)
-    return replace(study, points=points, engine=engine)
-
-
-def figures_on(paper: Paper, engine: str) -> list[str]:
-    """Ids of the figures that an engine can make; refused with the reason if there is none."""
-    from sojourn.study import Study
-
-    if engine == SIMULATE:
-        return list(paper.figures)
-    possible, refusal = [], None
-    for figure_id in paper.figures:
-        try:
-            with paper.study_file(figure_id, engine) as path:
-                on_engine(paper, Study.load(path), engine)
-        except InputError as error:
-            refusal = refusal or error
-        else:
-            possible.append(figure_id)
-    if refusal and not possible:
-        raise refusal
-    return possible
+    return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
 
 
 def _cpu_s() -> float:

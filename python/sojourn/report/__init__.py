@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sojourn.engines import SIMULATE
@@ -39,10 +39,18 @@ def write_figure(done: Reproduction, folder: Path) -> list[Path]:
 
 
 def write_page(
-    done: Sequence[Reproduction], folder: Path, *, varied: Sequence[Variation] = (), command: Sequence[str] = ()
+    done: Sequence[Reproduction],
+    folder: Path,
+    *,
+    varied: Sequence[Variation] = (),
+    command: Sequence[str] = (),
+    left_out: Mapping[str, str] | None = None,
 ) -> Path:
-    """One page about figures of one paper, whose files `write_figure` has put into `folder`."""
+    """One page about figures of one paper, whose files `write_figure` has put into `folder`.
+
+    `left_out` has the figures that the engine cannot make, and why.
+    """
     from sojourn.report.page import page
 
-    text = page(done, folder, varied=varied, command=command)
+    text = page(done, folder, varied=varied, command=command, left_out=left_out or {})
     return write_file(folder / PAGE, lambda file: file.write(text.encode()))

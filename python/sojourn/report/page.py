@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,23 @@ SECTIONS = {
 
 
 def page(
-    done: Sequence[Reproduction], folder: Path, *, varied: Sequence[Variation] = (), command: Sequence[str] = ()
+    done: Sequence[Reproduction],
+    folder: Path,
+    *,
+    varied: Sequence[Variation] = (),
+    command: Sequence[str] = (),
+    left_out: Mapping[str, str],
 ) -> str:
-    """Text of the page about figures of one paper; their pictures are read from `folder`."""
+    """Text of the page about figures of one paper; their pictures are read from `folder`.
+
+    `left_out` has the figures that the engine cannot make, and why.
+    """
     paper = done[0].paper
     verdicts = [verdict for one in done for verdict in one.verdicts]
     bodies = {
         "results": _results(done),
         "setup": _setup(done),
-        "figures": join([*(_figure(one, folder) for one in done), _not_yet(paper)]),
+        "figures": join([*(_figure(one, folder) for one in done), _not_yet(paper, left_out)]),
         "assumptions": _assumptions(verdicts, varied) if varied else Html(),
         "verdicts": _meaning(),
         "methods": _methods(done),
@@ -131,7 +139,17 @@ def _setup(done: Sequence[Reproduction]) -> Html:
     ]
     said = "The study files: what each figure runs. The provenance has the seeds of the runs shown here."
     intro = el("p", said, class_="note")
-    return join([_assumed(done), whole, intro, *listings])
+    return join([_assumed(done), whole, _stands_for(done), intro, *listings])
+
+
+def _stands_for(done: Sequence[Reproduction]) -> Html:
+    """What the engine has in place of the paper's queue managers, and what it does not have."""
+    found: dict[str, str] = {}
+    for one in done:
+        found |= one.there.stands_for
+        found |= {name: f"left out: {why}" for name, why in one.there.left_out.items()}
+    caption = "What stands for the paper's queue managers on this engine"
+    return table(["in the study files", "as run"], found.items(), caption=caption) if found else Html()
 
 
 def _figure(one: Reproduction, folder: Path) -> Html:
@@ -147,9 +165,9 @@ def _figure(one: Reproduction, folder: Path) -> Html:
     return el("article", heading, picture, claims)
 
 
-def _not_yet(paper: Paper) -> Html:
-    verdicts = paper.not_yet()
-    return _claims(verdicts, "Not run: their figures are not there yet") if verdicts else Html()
+def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:
+    verdicts = paper.not_yet(left_out)
+    return _claims(verdicts, "Not run: their figures are left out, or not there yet") if verdicts else Html()
 
 
 def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
@@ -159,7 +177,7 @@ def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
             join([one["id"], el("small", one["metric"])]),
             "true" if one["kind"] == "relation" else published_text(one),
             _measured(one),
-            verdict_mark(one),
+            join([verdict_mark(one), el("small", one["why"]) if "why" in one else Html()]),
             band_text(one, "tight"),
             band_text(one, "loose"),
             str(one["n"]),

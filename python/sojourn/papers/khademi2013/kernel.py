@@ -7,6 +7,11 @@ leaving out CE-marked packets, is left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from sojourn.papers.engine import LackingError
+
 LATER = {
     "codel@linux-3.10": "codel@linux",
     "fq_codel@linux-3.10": "fq_codel@linux",
@@ -17,11 +22,11 @@ CISCO_UPDATE = "tupdate 30ms"
 """PIE's default of the paper's module; RFC 8033 has 15 ms."""
 
 
-def on_kernel(aqm: str) -> str | None:
-    """Name of a queue manager of the paper's studies on the kernel; None if it has none such."""
+def on_kernel(aqm: str, _scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of the scenario that stand for a queue manager of the paper's studies."""
     name, *words = aqm.split()
     if "exclude_ce" in words:
-        return None
+        raise LackingError("no queue manager of Linux leaves CE-marked packets out of what it measures")
     if "mark_ecnth" in words:  # the kernel's limit cannot be set
         at = words.index("mark_ecnth")
         words[at : at + 2] = []
@@ -29,4 +34,4 @@ def on_kernel(aqm: str) -> str | None:
         words.append(CISCO_UPDATE)
     if name.startswith("fq_codel") and "ecn" not in words:
         words.append("ecn off")
-    return " ".join([LATER[name], *words])
+    return {"link.aqm": " ".join([LATER[name], *words])}

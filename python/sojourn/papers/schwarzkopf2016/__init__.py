@@ -3,9 +3,10 @@
 `notes` has what the paper states and leaves unsaid.
 """
 
+from sojourn.papers.schwarzkopf2016.kernel import on_kernel
 from sojourn.papers.schwarzkopf2016.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE", "on_kernel"]
 
 TITLE = "Schwarzkopf, Veith, Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources"
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
+
+from sojourn.judge import regardless_of
+from sojourn.papers.cells import by_seed
 
 if TYPE_CHECKING:
     from sojourn.result import Result
     from sojourn.study import StudyResult
 
 AQMS = {"codel@draft00": "CoDel", "codel@act": "CoDel-ACT", "pie@draft00": "PIE"}
+without_act = regardless_of("codel@act")
+"""Tells that a relation does not look at CoDel-ACT."""
 LOADS = (1, 4, 16, 64)
 TARGET_MS = 5.0
 QDELAY_REF_MS = 16.0
@@ -38,6 +43,16 @@ def first_runs(result: StudyResult) -> dict[tuple[str, int], Result]:
 def state(result: Result) -> pl.DataFrame:
     """State variables of the forward link's AQM over time."""
     return result.state.filter(pl.col("link") == "forward")
+
+
+def aqms_of(cells: pl.DataFrame) -> list[str]:
+    """Names of the AQMs that were run, in their order: an engine may lack some."""
+    return [name for name in AQMS.values() if name in cells["aqm"]]
+
+
+def per_seed(cells: pl.DataFrame, value: Callable[[pl.DataFrame], float], *aqms: str) -> list[float]:
+    """A value of every replication, of cells of these AQMs; nothing if one of them was left out."""
+    return [value(cell) for cell in by_seed(cells)] if set(aqms) <= set(aqms_of(cells)) else []
 
 
 def drop_phases(window: pl.DataFrame, target_ms: float = TARGET_MS) -> pl.DataFrame:

@@ -14,7 +14,6 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.packets import packets
-from sojourn.papers.cells import by_seed
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -23,7 +22,9 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     cells_of,
     column,
     first_runs,
+    per_seed,
     runs,
+    without_act,
 )
 
 if TYPE_CHECKING:
@@ -44,12 +45,14 @@ def measure(result: StudyResult) -> Measured:
     rows = [_row(key, trace, traces) for key, trace in traces.items()]
     cells = cells_of(rows)
     samples = {
-        "S0-F1-b": [max(column(cell, "PIE", "phase_s")) for cell in by_seed(cells)],
-        "S0-F1-c": [column(cell, "CoDel", "phase_s", (64,))[0] for cell in by_seed(cells)],
-        "S0-F1-e": [
-            column(cell, "CoDel", "peak_ms", (64,))[0] / column(cell, "PIE", "peak_ms", (64,))[0]
-            for cell in by_seed(cells)
-        ],
+        "S0-F1-b": per_seed(cells, lambda cell: max(column(cell, "PIE", "phase_s")), "PIE"),
+        "S0-F1-c": per_seed(cells, lambda cell: column(cell, "CoDel", "phase_s", (64,))[0], "CoDel"),
+        "S0-F1-e": per_seed(
+            cells,
+            lambda cell: column(cell, "CoDel", "peak_ms", (64,))[0] / column(cell, "PIE", "peak_ms", (64,))[0],
+            "CoDel",
+            "PIE",
+        ),
     }
     return Measured(samples, cells, ("aqm", "flows"), RELATIONS)
 
@@ -89,6 +92,7 @@ def S0_F1_a(cells: pl.DataFrame) -> bool:
     return bool(((cells["peak_s"] < 5) & (cells["later_ms"] < cells["peak_ms"] / 2)).all())
 
 
+@without_act
 def S0_F1_d(cells: pl.DataFrame) -> bool:
     """CoDel: the initial peak and its duration grow with the number of flows."""
     peaks, phases = column(cells, "CoDel", "peak_ms"), column(cells, "CoDel", "phase_s")
@@ -100,6 +104,7 @@ def S0_F1_f(cells: pl.DataFrame) -> bool:
     return all(drops >= 1 for drops in column(cells, "CoDel-ACT", "shared_drops"))
 
 
+@without_act
 def S0_F1_g(cells: pl.DataFrame) -> bool:
     """PIE: the initial phase changes by less than a factor of two over 1 to 64 flows."""
     phases = column(cells, "PIE", "phase_s")
@@ -119,6 +124,8 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         panels = figure.subplots(2, 2, sharex=True, sharey=True)
         for axes, flows in zip(panels.flat, LOADS, strict=True):
             for aqm, curve in zip(AQMS.values(), curves(3), strict=True):
+                if (aqm, flows) not in shown:
+                    continue
                 trace = packets(shown[aqm, flows]).filter(~pl.col("dropped"))
                 axes.plot(trace["time_s"], trace["sojourn_ms"], label=aqm, **DENSE, color=curve["color"])
             axes.axhline(HIGH_MS, color="0.5", linewidth=0.8, linestyle=":")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.schwarzkopf2016.analysis import AQMS, PACKET_MS, cells_of, runs
+from sojourn.papers.schwarzkopf2016.analysis import PACKET_MS, cells_of, per_seed, runs, without_act
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,13 +24,16 @@ STUDY = "fig2.toml"
 def measure(result: StudyResult) -> Measured:
     """Shares of packets, moments and the most frequent delay of every run."""
     cells = cells_of([{"aqm": aqm, "seed": seed, **_row(one)} for aqm, _, seed, one in runs(result)])
-    of = {aqm: cells.filter(pl.col("aqm") == aqm).sort("seed") for aqm in AQMS.values()}
-    codel, act = of["CoDel"], of["CoDel-ACT"]
     samples = {
-        "S0-F2-a": codel["zero"].to_list(),
-        "S0-F2-b": codel["to_20"].to_list(),
-        "S0-F2-c": act["below_10"].to_list(),
-        "S0-F2-g": ((codel["bias"] + act["bias"]) / 2).to_list(),
+        "S0-F2-a": per_seed(cells, lambda cell: _of(cell, "CoDel")["zero"], "CoDel"),
+        "S0-F2-b": per_seed(cells, lambda cell: _of(cell, "CoDel")["to_20"], "CoDel"),
+        "S0-F2-c": per_seed(cells, lambda cell: _of(cell, "CoDel-ACT")["below_10"], "CoDel-ACT"),
+        "S0-F2-g": per_seed(
+            cells,
+            lambda cell: (_of(cell, "CoDel")["bias"] + _of(cell, "CoDel-ACT")["bias"]) / 2,
+            "CoDel",
+            "CoDel-ACT",
+        ),
     }
     return Measured(samples, cells, ("aqm",), RELATIONS)
 
@@ -59,6 +62,7 @@ def _row(one: Result) -> dict[str, Any]:
     }
 
 
+@without_act
 def S0_F2_b2(cells: pl.DataFrame) -> bool:
     """CoDel: between 2 and 18 ms the CDF is within 0.1 of the straight line through its ends."""
     return _of(cells, "CoDel")["line_deviation"] < 0.10
@@ -76,6 +80,7 @@ def S0_F2_e(cells: pl.DataFrame) -> bool:
     return pie["mean_ms"] > act["mean_ms"] and pie["std_ms"] > act["std_ms"]
 
 
+@without_act
 def S0_F2_f(cells: pl.DataFrame) -> bool:
     """More packets of CoDel than of PIE wait longer than 25 ms, although CoDel's mean is smaller."""
     codel, pie = _of(cells, "CoDel"), _of(cells, "PIE")

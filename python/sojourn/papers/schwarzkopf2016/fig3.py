@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.cells import by_seed
-from sojourn.papers.schwarzkopf2016.analysis import AQMS
+from sojourn.papers.schwarzkopf2016.analysis import AQMS, aqms_of, per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 
 if TYPE_CHECKING:
@@ -27,18 +26,27 @@ TARGET, QDELAY_REF = 5.0, 16.0
 def measure(result: StudyResult) -> Measured:
     """Samples at the default thresholds, cells for all."""
     cells = sweep_cells(result)
-    codel = [over_loads(cell, "CoDel", TARGET, "utilisation") for cell in by_seed(cells)]
-    act = [over_loads(cell, "CoDel-ACT", TARGET, "utilisation") for cell in by_seed(cells)]
-    pie = [over_loads(cell, "PIE", QDELAY_REF, "utilisation") for cell in by_seed(cells)]
+
+    def used(cell: pl.DataFrame, aqm: str, target_ms: float) -> dict[int, float]:
+        return over_loads(cell, aqm, target_ms, "utilisation")
+
     samples = {
-        "S0-F3a-5": [
-            over_loads(cell, "CoDel", TARGET, "mean_ms")[16] / over_loads(cell, "PIE", QDELAY_REF, "mean_ms")[16]
-            for cell in by_seed(cells)
-        ],
-        "S0-F3b-1": [min(one.values()) for one in codel],
-        "S0-F3b-2": [max(one.values()) for one in codel],
-        "S0-F3b-5": [min(one[flows] for flows in LOADS if flows >= 4) for one in act],
-        "S0-F3b-6": [min(one.values()) for one in pie],
+        "S0-F3a-5": per_seed(
+            cells,
+            lambda cell: (
+                over_loads(cell, "CoDel", TARGET, "mean_ms")[16] / over_loads(cell, "PIE", QDELAY_REF, "mean_ms")[16]
+            ),
+            "CoDel",
+            "PIE",
+        ),
+        "S0-F3b-1": per_seed(cells, lambda cell: min(used(cell, "CoDel", TARGET).values()), "CoDel"),
+        "S0-F3b-2": per_seed(cells, lambda cell: max(used(cell, "CoDel", TARGET).values()), "CoDel"),
+        "S0-F3b-5": per_seed(
+            cells,
+            lambda cell: min(used(cell, "CoDel-ACT", TARGET)[flows] for flows in LOADS if flows >= 4),
+            "CoDel-ACT",
+        ),
+        "S0-F3b-6": per_seed(cells, lambda cell: min(used(cell, "PIE", QDELAY_REF).values()), "PIE"),
     }
     return Measured(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
 
@@ -49,6 +57,7 @@ def S0_F3a_1(cells: pl.DataFrame) -> bool:
     return all(less < more for row in rows for less, more in pairwise(row))
 
 
+@without_act
 def S0_F3a_2(cells: pl.DataFrame) -> bool:
     """CoDel: the mean delay grows with the load, and is above the target at most of the points."""
     targets = series(cells, "CoDel", 1, "mean_ms")[0]
@@ -65,6 +74,7 @@ def S0_F3a_3(cells: pl.DataFrame) -> bool:
     return codel > act > pie
 
 
+@without_act
 def S0_F3a_4(cells: pl.DataFrame) -> bool:
     """PIE: from a reference of 10 ms on the mean delay is within 10 % of it, for all loads."""
     pie = cells.filter((pl.col("aqm") == "PIE") & (pl.col("value_ms") >= 10))
@@ -77,6 +87,7 @@ def S0_F3a_6(cells: pl.DataFrame) -> bool:
     return pie < codel and pie < act
 
 
+@without_act
 def S0_F3b_3(cells: pl.DataFrame) -> bool:
     """CoDel's utilisation at 5 ms is higher with 1 and with 64 flows than with 4, 8 and 16."""
     at = over_loads(cells, "CoDel", TARGET, "utilisation")
@@ -110,7 +121,8 @@ RELATIONS = relations_by_claim(
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and utilisation; the dashed black line is the threshold itself."""
     parameters = {"CoDel": "target", "CoDel-ACT": "target", "PIE": "qdelay_ref"}
-    figure = draw_sweep(sweep_cells(result), parameters, log=False)
-    for axes in figure.axes[:3]:
+    cells = sweep_cells(result)
+    figure = draw_sweep(cells, parameters, log=False)
+    for axes in figure.axes[: len(aqms_of(cells))]:
         axes.plot([0, 30], [0, 30], "--", color="black", linewidth=0.8)
     return figure

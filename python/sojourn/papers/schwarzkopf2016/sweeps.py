@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.papers.cells import draw_line
-from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
+from sojourn.papers.schwarzkopf2016.analysis import AQMS, aqms_of, cells_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,9 +43,10 @@ def over_loads(cells: pl.DataFrame, aqm: str, value_ms: float, name: str) -> dic
 
 
 def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) -> Figure:
-    """Two rows, delay and utilisation; a column per AQM, named with its parameter; a line per load."""
+    """Two rows, delay and utilisation; a column per AQM that was run, named with its parameter; a line per load."""
     from sojourn.plots.canvas import new_figure, style
 
+    parameters = {aqm: parameters[aqm] for aqm in aqms_of(cells)}
     with style():
         figure = new_figure(10.0, 5.6)
         panels = figure.subplots(2, len(parameters), sharey="row")

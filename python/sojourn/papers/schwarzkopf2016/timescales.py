@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.papers.cells import by_seed
+from sojourn.papers.schwarzkopf2016.analysis import per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
 from sojourn.stats import line_fit
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 TITLE = "III.D.2: mean delay and utilisation over the time scales"
 STUDY = "timescales.toml"
 
-INTERVALS = (12.5, 25.0, 50.0, 75.0, 100.0, 125.0, 150.0, 200.0)
 T_UPDATE = 16.0
 
 
@@ -30,19 +30,23 @@ def measure(result: StudyResult) -> Measured:
     """Samples where the text gives numbers, cells for all values."""
     cells = sweep_cells(result)
 
-    def lowest(aqm: str, values: Sequence[float]) -> list[float]:
-        return [min(min(over_loads(c, aqm, v, "utilisation").values()) for v in values) for c in by_seed(cells)]
+    def lowest(aqm: str, above: float, below: float = math.inf) -> list[float]:
+        def of(cell: pl.DataFrame) -> float:
+            values = [value for value in series(cell, aqm, 1, "utilisation")[0] if above <= value <= below]
+            return min(min(over_loads(cell, aqm, value, "utilisation").values()) for value in values)
+
+        return per_seed(cells, of, aqm)
 
     samples = {
-        "S0-TS-2": [_act_over_codel(cell) for cell in by_seed(cells)],
-        "S0-TS-3": [
-            float(np.mean(list(over_loads(cell, "PIE", T_UPDATE, "mean_ms").values()))) for cell in by_seed(cells)
-        ],
-        "S0-TS-5": lowest("CoDel", [25.0]),
-        "S0-TS-6": lowest("CoDel", [100.0]),
-        "S0-TS-7": lowest("CoDel", [200.0]),
-        "S0-TS-10": lowest("CoDel-ACT", [v for v in INTERVALS if v >= 125]),
-        "S0-TS-11": lowest("PIE", [v for v in series(cells, "PIE", 1, "utilisation")[0] if v >= T_UPDATE]),
+        "S0-TS-2": per_seed(cells, _act_over_codel, "CoDel", "CoDel-ACT"),
+        "S0-TS-3": per_seed(
+            cells, lambda cell: float(np.mean(list(over_loads(cell, "PIE", T_UPDATE, "mean_ms").values()))), "PIE"
+        ),
+        "S0-TS-5": lowest("CoDel", 25, 25),
+        "S0-TS-6": lowest("CoDel", 100, 100),
+        "S0-TS-7": lowest("CoDel", 200, 200),
+        "S0-TS-10": lowest("CoDel-ACT", 125),
+        "S0-TS-11": lowest("PIE", T_UPDATE),
     }
     return Measured(samples, cells, ("aqm", "value_ms", "flows"), RELATIONS)
 
@@ -66,6 +70,7 @@ def S0_TS_1(cells: pl.DataFrame) -> bool:
     return True
 
 
+@without_act
 def S0_TS_4(cells: pl.DataFrame) -> bool:
     """PIE: the mean delay is lower below t_update = 16 ms, and at 150 ms at most a quarter above."""
     for flows in LOADS:
@@ -76,6 +81,7 @@ def S0_TS_4(cells: pl.DataFrame) -> bool:
     return True
 
 
+@without_act
 def S0_TS_8(cells: pl.DataFrame) -> bool:
     """CoDel, intervals of 25, 100 and 200 ms: higher utilisation with 1 and 64 flows than with 4, 8 and 16."""
     for interval in (25.0, 100.0, 200.0):
@@ -93,6 +99,7 @@ def S0_TS_9(cells: pl.DataFrame) -> bool:
     return rises and single
 
 
+@without_act
 def S0_TS_12(cells: pl.DataFrame) -> bool:
     """PIE: below t_update = 16 ms the utilisation is lower, and depends on the load."""
     smallest = over_loads(cells, "PIE", 2.0, "utilisation")

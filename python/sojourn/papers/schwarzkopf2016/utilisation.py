@@ -78,9 +78,11 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         axes = figure.subplots()
         for name, curve in zip(NAMES.values(), curves(len(NAMES)), strict=True):
             own = means.filter(pl.col("aqm") == name).sort("step")
+            if own.is_empty():  # left out
+                continue
             axes.plot(own["step"], own["percent"], label=name, **curve)
         axes.set_xlabel("time [s]   (means over 10 s)")
         axes.set_ylabel("utilisation [%]")
         axes.set_xlim(0, 510)
-        plain_legend(axes, list(NAMES.values()))
+        plain_legend(axes, [name for name in NAMES.values() if name in means["aqm"]])
         return figure

@@ -9,7 +9,7 @@
  * the queue discipline is asked for the next packet when the one before has left.
  *
  * A device with a number is traced: every packet that is offered to its queue discipline, and what becomes of it, goes
- * to a file of the host, in the order in which it happens.
+ * to a file of the host, in the order in which it happens, and so does every time-out of a TCP connection.
  *
  * All draws of the queue disciplines come from one stream here (splitmix64), which can be started anew.
  *
@@ -23,6 +23,7 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
+#include <net/inet_sock.h>
 #include <net/rtnetlink.h>
 #include <net/sch_generic.h>
 #include <os.h>
@@ -104,7 +105,7 @@ struct way {
 
 /* ---- the trace -------------------------------------------------------------------------------------------------- */
 
-enum { OFFERED, SENT, DROPPED, REFUSED };
+enum { OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT };
 
 struct event {
 	u64 at;
@@ -143,24 +144,41 @@ static u32 trace_id(const struct sk_buff *skb)
 	return (u32)(uintptr_t)skb_shinfo(skb)->destructor_arg;
 }
 
+static void trace_add(struct event event)
+{
+	if (trace.file < 0)
+		return;
+	trace.events[trace.filled] = event;
+	if (++trace.filled == ARRAY_SIZE(trace.events))
+		trace_flush();
+}
+
 static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
-	struct event *e;
 
-	if (trace.file < 0)
-		return;
-	e = &trace.events[trace.filled];
-	*e = (struct event) {
+	trace_add((struct event) {
 		.at = ktime_get_ns(), .id = trace_id(skb), .what = what, .link = link,
 		.bytes = what == OFFERED ? qdisc_pkt_len(skb) : 0,
 		.source = ntohl(ip->saddr), .destination = ntohl(ip->daddr),
 		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
 		.ecn = ip->tos & 3, .protocol = ip->protocol,
-	};
-	if (++trace.filled == ARRAY_SIZE(trace.events))
-		trace_flush();
+	});
+}
+
+/* Called when a connection's retransmission timer has run out; the addresses are those of the packets it sends. */
+void sojourn_timed_out(const struct sock *sk);
+void sojourn_timed_out(const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	trace_add((struct event) {
+		.at = ktime_get_ns(), .what = TIMED_OUT, .link = NOT_TRACED,
+		.source = ntohl(inet->inet_saddr), .destination = ntohl(inet->inet_daddr),
+		.source_port = ntohs(inet->inet_sport), .destination_port = ntohs(inet->inet_dport),
+		.protocol = sk->sk_protocol,
+	});
 }
 
 static const struct net_device_ops sojourn_ops;

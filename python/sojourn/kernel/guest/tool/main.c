@@ -191,21 +191,6 @@ static void note_time(const char *name, const char *text)
 	fclose(file);
 }
 
-static void copy_counters(const char *namespace, const char *name)
-{
-	static char text[65536];
-	FILE *from, *to = open_file(name, "w");
-	size_t length;
-
-	enter_namespace(namespace);
-	from = open_file("/proc/thread-self/net/netstat", "r");
-	length = fread(text, 1, sizeof(text), from);
-	fwrite(text, 1, length, to);
-	fclose(from);
-	fclose(to);
-	enter_namespace("-");
-}
-
 static void do_line(char **words, int count)
 {
 	static const struct {
@@ -213,7 +198,7 @@ static void do_line(char **words, int count)
 		int least;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
-		{ "note", 3 }, { "counters", 3 }, { "run", 3 }, { "replay", 4 },
+		{ "note", 3 }, { "run", 3 }, { "replay", 4 },
 	};
 	const char *verb = words[0];
 
@@ -237,8 +222,6 @@ static void do_line(char **words, int count)
 		request(words[1], TRACE, "");
 	else if (!strcmp(verb, "note"))
 		note_time(words[1], words[2]);
-	else if (!strcmp(verb, "counters"))
-		copy_counters(words[1], words[2]);
 	else if (!strcmp(verb, "run"))
 		run_traffic(words[1], words[2]);
 	else if (!strcmp(verb, "replay"))
