@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from sojourn import _core
-from sojourn.result import Result
-from sojourn.scenario import Scenario
+if TYPE_CHECKING:  # the command line names the engines before it needs any
+    from sojourn.result import Result
+    from sojourn.scenario import Scenario
 
 SIMULATE = "simulate"
 ENGINES = {
@@ -51,6 +51,9 @@ def check(engine: str, scenario: Scenario) -> None:
 def run(scenario: Scenario, seed: int, engine: str, progress: Callable[[float], None] | None = None) -> Result:
     """Run a scenario once."""
     if engine == SIMULATE:
+        from sojourn import _core
+        from sojourn.result import Result
+
         return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress))
     result = _module(engine).run(scenario, seed, progress)
     result.engine = identity(engine)

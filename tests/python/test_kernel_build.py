@@ -219,14 +219,6 @@ def test_a_machine_that_forbids_ptrace_runs_no_guest(tmp_path: Path, monkeypatch
     guest._check_machine.cache_clear()
 
 
-def test_the_command_line_offers_every_engine() -> None:
-    from sojourn.cli.run import command
-    from sojourn.engines import ENGINES
-
-    [option] = [one for one in command.params if one.name == "engine"]
-    assert list(option.type.choices) == list(ENGINES)
-
-
 def test_a_guest_runs_on_this_machine_only(scenario_file: Path) -> None:
     runner = Runner(executor=ThreadPoolExecutor(1))
     with pytest.raises(InputError, match="engine kernel: runs on this machine only; leave out the executor"):

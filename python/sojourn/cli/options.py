@@ -8,6 +8,8 @@ from pathlib import Path
 
 import click
 
+from sojourn.engines import ENGINES, SIMULATE
+
 
 def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -> object:
     """Make --until, --metric and --max-seeds one value; the other two come first."""
@@ -27,8 +29,8 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
 
 engine = click.option(
     "--engine",
-    type=click.Choice(["simulate", "emulate", "kernel", "kernel-6.12"]),
-    default="simulate",
+    type=click.Choice(list(ENGINES)),
+    default=SIMULATE,
     show_default=True,
     help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or a real Linux kernel "
     "in simulated time (sojourn kernel build), 6.1 or 6.12.",
