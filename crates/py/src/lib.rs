@@ -17,6 +17,7 @@ mod registry;
 mod replay;
 mod slices;
 mod trace;
+mod values;
 mod views;
 
 use error::{AqmError, InputError, Unsigned, check};

@@ -4,7 +4,7 @@
 //! host looks for it after each of its steps and gives up (`error::check`).
 
 use crate::error::AqmError;
-use crate::own::{Number, to_dict};
+use crate::values::{Number, to_dict};
 use crate::views::{CxView, FifoView, LimitsView, LinkView, MetaView};
 use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -2,6 +2,7 @@
 
 use crate::error::input;
 use crate::manager::{Class, Manager, raise};
+use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::params::{Param, Value, unknown};
@@ -97,34 +98,6 @@ impl PyAlgorithm {
             self.0.params.iter().filter_map(|p| Some((p.name, Number(named.config.value(p.name)?)))).collect();
         Ok((named.spelling(), to_dict(py, &values)?))
     }
-}
-
-/// A value of a parameter as an instance gets it.
-#[derive(Clone, Copy, Debug)]
-pub struct Number(pub Value);
-
-impl<'py> IntoPyObject<'py> for Number {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.0 {
-            Value::Time(span) => span.as_nanos().into_pyobject(py)?.into_any(),
-            Value::Bytes(n) | Value::Count(n) => n.into_pyobject(py)?.into_any(),
-            Value::Rate(rate) => rate.as_bps().into_pyobject(py)?.into_any(),
-            Value::Number(x) => x.into_pyobject(py)?.into_any(),
-            Value::Flag(on) => on.into_pyobject(py)?.to_owned().into_any(),
-            Value::Choice(word) => word.into_pyobject(py)?.into_any(),
-        })
-    }
-}
-
-/// Parameters as keyword arguments.
-pub fn to_dict<'py>(py: Python<'py>, params: &[(&'static str, Number)]) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    params.iter().try_for_each(|(name, value)| dict.set_item(name, *value))?;
-    Ok(dict)
 }
 
 /// A class and its parameters.

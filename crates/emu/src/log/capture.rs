@@ -6,7 +6,9 @@
 
 use super::output::Output;
 use crate::Error;
-use crate::path::{DirectionConfig, Packet, Packets, own_head};
+use crate::path::config::DirectionConfig;
+use crate::path::join::own_head;
+use crate::path::packets::{Packet, Packets};
 use sojourn_aqm::Instant;
 use std::path::Path;
 

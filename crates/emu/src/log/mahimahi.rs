@@ -9,7 +9,7 @@ use super::output::Output;
 use super::record::Record;
 use super::{Form, Kind};
 use crate::Error;
-use crate::path::{DirectionConfig, LogConfig, Side};
+use crate::path::config::{DirectionConfig, LogConfig, Side};
 use sojourn_aqm::Instant;
 use sojourn_sim::opportunities;
 use sojourn_sim::scenario::{LinkSpec, Service};

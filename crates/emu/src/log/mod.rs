@@ -17,7 +17,8 @@ pub use replay::{Agreement, replay};
 pub use results::{Log, Results, end, results};
 
 use crate::Error;
-use crate::path::{DirectionConfig, Kind as PathKind, LogFormat, Packet, Packets};
+use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};
+use crate::path::packets::{Packet, Packets};
 use capture::Capture;
 use sojourn_aqm::{Duration, Instant, Meta};
 

@@ -8,7 +8,7 @@ use super::output::Output;
 use super::record::{RECORD_BYTES, Record};
 use super::{Form, Kind};
 use crate::Error;
-use crate::path::{DirectionConfig, Kind as PathKind, LogConfig};
+use crate::path::config::{DirectionConfig, Kind as PathKind, LogConfig};
 use serde_json::{Value, json};
 use sojourn_aqm::Instant;
 

@@ -1,6 +1,6 @@
 //! What lies around the queue of a direction: its packets, counters and logs, and the way from the link to the exit.
 
-use super::Counters;
+use super::counters::Counters;
 use super::on_off::OnOff;
 use super::packets::Packets;
 use crate::log::{Kind, Recorder};

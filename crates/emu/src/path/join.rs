@@ -4,14 +4,19 @@
 //! within the window of the first one. Flows have superframes of their own, else flow queueing would leave nothing to
 //! join. The order within a flow never changes.
 
-use super::Sink;
 use super::header::{
     CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
     patch, patch_ecn,
 };
 use super::packets::{MOST_HEADERS, Packet, Packets, Page};
 use sojourn_aqm::{Duration, Instant};
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
+
+/// Where a direction writes what leaves it.
+pub trait Sink {
+    /// Writes one frame: virtio header and IP packet, of one flow, in parts.
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
+}
 
 /// Superframes under construction.
 pub struct Joiner {

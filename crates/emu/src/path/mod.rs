@@ -6,140 +6,30 @@
 
 mod buffer;
 pub mod case;
+pub(crate) mod config;
+mod counters;
 mod course;
 mod header;
-mod join;
+pub(crate) mod join;
 mod on_off;
-mod packets;
+pub(crate) mod packets;
 mod station;
 
 pub use buffer::{Buffer, Pool};
-pub(crate) use join::own_head;
-pub(crate) use packets::{Packet, Packets};
+pub use config::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
+pub use counters::Counters;
+pub use join::Sink;
 
 use crate::Error;
 use crate::log::{Kind as Logged, Recorder};
 use course::Course;
 use join::{Joiner, Written};
 use on_off::OnOff;
-use packets::segments;
+use packets::{Packet, Packets, segments};
 use sojourn_aqm::{Duration, Instant, Meta};
-use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
 use station::Station;
-use std::io::{self, IoSlice};
-use std::path::PathBuf;
-
-/// Which way packets go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// From inside the shell to the outside.
-    Up,
-    /// From the outside to the inside.
-    Down,
-}
-
-impl Side {
-    /// `up` or `down`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
-
-    /// Number of its link in results and random streams: down is the forward direction, 0, and up the way back, 1.
-    pub const fn index(self) -> usize {
-        match self {
-            Self::Down => 0,
-            Self::Up => 1,
-        }
-    }
-}
-
-/// What a direction does with packets.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
-    /// A link with its queue, delay and loss; it has no buffer below.
-    Link(Box<LinkSpec>),
-    /// A one-way delay, constant or in steps; packets keep their order.
-    Delay(Steps<Duration>),
-    /// Loss; `None` loses nothing.
-    Loss(Option<LossSpec>),
-    /// A link that is on and off for exponentially distributed times with these means; off, it loses every packet.
-    OnOff {
-        /// Mean time on; above zero.
-        on: Duration,
-        /// Mean time off; zero for always on.
-        off: Duration,
-    },
-}
-
-/// What a log file looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Fixed records, one per arrival, departure, drop, mark and late decision: what results are made from.
-    Records,
-    /// Mahimahi's grammar, in whole milliseconds.
-    Mahimahi,
-}
-
-/// A log that a direction writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogConfig {
-    /// The file; made anew.
-    pub path: PathBuf,
-    /// Its form.
-    pub format: LogFormat,
-    /// The command line of the shell, for the log's head.
-    pub command: String,
-}
-
-/// Everything that determines a direction, but for the seed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DirectionConfig {
-    /// Which way it goes; its random streams and the names of its logs follow.
-    pub side: Side,
-    /// What it does.
-    pub kind: Kind,
-    /// Packets due within this time leave as one write where they can be joined; zero: strictly one by one.
-    pub window: Duration,
-    /// Largest IP packet, in bytes.
-    pub mtu: u32,
-    /// Nanoseconds since 1970 at virtual time zero.
-    pub epoch_ns: u64,
-    /// Log of every packet; several for several formats.
-    pub logs: Vec<LogConfig>,
-    /// Capture (pcapng, nanoseconds) of what arrives and what leaves.
-    pub pcap: Option<PathBuf>,
-}
-
-/// Where a direction writes what leaves it.
-pub trait Sink {
-    /// Writes one frame: virtio header and IP packet, of one flow, in parts.
-    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
-}
-
-/// Counters of a direction; packets are those of at most one MTU, never superframes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets that arrived, and their bytes of IP.
-    pub arrived: (u64, u64),
-    /// Packets that left, and their bytes of IP.
-    pub departed: (u64, u64),
-    /// Packets that the queue or the medium dropped.
-    pub dropped: u64,
-    /// Packets newly marked CE.
-    pub marked: u64,
-    /// Frames that were no IP packet and were thrown away.
-    pub malformed: u64,
-    /// Packets that the kernel refused to take; they left in virtual time.
-    pub refused: u64,
-    /// Packets waiting now.
-    pub backlog: u64,
-    /// Delay in the direction of the packet that left last, in nanoseconds.
-    pub delay_ns: u64,
-}
 
 /// What a direction did.
 #[derive(Clone, Debug)]

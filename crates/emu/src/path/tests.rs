@@ -4,6 +4,8 @@ use crate::log::{Kind as Logged, Record, replay};
 use proptest::prelude::*;
 use serde_json::json;
 use sojourn_aqm::{Ecn, Rng};
+use sojourn_sim::scenario::LinkSpec;
+use std::io::{self, IoSlice};
 use std::path::Path;
 
 /// A superframe of TCP, or, with `size` not below the payload, one packet.

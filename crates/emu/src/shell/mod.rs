@@ -2,8 +2,10 @@
 
 mod address;
 mod control;
+mod end;
 mod gateway;
 mod inside;
+mod message;
 mod meter;
 mod pump;
 mod report;
@@ -22,8 +24,9 @@ use crate::sys::process;
 use crate::sys::tun::Tun;
 use address::Block;
 use control::{Lease, Leases, Listener};
+use end::{End, Site};
 use gateway::{Addresses, Seat};
-use inside::{End, Plan, Site, message};
+use inside::Plan;
 use meter::Meter;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::wait::waitpid;
@@ -218,7 +221,7 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
         }
         // The device may be opened, but this namespace is not ours to add one to.
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
-        Err(e) => Err(Error::Machine(inside::no_tun(&e))),
+        Err(e) => Err(Error::Machine(end::no_tun(&e))),
     }
 }
 

@@ -1,13 +1,14 @@
 //! The loop between the two devices: read what has arrived, do what is due, wait.
 
 use super::control::Leases;
-use super::inside::{End, message};
+use super::end::End;
+use super::message;
 use super::meter::Gauges;
 use super::route::Outside;
 use crate::path::{Direction, Pool, Sink};
 use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
-use crate::sys::tun::Tun;
+use crate::sys::tun::{Tun, VIRTIO_HEADER};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
@@ -199,9 +200,6 @@ impl Sink for Inside<'_> {
         self.0.write(parts)
     }
 }
-
-/// Bytes of the virtio header before each packet.
-pub const VIRTIO_HEADER: usize = 10;
 
 /// Most frames read in a row from one device.
 const BATCH: usize = 8;

@@ -1,8 +1,8 @@
 //! Where a packet goes that leaves a shell upwards: to this machine, or through the gateway beyond it.
 
 use super::address::{Block, overlap};
+use super::end::End;
 use super::gateway::Outline;
-use super::inside::End;
 use crate::path::Sink;
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;

@@ -7,6 +7,9 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+/// Bytes of the virtio header before each packet.
+pub const VIRTIO_HEADER: usize = 10;
+
 /// A TUN device of the network namespace in which it was made; it is gone when the last descriptor closes.
 #[derive(Debug)]
 pub struct Tun {

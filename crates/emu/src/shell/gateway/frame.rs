@@ -1,6 +1,6 @@
 //! The few frames that open something: segments with SYN, and datagrams.
 
-use crate::shell::pump::VIRTIO_HEADER;
+use crate::sys::tun::VIRTIO_HEADER;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A frame that the gateway acts on.

@@ -13,7 +13,7 @@ mod frame;
 mod streams;
 
 use super::address::Block;
-use super::inside::{End, Site};
+use super::end::{End, Site};
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
 use crate::sys::namespace::new_network;

@@ -1,0 +1,89 @@
+//! What determines a direction.
+
+use sojourn_aqm::Duration;
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
+use std::path::PathBuf;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From inside the shell to the outside.
+    Up,
+    /// From the outside to the inside.
+    Down,
+}
+
+impl Side {
+    /// `up` or `down`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+
+    /// Number of its link in results and random streams: down is the forward direction, 0, and up the way back, 1.
+    pub const fn index(self) -> usize {
+        match self {
+            Self::Down => 0,
+            Self::Up => 1,
+        }
+    }
+}
+
+/// What a direction does with packets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A link with its queue, delay and loss; it has no buffer below.
+    Link(Box<LinkSpec>),
+    /// A one-way delay, constant or in steps; packets keep their order.
+    Delay(Steps<Duration>),
+    /// Loss; `None` loses nothing.
+    Loss(Option<LossSpec>),
+    /// A link that is on and off for exponentially distributed times with these means; off, it loses every packet.
+    OnOff {
+        /// Mean time on; above zero.
+        on: Duration,
+        /// Mean time off; zero for always on.
+        off: Duration,
+    },
+}
+
+/// What a log file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Fixed records, one per arrival, departure, drop, mark and late decision: what results are made from.
+    Records,
+    /// Mahimahi's grammar, in whole milliseconds.
+    Mahimahi,
+}
+
+/// A log that a direction writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The file; made anew.
+    pub path: PathBuf,
+    /// Its form.
+    pub format: LogFormat,
+    /// The command line of the shell, for the log's head.
+    pub command: String,
+}
+
+/// Everything that determines a direction, but for the seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionConfig {
+    /// Which way it goes; its random streams and the names of its logs follow.
+    pub side: Side,
+    /// What it does.
+    pub kind: Kind,
+    /// Packets due within this time leave as one write where they can be joined; zero: strictly one by one.
+    pub window: Duration,
+    /// Largest IP packet, in bytes.
+    pub mtu: u32,
+    /// Nanoseconds since 1970 at virtual time zero.
+    pub epoch_ns: u64,
+    /// Log of every packet; several for several formats.
+    pub logs: Vec<LogConfig>,
+    /// Capture (pcapng, nanoseconds) of what arrives and what leaves.
+    pub pcap: Option<PathBuf>,
+}

@@ -1,0 +1,22 @@
+//! What a direction counts.
+
+/// Counters of a direction; packets are those of at most one MTU, never superframes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that arrived, and their bytes of IP.
+    pub arrived: (u64, u64),
+    /// Packets that left, and their bytes of IP.
+    pub departed: (u64, u64),
+    /// Packets that the queue or the medium dropped.
+    pub dropped: u64,
+    /// Packets newly marked CE.
+    pub marked: u64,
+    /// Frames that were no IP packet and were thrown away.
+    pub malformed: u64,
+    /// Packets that the kernel refused to take; they left in virtual time.
+    pub refused: u64,
+    /// Packets waiting now.
+    pub backlog: u64,
+    /// Delay in the direction of the packet that left last, in nanoseconds.
+    pub delay_ns: u64,
+}
