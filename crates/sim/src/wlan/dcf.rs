@@ -3,20 +3,22 @@
 //! Source: IEEE 802.11-2012 §9.3. Slots are not simulated one by one: a station's counter and the instant from which it
 //! may count tell when it would transmit, and a busy medium takes off the whole slots that have passed.
 
-use super::phy::{ACK_TIMEOUT, DIFS, EIFS, SLOT};
+use super::phy::{ACK_TIMEOUT, EIFS_SURPLUS, SLOT};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// All stations that share a channel, each hearing all others.
 #[derive(Clone, Debug)]
 pub struct Dcf {
     contenders: Vec<Contender>,
-    /// How long a station waits after a frame that it could not understand.
+    /// How much longer a station waits after a frame that it could not understand.
     after_error: Duration,
 }
 
 /// A station's part in the contention.
 #[derive(Clone, Debug)]
 struct Contender {
+    /// How long the medium must be idle before slots are counted.
+    idle_first: Duration,
     /// Slots are counted from here on.
     available: Instant,
     /// Slots still to count.
@@ -29,18 +31,20 @@ struct Contender {
 }
 
 impl Dcf {
-    /// `stations` that have all heard the medium idle for long. With `eifs` a frame that was not understood is followed
-    /// by an EIFS, as the standard has it; else by a DIFS, as if the receiver had not even noticed it.
-    pub fn new(stations: usize, seed: u64, eifs: bool) -> Self {
-        let contender = |i| Contender {
+    /// Stations that have all heard the medium idle for long, each with the time, a DIFS or an AIFS, for which it must be
+    /// idle before the station counts slots. With `eifs` a frame that was not understood is followed by an EIFS, as the
+    /// standard has it; else by no more than that time, as if the receiver had not even noticed it.
+    pub fn new(idle_first: impl Iterator<Item = Duration>, seed: u64, eifs: bool) -> Self {
+        let contender = |(i, idle_first)| Contender {
+            idle_first,
             available: Instant::ZERO,
             backoff: 0,
             window: LEAST_WINDOW,
             waits: false,
             rng: Rng::stream(seed, "backoff", i as u64),
         };
-        let after_error = if eifs { EIFS } else { DIFS };
-        Self { contenders: (0..stations).map(contender).collect(), after_error }
+        let after_error = if eifs { EIFS_SURPLUS } else { Duration::ZERO };
+        Self { contenders: idle_first.enumerate().map(contender).collect(), after_error }
     }
 
     /// Station `i`, which had nothing to send, has a frame: an idle medium is used at once, unless the back-off after
@@ -94,17 +98,17 @@ impl Dcf {
 
     /// Station `i` has heard everything well up to `end`, when the medium falls idle.
     pub fn heard(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + DIFS;
+        self.contenders[i].is_idle_from(end);
     }
 
     /// Station `i` has heard something up to `end` that it could not understand.
     pub fn heard_garbled(&mut self, i: usize, end: Instant) {
-        self.contenders[i].available = end + self.after_error;
+        self.contenders[i].is_idle_from(end + self.after_error);
     }
 
     /// Nobody answers station `i`, whose frame ends at `end`; the medium is busy until `idle`.
     pub fn heard_nothing(&mut self, i: usize, end: Instant, idle: Instant) {
-        self.contenders[i].available = idle.max(end + ACK_TIMEOUT) + DIFS;
+        self.contenders[i].is_idle_from(idle.max(end + ACK_TIMEOUT));
     }
 
     /// The attempt of station `i` was in vain and there will be another one: its window doubles.
@@ -127,6 +131,10 @@ impl Contender {
         self.available + SLOT * i64::from(self.backoff)
     }
 
+    fn is_idle_from(&mut self, idle: Instant) {
+        self.available = idle + self.idle_first;
+    }
+
     fn draw(&mut self) {
         self.backoff = self.rng.below(u64::from(self.window) + 1) as u32;
     }
@@ -138,7 +146,12 @@ const MOST_WINDOW: u32 = 1023;
 
 #[cfg(test)]
 mod tests {
+    use super::super::phy::{AIFS, DIFS};
     use super::*;
+
+    fn of(stations: usize, eifs: bool) -> Dcf {
+        Dcf::new(std::iter::repeat_n(DIFS, stations), 1, eifs)
+    }
 
     fn us(n: u64) -> Instant {
         Instant::from_nanos(n * 1_000)
@@ -146,7 +159,7 @@ mod tests {
 
     /// Stations with these back-offs after a busy period that ended at `end`.
     fn contending(backoffs: &[u32], end: Instant) -> Dcf {
-        let mut dcf = Dcf::new(backoffs.len(), 1, true);
+        let mut dcf = of(backoffs.len(), true);
         for (i, &backoff) in backoffs.iter().enumerate() {
             dcf.heard(i, end);
             dcf.contenders[i].backoff = backoff;
@@ -193,7 +206,7 @@ mod tests {
     #[test]
     fn a_frame_at_an_empty_station() {
         let with = |backoff, now| {
-            let mut dcf = Dcf::new(1, 1, true);
+            let mut dcf = of(1, true);
             dcf.heard(0, us(100));
             dcf.contenders[0].backoff = backoff;
             dcf.frame_came(us(now), 0);
@@ -217,7 +230,7 @@ mod tests {
 
     #[test]
     fn windows_double_up_to_the_largest_and_fall_back() {
-        let mut dcf = Dcf::new(1, 1, true);
+        let mut dcf = of(1, true);
         let windows: Vec<u32> = (0..8)
             .map(|_| {
                 dcf.failed(0);
@@ -244,7 +257,12 @@ mod tests {
         assert_eq!(dcf.contenders.iter().map(|it| it.available).collect::<Vec<_>>(), [us(528), us(588), us(528)]);
         dcf.heard_nothing(2, us(480), us(500));
         assert_eq!(dcf.contenders[2].available, us(480 + 39 + 28));
-        let mut lenient = Dcf::new(1, 1, false);
+        let mut qos = Dcf::new([DIFS, AIFS].into_iter(), 1, true);
+        qos.heard(1, us(500));
+        assert_eq!(qos.contenders[1].available, us(537));
+        qos.heard_garbled(1, us(500));
+        assert_eq!(qos.contenders[1].available, us(597));
+        let mut lenient = of(1, false);
         lenient.heard_garbled(0, us(500));
         assert_eq!(lenient.contenders[0].available, us(528));
     }

@@ -56,7 +56,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         (
             "wlan.stations.0.rate",
             "55 Mbit/s",
-            r#"wlan.stations[0].rate: "55 Mbit/s" is no rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, or "minstrel""#,
+            r#"wlan.stations[0].rate: "55 Mbit/s" is no rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#,
         ),
         (
             "wlan.stations.0.rate",
@@ -93,7 +93,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
     let error = read(&[("wlan.rates", "bg"), ("wlan.stations.0.snr", "25 dB")]).unwrap_err().to_string();
     assert_eq!(
         error,
-        r#"wlan.stations[0].snr: the error models know the rates of 802.11g only; remove it, or rates = "bg""#
+        r#"wlan.stations[0].snr: the error models do not know the rates of 802.11b; remove it, or rates = "bg""#
     );
     let many = r#"[{"count": 250}, {"count": 1}]"#;
     let error = read(&[("wlan.stations", many)]).unwrap_err().to_string();
