@@ -1,7 +1,7 @@
 //! How drivers take packets from the queues into their rings.
 
 use super::node::{Frame, Load};
-use super::turns::Turns;
+use super::turns::{Offer, Turns};
 use super::{ACCESS_POINT, Air, is_counted};
 use crate::network::{Component, Network};
 use crate::packet::Handle;
@@ -80,7 +80,7 @@ impl<P: Probe> Network<P> {
                 self.offers(now, l, receiver).unwrap_or_else(|at| {
                     // It keeps its turn: there is a packet, which its queue does not yet let go.
                     later = Some(at);
-                    true
+                    Offer::Now
                 })
             });
             match (next, later) {
@@ -93,20 +93,26 @@ impl<P: Probe> Network<P> {
         }
     }
 
-    /// Whether something can be sent to a receiver; takes a packet from its own queue if it has one.
-    fn offers(&mut self, now: Instant, l: usize, receiver: usize) -> Result<bool, Instant> {
+    /// What can be sent to a receiver; takes a packet from its own queue if it has one and nothing else is there.
+    fn offers(&mut self, now: Instant, l: usize, receiver: usize) -> Result<Offer, Instant> {
         let wlan = self.air.wlan();
         if let Some(asked) = wlan.asked.as_ref().filter(|_| l == ACCESS_POINT) {
             asked.store(receiver, Ordering::Relaxed);
-            if wlan.nodes[l].tids[receiver].wants_packet() {
-                match self.take_packet(now, l) {
-                    Ok(frame) => self.air.wlan().nodes[l].tids[receiver].push(frame),
-                    Err(Instant::NEVER) => return Ok(false),
-                    Err(at) => return Err(at),
-                }
-            }
         }
-        Ok(self.air.wlan().nodes[l].tids[receiver].has_frame())
+        if let Some(offer) = wlan.nodes[l].tids[receiver].offers() {
+            return Ok(offer);
+        }
+        if !self.has_queue_per_receiver(l) {
+            return Ok(Offer::Nothing);
+        }
+        match self.take_packet(now, l) {
+            Ok(frame) => {
+                self.air.wlan().nodes[l].tids[receiver].push(frame);
+                Ok(Offer::Now)
+            }
+            Err(Instant::NEVER) => Ok(Offer::Nothing),
+            Err(at) => Err(at),
+        }
     }
 
     fn has_queue_per_receiver(&mut self, l: usize) -> bool {

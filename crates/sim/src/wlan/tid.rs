@@ -6,6 +6,7 @@
 use super::block_ack::Agreement;
 use super::node::Frame;
 use super::phy::{Bitrate, QOS_OVERHEAD};
+use super::turns::Offer;
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
 
@@ -97,14 +98,14 @@ impl Tid {
         self.limits.is_some()
     }
 
-    /// Whether a frame may be sent now.
-    pub fn has_frame(&self) -> bool {
-        self.frames.front().is_some_and(|frame| !self.aggregates() || self.agreement.is_open(frame.number))
-    }
-
-    /// Whether a packet from the queue could be sent now if nothing else waits.
-    pub fn wants_packet(&self) -> bool {
-        self.frames.is_empty() && (!self.aggregates() || self.agreement.is_open_for_next())
+    /// What could be sent now; none where a packet from the queue could.
+    pub fn offers(&self) -> Option<Offer> {
+        let is_open = |number| !self.aggregates() || self.agreement.is_open(number);
+        match self.frames.front() {
+            Some(frame) => Some(if is_open(frame.number) { Offer::Now } else { Offer::Later }),
+            None if self.aggregates() && !self.agreement.is_open_for_next() => Some(Offer::Later),
+            None => None,
+        }
     }
 
     /// Whether it holds enough for one access to the channel.
@@ -170,13 +171,13 @@ mod tests {
         let mut tid = tid(15, 40);
         let (first, second) = (filled(&mut tid, 100), filled(&mut tid, 100));
         assert_eq!((first.len(), second.len()), (40, 24), "64 frames are on their way");
-        assert!(!tid.has_frame() && !tid.wants_packet());
+        assert_eq!(tid.offers(), Some(Offer::Later));
         // The second aggregate fails before what is left of the first one was sent again.
         for lost in first.into_iter().filter(|frame| frame.number % 2 == 0).chain(second) {
             tid.put_back(lost);
         }
         (1..40).step_by(2).for_each(|number| tid.agreement.through(number));
-        assert!(tid.has_frame() && !tid.wants_packet());
+        assert_eq!(tid.offers(), Some(Offer::Now));
         let again: Vec<u64> = filled(&mut tid, 100).iter().map(|frame| frame.number).collect();
         assert_eq!(again, (0..40).step_by(2).chain(40..60).collect::<Vec<_>>());
         let rest: Vec<u64> = filled(&mut tid, 100).iter().map(|frame| frame.number).collect();
@@ -186,10 +187,10 @@ mod tests {
     #[test]
     fn one_by_one() {
         let mut tid = Tid::new(None);
-        assert!(tid.wants_packet() && !tid.is_full() && !tid.has_frame());
+        assert!(tid.offers().is_none() && !tid.is_full());
         for bytes in [100, 200] {
             tid.push(frame(bytes));
-            assert!(tid.is_full() && tid.has_frame());
+            assert!(tid.is_full() && tid.offers() == Some(Offer::Now));
         }
         assert_eq!((tid.pop().bytes, tid.pop().bytes), (100, 200));
     }

@@ -14,9 +14,22 @@ pub struct Turns {
     /// Receivers for whom there was nothing to send, and those that have had their turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
+    /// Who is in one of the lists, or parked.
     listed: Vec<bool>,
+    parked: Vec<bool>,
     /// Nanoseconds that each may still use; none where an access is a turn.
     deficits: Option<Vec<i64>>,
+}
+
+/// What there is for a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Something that can be sent now.
+    Now,
+    /// Something that cannot be sent before [`Turns::is_back`].
+    Later,
+    /// Nothing.
+    Nothing,
 }
 
 impl Turns {
@@ -26,6 +39,7 @@ impl Turns {
             new: VecDeque::with_capacity(receivers),
             old: VecDeque::with_capacity(receivers),
             listed: vec![false; receivers],
+            parked: vec![false; receivers],
             deficits: by_airtime.then(|| vec![QUANTUM.as_nanos(); receivers]),
         }
     }
@@ -37,9 +51,10 @@ impl Turns {
         }
     }
 
-    /// There may be something to send to a receiver again.
+    /// There may be something again that can be sent to a receiver. It has had its turn before.
     pub fn is_back(&mut self, receiver: usize) {
-        if !std::mem::replace(&mut self.listed[receiver], true) {
+        let was_parked = std::mem::replace(&mut self.parked[receiver], false);
+        if !std::mem::replace(&mut self.listed[receiver], true) || was_parked {
             self.old.push_back(receiver);
         }
     }
@@ -51,8 +66,8 @@ impl Turns {
         }
     }
 
-    /// The receiver that is served now, if there is something for one: `waits` is asked in turn.
-    pub fn next(&mut self, mut waits: impl FnMut(usize) -> bool) -> Option<usize> {
+    /// The receiver that is served now, if there is something for one; what `offers` tells, which is asked in turn.
+    pub fn next(&mut self, mut offers: impl FnMut(usize) -> Offer) -> Option<usize> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -61,15 +76,22 @@ impl Turns {
                 *deficit += QUANTUM.as_nanos();
                 list.pop_front();
                 self.old.push_back(receiver);
-            } else if !waits(receiver) {
-                list.pop_front();
-                // As in FQ-CoDel: a new one goes through the old ones once, so that it cannot always be first.
-                self.listed[receiver] = is_new;
-                if is_new {
-                    self.old.push_back(receiver);
+                continue;
+            }
+            match offers(receiver) {
+                Offer::Now => return Some(receiver),
+                Offer::Later => {
+                    list.pop_front();
+                    self.parked[receiver] = true;
                 }
-            } else {
-                return Some(receiver);
+                Offer::Nothing => {
+                    list.pop_front();
+                    // As in FQ-CoDel: a new one goes through the old ones once, so that it cannot always be first.
+                    self.listed[receiver] = is_new;
+                    if is_new {
+                        self.old.push_back(receiver);
+                    }
+                }
             }
         }
     }
@@ -102,17 +124,37 @@ mod tests {
         let mut turns = turns(3, false);
         let order: Vec<usize> = (0..7)
             .map(|_| {
-                let receiver = turns.next(|_| true).unwrap();
+                let receiver = turns.next(|_| Offer::Now).unwrap();
                 turns.served(receiver);
                 receiver
             })
             .collect();
         assert_eq!(order, [0, 1, 2, 0, 1, 2, 0]);
-        assert_eq!(turns.next(|_| false), None);
+        assert_eq!(turns.next(|_| Offer::Nothing), None);
         assert_eq!(turns.listed, [false; 3], "all have left the lists");
         turns.is_back(2);
         turns.has_packet(1);
-        assert_eq!(turns.next(|_| true), Some(1), "a new one is before one that is back");
+        assert_eq!(turns.next(|_| Offer::Now), Some(1), "a new one is before one that is back");
+    }
+
+    #[test]
+    fn who_is_parked_comes_neither_earlier_nor_twice_for_new_packets() {
+        let mut turns = turns(3, false);
+        let offers = |receiver| if receiver == 0 { Offer::Later } else { Offer::Now };
+        assert_eq!(turns.next(offers), Some(1));
+        turns.served(1);
+        turns.has_packet(0);
+        assert_eq!(turns.next(offers), Some(2));
+        turns.served(2);
+        (0..2).for_each(|_| turns.is_back(0));
+        let order: Vec<_> = (0..6)
+            .map(|_| {
+                let receiver = turns.next(|_| Offer::Now).unwrap();
+                turns.served(receiver);
+                receiver
+            })
+            .collect();
+        assert_eq!(order, [1, 2, 0, 1, 2, 0]);
     }
 
     #[test]
@@ -121,7 +163,7 @@ mod tests {
         let costs = [250, 250, 2_000].map(Duration::from_micros);
         let (mut used, mut served) = ([0; 3], [0; 3]);
         for _ in 0..10_000 {
-            let receiver = turns.next(|_| true).unwrap();
+            let receiver = turns.next(|_| Offer::Now).unwrap();
             turns.served(receiver);
             turns.charge(receiver, costs[receiver]);
             used[receiver] += costs[receiver].as_nanos();
@@ -138,7 +180,7 @@ mod tests {
         let left = |turns: &Turns| turns.deficits.clone().unwrap();
         let mut after = |charged, us| {
             turns.charge(charged, Duration::from_micros(us));
-            (turns.next(|_| true).unwrap(), left(&turns))
+            (turns.next(|_| Offer::Now).unwrap(), left(&turns))
         };
         assert_eq!(after(0, 0), (0, vec![300_000, 300_000]));
         assert_eq!(after(0, 800), (1, vec![-200_000, 300_000]));
