@@ -289,7 +289,7 @@ impl RateSpec {
                 format!(r#"{text:?} is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs{most}""#)
             });
         }
-        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, or "minstrel", or e.g. "mcs15""#))?;
+        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, "minstrel" or "mcs15""#))?;
         let known = || Bitrate::OFDM.iter().map(|rate| (rate.rate().as_bps() / 1_000_000).to_string());
         Bitrate::find(rate).map(Self::Fixed).ok_or_else(|| {
             let known = known().collect::<Vec<_>>().join(", ");

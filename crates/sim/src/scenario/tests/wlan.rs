@@ -51,6 +51,21 @@ fn the_canonical_form_is_read_back() {
 }
 
 #[test]
+fn schemes_of_802_11n_are_read_and_written() {
+    for mcs in 0..=15 {
+        let word = format!("mcs{mcs}");
+        let scenario = read(&[("wlan.stations.0.rate", &word), ("wlan.stations.0.aggregate", "32")]).unwrap();
+        let station = &scenario.wlan.as_ref().unwrap().stations[0];
+        assert_eq!(station.rate, RateSpec::Fixed(Bitrate::of_mcs(mcs).unwrap()));
+        assert_eq!((station.aggregate, station.longest_aggregate()), (Some(32), 32));
+        assert!(scenario.canonical().contains(&format!("\"{word}\"")));
+        assert_eq!(Scenario::parse(&scenario.canonical(), &[], Path::new("/")).unwrap(), scenario);
+    }
+    let all = read(&[("wlan.stations.0.rate", "mcs7")]).unwrap();
+    assert_eq!(all.wlan.unwrap().stations[0].longest_aggregate(), 64);
+}
+
+#[test]
 fn what_no_cell_can_be_is_refused_with_a_mend() {
     for (key, value, error) in [
         (
@@ -62,6 +77,28 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
             "wlan.stations.0.rate",
             "11 Mbit/s",
             r#"wlan.stations[0].rate: 11 Mbit/s is a rate of 802.11b; write rates = "bg" in [wlan] too"#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "mcs16",
+            r#"wlan.stations[0].rate: "mcs16" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "HtMcs7",
+            r#"wlan.stations[0].rate: "HtMcs7" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "fast",
+            r#"wlan.stations[0].rate: "fast" is not a rate; write e.g. "10 Mbit/s", "minstrel" or "mcs15""#,
+        ),
+        ("wlan.stations.0.aggregate", "0", "wlan.stations[0].aggregate: 0 is out of range; from 1 to 64"),
+        ("wlan.stations.0.aggregate", "65", "wlan.stations[0].aggregate: 65 is out of range; from 1 to 64"),
+        (
+            "wlan.stations.0.aggregate",
+            "32",
+            r#"wlan.stations[0].aggregate: goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#,
         ),
         ("wlan.stations.0.count", "0", "wlan.stations[0].count: 0 is out of range; from 1 to 250"),
         ("wlan.stations", "[]", "wlan.stations: there are none; write e.g. [[wlan.stations]] with count = 4"),
