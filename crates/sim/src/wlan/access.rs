@@ -45,7 +45,7 @@ impl Wlan {
     fn alone(&mut self, now: Instant, node: usize, mut book: impl FnMut(usize, Duration)) -> Instant {
         let load = self.nodes[node].head();
         let (station, rate) = (load.station(), load.rate());
-        let (airtime, answered) = (load.airtime(), SIFS + load.answer());
+        let (airtime, answered) = (load.airtime(rate), SIFS + load.answer(rate));
         let (end, idle) = (now + airtime, now + airtime + answered);
         let (errors, overhead) = (self.errors, load.overhead());
         let answer_bytes = if load.is_aggregate() { BLOCK_ACK_BYTES } else { ACK_BYTES };
@@ -91,7 +91,7 @@ impl Wlan {
         mut book: impl FnMut(usize, Duration),
     ) -> Instant {
         debug_assert!(!nodes.is_empty() || beacon.is_some(), "an access has somebody who transmits");
-        let airtimes = nodes.iter().map(|&node| self.nodes[node].head().airtime());
+        let airtimes = nodes.iter().map(|&node| self.head_airtime(node));
         let end = now + airtimes.fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
         for other in 0..self.nodes.len() {
             // A beacon is not answered; its sender has heard nothing that it could not understand.
@@ -102,12 +102,17 @@ impl Wlan {
             }
         }
         for &node in nodes {
-            let airtime = self.nodes[node].head().airtime();
+            let airtime = self.head_airtime(node);
             self.dcf.heard_nothing(node, now + airtime, end);
             book(node, airtime);
             self.attempted(now, node, Ending::Collided, airtime);
         }
         end
+    }
+
+    fn head_airtime(&mut self, node: usize) -> Duration {
+        let load = self.nodes[node].head();
+        load.airtime(load.rate())
     }
 
     /// Notes an attempt of `node` and what comes of it.

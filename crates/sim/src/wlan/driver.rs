@@ -41,15 +41,14 @@ impl<P: Probe> Network<P> {
 
     /// Puts something into the ring of `l`. If there is nothing, tells when there may be.
     fn feed_ring(&mut self, now: Instant, l: usize) -> Result<(), Instant> {
-        let load = match self.air.wlan().nodes[l].turns.take() {
-            None => self.take_packet(now, l).map(Load::Frame),
-            Some(mut turns) => {
-                let load = self.load_in_turn(now, l, &mut turns);
-                self.air.wlan().nodes[l].turns = Some(turns);
-                load
-            }
-        }?;
-        self.air.wlan().enters_ring(now, l, load);
+        if let Some(mut turns) = self.air.wlan().nodes[l].turns.take() {
+            let load = self.load_in_turn(now, l, &mut turns);
+            self.air.wlan().nodes[l].turns = Some(turns);
+            self.air.wlan().enters_ring(now, l, load?);
+        } else {
+            let frame = self.take_packet(now, l)?;
+            self.air.wlan().enters_ring(now, l, Load::Frame(frame));
+        }
         self.expect_channel();
         Ok(())
     }
@@ -130,6 +129,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
+    #[inline]
     fn take_packet(&mut self, now: Instant, l: usize) -> Result<Frame, Instant> {
         match self.dequeue(now, l) {
             Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle)),
@@ -147,7 +147,8 @@ impl<P: Probe> Network<P> {
         }
         let chain = wlan.nodes[l].choose(now, station);
         wlan.nodes[l].took(now, meta.len);
-        let frame = Frame::new(now, handle, packet.len, station, chain);
-        Frame { slot: packet.slot, counts: is_counted(l, &header), ..frame }
+        let mut frame = Frame::new(now, handle, packet.len, station, chain);
+        (frame.slot, frame.counts) = (packet.slot, is_counted(l, &header));
+        frame
     }
 }

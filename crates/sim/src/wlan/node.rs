@@ -28,7 +28,7 @@ pub struct Node {
     /// The same of what waits above the ring; empty where packets go into the ring as they come.
     pub tids: Vec<Tid>,
     /// Whose packets are next, where the order of the queue does not say it.
-    pub turns: Option<Turns>,
+    pub turns: Option<Box<Turns>>,
     /// Room for aggregates.
     spare: Vec<Aggregate>,
 }
@@ -140,17 +140,17 @@ impl Load {
         frame.chain.rate(frame.attempts).expect("a frame without attempts left has been given up")
     }
 
-    /// Time on the air of its next attempt.
-    pub fn airtime(&self) -> Duration {
+    /// Time on the air at a rate.
+    pub fn airtime(&self, rate: Bitrate) -> Duration {
         match self {
-            Self::Frame(frame) => self.rate().airtime(frame.bytes + MAC_OVERHEAD),
-            Self::Aggregate(aggregate) => self.rate().airtime(aggregate.bytes),
+            Self::Frame(frame) => rate.airtime(frame.bytes + MAC_OVERHEAD),
+            Self::Aggregate(aggregate) => rate.airtime(aggregate.bytes),
         }
     }
 
-    /// Time on the air of what answers its next attempt.
-    pub fn answer(&self) -> Duration {
-        if self.is_aggregate() { self.rate().block_ack() } else { self.rate().ack() }
+    /// Time on the air of what answers it at a rate.
+    pub fn answer(&self, rate: Bitrate) -> Duration {
+        if self.is_aggregate() { rate.block_ack() } else { rate.ack() }
     }
 
     /// Bytes that each packet becomes longer by.
@@ -190,7 +190,7 @@ impl Node {
 
     /// Its packets are sorted by receivers, which take `turns`.
     pub fn sorts(&mut self, tids: Vec<Tid>, turns: Turns) {
-        (self.tids, self.turns) = (tids, Some(turns));
+        (self.tids, self.turns) = (tids, Some(Box::new(turns)));
     }
 
     /// Chooses the rates of a frame for `station`.
