@@ -1,7 +1,7 @@
 //! An access to the channel: who transmits, how long, and what becomes of it. All of it is known when it begins.
 
 use super::node::Load;
-use super::phy::{ACK_BYTES, BLOCK_ACK_BYTES, SIFS};
+use super::phy::{ACK_BYTES, BLOCK_ACK_BYTES, Bitrate, SIFS};
 use super::stats::{Attempt, Ending};
 use super::{ACCESS_POINT, BEACON_INTERVAL, Beacon, Wlan};
 use sojourn_aqm::{Duration, Instant};
@@ -78,7 +78,7 @@ impl Wlan {
             Ending::Acknowledged | Ending::Collided => {}
         }
         book(node, spent);
-        self.attempted(now, node, ending, spent);
+        self.attempted(now, node, rate, ending, spent);
         now + spent
     }
 
@@ -91,7 +91,7 @@ impl Wlan {
         mut book: impl FnMut(usize, Duration),
     ) -> Instant {
         debug_assert!(!nodes.is_empty() || beacon.is_some(), "an access has somebody who transmits");
-        let airtimes = nodes.iter().map(|&node| self.head_airtime(node));
+        let airtimes = nodes.iter().map(|&node| self.next_attempt(node).1);
         let end = now + airtimes.fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
         for other in 0..self.nodes.len() {
             // A beacon is not answered; its sender has heard nothing that it could not understand.
@@ -102,23 +102,26 @@ impl Wlan {
             }
         }
         for &node in nodes {
-            let airtime = self.head_airtime(node);
+            let (rate, airtime) = self.next_attempt(node);
             self.dcf.heard_nothing(node, now + airtime, end);
             book(node, airtime);
-            self.attempted(now, node, Ending::Collided, airtime);
+            self.attempted(now, node, rate, Ending::Collided, airtime);
         }
         end
     }
 
-    fn head_airtime(&mut self, node: usize) -> Duration {
+    /// The rate at which `node` sends next, and the time on the air.
+    fn next_attempt(&mut self, node: usize) -> (Bitrate, Duration) {
         let load = self.nodes[node].head();
-        load.airtime(load.rate())
+        let rate = load.rate();
+        (rate, load.airtime(rate))
     }
 
     /// Notes an attempt of `node` and what comes of it.
-    fn attempted(&mut self, now: Instant, node: usize, ending: Ending, airtime: Duration) {
+    #[inline]
+    fn attempted(&mut self, now: Instant, node: usize, rate: Bitrate, ending: Ending, airtime: Duration) {
         let load = self.nodes[node].head();
-        let (station, rate, is_aggregate) = (load.station(), load.rate(), load.is_aggregate());
+        let (station, is_aggregate) = (load.station(), load.is_aggregate());
         let heard = matches!(ending, Ending::Acknowledged | Ending::AckLost);
         let answered = ending == Ending::Acknowledged;
         let (frames, acknowledged, bytes, number) = (0, 0, 0, 0);
@@ -146,6 +149,7 @@ impl Wlan {
     }
 
     /// Something comes into the ring of `node`.
+    #[inline(always)]
     pub(super) fn enters_ring(&mut self, now: Instant, node: usize, load: Load) {
         self.nodes[node].push(now, load);
         if !self.dcf.is_contending(node) {

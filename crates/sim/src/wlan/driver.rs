@@ -54,6 +54,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// What is sent to the receiver whose turn it is.
+    #[inline(never)]
     fn load_in_turn(&mut self, now: Instant, l: usize, turns: &mut Turns) -> Result<Load, Instant> {
         let receiver = self.receiver_in_turn(now, l, turns)?;
         turns.served(receiver);
@@ -129,7 +130,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
-    #[inline]
+    #[inline(always)]
     fn take_packet(&mut self, now: Instant, l: usize) -> Result<Frame, Instant> {
         match self.dequeue(now, l) {
             Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle)),
@@ -138,6 +139,7 @@ impl<P: Probe> Network<P> {
         }
     }
 
+    #[inline(always)]
     fn frame_of(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle) -> Frame {
         let (packet, header) = (*self.packets.packet(handle), *self.packets.header(handle));
         let station = self.station_of(&packet);

@@ -48,6 +48,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// What has failed in an aggregate goes back above the ring.
+    #[inline(never)]
     fn aggregate_ends(&mut self, now: Instant, node: usize) {
         let sender = &mut self.air.wlan().nodes[node];
         let Load::Aggregate(mut aggregate) = sender.pop(now) else { unreachable!("it is an aggregate") };
@@ -78,6 +79,7 @@ impl<P: Probe> Network<P> {
         self.ring_moved(now, node);
     }
 
+    #[inline(always)]
     fn is_through(&mut self, now: Instant, node: usize, frame: &Frame, acknowledged: bool) {
         let wlan = self.air.wlan();
         wlan.nodes[node].report(now, frame, acknowledged);

@@ -96,6 +96,7 @@ impl Frame {
 
     /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
     /// understand the answer.
+    #[inline]
     pub fn attempted(&mut self, heard: bool, answered: bool) {
         self.attempts += 1;
         let heard = heard && !self.garbled;
@@ -205,6 +206,7 @@ impl Node {
     }
 
     /// Something comes into the ring.
+    #[inline]
     pub fn push(&mut self, now: Instant, mut load: Load) {
         if self.ring.is_empty() {
             load.comes_first(now);
@@ -228,6 +230,7 @@ impl Node {
     }
 
     /// The card is through with a frame.
+    #[inline(always)]
     pub fn report(&mut self, now: Instant, frame: &Frame, acknowledged: bool) {
         self.control(frame.station).report(now, &frame.chain, frame.attempts, acknowledged);
     }
