@@ -50,6 +50,10 @@ def flatten(result: Result) -> dict[str, Any]:
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
         row |= {f"links.{index}.{key}": value for key, value in hop.items()}
+    wlan = document.get("wlan", {"stations": []})
+    row |= {f"wlan.{key}": value for key, value in wlan.items() if key != "stations"}
+    for index, stations in enumerate(wlan["stations"]):
+        row |= {f"wlan.stations.{index}.{key}": value for key, value in stations.items()}
     shared = [document[link]["delay"] for link in ("link", "reverse")]
     for index, flow in enumerate(document["flows"]):
         keys = dict(flow)
@@ -95,5 +99,6 @@ def _word(key: str, value: Any) -> str:
     if key == "link.aqm":
         return str(value)
     if key.endswith(".count"):
-        return "1 flow" if value == 1 else f"{value} flows"
-    return f"{key.removeprefix('link.').removeprefix('flows.0.')} {value}"
+        what = "station" if key.startswith("wlan.") else "flow"
+        return f"1 {what}" if value == 1 else f"{value} {what}s"
+    return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"

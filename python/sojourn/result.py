@@ -134,7 +134,7 @@ class Result:
 
     @cached_property
     def nodes(self) -> pl.DataFrame:
-        """One row per sender of a wireless LAN, the access point first: airtime, frames, collisions, times."""
+        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates."""
         if not self.stations:
             raise InputError("this bottleneck is no wireless LAN; describe one in [wlan]")
         wlan = self.totals["wlan"]
@@ -170,7 +170,7 @@ class Result:
 
     @property
     def accesses(self) -> pl.DataFrame:
-        """Every attempt to send a frame over the channel of a wireless LAN (probe `accesses`)."""
+        """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`)."""
         return self._named("accesses")
 
     @property
@@ -245,7 +245,12 @@ def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: value for key, value in node.items() if not isinstance(value, (dict, list))}
-    return row | {f"{what}_{key}_ms": value for what in ("ring", "mac") for key, value in node[f"{what}_ms"].items()}
+    times = {what: node[f"{what}_ms"] for what in ("ring", "mac")}
+    if "aggregation" in node:
+        sent = node["aggregation"]
+        row |= {"aggregates": sent["aggregates"], "aggregated": sent["frames"], "failed": sent["failed"]}
+        times["reorder"] = sent["reorder_ms"]
+    return row | {f"{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
 
 
 def _name(column: str, names: Sequence[str]) -> pl.Expr:

@@ -381,6 +381,9 @@ def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
     assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in plots.KINDS.items())
 
 
+QUEUES = ("shared", "airtime")
+
+
 def cell(seed: int = 1, **sets: object) -> sj.Result:
     """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
     stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
@@ -405,9 +408,32 @@ def test_airtime_is_a_bar_per_station_in_two_parts_per_label() -> None:
     assert legend_of(panels[0]) == ["to the station", "from the station"]
 
 
+def test_airtime_of_cells_that_differ_in_their_queues() -> None:
+    stations = [{"rate": "mcs15"}, {"rate": "mcs0", "count": 2}]
+    runs = [cell(wlan__stations=stations, wlan__queues=queues, link__below="2 packets") for queues in QUEUES]
+    panels = drawn("airtime", runs)
+    assert [axes.get_title(loc="left") for axes in panels] == [f"queues {queues}" for queues in QUEUES]
+    shares = [result.totals["wlan"]["stations"][0]["airtime_down"] for result in runs]
+    assert shares[0] < shares[1], "one queue for all slows the fast station"
+    counts = [cell(wlan__stations=[{"count": count}], flows__1__station=0) for count in (1, 2)]
+    assert label_results(counts) == ["1 station", "2 stations"]
+
+
 def test_airtime_needs_a_wireless_lan() -> None:
     with pytest.raises(sj.InputError, match=r"no wireless LAN, so nobody has airtime; describe one in \[wlan\]"):
         drawn("airtime", [run()])
+
+
+def test_aggregates_of_a_wireless_lan() -> None:
+    result = cell(wlan__stations=[{"rate": "mcs7", "aggregate": 8}, {}], probes__accesses=True)
+    nodes, accesses = result.nodes, result.accesses
+    assert nodes["aggregates"][2] is None and nodes["aggregates"][1] > 100
+    own = accesses.filter(pl.col("node") == 1)
+    assert (own["frames"].sum(), own["frames"].max()) == (nodes["aggregated"][1], 8)
+    assert nodes["failed"][1] == (own["frames"] - own["acknowledged"]).sum()
+    assert result.totals["wlan"]["stations"][0]["rates"] == [
+        {"mbit_per_s": 65.0, "mcs": 7, "attempts": nodes["attempts"][1]}
+    ]
 
 
 def test_senders_of_a_wireless_lan_and_what_they_did() -> None:

@@ -32,4 +32,4 @@ pub use simulation::{Output, Simulation};
 pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
 pub use table::{Column, Table};
 pub use traffic::{Planned, mos, plan, r_factor};
-pub use wlan::{NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
+pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

@@ -72,6 +72,19 @@ fn the_scenarios_reach_what_they_are_for() {
                     && lost > 100
                     && given_up > 0
             }
+            "aggregation" => {
+                let wlan = summary.wlan.as_ref().expect("a channel");
+                let (access_point, lossy) = (&wlan.access_point, &wlan.stations[1].node);
+                let aggregates = access_point.aggregation.as_ref().expect("aggregates");
+                let waited = aggregates.reorder_ms.max > Some(10.0);
+                let upwards = wlan.stations[..3].iter().all(|station| station.node.aggregation.is_some());
+                forward.dropped_by["late"] > 0
+                    && aggregates.failed > 100
+                    && access_point.attempts > aggregates.aggregates
+                    && access_point.given_up + lossy.given_up > 0
+                    && waited
+                    && upwards
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");

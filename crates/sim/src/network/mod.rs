@@ -261,6 +261,7 @@ impl<P: Probe> Network<P> {
     }
 
     /// A packet arrives over the channel: at its station, or at the access point, behind which its wired host lies.
+    #[inline(always)]
     pub fn leave_channel(&mut self, now: Instant, l: usize, handle: Handle) {
         let packet = *self.packets.packet(handle);
         let (link, down) = (&mut self.links[l], &mut self.routes[packet.slot as usize].down);

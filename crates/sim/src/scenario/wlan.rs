@@ -1,4 +1,4 @@
-//! A wireless LAN in place of the bottleneck: an access point and its stations on one channel of 802.11g.
+//! A wireless LAN in place of the bottleneck: an access point and its stations on one channel of 802.11g or 802.11n.
 
 use super::keys::{self, table};
 use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
@@ -17,14 +17,15 @@ table! {
         eifs: Eifs = Kind::Word("EIFS rule", || EIFS.iter().map(|&(word, _)| word).collect()), Need::Default("listeners");
         /// Slot: short, or long as where a station knows 802.11b only.
         slot: SlotTime = Kind::Word("slot", || SLOTS.iter().map(|&(word, _)| word).collect()), Need::Default("short");
-        /// Slots after a SIFS for which the access point waits before it counts others (hostapd's tx_queue_data2_aifs).
-        ap_aifs: u32 = AIFS, Need::Default("2");
+        /// Slots after a SIFS for which the access point waits before it counts others (hostapd's tx_queue_data2_aifs);
+        /// without it 2, or 3 with stations of 802.11n.
+        ap_aifs: Option<u32> = AIFS, Need::Optional;
         /// Largest back-off of the access point's first attempt (tx_queue_data2_cwmin).
         ap_cwmin: u32 = WINDOW, Need::Default("15");
         /// Largest back-off of all its attempts (tx_queue_data2_cwmax).
         ap_cwmax: u32 = WINDOW, Need::Default("1023");
-        /// The access point's queues: one (shared), or one for each station, which take turns by packets (round-robin) or
-        /// by the airtime that their frames take (airtime).
+        /// The access point's queues: one (shared), or one for each station, which take turns by accesses to the channel
+        /// (round-robin: a packet each, or an aggregate) or by the airtime that their frames take (airtime).
         queues: Queues = Kind::Word("kind of queues", || QUEUES.iter().map(|&(word, _)| word).collect()), Need::Default("shared");
         /// Bytes of the beacon that the access point sends every 102.4 ms, without header; 0 B for none.
         beacon: u32 = Kind::Size(0, 2_304), Need::Default("126 B");
@@ -44,16 +45,19 @@ table! {
     pub struct StationSpec {
         /// Number of stations of this group.
         count: u32 = Kind::Count(1, MOST_STATIONS), Need::Default("1");
-        /// Rate control in both directions: minstrel, or a rate of the cell such as 54 Mbit/s.
+        /// Rate control in both directions: minstrel, a rate of the cell such as 54 Mbit/s, or a scheme of 802.11n, mcs0 to
+        /// mcs15, with which packets are sent in aggregates.
         rate: RateSpec = Kind::Own(&RATE), Need::Default("minstrel");
+        /// Most packets in an aggregate of 802.11n; without it 64.
+        aggregate: Option<u32> = Kind::Count(1, MOST_AGGREGATED), Need::Optional;
         /// Signal-to-noise ratio in both directions, in dB; without it, frames are lost by collisions only.
         snr: Option<Decibels> = Kind::Own(&SNR), Need::Optional;
         /// Standard deviation of the ratio's fading, in dB; without it, the ratio does not change.
         fading: Option<Decibels> = Kind::Own(&FADING), Need::Optional;
         /// Time over which the fading forgets itself, to 1/e.
         coherence: Duration = Kind::PositiveTime, Need::Default("300 ms");
-        /// Slots after a SIFS for which a station waits before it counts others.
-        aifs: u32 = AIFS, Need::Default("2");
+        /// Slots after a SIFS for which a station waits before it counts others; without it 2, or 3 at a station of 802.11n.
+        aifs: Option<u32> = AIFS, Need::Optional;
         /// Largest back-off of the first attempt.
         cwmin: u32 = WINDOW, Need::Default("15");
         /// Largest back-off of all attempts.
@@ -123,6 +127,16 @@ pub struct Decibels(pub f64);
 
 /// Most stations of a cell.
 pub const MOST_STATIONS: u64 = 250;
+
+/// Most packets in an aggregate: as many as a Block Ack can tell of.
+const MOST_AGGREGATED: u64 = 64;
+
+impl StationSpec {
+    /// Most packets in an aggregate, at a rate of 802.11n.
+    pub fn longest_aggregate(&self) -> u32 {
+        self.aggregate.unwrap_or(MOST_AGGREGATED as u32)
+    }
+}
 
 impl WlanSpec {
     /// Reads the section `wlan`.
@@ -225,13 +239,17 @@ fn read_station(place: &str, value: &Value, rates: Rates) -> Result<StationSpec,
     let table = Table::new(place, values, StationSpec::KEYS);
     let spec = StationSpec::read(&table)?;
     if let RateSpec::Fixed(rate) = spec.rate {
-        if rates == Rates::Ofdm && rate.ofdm_index().is_none() {
+        if rates == Rates::Ofdm && rate.ofdm_index().is_none() && rate.mcs().is_none() {
             let text = format!(r#"{} is a rate of 802.11b; write rates = "bg" in [wlan] too"#, rate.rate());
             return Err(table.error("rate", text));
         }
     }
+    let is_ht = matches!(spec.rate, RateSpec::Fixed(rate) if rate.mcs().is_some());
+    if spec.aggregate.is_some() && !is_ht {
+        return Err(table.error("aggregate", r#"goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#));
+    }
     if rates == Rates::Bg && spec.snr.is_some() {
-        let text = r#"the error models know the rates of 802.11g only; remove it, or rates = "bg""#;
+        let text = r#"the error models do not know the rates of 802.11b; remove it, or rates = "bg""#;
         return Err(table.error("snr", text));
     }
     if spec.fading.is_some() && spec.snr.is_none() {
@@ -306,15 +324,23 @@ words! {
 
 impl RateSpec {
     fn parse(value: &Value) -> Result<Self, String> {
-        let text = text(value, r#"a text such as "minstrel" or "54 Mbit/s""#)?;
+        let text = text(value, r#"a text such as "minstrel", "54 Mbit/s" or "mcs15""#)?;
         if text.trim() == MINSTREL {
             return Ok(Self::Minstrel);
         }
-        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, or "minstrel""#))?;
+        if text.to_lowercase().contains(MCS) {
+            let number = text.trim().strip_prefix(MCS).filter(|digits| digits.bytes().all(|c| c.is_ascii_digit()));
+            let found = number.and_then(|digits| digits.parse().ok()).and_then(Bitrate::of_mcs).map(Self::Fixed);
+            let most = Bitrate::MOST_MCS;
+            return found.ok_or_else(|| {
+                format!(r#"{text:?} is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs{most}""#)
+            });
+        }
+        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, "minstrel" or "mcs15""#))?;
         let known = || Bitrate::OFDM.iter().map(|rate| (rate.rate().as_bps() / 1_000_000).to_string());
         Bitrate::find(rate).map(Self::Fixed).ok_or_else(|| {
             let known = known().collect::<Vec<_>>().join(", ");
-            format!(r#"{text:?} is no rate of 802.11g; write {known} Mbit/s, or "minstrel""#)
+            format!(r#"{text:?} is no rate of 802.11g; write {known} Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#)
         })
     }
 }
@@ -327,7 +353,7 @@ impl Field for RateSpec {
     fn datum(&self) -> Option<Datum> {
         let text = match self {
             Self::Minstrel => MINSTREL.to_string(),
-            Self::Fixed(rate) => rate.rate().to_string(),
+            Self::Fixed(rate) => rate.mcs().map_or_else(|| rate.rate().to_string(), |mcs| format!("{MCS}{mcs}")),
         };
         Some(Datum::Own(text.into()))
     }
@@ -335,9 +361,16 @@ impl Field for RateSpec {
 
 const MINSTREL: &str = "minstrel";
 
+/// Before the number of a modulation and coding scheme.
+const MCS: &str = "mcs";
+
 static RATE: Own = Own {
     check: |value| RateSpec::parse(value).map(|_| ()),
-    schema: || json!({ "anyOf": [{ "const": MINSTREL }, { "$ref": "#/$defs/rate" }] }),
+    schema: || {
+        let schemes = (0..=Bitrate::MOST_MCS).map(|mcs| format!("{MCS}{mcs}"));
+        let words: Vec<_> = std::iter::once(MINSTREL.to_string()).chain(schemes).collect();
+        json!({ "anyOf": [{ "enum": words }, { "$ref": "#/$defs/rate" }] })
+    },
 };
 
 impl Decibels {

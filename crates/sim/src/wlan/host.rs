@@ -1,11 +1,10 @@
-//! What the channel does in a network: drivers take packets from the queues, frames arrive.
+//! What the channel does in a network: accesses begin and end, frames arrive.
 
-use super::node::Frame;
-use super::{ACCESS_POINT, Air, Outcome, is_counted};
+use super::Air;
+use super::node::{Frame, Load};
 use crate::network::{Component, NONE, Network};
-use crate::packet::Handle;
 use crate::probe::Probe;
-use sojourn_aqm::{Dequeued, Instant, Meta};
+use sojourn_aqm::Instant;
 
 impl<P: Probe> Network<P> {
     /// An access starts, or one ends that has consequences.
@@ -21,74 +20,69 @@ impl<P: Probe> Network<P> {
         self.expect_channel();
     }
 
-    /// A driver asks its queue for packets until its ring is full or the queue empty.
-    pub fn pull(&mut self, now: Instant, l: usize) {
-        let at = loop {
-            match self.air.wlan().nodes[l].asks_at() {
-                None => break Instant::NEVER,
-                Some(at) if at > now && self.links[l].tally.waiting() > 0 => break at,
-                Some(_) => {}
-            }
-            match self.dequeue(now, l) {
-                Dequeued::Packet(meta, handle) => self.hand_down(now, l, &meta, handle),
-                Dequeued::Empty => break Instant::NEVER,
-                Dequeued::NotBefore(at) => break at,
-            }
-        };
-        self.events.set(self.layout.slot(Component::Server(l)), at);
-    }
-
-    /// A packet reaches the queue of `l`: it may be counted below its socket.
-    pub fn enters_host(&mut self, l: usize, handle: Handle, slot: u32) {
-        if is_counted(l, self.packets.header(handle)) {
-            self.air.wlan().sockets.entered(slot);
-        }
-    }
-
-    fn hand_down(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle) {
-        let (packet, header) = (*self.packets.packet(handle), *self.packets.header(handle));
-        let station = self.station_of(&packet);
-        let wlan = self.air.wlan();
-        if l != ACCESS_POINT && packet.to_sink {
-            wlan.rtts.tapped(now, packet.slot, &header);
-        }
-        let frame = Frame {
-            handle,
-            slot: packet.slot,
-            counts: is_counted(l, &header),
-            bytes: packet.len,
-            station,
-            chain: wlan.nodes[l].choose(now, station),
-            attempts: 0,
-            received: false,
-            entered: now,
-            first: now,
-        };
-        wlan.enters_ring(now, l, frame, meta.len);
-        self.expect_channel();
-    }
-
     fn access_ends(&mut self, now: Instant) {
         let wlan = self.air.wlan();
         wlan.ends_at = None;
-        let mut outcomes = std::mem::take(&mut wlan.outcomes);
-        for outcome in outcomes.drain(..) {
-            self.take_outcome(now, outcome);
+        let mut concerned = std::mem::take(&mut wlan.concerned);
+        for node in concerned.drain(..) {
+            match self.air.wlan().nodes[node].head() {
+                Load::Frame(_) => self.frame_ends(now, node),
+                Load::Aggregate(_) => self.aggregate_ends(now, node),
+            }
         }
-        self.air.wlan().outcomes = outcomes;
+        self.air.wlan().concerned = concerned;
     }
 
-    fn take_outcome(&mut self, now: Instant, Outcome { node, arrives, through }: Outcome) {
-        let head = self.air.wlan().nodes[node].head();
-        let handle = head.handle;
+    fn frame_ends(&mut self, now: Instant, node: usize) {
+        let Load::Frame(head) = self.air.wlan().nodes[node].head() else { unreachable!("it is no aggregate") };
+        let (arrives, through) = (std::mem::take(&mut head.arrives), head.through);
         if arrives {
             // From now on the packet belongs to who receives it.
-            head.handle = NONE;
+            let handle = std::mem::replace(&mut head.handle, NONE);
             self.leave_channel(now, node, handle);
         }
         let Some(acknowledged) = through else { return };
+        let Load::Frame(frame) = self.air.wlan().nodes[node].pop(now) else { unreachable!("it is no aggregate") };
+        self.is_through(now, node, &frame, acknowledged);
+        self.ring_moved(now, node);
+    }
+
+    /// What has failed in an aggregate goes back above the ring.
+    #[inline(never)]
+    fn aggregate_ends(&mut self, now: Instant, node: usize) {
+        let sender = &mut self.air.wlan().nodes[node];
+        let Load::Aggregate(mut aggregate) = sender.pop(now) else { unreachable!("it is an aggregate") };
+        let receiver = sender.receiver(aggregate.frames[0].station);
+        for mut frame in aggregate.frames.drain(..) {
+            let tid = &mut self.air.wlan().nodes[node].tids[receiver];
+            if frame.arrives {
+                let handle = std::mem::replace(&mut frame.handle, NONE);
+                tid.agreement.arrived(now, frame.number, handle);
+            }
+            let Some(acknowledged) = frame.through else {
+                tid.put_back(frame);
+                continue;
+            };
+            if !frame.received {
+                tid.agreement.given_up(frame.number);
+            }
+            tid.agreement.through(frame.number);
+            self.is_through(now, node, &frame, acknowledged);
+        }
+        while let Some((handle, since)) = self.air.wlan().nodes[node].tids[receiver].agreement.release() {
+            self.air.wlan().tally.released(now, node, since);
+            self.leave_channel(now, node, handle);
+        }
+        let sender = &mut self.air.wlan().nodes[node];
+        sender.end_aggregate(aggregate);
+        sender.turns.as_mut().expect("who aggregates sorts by receivers").is_back(receiver);
+        self.ring_moved(now, node);
+    }
+
+    #[inline(always)]
+    fn is_through(&mut self, now: Instant, node: usize, frame: &Frame, acknowledged: bool) {
         let wlan = self.air.wlan();
-        let frame = wlan.nodes[node].pop(now, acknowledged);
+        wlan.nodes[node].report(now, frame, acknowledged);
         wlan.tally.through(now, node, acknowledged, frame.entered, frame.first);
         if frame.counts {
             wlan.sockets.left(frame.slot);
@@ -97,6 +91,10 @@ impl<P: Probe> Network<P> {
             self.links[node].tally.loss(now);
             self.packets.remove(frame.handle);
         }
+    }
+
+    /// There is room in a ring.
+    fn ring_moved(&mut self, now: Instant, node: usize) {
         self.pull(now, node);
         let wlan = self.air.wlan();
         if wlan.nodes[node].is_empty() {

@@ -1,7 +1,9 @@
 //! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
 
-use super::phy::{Bitrate, MAC_OVERHEAD};
+use super::phy::{Bitrate, MAC_OVERHEAD, QOS_OVERHEAD};
 use super::rate::{AnyControl, Chain, RateControl};
+use super::tid::{Aggregate, Tid};
+use super::turns::Turns;
 use crate::packet::Handle;
 use crate::scenario::BelowSpec;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
@@ -10,20 +12,37 @@ use std::collections::VecDeque;
 /// The access point, or a station.
 #[derive(Debug)]
 pub struct Node {
-    ring: VecDeque<Frame>,
-    /// The queue is not asked from `stop` frames on until at most `wake` are left.
+    ring: VecDeque<Load>,
+    /// The queue is not asked from `stop` loads on until at most `wake` are left.
     stop: usize,
     wake: usize,
     stopped: bool,
+    /// Aggregates in the ring; at most [`MOST_AGGREGATES`].
+    aggregates: usize,
     /// The driver is busy with the last packet until then.
     free_at: Instant,
     cpu_gap: Duration,
     shaper: Option<Serializer>,
     /// By receiver: one for a station, those of all stations for the access point.
     controls: Vec<AnyControl>,
+    /// The same of what waits above the ring; empty where packets go into the ring as they come.
+    pub tids: Vec<Tid>,
+    /// Whose packets are next, where the order of the queue does not say it.
+    pub turns: Option<Box<Turns>>,
+    /// Room for aggregates.
+    spare: Vec<Aggregate>,
 }
 
-/// A packet in the ring.
+/// What is sent in one access to the channel.
+#[derive(Clone, Debug)]
+pub enum Load {
+    /// A packet.
+    Frame(Frame),
+    /// At least one packet.
+    Aggregate(Aggregate),
+}
+
+/// A packet in the ring, or on its way there.
 #[derive(Clone, Debug)]
 pub struct Frame {
     pub handle: Handle,
@@ -34,40 +53,145 @@ pub struct Frame {
     pub bytes: u32,
     /// The station at either end.
     pub station: usize,
+    /// Its place among those from one sender to one receiver, where they are counted.
+    pub number: u64,
     pub chain: Chain,
     pub attempts: u8,
+    /// Whether the channel garbles it in the present attempt.
+    pub garbled: bool,
     /// Whether the receiver has it already, and only the acknowledgment is missing.
     pub received: bool,
+    /// With the present attempt it arrives for the first time.
+    pub arrives: bool,
+    /// With the present attempt the sender is through with it, and whether it was acknowledged.
+    pub through: Option<bool>,
     pub entered: Instant,
     /// When it came to the head of the ring.
     pub first: Instant,
 }
 
 impl Frame {
-    /// The rate of its next attempt.
-    pub fn rate(&self) -> Bitrate {
-        self.chain.rate(self.attempts).expect("a frame without attempts left has been given up")
+    /// A packet that has never been sent.
+    pub fn new(now: Instant, handle: Handle, bytes: u32, station: usize, chain: Chain) -> Self {
+        let (slot, counts, number, attempts) = (0, false, 0, 0);
+        let (garbled, received, arrives, through) = (false, false, false, None);
+        let (entered, first) = (now, now);
+        Self {
+            handle,
+            slot,
+            counts,
+            bytes,
+            station,
+            number,
+            chain,
+            attempts,
+            garbled,
+            received,
+            arrives,
+            through,
+            entered,
+            first,
+        }
     }
 
-    /// Time on the air of its next attempt.
-    pub fn airtime(&self) -> Duration {
-        self.rate().airtime(self.bytes + MAC_OVERHEAD)
+    /// It was sent: `heard` tells whether the receiver could understand the access, `answered` whether the sender could
+    /// understand the answer.
+    #[inline]
+    pub fn attempted(&mut self, heard: bool, answered: bool) {
+        self.attempts += 1;
+        let heard = heard && !self.garbled;
+        self.arrives = heard && !self.received;
+        self.received |= self.arrives;
+        let acknowledged = heard && answered;
+        let is_over = acknowledged || self.chain.rate(self.attempts).is_none();
+        self.through = is_over.then_some(acknowledged);
+    }
+}
+
+impl Load {
+    /// Its packets.
+    pub fn frames(&self) -> &[Frame] {
+        match self {
+            Self::Frame(frame) => std::slice::from_ref(frame),
+            Self::Aggregate(aggregate) => &aggregate.frames,
+        }
+    }
+
+    /// Its packets.
+    pub fn frames_mut(&mut self) -> &mut [Frame] {
+        match self {
+            Self::Frame(frame) => std::slice::from_mut(frame),
+            Self::Aggregate(aggregate) => &mut aggregate.frames,
+        }
+    }
+
+    /// Whether it is an aggregate.
+    pub fn is_aggregate(&self) -> bool {
+        matches!(self, Self::Aggregate(_))
+    }
+
+    /// The station at either end.
+    pub fn station(&self) -> usize {
+        self.first().station
+    }
+
+    /// The rate of its next attempt.
+    pub fn rate(&self) -> Bitrate {
+        let frame = self.first();
+        frame.chain.rate(frame.attempts).expect("a frame without attempts left has been given up")
+    }
+
+    /// Time on the air at a rate.
+    pub fn airtime(&self, rate: Bitrate) -> Duration {
+        match self {
+            Self::Frame(frame) => rate.airtime(frame.bytes + MAC_OVERHEAD),
+            Self::Aggregate(aggregate) => rate.airtime(aggregate.bytes),
+        }
+    }
+
+    /// Time on the air of what answers it at a rate.
+    pub fn answer(&self, rate: Bitrate) -> Duration {
+        if self.is_aggregate() { rate.block_ack() } else { rate.ack() }
+    }
+
+    /// Bytes that each packet becomes longer by.
+    pub fn overhead(&self) -> u32 {
+        if self.is_aggregate() { QOS_OVERHEAD } else { MAC_OVERHEAD }
+    }
+
+    fn first(&self) -> &Frame {
+        &self.frames()[0]
+    }
+
+    /// It is the head of the ring from now on.
+    fn comes_first(&mut self, now: Instant) {
+        // What is sent again has been there before.
+        self.frames_mut().iter_mut().filter(|frame| frame.attempts == 0).for_each(|frame| frame.first = now);
     }
 }
 
 impl Node {
-    /// A sender with an empty ring.
+    /// A sender with an empty ring, to receivers with these controls.
     pub fn new(ring: BelowSpec, cpu_gap: Duration, htb_rate: Option<Rate>, controls: Vec<AnyControl>) -> Self {
         Self {
             ring: VecDeque::new(),
             stop: ring.stop as usize,
             wake: ring.wake as usize,
             stopped: false,
+            aggregates: 0,
             free_at: Instant::ZERO,
             cpu_gap,
             shaper: htb_rate.map(Serializer::new),
             controls,
+            tids: Vec::new(),
+            turns: None,
+            spare: Vec::new(),
         }
+    }
+
+    /// Its packets are sorted by receivers, which take `turns`.
+    pub fn sorts(&mut self, tids: Vec<Tid>, turns: Turns) {
+        (self.tids, self.turns) = (tids, Some(Box::new(turns)));
     }
 
     /// Chooses the rates of a frame for `station`.
@@ -75,31 +199,56 @@ impl Node {
         self.control(station).choose(now)
     }
 
-    /// Takes a frame, which its queue counts as so many bytes, into the ring.
-    pub fn push(&mut self, now: Instant, frame: Frame, accounted: u32) {
-        self.ring.push_back(frame);
-        self.stopped = self.ring.len() >= self.stop;
+    /// The driver has taken a packet, which its queue counts as so many bytes.
+    pub fn took(&mut self, now: Instant, accounted: u32) {
         let shaped = self.shaper.as_mut().map_or(Duration::ZERO, |shaper| shaper.time_for(accounted));
-        self.free_at = now + self.cpu_gap.max(shaped);
+        self.free_at = now.max(self.free_at) + self.cpu_gap.max(shaped);
     }
 
-    /// The head of the ring is through: acknowledged or not.
-    pub fn pop(&mut self, now: Instant, acknowledged: bool) -> Frame {
-        let frame = self.ring.pop_front().expect("who transmits has a frame");
+    /// Something comes into the ring.
+    #[inline]
+    pub fn push(&mut self, now: Instant, mut load: Load) {
+        if self.ring.is_empty() {
+            load.comes_first(now);
+        }
+        self.aggregates += usize::from(load.is_aggregate());
+        self.ring.push_back(load);
+        self.stopped = self.ring.len() >= self.stop;
+    }
+
+    /// The head of the ring leaves it.
+    pub fn pop(&mut self, now: Instant) -> Load {
+        let load = self.ring.pop_front().expect("who transmits has a load");
+        self.aggregates -= usize::from(load.is_aggregate());
         if self.ring.len() <= self.wake {
             self.stopped = false;
         }
         if let Some(next) = self.ring.front_mut() {
-            next.first = now;
+            next.comes_first(now);
         }
-        let (chain, attempts) = (frame.chain, frame.attempts);
-        self.control(frame.station).report(now, &chain, attempts, acknowledged);
-        frame
+        load
     }
 
-    /// The frame that is sent next.
-    pub fn head(&mut self) -> &mut Frame {
-        self.ring.front_mut().expect("who transmits has a frame")
+    /// The card is through with a frame.
+    #[inline(always)]
+    pub fn report(&mut self, now: Instant, frame: &Frame, acknowledged: bool) {
+        self.control(frame.station).report(now, &frame.chain, frame.attempts, acknowledged);
+    }
+
+    /// An empty aggregate.
+    pub fn begin_aggregate(&mut self) -> Aggregate {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Keeps the room of an aggregate that has been sent.
+    pub fn end_aggregate(&mut self, mut aggregate: Aggregate) {
+        aggregate.frames.clear();
+        self.spare.push(Aggregate { bytes: 0, ..aggregate });
+    }
+
+    /// What is sent next.
+    pub fn head(&mut self) -> &mut Load {
+        self.ring.front_mut().expect("who transmits has a load")
     }
 
     /// Whether the ring is.
@@ -107,22 +256,36 @@ impl Node {
         self.ring.is_empty()
     }
 
-    /// When the driver asks the queue again; none before a frame is through.
+    /// When the driver asks the queue again; none before something in the ring is through.
     pub fn asks_at(&self) -> Option<Instant> {
-        (!self.stopped).then_some(self.free_at)
+        (!self.stopped && self.aggregates < MOST_AGGREGATES).then_some(self.free_at)
+    }
+
+    /// Where things about a station are among the receivers.
+    pub fn receiver(&self, station: usize) -> usize {
+        station.min(self.controls.len() - 1)
     }
 
     fn control(&mut self, station: usize) -> &mut AnyControl {
-        let last = self.controls.len() - 1;
-        &mut self.controls[station.min(last)]
+        let receiver = self.receiver(station);
+        &mut self.controls[receiver]
     }
 }
 
+/// The card has one aggregate on the air and the next one ready, as ath9k's queue of an access category.
+const MOST_AGGREGATES: usize = 2;
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::rate::Fixed;
     use super::*;
     use crate::scenario::Unit;
+
+    /// A packet of so many bytes at 6 Mbit/s.
+    pub fn frame(bytes: u32) -> Frame {
+        let chain = AnyControl::Fixed(Fixed(Bitrate::SIX)).choose(Instant::ZERO);
+        Frame::new(Instant::ZERO, 0, bytes, 0, chain)
+    }
 
     fn node(htb_rate: Option<Rate>) -> Node {
         let ring = BelowSpec { unit: Unit::Packets, stop: 50, wake: 24 };
@@ -132,10 +295,8 @@ mod tests {
 
     fn push(node: &mut Node, at: Instant) {
         let chain = node.choose(at, 0);
-        let (handle, slot, counts, bytes, station) = (0, 0, false, 1500, 0);
-        let (attempts, received, entered, first) = (0, false, at, at);
-        let frame = Frame { handle, slot, counts, bytes, station, chain, attempts, received, entered, first };
-        node.push(at, frame, 1514);
+        node.took(at, 1514);
+        node.push(at, Load::Frame(Frame::new(at, 0, 1500, 0, chain)));
     }
 
     #[test]
@@ -149,10 +310,20 @@ mod tests {
         assert_eq!((node.ring.len(), at.as_nanos()), (50, 49 * 12_000), "12 us apart");
         let mut sent = 0;
         while node.asks_at().is_none() {
-            node.pop(at, true);
+            node.pop(at);
             sent += 1;
         }
         assert_eq!((sent, node.ring.len()), (26, 24));
+    }
+
+    #[test]
+    fn a_ring_has_two_aggregates_whatever_else_it_could_hold() {
+        let (mut node, now) = (node(None), Instant::ZERO);
+        push(&mut node, now);
+        (0..2).for_each(|_| node.push(now, Load::Aggregate(Aggregate { frames: vec![frame(1500)], bytes: 1544 })));
+        assert_eq!(node.asks_at(), None);
+        assert!(!node.pop(now).is_aggregate() && node.asks_at().is_none());
+        assert!(node.pop(now).is_aggregate() && node.asks_at().is_some());
     }
 
     #[test]
@@ -166,8 +337,25 @@ mod tests {
     fn the_next_frame_comes_to_the_head_when_the_one_before_it_is_through() {
         let mut node = node(None);
         (0..2).for_each(|i| push(&mut node, Instant::from_nanos(i)));
-        node.pop(Instant::from_nanos(700), true);
-        let head = node.head();
+        node.pop(Instant::from_nanos(700));
+        let [head] = node.head().frames() else { unreachable!("it is no aggregate") };
         assert_eq!((head.entered.as_nanos(), head.first.as_nanos()), (1, 700));
+    }
+
+    #[test]
+    fn what_an_attempt_means_for_a_frame() {
+        let attempt = |frame: &mut Frame, garbled, heard, answered| {
+            frame.garbled = garbled;
+            frame.attempted(heard, answered);
+            (frame.arrives, frame.through)
+        };
+        let mut it = frame(1500);
+        assert_eq!(attempt(&mut it, false, false, false), (false, None), "collided");
+        assert_eq!(attempt(&mut it, true, true, true), (false, None), "others of its aggregate have arrived");
+        assert_eq!(attempt(&mut it, false, true, false), (true, None), "the answer was lost");
+        assert_eq!(attempt(&mut it, false, true, true), (false, Some(true)), "the receiver has had it");
+        let mut it = frame(1500);
+        let ends: Vec<_> = (0..7).map(|_| attempt(&mut it, true, true, true).1).collect();
+        assert_eq!(ends, [None, None, None, None, None, None, Some(false)]);
     }
 }

@@ -1,11 +1,12 @@
-//! Times of frames: ERP-OFDM, and the DSSS and CCK rates that an access point in mixed b/g mode has as well.
+//! Times of frames: ERP-OFDM, the DSSS and CCK rates that an access point in mixed b/g mode has as well, and HT.
 //!
 //! Source: IEEE 802.11-2012 §18.4.3 and §19 (OFDM; 6 µs of signal extension in the 2.4 GHz band), §17 (CCK, long
-//! preamble), §9.7 (rates of responses). All stations have short slots.
+//! preamble), §20 (HT: 20 MHz, long guard interval, mixed format), §9.7 (rates of responses). All stations have short
+//! slots.
 
 use sojourn_aqm::{Duration, Rate};
 
-/// A rate of 802.11b/g.
+/// A rate of 802.11b/g, or a modulation and coding scheme of 802.11n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bitrate(u8);
 
@@ -14,29 +15,52 @@ struct Entry {
     kbps: u32,
     /// Data bits of an OFDM symbol; zero for the rates of 802.11b.
     symbol_bits: u32,
-    /// The rate of the acknowledgment: the highest basic one that is not above.
+    /// The rate of the acknowledgment: the highest basic one that is not above. For 802.11n not above the rate of
+    /// 802.11g with the same modulation and coding (§9.7.9).
     response: u8,
+    /// What precedes the data.
+    preamble: Duration,
 }
 
-/// In the order of their speed. Basic rates: 6, 12 and 24 Mbit/s; 1 and 2 Mbit/s for the rates of 802.11b.
-const RATES: [Entry; 12] = [
-    Entry { kbps: 1_000, symbol_bits: 0, response: 0 },
-    Entry { kbps: 2_000, symbol_bits: 0, response: 1 },
-    Entry { kbps: 5_500, symbol_bits: 0, response: 1 },
-    Entry { kbps: 6_000, symbol_bits: 24, response: 3 },
-    Entry { kbps: 9_000, symbol_bits: 36, response: 3 },
-    Entry { kbps: 11_000, symbol_bits: 0, response: 1 },
-    Entry { kbps: 12_000, symbol_bits: 48, response: 6 },
-    Entry { kbps: 18_000, symbol_bits: 72, response: 6 },
-    Entry { kbps: 24_000, symbol_bits: 96, response: 8 },
-    Entry { kbps: 36_000, symbol_bits: 144, response: 8 },
-    Entry { kbps: 48_000, symbol_bits: 192, response: 8 },
-    Entry { kbps: 54_000, symbol_bits: 216, response: 8 },
+/// 802.11b/g in the order of their speed, then MCS 0 to 15. Basic rates: 6, 12 and 24 Mbit/s; 1 and 2 Mbit/s for the
+/// rates of 802.11b.
+const RATES: [Entry; 28] = [
+    Entry { kbps: 1_000, symbol_bits: 0, response: 0, preamble: LONG_PREAMBLE },
+    Entry { kbps: 2_000, symbol_bits: 0, response: 1, preamble: LONG_PREAMBLE },
+    Entry { kbps: 5_500, symbol_bits: 0, response: 1, preamble: LONG_PREAMBLE },
+    Entry { kbps: 6_000, symbol_bits: 24, response: 3, preamble: PREAMBLE },
+    Entry { kbps: 9_000, symbol_bits: 36, response: 3, preamble: PREAMBLE },
+    Entry { kbps: 11_000, symbol_bits: 0, response: 1, preamble: LONG_PREAMBLE },
+    Entry { kbps: 12_000, symbol_bits: 48, response: 6, preamble: PREAMBLE },
+    Entry { kbps: 18_000, symbol_bits: 72, response: 6, preamble: PREAMBLE },
+    Entry { kbps: 24_000, symbol_bits: 96, response: 8, preamble: PREAMBLE },
+    Entry { kbps: 36_000, symbol_bits: 144, response: 8, preamble: PREAMBLE },
+    Entry { kbps: 48_000, symbol_bits: 192, response: 8, preamble: PREAMBLE },
+    Entry { kbps: 54_000, symbol_bits: 216, response: 8, preamble: PREAMBLE },
+    Entry { kbps: 6_500, symbol_bits: 26, response: 3, preamble: HT_PREAMBLE },
+    Entry { kbps: 13_000, symbol_bits: 52, response: 6, preamble: HT_PREAMBLE },
+    Entry { kbps: 19_500, symbol_bits: 78, response: 6, preamble: HT_PREAMBLE },
+    Entry { kbps: 26_000, symbol_bits: 104, response: 8, preamble: HT_PREAMBLE },
+    Entry { kbps: 39_000, symbol_bits: 156, response: 8, preamble: HT_PREAMBLE },
+    Entry { kbps: 52_000, symbol_bits: 208, response: 8, preamble: HT_PREAMBLE },
+    Entry { kbps: 58_500, symbol_bits: 234, response: 8, preamble: HT_PREAMBLE },
+    Entry { kbps: 65_000, symbol_bits: 260, response: 8, preamble: HT_PREAMBLE },
+    Entry { kbps: 13_000, symbol_bits: 52, response: 3, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 26_000, symbol_bits: 104, response: 6, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 39_000, symbol_bits: 156, response: 6, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 52_000, symbol_bits: 208, response: 8, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 78_000, symbol_bits: 312, response: 8, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 104_000, symbol_bits: 416, response: 8, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 117_000, symbol_bits: 468, response: 8, preamble: HT_PREAMBLE_2 },
+    Entry { kbps: 130_000, symbol_bits: 520, response: 8, preamble: HT_PREAMBLE_2 },
 ];
 
 impl Bitrate {
     /// How many there are.
     pub const COUNT: usize = RATES.len();
+
+    /// The greatest number of a scheme of 802.11n.
+    pub const MOST_MCS: u8 = 15;
 
     /// 6 Mbit/s: beacons, and what a station waits for that does not know what it heard.
     pub const SIX: Self = Self(3);
@@ -48,17 +72,32 @@ impl Bitrate {
     pub const ALL: &'static [Self] =
         &[Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7), Self(8), Self(9), Self(10), Self(11)];
 
-    /// The one of `rate`, if there is one.
+    /// The one of 802.11b/g of `rate`, if there is one.
     pub fn find(rate: Rate) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.rate() == rate)
     }
 
-    /// Its number in the order of speed; below [`Self::COUNT`].
+    /// The scheme of 802.11n with this number, 0 to [`Self::MOST_MCS`]: up to 7 one stream, from 8 on two.
+    pub fn of_mcs(mcs: u8) -> Option<Self> {
+        (mcs <= Self::MOST_MCS).then_some(Self(FIRST_MCS + mcs))
+    }
+
+    /// Every rate, by its index.
+    pub fn every() -> impl Iterator<Item = Self> {
+        (0..Self::COUNT as u8).map(Self)
+    }
+
+    /// Its number among the schemes of 802.11n, if it is one.
+    pub fn mcs(self) -> Option<u8> {
+        self.0.checked_sub(FIRST_MCS)
+    }
+
+    /// Its number among all; below [`Self::COUNT`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Its number among those of 802.11g; none for those of 802.11b.
+    /// Its number among those of 802.11g; none for others.
     pub fn ofdm_index(self) -> Option<usize> {
         Self::OFDM.iter().position(|&one| one == self)
     }
@@ -68,20 +107,32 @@ impl Bitrate {
         Rate::from_bps(u64::from(self.entry().kbps) * 1_000)
     }
 
-    /// Time on the air of a frame of so many bytes with its header and check sequence.
-    pub fn airtime(self, mpdu: u32) -> Duration {
-        let &Entry { kbps, symbol_bits, .. } = self.entry();
+    /// Time on the air of so many bytes: a frame with its header and check sequence, or an aggregate.
+    pub fn airtime(self, bytes: u32) -> Duration {
+        let &Entry { kbps, symbol_bits, preamble, .. } = self.entry();
         if symbol_bits == 0 {
-            let bits = u64::from(mpdu) * 8;
-            return LONG_PREAMBLE + micros((bits * 1_000).div_ceil(u64::from(kbps)));
+            let bits = u64::from(bytes) * 8;
+            return preamble + micros((bits * 1_000).div_ceil(u64::from(kbps)));
         }
-        let symbols = (SERVICE_AND_TAIL + 8 * mpdu).div_ceil(symbol_bits);
-        PREAMBLE + micros(4 * u64::from(symbols)) + SIGNAL_EXTENSION
+        let symbols = (SERVICE_AND_TAIL + 8 * bytes).div_ceil(symbol_bits);
+        preamble + SYMBOL * i64::from(symbols) + SIGNAL_EXTENSION
+    }
+
+    /// Most bytes of an OFDM frame whose preamble and symbols take no longer than `span`.
+    pub fn bytes_in(self, span: Duration) -> u32 {
+        let &Entry { symbol_bits, preamble, .. } = self.entry();
+        let symbols = ((span - preamble).as_nanos() / SYMBOL.as_nanos()) as u32;
+        (symbols * symbol_bits).saturating_sub(SERVICE_AND_TAIL) / 8
     }
 
     /// Time on the air of the acknowledgment of a frame at this rate.
     pub fn ack(self) -> Duration {
-        Self(self.entry().response).airtime(ACK_BYTES)
+        self.response().airtime(ACK_BYTES)
+    }
+
+    /// Time on the air of the Block Ack of an aggregate at this rate.
+    pub fn block_ack(self) -> Duration {
+        self.response().airtime(BLOCK_ACK_BYTES)
     }
 
     /// The rate of that acknowledgment.
@@ -114,11 +165,28 @@ pub const ACK_TIMEOUT_EXTRA: Duration = micros(10 + 20);
 /// Bytes that an IP packet becomes longer by: MAC header 24, LLC and SNAP 8, check sequence 4.
 pub const MAC_OVERHEAD: u32 = 36;
 
+/// The same with QoS, as in an aggregate: the MAC header is 2 bytes longer.
+pub const QOS_OVERHEAD: u32 = 38;
+
 /// Bytes of an acknowledgment.
-const ACK_BYTES: u32 = 14;
+pub const ACK_BYTES: u32 = 14;
+
+/// Bytes of a Block Ack with a compressed bitmap for 64 frames.
+pub const BLOCK_ACK_BYTES: u32 = 32;
+
+/// Index of MCS 0.
+const FIRST_MCS: u8 = 12;
+
+const SYMBOL: Duration = micros(4);
 
 /// OFDM: 16 µs of preamble and 4 µs of SIGNAL.
 const PREAMBLE: Duration = micros(20);
+
+/// HT in mixed format: these 20 µs, 8 µs of HT-SIG, and 4 µs each of HT-STF and HT-LTF.
+const HT_PREAMBLE: Duration = micros(36);
+
+/// A second stream has a second HT-LTF.
+const HT_PREAMBLE_2: Duration = micros(40);
 
 /// In the 2.4 GHz band the air stays still after an OFDM frame as if it were longer.
 const SIGNAL_EXTENSION: Duration = micros(6);
@@ -171,9 +239,31 @@ mod tests {
     }
 
     #[test]
+    fn times_of_802_11n() {
+        let of = |mcs| Bitrate::of_mcs(mcs).unwrap();
+        // Preamble, symbols, signal extension; 12,374 bits in symbols of 26 and of 520.
+        assert_eq!(us(of(0).airtime(1544)), 36 + 4 * 476 + 6);
+        assert_eq!(us(of(15).airtime(1544)), 40 + 4 * 24 + 6);
+        let mbps = (0..=15).map(|mcs| of(mcs).rate().as_bps() as f64 / 1e6).collect::<Vec<_>>();
+        assert_eq!(mbps[..8], [6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0]);
+        assert!((0..8).all(|mcs| mbps[mcs + 8] == 2.0 * mbps[mcs]));
+        // Block Acks at the basic rate below BPSK 1/2 (6), QPSK (12), and 16-QAM (24 Mbit/s).
+        assert_eq!([0, 1, 2, 3, 15].map(|mcs| us(of(mcs).block_ack())), [74, 50, 50, 38, 38]);
+        assert_eq!((of(15).mcs(), of(0).ofdm_index(), Bitrate::SIX.mcs()), (Some(15), None, None));
+        assert_eq!(Bitrate::of_mcs(16), None);
+        for mcs in 0..=15 {
+            let (rate, span) = (of(mcs), Duration::from_millis(4));
+            let most = rate.bytes_in(span);
+            let takes = |bytes| rate.airtime(bytes) - SIGNAL_EXTENSION;
+            assert!(takes(most) <= span && takes(most + 1) > span, "MCS {mcs}: {most}");
+        }
+        assert_eq!([0, 7, 15].map(|mcs| of(mcs).bytes_in(Duration::from_millis(4))), [3_218, 32_204, 64_347]);
+    }
+
+    #[test]
     fn rates_are_in_the_order_of_their_speed() {
         assert!(Bitrate::ALL.windows(2).all(|pair| pair[0].rate() < pair[1].rate()));
-        assert_eq!(Bitrate::ALL.len(), Bitrate::COUNT);
+        assert!(Bitrate::every().zip(Bitrate::ALL).all(|(a, &b)| a == b));
         assert_eq!(
             Bitrate::OFDM.iter().map(|r| r.ofdm_index()).collect::<Vec<_>>(),
             (0..8).map(Some).collect::<Vec<_>>()

@@ -1,5 +1,6 @@
 //! What the channel and its stations have done inside the statistics window.
 
+use super::node::Frame;
 use super::phy::Bitrate;
 use crate::histogram::Histogram;
 use crate::summary::Quantiles;
@@ -35,11 +36,11 @@ pub struct NodeSummary {
     pub frames: u64,
     /// Frames that were given up after their last attempt.
     pub given_up: u64,
-    /// Attempts to send a frame.
+    /// Attempts to send a frame, or an aggregate of frames.
     pub attempts: u64,
     /// Attempts that collided.
     pub collisions: u64,
-    /// Attempts that were lost by errors of the channel, or whose acknowledgments were.
+    /// Attempts that were lost by errors of the channel, or whose acknowledgments were; of an aggregate all frames.
     pub errors: u64,
     /// Attempts by rate, from the slowest.
     pub rates: Vec<RateUse>,
@@ -47,6 +48,22 @@ pub struct NodeSummary {
     pub ring_ms: Quantiles,
     /// Time from when a frame came to the head of the ring until it was through: access, attempts, acknowledgment.
     pub mac_ms: Quantiles,
+    /// What was sent in aggregates, if something was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregation: Option<AggregateSummary>,
+}
+
+/// The aggregates (A-MPDUs) of a sender in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct AggregateSummary {
+    /// Attempts that were aggregates.
+    pub aggregates: u64,
+    /// Frames in them; one that is sent again counts again.
+    pub frames: u64,
+    /// Frames in them that were not acknowledged: by errors, collisions, or a lost Block Ack.
+    pub failed: u64,
+    /// Time that frames waited at their receiver for others that were missing before them.
+    pub reorder_ms: Quantiles,
 }
 
 /// A station in numbers.
@@ -64,6 +81,9 @@ pub struct StationSummary {
 pub struct RateUse {
     /// The rate in Mbit/s.
     pub mbit_per_s: f64,
+    /// Its number among the modulation and coding schemes of 802.11n, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcs: Option<u8>,
     /// Attempts at it.
     pub attempts: u64,
 }
@@ -116,6 +136,10 @@ struct NodeTally {
     rates: [u64; Bitrate::COUNT],
     ring: Histogram,
     mac: Histogram,
+    aggregates: u64,
+    aggregated: u64,
+    failed: u64,
+    reorder: Histogram,
 }
 
 recorder! {
@@ -128,10 +152,12 @@ recorder! {
         attempt: u8 => U8,
         outcome: u8 => U8,
         airtime_ns: u64 => U64,
+        frames: u8 => U8,
+        acknowledged: u8 => U8,
     }
 }
 
-/// An attempt to send a frame.
+/// An attempt to send a frame or an aggregate.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
     /// Who sends: 0 is the access point, others are stations.
@@ -140,14 +166,31 @@ pub struct Attempt {
     pub station: usize,
     /// At what rate.
     pub rate: Bitrate,
-    /// Bytes of IP.
-    pub bytes: u32,
-    /// Which attempt of the frame; the first is 1.
-    pub number: u8,
+    /// Whether it is an aggregate.
+    pub is_aggregate: bool,
     /// What became of it.
     pub ending: Ending,
     /// Time of the frame, and of its acknowledgment if there is one.
     pub airtime: Duration,
+    /// Frames in it, and those of them that were acknowledged.
+    pub frames: u8,
+    pub acknowledged: u8,
+    /// Bytes of IP.
+    pub bytes: u32,
+    /// Which attempt of its first frame; the first is 1.
+    pub number: u8,
+}
+
+impl Attempt {
+    /// Adds a frame, which has heard what became of it.
+    pub fn count(&mut self, frame: &Frame) {
+        if self.frames == 0 {
+            self.number = frame.attempts;
+        }
+        self.frames += 1;
+        self.acknowledged += u8::from(frame.through == Some(true));
+        self.bytes += frame.bytes;
+    }
 }
 
 impl ChannelTally {
@@ -178,11 +221,13 @@ impl ChannelTally {
 
     /// One of them.
     pub fn attempt(&mut self, start: Instant, attempt: &Attempt) {
-        let &Attempt { node, station, rate, bytes, number, ending, airtime } = attempt;
+        let &Attempt { node, station, rate, ending, airtime, frames, acknowledged, .. } = attempt;
         if let Some(recorder) = &mut self.recorder {
             let kbps = (rate.rate().as_bps() / 1_000) as u32;
-            let (node, station, spent) = (node as u8, station as u8, airtime.as_nanos() as u64);
-            recorder.push(start.as_nanos(), node, station, kbps, bytes, number, ending as u8, spent);
+            let (spent, outcome) = (airtime.as_nanos() as u64, ending as u8);
+            let (sender, station, at) = (node as u8, station as u8, start.as_nanos());
+            let (bytes, number) = (attempt.bytes, attempt.number);
+            recorder.push(at, sender, station, kbps, bytes, number, outcome, spent, frames, acknowledged);
         }
         let spent = self.inside(start, start + airtime);
         let tally = &mut self.nodes[node];
@@ -195,6 +240,11 @@ impl ChannelTally {
             tally.rates[rate.index()] += 1;
             tally.collisions += u64::from(ending == Ending::Collided);
             tally.errors += u64::from(matches!(ending, Ending::Lost | Ending::AckLost));
+            if attempt.is_aggregate {
+                tally.aggregates += 1;
+                tally.aggregated += u64::from(frames);
+                tally.failed += u64::from(frames - acknowledged);
+            }
         }
     }
 
@@ -208,6 +258,13 @@ impl ChannelTally {
         tally.given_up += u64::from(!acknowledged);
         tally.ring.record(first - entered);
         tally.mac.record(now - first);
+    }
+
+    /// The receiver of `node` hands up a frame of an aggregate that it has had since an instant.
+    pub fn released(&mut self, now: Instant, node: usize, since: Instant) {
+        if now >= self.from {
+            self.nodes[node].reorder.record(now - since);
+        }
     }
 
     /// The report, and every attempt if that was wanted.
@@ -238,7 +295,7 @@ impl ChannelTally {
 
 impl NodeTally {
     fn report(&self, window: f64) -> NodeSummary {
-        let rates = Bitrate::ALL.iter().zip(self.rates).filter(|&(_, attempts)| attempts > 0);
+        let rates = Bitrate::every().zip(self.rates).filter(|&(_, attempts)| attempts > 0);
         NodeSummary {
             airtime: self.airtime as f64 / window,
             frames: self.frames,
@@ -247,10 +304,20 @@ impl NodeTally {
             collisions: self.collisions,
             errors: self.errors,
             rates: rates
-                .map(|(rate, attempts)| RateUse { mbit_per_s: rate.rate().as_bps() as f64 / 1e6, attempts })
+                .map(|(rate, attempts)| RateUse {
+                    mbit_per_s: rate.rate().as_bps() as f64 / 1e6,
+                    mcs: rate.mcs(),
+                    attempts,
+                })
                 .collect(),
             ring_ms: Quantiles::of(&self.ring),
             mac_ms: Quantiles::of(&self.mac),
+            aggregation: (self.aggregates > 0).then(|| AggregateSummary {
+                aggregates: self.aggregates,
+                frames: self.aggregated,
+                failed: self.failed,
+                reorder_ms: Quantiles::of(&self.reorder),
+            }),
         }
     }
 }

@@ -22,8 +22,8 @@ fn a_cell_of_one_station_has_all_defaults() {
     }
     assert_eq!(scenario.queues().count(), 2);
     let (channel, station) = (&wlan.channel, &wlan.stations[0]);
-    assert_eq!((channel.slot, channel.ap_aifs, channel.ap_cwmin, channel.ap_cwmax), (SlotTime::Short, 2, 15, 1023));
-    assert_eq!((station.aifs, station.cwmin, station.cwmax), (2, 15, 1023));
+    assert_eq!((channel.slot, channel.ap_aifs, channel.ap_cwmin, channel.ap_cwmax), (SlotTime::Short, None, 15, 1023));
+    assert_eq!((station.aifs, station.cwmin, station.cwmax), (None, 15, 1023));
     let in_turns = read(&[("wlan.queues", "airtime")]).unwrap();
     let rings = [&in_turns.link, &in_turns.reverse].map(|link| link.below.unwrap().stop);
     assert_eq!(rings, [2, 50], "what is in a ring has had its turn");
@@ -57,17 +57,54 @@ fn the_canonical_form_is_read_back() {
 }
 
 #[test]
+fn schemes_of_802_11n_are_read_and_written() {
+    for mcs in 0..=15 {
+        let word = format!("mcs{mcs}");
+        let scenario = read(&[("wlan.stations.0.rate", &word), ("wlan.stations.0.aggregate", "32")]).unwrap();
+        let station = &scenario.wlan.as_ref().unwrap().stations[0];
+        assert_eq!(station.rate, RateSpec::Fixed(Bitrate::of_mcs(mcs).unwrap()));
+        assert_eq!((station.aggregate, station.longest_aggregate()), (Some(32), 32));
+        assert!(scenario.canonical().contains(&format!("\"{word}\"")));
+        assert_eq!(Scenario::parse(&scenario.canonical(), &[], Path::new("/")).unwrap(), scenario);
+    }
+    let all = read(&[("wlan.stations.0.rate", "mcs7")]).unwrap();
+    assert_eq!(all.wlan.unwrap().stations[0].longest_aggregate(), 64);
+}
+
+#[test]
 fn what_no_cell_can_be_is_refused_with_a_mend() {
     for (key, value, error) in [
         (
             "wlan.stations.0.rate",
             "55 Mbit/s",
-            r#"wlan.stations[0].rate: "55 Mbit/s" is no rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, or "minstrel""#,
+            r#"wlan.stations[0].rate: "55 Mbit/s" is no rate of 802.11g; write 6, 9, 12, 18, 24, 36, 48, 54 Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#,
         ),
         (
             "wlan.stations.0.rate",
             "11 Mbit/s",
             r#"wlan.stations[0].rate: 11 Mbit/s is a rate of 802.11b; write rates = "bg" in [wlan] too"#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "mcs16",
+            r#"wlan.stations[0].rate: "mcs16" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "HtMcs7",
+            r#"wlan.stations[0].rate: "HtMcs7" is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs15""#,
+        ),
+        (
+            "wlan.stations.0.rate",
+            "fast",
+            r#"wlan.stations[0].rate: "fast" is not a rate; write e.g. "10 Mbit/s", "minstrel" or "mcs15""#,
+        ),
+        ("wlan.stations.0.aggregate", "0", "wlan.stations[0].aggregate: 0 is out of range; from 1 to 64"),
+        ("wlan.stations.0.aggregate", "65", "wlan.stations[0].aggregate: 65 is out of range; from 1 to 64"),
+        (
+            "wlan.stations.0.aggregate",
+            "32",
+            r#"wlan.stations[0].aggregate: goes with a rate of 802.11n; write e.g. rate = "mcs15" too"#,
         ),
         ("wlan.stations.0.count", "0", "wlan.stations[0].count: 0 is out of range; from 1 to 250"),
         ("wlan.stations", "[]", "wlan.stations: there are none; write e.g. [[wlan.stations]] with count = 4"),
@@ -103,7 +140,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
     let error = read(&[("wlan.rates", "bg"), ("wlan.stations.0.snr", "25 dB")]).unwrap_err().to_string();
     assert_eq!(
         error,
-        r#"wlan.stations[0].snr: the error models know the rates of 802.11g only; remove it, or rates = "bg""#
+        r#"wlan.stations[0].snr: the error models do not know the rates of 802.11b; remove it, or rates = "bg""#
     );
     let many = r#"[{"count": 250}, {"count": 1}]"#;
     let error = read(&[("wlan.stations", many)]).unwrap_err().to_string();
