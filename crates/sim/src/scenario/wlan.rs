@@ -48,7 +48,7 @@ table! {
         /// Rate control in both directions: minstrel, a rate of the cell such as 54 Mbit/s, or a scheme of 802.11n, mcs0 to
         /// mcs15, with which packets are sent in aggregates.
         rate: RateSpec = Kind::Own(&RATE), Need::Default("minstrel");
-        /// Most packets in an aggregate of 802.11n; without it 64.
+        /// Most packets in an aggregate of 802.11n, e.g. 32 as in ath9k; without it 64.
         aggregate: Option<u32> = Kind::Count(1, MOST_AGGREGATED), Need::Optional;
         /// Signal-to-noise ratio in both directions, in dB; without it, frames are lost by collisions only.
         snr: Option<Decibels> = Kind::Own(&SNR), Need::Optional;

@@ -2,6 +2,7 @@
 
 use super::Air;
 use super::node::{Frame, Load};
+use super::turns::Offer;
 use crate::network::{Component, NONE, Network};
 use crate::probe::Probe;
 use sojourn_aqm::Instant;
@@ -75,7 +76,8 @@ impl<P: Probe> Network<P> {
         }
         let sender = &mut self.air.wlan().nodes[node];
         sender.end_aggregate(aggregate);
-        sender.turns.as_mut().expect("who aggregates sorts by receivers").is_back(receiver);
+        let again = sender.tids[receiver].offers() == Some(Offer::Now);
+        sender.turns.as_mut().expect("who aggregates sorts by receivers").is_back(receiver, again);
         self.ring_moved(now, node);
     }
 

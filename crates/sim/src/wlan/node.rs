@@ -272,7 +272,7 @@ impl Node {
     }
 }
 
-/// The card has one aggregate on the air and the next one ready, as ath9k's queue of an access category.
+/// The card has one aggregate on the air and the next one ready: ath9k's `ATH_AGGR_MIN_QDEPTH`, of a hardware queue.
 const MOST_AGGREGATES: usize = 2;
 
 #[cfg(test)]

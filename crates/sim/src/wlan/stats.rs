@@ -42,7 +42,7 @@ pub struct NodeSummary {
     pub collisions: u64,
     /// Attempts that were lost by errors of the channel, or whose acknowledgments were; of an aggregate all frames.
     pub errors: u64,
-    /// Attempts by rate, from the slowest.
+    /// Attempts by rate, from the slowest; those of 802.11n come last.
     pub rates: Vec<RateUse>,
     /// Time that frames waited in the driver's ring behind others.
     pub ring_ms: Quantiles,

@@ -26,7 +26,7 @@ pub struct Turns {
 pub enum Offer {
     /// Something that can be sent now.
     Now,
-    /// Something that cannot be sent before [`Turns::is_back`].
+    /// Something that cannot be sent before what is on its way is over: see [`Turns::is_back`].
     Later,
     /// Nothing.
     Nothing,
@@ -51,10 +51,12 @@ impl Turns {
         }
     }
 
-    /// There may be something again that can be sent to a receiver. It has had its turn before.
-    pub fn is_back(&mut self, receiver: usize) {
+    /// What was sent to a receiver is over. It has had its turn, and waits for the next one if it was parked, or if there
+    /// is something to be sent again.
+    pub fn is_back(&mut self, receiver: usize, again: bool) {
         let was_parked = std::mem::replace(&mut self.parked[receiver], false);
-        if !std::mem::replace(&mut self.listed[receiver], true) || was_parked {
+        if was_parked || (again && !self.listed[receiver]) {
+            self.listed[receiver] = true;
             self.old.push_back(receiver);
         }
     }
@@ -132,9 +134,12 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 0, 1, 2, 0]);
         assert_eq!(turns.next(|_| Offer::Nothing), None);
         assert_eq!(turns.listed, [false; 3], "all have left the lists");
-        turns.is_back(2);
+        turns.is_back(0, false);
+        turns.is_back(2, true);
         turns.has_packet(1);
         assert_eq!(turns.next(|_| Offer::Now), Some(1), "a new one is before one that is back");
+        turns.served(1);
+        assert_eq!(turns.next(|_| Offer::Now), Some(2), "and there is nothing for the other one");
     }
 
     #[test]
@@ -146,7 +151,7 @@ mod tests {
         turns.has_packet(0);
         assert_eq!(turns.next(offers), Some(2));
         turns.served(2);
-        (0..2).for_each(|_| turns.is_back(0));
+        (0..2).for_each(|_| turns.is_back(0, false));
         let order: Vec<_> = (0..6)
             .map(|_| {
                 let receiver = turns.next(|_| Offer::Now).unwrap();
