@@ -59,6 +59,9 @@ impl Sender {
             }
             self.process_probe_ack(&ack);
         }
+        if advanced {
+            self.move_right_edge();
+        }
         self.send_new(now, wire);
         if !self.stack.rack && self.deadline.is_some() {
             self.schedule_loss_probe(now, false);
