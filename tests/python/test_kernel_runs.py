@@ -96,6 +96,16 @@ def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
     assert groups[1] == [pytest.approx(count, rel=0.4) for count in groups[0]]
 
 
+def test_a_flow_is_hashed_by_its_headers_and_stays_where_it_is(kernel: Kernel) -> None:
+    # Sockets draw a new hash at each time-out, which no wire carries: a router that hashed by it would share 64 queues
+    # among 48 flows evenly in the long run, and none would have less than half of what another one has.
+    link = {"rate": "10 Mbit/s", "delay": "5 ms", "aqm": "fq_codel@linux flows 64 ecn off"}
+    flows = [{"kind": "tcp", "cc": "reno", "count": 48, "stack": "linux-6.1"}]
+    run = Scenario.build({"duration": "15 s", "warmup": "5 s", "link": link, "flows": flows}).run(1, engine="kernel")
+    goodputs = run.flow_totals["goodput_bps"]
+    assert goodputs.min() < 0.3 * goodputs.max()
+
+
 def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "short.toml"
     path.write_text('duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\nkind = "tcp"\nrtt = "20 ms"\n')

@@ -59,6 +59,9 @@ impl Sender {
             }
             self.process_probe_ack(&ack);
         }
+        if advanced {
+            self.move_right_edge();
+        }
         self.send_new(now, wire);
         if !self.stack.rack && self.deadline.is_some() {
             self.schedule_loss_probe(now, false);
@@ -155,7 +158,9 @@ impl Sender {
     /// Removes what is acknowledged and takes the RTT sample.
     fn clean_3_10(&mut self, now: Ticks, before: &Before, ack: &mut Findings, mut times: Times) {
         let fackets = self.board.fackets_out;
-        let (rack, at, clock, has_rack) = (&mut self.rack, self.at, self.clock, self.stack.rack);
+        // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
+        // expects nothing more.
+        let (rack, at, clock, has_rack) = (&mut self.rack, self.at, self.clock, self.stack.rack && self.sack);
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
         let acked = self.board.acknowledge(self.snd_una, self.sack, |segment| {
             let tags = segment.tags;

@@ -9,6 +9,7 @@ mod compressed_ack;
 mod duplex;
 mod early_retransmit;
 mod frto;
+mod offered;
 mod prr;
 mod rack;
 mod receiver;

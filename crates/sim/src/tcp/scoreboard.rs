@@ -201,12 +201,16 @@ impl Scoreboard {
         let duplicate = is_duplicate(blocks, ack);
         told.duplicate = duplicate;
         let mut seen = [(0, 0); 3];
-        for (i, &block) in blocks.iter().enumerate() {
-            if i == 0 && duplicate {
-                self.clear_redundant(block);
-                continue;
-            }
+        if duplicate {
+            self.clear_redundant(blocks[0]);
+        }
+        for (i, &block) in blocks.iter().enumerate().skip(duplicate as usize) {
             seen[i] = block;
+        }
+        // In order of sequence: where two blocks tell something new, the higher one came later, which is no reordering.
+        let mut ascending = seen;
+        ascending.sort_unstable();
+        for &block in ascending.iter().filter(|block| block.0 < block.1) {
             // A block grows at an end: only what the last acknowledgment did not show is walked.
             match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
                 Some(&(from, to)) => {

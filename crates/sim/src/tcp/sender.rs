@@ -5,6 +5,7 @@
 
 use super::cc::{AnyCc, CongestionControl, Window};
 use super::frto::Frto;
+use super::offered::{FIRST_WINDOW, Offered};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
@@ -32,7 +33,7 @@ pub struct SenderConfig {
     pub ecn: bool,
     /// Initial window in segments; the stack's when absent.
     pub initial_window: Option<u32>,
-    /// The receiver's window in bytes; unlimited when absent.
+    /// The receiver's window in bytes; the stack's when absent.
     pub receive_window: Option<u64>,
 }
 
@@ -89,6 +90,8 @@ pub struct Sender {
     /// A reduction is to be announced by CWR on the next new segment.
     pub(super) cwr_pending: bool,
     pub(super) receive_window: u64,
+    /// How that window grows, if it does.
+    pub(super) offered: Option<Offered>,
     pub(super) snd_una: u64,
     pub(super) snd_nxt: u64,
     /// End of what the application wants to send.
@@ -144,7 +147,9 @@ impl Sender {
         let cwnd = config.initial_window.unwrap_or(stack.initial_window);
         let mss = config.mss as u64;
         let most_window = stack.most_window.map(|segments| segments as u64 * mss);
-        let receive_window = config.receive_window.or(most_window).unwrap_or(u64::MAX / 2);
+        let offered = (stack.tunes_window && config.receive_window.is_none()).then(|| Offered::new(config.mss));
+        let first_window = most_window.or(offered.map(|_| FIRST_WINDOW));
+        let receive_window = config.receive_window.or(first_window).unwrap_or(u64::MAX / 2);
         let ssthresh = match stack.most_window {
             None => Window::INFINITE_SSTHRESH,
             Some(_) => (receive_window / mss).clamp(1, Window::INFINITE_SSTHRESH as u64) as u32,
@@ -169,6 +174,7 @@ impl Sender {
             ecn: config.ecn,
             cwr_pending: false,
             receive_window,
+            offered,
             snd_una: 0,
             snd_nxt: 0,
             app_limit: FIRST_BYTE,
@@ -322,7 +328,7 @@ impl Sender {
 
     #[inline(never)]
     fn send_as_stack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let right_edge = self.snd_una + self.receive_window;
+        let right_edge = self.right_edge();
         let first = self.snd_nxt;
         let mut limited = false;
         if self.stack.bursts {
@@ -347,12 +353,17 @@ impl Sender {
 
     /// Whether something new could be sent at once.
     pub(super) fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.window.cwnd && self.may_send_next(self.snd_una + self.receive_window)
+        self.board.in_flight() < self.window.cwnd && self.may_send_next(self.right_edge())
+    }
+
+    /// Where the receiver's window ends.
+    fn right_edge(&self) -> u64 {
+        self.offered.as_ref().map_or(self.snd_una + self.receive_window, |offered| offered.edge)
     }
 
     /// Whether there is something new that the receive window has room for.
     pub(super) fn can_send_beyond_window(&self) -> bool {
-        self.may_send_next(self.snd_una + self.receive_window)
+        self.may_send_next(self.right_edge())
     }
 
     /// Sends segment `i` of the queue again.

@@ -321,7 +321,7 @@ impl Sender {
 
     /// Without SACK, old duplicates would start a recovery anew (RFC 6582).
     fn is_held_without_sack(&mut self) -> bool {
-        let held = self.is_reno() && self.snd_una == self.high_seq && !self.cc.partial_ack_ends_recovery();
+        let held = self.is_reno() && self.snd_una == self.high_seq;
         if held && !self.any_retransmission_out() {
             self.retrans_stamp = None;
         }
@@ -336,7 +336,8 @@ impl Sender {
     fn original_arrived(&self, ack: &Ack) -> bool {
         match self.retrans_stamp {
             Some(stamp) => ack.ts_ecr != 0 && ack.ts_ecr < stamp,
-            None => !self.stack.rack,
+            // Nothing was sent again yet; without SACK the stamp may have been cleared at the end of the episode.
+            None => !self.stack.rack || self.sack || self.snd_una < self.high_seq,
         }
     }
 

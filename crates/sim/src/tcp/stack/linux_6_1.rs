@@ -16,6 +16,7 @@ pub const STACK: Stack = Stack {
     validation: Validation::Round,
     ecn_fallback: true,
     bursts: true,
+    tunes_window: true,
     // The first window advertised, 64,240 bytes, would allow for more: the limit of 16 rules.
     quickacks_at_start: 16,
     quickacks_on_reordering: false,

@@ -64,6 +64,8 @@ pub struct Stack {
     pub ecn_fallback: bool,
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
+    /// The receiver's window starts at 64 kB and grows with what arrives (`tcp_moderate_rcvbuf`); else it is unlimited.
+    pub tunes_window: bool,
     /// Initial reordering tolerance in packets; also the largest burst after a pause.
     pub reordering: u32,
     /// Quick acknowledgments at the start of a connection: the first window advertised by two segments.

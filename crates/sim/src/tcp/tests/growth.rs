@@ -138,3 +138,37 @@ fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
     let (_, second, _) = run(lacking("linux-6.1", window(400), |stack| stack.bursts = false));
     assert_eq!(second.len(), 2);
 }
+
+#[test]
+fn what_remains_behind_a_burst_waits_too() {
+    // 400 segments per 100 ms: bursts of four. Of the six that are allowed two wait for the next acknowledgment.
+    let mut rig = Rig::new(under("linux-6.1", window(400)));
+    rig.sender.window.ssthresh = 50;
+    assert_eq!([rig.ack(6).len(), rig.ack(8).len()], [4, 4]);
+}
+
+#[test]
+fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
+    let sent_at = |ms_after: u64| {
+        let mut rig = Rig::new(under("linux-6.1", window(400)));
+        rig.sender.window.ssthresh = 50;
+        rig.now_ms = START_MS + ms_after;
+        rig.sender.bursts.last = ms(rig.now_ms);
+        rig.ack(2).len()
+    };
+    // The next head was sent at the start, and the smoothed RTT is 100 ms, or a little less after a sample of 98.
+    assert_eq!([sent_at(100), sent_at(98)], [0, 2]);
+}
+
+#[test]
+fn no_burst_is_taken_from_two_buffers_and_the_end_of_one_is_pushed() {
+    // Pairs out of buffers of 45; the first buffer was filled up again by the pair that had left it.
+    let mut rig = Rig::closed(under("linux-6.1", window(60)));
+    rig.now_ms = START_MS - RTT_MS;
+    rig.open(None);
+    rig.now_ms = START_MS;
+    rig.syn_ack();
+    let pushed: Vec<_> = rig.sent[2..].iter().map(|s| s.header.flags.contains(Flags::PSH)).collect();
+    let expected: Vec<_> = (0..60).map(|n| if n < 47 { n % 2 == 1 || n == 46 } else { n % 2 == 0 }).collect();
+    assert_eq!(pushed, expected);
+}

@@ -163,7 +163,7 @@ impl Rig {
             sack: setup.sack,
             ecn: setup.ecn,
             initial_window: setup.window,
-            receive_window: setup.receive_window,
+            receive_window: setup.receive_window.or(setup.stack.tunes_window.then_some(u64::MAX / 2)),
         });
         Self { sender, now_ms: 0, sent: Vec::new() }
     }

@@ -43,6 +43,30 @@ fn what_was_sent_after_the_latest_delivered_is_not_lost() {
 }
 
 #[test]
+fn two_blocks_with_news_are_no_reordering() {
+    // One acknowledgment for several segments, the most recent block first: 1 to 3 did not come after 5 to 7.
+    let mut rig = Rig::new(under("linux-6.1", window(10)));
+    assert_eq!(rig.sack(0, &[(5, 8), (1, 4)])[0], 0);
+    assert_eq!((rig.state(), rig.sender.rack.reordering_seen), (State::Recovery, false));
+}
+
+#[test]
+fn a_time_out_expects_nothing_more_without_sack() {
+    // A second after the first flight two are acknowledged, and others go out; half a second later comes the time-out.
+    let in_flight = |sack: bool| {
+        let mut rig = Rig::new(under("linux-6.1", Setup { sack, ..window(10) }));
+        rig.now_ms += 900;
+        assert_eq!(rig.ack(2), [10, 11, 12, 13]);
+        rig.now_ms += 500;
+        rig.sender.enter(ms(rig.now_ms));
+        rig.sender.enter_loss_3_10();
+        rig.sender.in_flight()
+    };
+    // Without SACK the second may have been spent waiting for a hole to be filled.
+    assert_eq!([in_flight(true), in_flight(false)], [4, 0]);
+}
+
+#[test]
 fn a_late_segment_is_not_taken_for_lost_again() {
     // 0 arrives after 1: reordering. From now on three duplicates do not suffice, time does.
     let mut rig = Rig::new(under("linux-6.1", window(10)));

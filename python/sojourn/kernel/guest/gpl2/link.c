@@ -250,6 +250,7 @@ static void hand_over(struct way *way, struct sk_buff *skb)
 		return;
 	}
 	skb_scrub_packet(skb, true);
+	skb_clear_hash(skb);	/* no wire carries the sender's hash: whoever needs one takes it from the headers */
 	skb->dev = peer;
 	skb->pkt_type = PACKET_HOST;
 	skb_reset_mac_header(skb);
