@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import polars as pl
 
 from sojourn.kernel import engine
-from sojourn.kernel.validate import AQMS, CONTROLS, FLOWS, MARKING, RATES, RTTS_MS, Cell, Point, grid, report
+from sojourn.kernel.validate import (
+    AQMS,
+    CONTROLS,
+    DURATION_S,
+    FLOWS,
+    MARKING,
+    RATES,
+    RTTS_MS,
+    Cell,
+    Grid,
+    Point,
+    Repeated,
+    grid,
+    merged,
+)
+from sojourn.kernel.validation_page import page, table
+from sojourn.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
 THERE = {"goodput": 9.0, "delay": 10.0, "tail": 30.0, "drops": 2.0, "marks": 0.0, "jain": 0.99}
 
 
-def cell(**here: float) -> Cell:
-    return Cell(POINT, THERE, {**THERE, **here})
+def cell(point: Point = POINT, **here: float) -> Cell:
+    return Cell(point, THERE, {**THERE, **here})
 
 
-def test_the_grid_covers_what_it_should_and_can_run() -> None:
-    points = list(grid())
-    assert len(points) == len(set(points)) == len(AQMS) * 2 * 11 + len(MARKING) * 2
-    assert {point.rate for point in points} == set(RATES) and {point.rtt for point in points} == set(RTTS_MS)
-    assert {point.flows for point in points} == set(FLOWS) and {point.control for point in points} == set(CONTROLS)
+def again(one: Cell, *runs: dict[str, float]) -> Repeated:
+    return merged(one.point, [one.there], [{**THERE, **run} for run in runs])
+
+
+def test_the_grid_is_every_combination_and_can_run() -> None:
+    points = grid()
+    with_ecn = len(AQMS) + len(MARKING)
+    assert len(points) == len(set(points)) == len(RATES) * len(RTTS_MS) * len(FLOWS) * len(CONTROLS) * with_ecn == 486
+    assert not any(point.ecn for point in points if point.aqm == "droptail")
     for point in points:
         engine.check(point.scenario())
+        assert point.scenario().document["duration"] == f"{DURATION_S[point.rate]} s"
 
 
 def test_the_bands() -> None:
@@ -31,15 +57,85 @@ def test_the_bands() -> None:
     assert quick.agrees, "a millisecond is allowed in any case"
 
 
-def test_the_page_names_the_worst() -> None:
-    other = replace(POINT, flows=1)
-    cells = [cell(), cell(goodput=4.5), replace(cell(delay=20.0), point=other)]
-    means = {POINT: cell(goodput=4.6), other: replace(cell(), point=other)}
-    text = report(cells, "Linux 6.1.192, build x", means)
-    assert "**1 of 3 cells agree (33 %).**" in text
-    worst = text.split("## The cells that do not agree")[1].split("\n- ")
-    assert "1 of these 2 agree in the mean." in worst[0]
-    assert worst[1].endswith("not chance") and ": chance\n" in worst[2]
-    assert worst[1].startswith("codel, reno, 10 Mbit/s, 50 ms, 8 flows: goodput 9.00 there and 4.50 here")
-    assert "median delay 10.00 and 20.00 ms (6.7 bands)" in worst[2]
-    assert text.count("| outside |") == 2
+def test_seeds_are_merged_into_means_and_a_spread() -> None:
+    runs = [{**THERE, "goodput": goodput, "delay": delay} for goodput, delay in ((8.0, 9.0), (9.0, 12.0))]
+    found = merged(POINT, [THERE, {**THERE, "goodput": 9.4}], runs)
+    assert (found.seeds_there, found.seeds_here) == (2, 2)
+    assert found.mean.there["goodput"] == 9.2 and found.mean.here["goodput"] == 8.5
+    assert found.spread == {"goodput": (8.0, 9.0), "delay": (9.0, 12.0)}
+    assert not found.is_chance and found.is_told_apart
+    assert not merged(POINT, [THERE], runs).is_told_apart
+
+
+class Runs:
+    """Stands for the runner: the kernel has run some points with some seeds, and everything gives the same numbers."""
+
+    totals: ClassVar[dict[str, Any]] = {
+        "goodput_bps": 9e6,
+        "jain": 0.99,
+        "links": {"forward": {"sojourn_ms": {"p50": 10.0, "p95": 30.0}, "drop_rate": 0.02, "mark_rate": 0.0}},
+    }
+
+    def __init__(self, finished: set[tuple[str, int]]) -> None:
+        self.finished = finished
+        self.asked: list[tuple[str, int, str]] = []
+
+    def find(self, run: Run) -> bool | None:
+        return (run.scenario.canonical, run.seed) in self.finished or None
+
+    def __call__(self, runs: Sequence[Run]) -> list[Any]:
+        self.asked += [(run.scenario.canonical, run.seed, run.engine) for run in runs]
+        return [SimpleNamespace(totals=self.totals) for _ in runs]
+
+
+def test_only_what_is_finished_is_compared_if_asked_for() -> None:
+    points = [POINT, replace(POINT, flows=1)]
+    names = [point.scenario().canonical for point in points]
+    runs = Runs({(names[0], 1), (names[0], 3)})
+    cells = Grid(None, only_finished=True, runner=runs).cells(points)
+    assert [one.point for one in cells] == [POINT] and cells[0].there == THERE
+    assert runs.asked == [(names[0], 1, "kernel"), (names[0], 1, "simulate")]
+    outside = cell(goodput=4.5)
+    again = Grid(None, only_finished=True, runner=runs).repeated([*cells, outside])
+    assert list(again) == [POINT] and (again[POINT].seeds_there, again[POINT].seeds_here) == (2, 10)
+    assert [one.point for one in Grid(None, runner=runs).cells(points)] == points
+
+
+def test_the_page_says_what_was_chance_what_was_not_and_what_is_missing() -> None:
+    chance, spread = replace(POINT, flows=1), replace(POINT, control="cubic")
+    marked = Point("ared", "reno", 10, 50, 8, ecn=True)
+    cells = [cell(), cell(chance, delay=20.0), cell(spread, goodput=8.0), cell(marked, goodput=4.5)]
+    repeated = {
+        chance: again(cells[1], {"delay": 20.0}, {"delay": 0.0}),
+        spread: again(cells[2], {"goodput": 8.0}, {"goodput": 9.1}),
+        marked: again(cells[3], {"goodput": 4.5}, {"goodput": 4.7}),
+    }
+    slow = replace(POINT, rate=100)
+    text = page([*(one.point for one in cells), slow], cells, "Linux 6.1.192, build x", repeated, "all.csv")
+    assert "**1 of 4 cells agree (25 %).** 1 cells of the grid have not been run: 1 at 100 Mbit/s" in text
+    assert "[all.csv](all.csv)" in text
+    assert (
+        "Of 3 cells 1 agree in the mean; of the others 1 lie within the spread of the simulator's seeds, and 1 do"
+        in text
+    )
+    assert "| codel |  | 10 | 3 | 3 | 1 | 0 | 6.7 | reno, 50 ms, 1 |" in text
+    assert "| codel |  | 100 | 1 | 0 | 0 | 0 | | |" in text
+    assert "| ared | yes | 10 | 1 | 1 | 0 | 1 | 16.7 | reno, 50 ms, 8 |" in text
+    listed = [line for line in text.splitlines() if line.startswith("- ")]
+    assert listed[0].startswith(
+        "- ared with ECN, reno, 10 Mbit/s, 50 ms, 8 flows: 9.00 and 4.60 Mbit/s, 10.00 and 10.00"
+    )
+    assert listed[0].endswith("over 1 and 2 seeds; **apart**, which is not explained.")
+    assert [line.split("; ")[1] for line in listed[1:]] == [
+        "the means agree.",
+        "within the spread of the simulator's seeds.",
+    ]
+    close = again(cells[3], {"goodput": 8.9}, {"goodput": 9.0})
+    assert "the means agree: a flow whose SYN is dropped" in page([], cells, "", {**repeated, marked: close}, None)
+
+
+def test_the_table_has_every_cell_with_both_sides() -> None:
+    frame = table([cell(), cell(goodput=4.5)])
+    assert frame["agrees"].to_list() == [True, False]
+    assert frame.select("goodput_mbps_there", "goodput_mbps_here").row(1) == (9.0, 4.5)
+    assert frame.schema["rate_mbps"] == pl.Int64 and frame["duration_s"].to_list() == [60, 60]

@@ -1,12 +1,12 @@
 """The simulator beside the real kernel over a grid, run now: ``python -m sojourn.kernel.validate -o FILE``.
 
 Both engines run the same scenario files; the stack is `linux-6.1`. `sojourn.validation` does the same with recorded
-runs of an earlier build.
+runs of an earlier build. The page is written by `sojourn.kernel.validation_page`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -19,7 +19,6 @@ from sojourn.engines import SIMULATE
 from sojourn.kernel.cache import built
 from sojourn.runner import Run, Runner
 from sojourn.scenario import Scenario
-from sojourn.validation import unwrapped
 
 AQMS = {
     "droptail": "droptail",
@@ -29,12 +28,20 @@ AQMS = {
     "ared": "ared@linux-5.7 target 5ms",
 }
 """By the name in the table."""
-RATES, RTTS_MS, FLOWS, CONTROLS = (10, 50, 100), (10, 50, 200), (1, 8, 64), ("reno", "cubic")
-USUAL = {"rate": 10, "rtt": 50, "flows": 8}
 MARKING = ("codel", "fq_codel", "pie", "ared")
-DURATION_S, WARMUP_S = 60, 10
+RATES, RTTS_MS, FLOWS, CONTROLS = (10, 100, 50), (10, 50, 200), (1, 8, 64), ("reno", "cubic")
+"""Rates in the order in which they are run."""
+DURATION_S = {10: 60, 50: 30, 100: 30}
+"""By rate; a faster link sends as much in less time."""
+WARMUP_S = 10
 LIMIT = "1000 packets"
 GOODPUT_BAND, DELAY_BAND, DELAY_BAND_MS = 0.03, 0.15, 1.0
+SEEDS_THERE, SEEDS_HERE = 4, 10
+"""Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
+KERNEL = "kernel"
+
+Numbers = Mapping[str, float]
+"""Goodput in Mbit/s, p50 and p95 of the delay in the queue in ms, drop and mark rate in percent, Jain's index."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +55,18 @@ class Point:
     flows: int
     ecn: bool = False
 
+    @property
+    def duration_s(self) -> int:
+        """How long it runs."""
+        return DURATION_S[self.rate]
+
     def scenario(self) -> Scenario:
         """What both engines run."""
         marks = " ecn" if self.ecn else " ecn off" if self.aqm in MARKING else ""
         return Scenario.build(
             {
                 "name": "validation",
-                "duration": f"{DURATION_S} s",
+                "duration": f"{self.duration_s} s",
                 "warmup": f"{WARMUP_S} s",
                 "link": {
                     "rate": f"{self.rate} Mbit/s",
@@ -83,88 +95,98 @@ class Cell:
     """What both engines make of a point."""
 
     point: Point
-    there: dict[str, float]
-    """The kernel's: goodput in Mbit/s, p50 and p95 of the delay in ms, drop and mark rate in percent, Jain's index."""
-    here: dict[str, float]
+    there: Numbers
+    """The kernel's."""
+    here: Numbers
+
+    @property
+    def distance(self) -> float:
+        """How far apart, in bands: goodput within 3 %, and the median delay within 15 % or 1 ms."""
+        goodput = abs(self.here["goodput"] / self.there["goodput"] - 1) / GOODPUT_BAND
+        band = max(DELAY_BAND * self.there["delay"], DELAY_BAND_MS)
+        return max(goodput, abs(self.here["delay"] - self.there["delay"]) / band)
 
     @property
     def agrees(self) -> bool:
-        """Goodput within 3 %, and the median delay within 15 % or 1 ms."""
-        apart = abs(self.here["delay"] - self.there["delay"])
-        goodput = abs(self.here["goodput"] / self.there["goodput"] - 1)
-        return goodput <= GOODPUT_BAND and apart <= max(DELAY_BAND * self.there["delay"], DELAY_BAND_MS)
+        """Within both bands."""
+        return self.distance <= 1.0
 
 
-def grid() -> Iterator[Point]:
-    """Every RTT and number of flows at 10 Mbit/s; higher rates and marking at the usual RTT and load."""
-    for aqm, control in product(AQMS, CONTROLS):
-        for rtt, flows in product(RTTS_MS, FLOWS):
-            yield Point(aqm, control, USUAL["rate"], rtt, flows)
-        for rate in RATES[1:]:
-            yield Point(aqm, control, rate, USUAL["rtt"], USUAL["flows"])
-        if aqm in MARKING:
-            yield Point(aqm, control, USUAL["rate"], USUAL["rtt"], USUAL["flows"], ecn=True)
+@dataclass(frozen=True)
+class Repeated:
+    """Means over the seeds that were run of a cell that does not agree."""
+
+    mean: Cell
+    seeds_there: int
+    seeds_here: int
+    spread: Mapping[str, tuple[float, float]]
+    """Least and largest of the simulator's runs, by number."""
+
+    @property
+    def is_chance(self) -> bool:
+        """Whether the means agree."""
+        return self.mean.agrees
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether the kernel's mean lies outside of what the simulator's seeds give."""
+        return any(not low <= self.mean.there[key] <= high for key, (low, high) in self.spread.items())
 
 
-def validate(
-    points: Sequence[Point],
-    root: Path | None,
-    *,
-    seed: int = 1,
-    jobs: int | None = None,
-    progress: Callable[[float, int, int], None] | None = None,
-) -> list[Cell]:
-    """Run the points on both engines; finished runs in `root` are not run again."""
-    runner = Runner(root, jobs, progress=progress)
-    scenarios = [point.scenario() for point in points]
-    there = runner([Run(scenario, seed, "kernel") for scenario in scenarios])
-    here = runner([Run(scenario, seed, SIMULATE) for scenario in scenarios])
-    pairs = zip(points, there, here, strict=True)
-    return [Cell(point, _numbers(one.totals), _numbers(other.totals)) for point, one, other in pairs]
+def grid() -> list[Point]:
+    """Every combination; the usual queue of one flow to many, rate by rate."""
+    ecn = {aqm: (False, True) if aqm in MARKING else (False,) for aqm in AQMS}
+    axes = product(RATES, RTTS_MS, FLOWS, AQMS, CONTROLS)
+    return [Point(aqm, cc, rate, rtt, flows, e) for rate, rtt, flows, aqm, cc in axes for e in ecn[aqm]]
 
 
-def repeated(cells: Sequence[Cell], root: Path | None, jobs: int | None = None) -> dict[Point, Cell]:
-    """Means over several seeds of the cells that do not agree: what chance did, and what it did not."""
-    points = [cell.point for cell in cells if not cell.agrees]
-    found = [validate(points, root, seed=seed, jobs=jobs) for seed in range(1, SEEDS + 1)]
-    means = {}
-    for point, *same in zip(points, *found, strict=True):
-        there, here = ({key: fmean(side[key] for side in sides) for key in SHOWN} for sides in _sides(same))
-        means[point] = Cell(point, there, here)
-    return means
+class Grid:
+    """Runs on both engines, kept in a folder of results."""
+
+    def __init__(
+        self,
+        root: Path | None,
+        jobs: int | None = None,
+        *,
+        only_finished: bool = False,
+        progress: Callable[[float, int, int], None] | None = None,
+        runner: Any = None,
+    ) -> None:
+        self.runner = runner or Runner(root, jobs, progress=progress)
+        self.only_finished = only_finished
+
+    def cells(self, points: Iterable[Point], seed: int = 1) -> list[Cell]:
+        """Cells of the points; without those that the kernel has not run if none is to be run now."""
+        wanted = [point for point in points if self._is_wanted(point, seed)]
+        there, here = (self._numbers(wanted, seed, engine) for engine in (KERNEL, SIMULATE))
+        return [Cell(*row) for row in zip(wanted, there, here, strict=True)]
+
+    def repeated(self, cells: Sequence[Cell]) -> dict[Point, Repeated]:
+        """The cells that do not agree again, with other seeds."""
+        return {cell.point: self._repeat(cell.point) for cell in cells if not cell.agrees}
+
+    def _repeat(self, point: Point) -> Repeated:
+        seeds = [seed for seed in range(1, SEEDS_THERE + 1) if self._is_wanted(point, seed)]
+        there = [self._numbers([point], seed, KERNEL)[0] for seed in seeds]
+        here = [self._numbers([point], seed, SIMULATE)[0] for seed in range(1, SEEDS_HERE + 1)]
+        return merged(point, there, here)
+
+    def _is_wanted(self, point: Point, seed: int) -> bool:
+        return not self.only_finished or self.runner.find(Run(point.scenario(), seed, KERNEL)) is not None
+
+    def _numbers(self, points: Sequence[Point], seed: int, engine: str) -> list[dict[str, float]]:
+        results = self.runner([Run(point.scenario(), seed, engine) for point in points])
+        return [_numbers(result.totals) for result in results]
 
 
-def _sides(cells: Sequence[Cell]) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    return [cell.there for cell in cells], [cell.here for cell in cells]
+def merged(point: Point, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
+    """Means over the seeds of both sides, and the simulator's spread of what is judged."""
+    means = [{key: fmean(run[key] for run in side) for key in side[0]} for side in (there, here)]
+    spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("goodput", "delay")}
+    return Repeated(Cell(point, *means), len(there), len(here), spread)
 
 
-def report(cells: Sequence[Cell], kernel: str, means: Mapping[Point, Cell]) -> str:
-    """Return the page; `means` are those of the cells that do not agree."""
-    agreeing = sum(cell.agrees for cell in cells)
-    head = unwrapped(HEAD).format(kernel=kernel, agreeing=agreeing, cells=len(cells), share=100 * agreeing / len(cells))
-    lines = [head, "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    for cell in cells:
-        point, there, here = cell.point, cell.there, cell.here
-        row = [point.aqm, "yes" if point.ecn else "", point.control, point.rate, point.rtt, point.flows]
-        for key, digits in SHOWN.items():
-            row += [f"{there[key]:.{digits}f}", f"{here[key]:.{digits}f}"]
-        lines.append("| " + " | ".join(str(text) for text in [*row, "" if cell.agrees else "outside"]) + " |")
-    worst = sorted((cell for cell in cells if not cell.agrees), key=_distance, reverse=True)
-    named = [f"- {_name(cell)}. {_verdict(means[cell.point])}" for cell in worst]
-    chance = sum(mean.agrees for mean in means.values())
-    intro = f"Means over {SEEDS} seeds say what was chance: {chance} of these {len(worst)} agree in the mean."
-    return "\n".join([*lines, "", "## The cells that do not agree", "", intro, "", *named, "", unwrapped(TAIL)])
-
-
-def _verdict(mean: Cell) -> str:
-    there, here = mean.there, mean.here
-    return (
-        f"Over {SEEDS} seeds {there['goodput']:.2f} and {here['goodput']:.2f} Mbit/s, {there['delay']:.2f} and "
-        f"{here['delay']:.2f} ms: {'chance' if mean.agrees else 'not chance'}"
-    )
-
-
-def _numbers(totals: dict[str, Any]) -> dict[str, float]:
+def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
     link = totals["links"]["forward"]
     return {
         "goodput": totals["goodput_bps"] / 1e6,
@@ -176,66 +198,31 @@ def _numbers(totals: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _distance(cell: Cell) -> float:
-    """How far outside, in bands."""
-    there, here = cell.there, cell.here
-    band = max(DELAY_BAND * there["delay"], DELAY_BAND_MS)
-    return max(abs(here["goodput"] / there["goodput"] - 1) / GOODPUT_BAND, abs(here["delay"] - there["delay"]) / band)
-
-
-def _name(cell: Cell) -> str:
-    point, there, here = cell.point, cell.there, cell.here
-    return (
-        f"{point.aqm}{' with ECN' if point.ecn else ''}, {point.control}, {point.rate} Mbit/s, {point.rtt} ms, "
-        f"{point.flows} flows: goodput {there['goodput']:.2f} there and {here['goodput']:.2f} here, median delay "
-        f"{there['delay']:.2f} and {here['delay']:.2f} ms ({_distance(cell):.1f} bands)"
-    )
-
-
-SEEDS = 4
-"""Of the repetitions of cells that do not agree."""
-SHOWN = {"goodput": 2, "delay": 2, "tail": 2, "drops": 2, "marks": 2, "jain": 3}
-COLUMNS = (
-    *("queue", "ECN", "cc", "rate, Mbit/s", "RTT, ms", "flows"),
-    *("goodput there", "here", "p50 there", "here", "p95 there", "here"),
-    *("drops there, %", "here", "marks there, %", "here", "Jain there", "here", ""),
-)
-HEAD = """# The simulator beside the real kernel, run now
-
-The same scenarios on the simulator ("here", stack `linux-6.1`) and on the real kernel ("there", {kernel}), one seed,
-60 s of which 10 s are warm-up. Goodput in Mbit/s, delay in the queue in ms. `python -m sojourn.kernel.validate` makes
-this page; [validation.md](validation.md) does it with recorded runs, and says what the mechanisms contribute.
-
-A cell agrees if the goodput is within 3 % and the median delay within 15 % or 1 ms.
-
-**{agreeing} of {cells} cells agree ({share:.0f} %).**
-"""
-TAIL = """Where few flows meet, which packet is dropped decides the following seconds, so single runs differ by more
-than the bands. PIE and RED draw other numbers here than there, and `fq_codel` hashes flows otherwise; what is not
-chance is not explained further. One thing that the simulator's stack does not have is that Linux sends the last segment
-of a connection, the one with the FIN, whatever the window; it matters for short connections, which are not in this
-grid.
-"""
-
-
 @click.command()
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="write the page there; default: print it")
 @click.option("--results", type=click.Path(path_type=Path), help="folder of results, to go on where it stopped")
 @click.option("--jobs", type=int, help="runs at a time; default: all cores")
-def main(out: Path | None, results: Path | None, jobs: int | None) -> None:
-    """Run the grid on both engines and compare."""
+@click.option("--finished", is_flag=True, help="only what the kernel has run already; the page says what is missing")
+def main(out: Path | None, results: Path | None, jobs: int | None, finished: bool) -> None:
+    """Run the grid on both engines and compare; beside the page goes the complete table (.csv)."""
     from sojourn.cli.progress import progress
+    from sojourn.kernel.validation_page import page, table
 
     kernel = built()
+    points = grid()
     with progress() as report_progress:
-        cells = validate(list(grid()), results, jobs=jobs, progress=report_progress)
-    means = repeated(cells, results, jobs)
-    text = report(cells, f"Linux {kernel.version}, build {kernel.digest}", means)
-    if out is None:
+        runs = Grid(results, jobs, only_finished=finished, progress=report_progress)
+        cells = runs.cells(points)
+    again = Grid(results, jobs, only_finished=finished).repeated(cells)
+    complete = out.with_suffix(".csv") if out else None
+    name = complete.name if complete else None
+    text = page(points, cells, f"Linux {kernel.version}, build {kernel.digest}", again, name)
+    if out is None or complete is None:
         click.echo(text)
     else:
         out.write_text(text, encoding="utf-8")
-    click.echo(f"{sum(cell.agrees for cell in cells)} of {len(cells)} cells agree")
+        table(cells).write_csv(complete, float_precision=3)
+    click.echo(f"{sum(cell.agrees for cell in cells)} of {len(cells)} cells agree; {len(points) - len(cells)} not run")
 
 
 if __name__ == "__main__":

@@ -2,19 +2,45 @@
 //! waits out of order has its place in the same buffer: in a recovery without SACK, which repairs one hole per round
 //! trip, new data soon stop at the window's edge.
 //!
-//! Source: Linux 6.1 `tcp_init_buffer_space`, `tcp_rcv_space_adjust`, `__tcp_select_window`. `Differs:` the sender keeps
-//! it, which learns the same from acknowledgments.
+//! Source: Linux 6.1 `tcp_init_buffer_space`, `tcp_rcv_space_adjust`, `tcp_grow_window`, `__tcp_select_window`.
+//! `Differs:` the sender knows the window's end by itself, since it learns from acknowledgments what the receiver
+//! measures; what the receiver does about its window is only to acknowledge every segment while that grows.
 
 use super::sender::Sender;
+use super::{FIRST_BYTE, Header, Ticks};
+use sojourn_aqm::{Duration, Instant};
 
-/// Measures a receiver's window, round by round.
+/// How large a receiver's window may be, by what arrived in its best round trip.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offered {
+struct Size {
     mss: u64,
     /// The largest window so far, in bytes.
     window: u64,
     /// Most bytes that arrived in a round trip.
     space: u64,
+}
+
+impl Size {
+    fn new(mss: u32) -> Self {
+        Self { mss: mss as u64, window: FIRST_WINDOW, space: FIRST_SPACE * mss as u64 }
+    }
+
+    /// A round trip brought `copied` bytes.
+    fn round(&mut self, copied: u64) {
+        if copied > self.space {
+            // Twice as much, and sixteen segments; and room to grow as fast as before, and twice that.
+            let window = 2 * copied + 16 * self.mss;
+            let growth = window * (copied - self.space) / self.space;
+            self.window = self.window.max(window + 2 * growth);
+            self.space = copied;
+        }
+    }
+}
+
+/// Where the window ends, as the sender knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offered {
+    size: Size,
     /// What was acknowledged when the round began.
     begun: u64,
     /// The round ends when this is acknowledged.
@@ -26,26 +52,59 @@ pub(super) struct Offered {
 impl Offered {
     /// Nothing has arrived yet.
     pub fn new(mss: u32) -> Self {
-        let mss = mss as u64;
-        let (window, space, start) = (FIRST_WINDOW, FIRST_SPACE * mss, super::FIRST_BYTE);
-        Self { mss, window, space, begun: start, end: start, edge: start + window }
+        Self { size: Size::new(mss), begun: FIRST_BYTE, end: FIRST_BYTE, edge: FIRST_BYTE + FIRST_WINDOW }
     }
 
     /// `una` is acknowledged, `nxt` is the end of what was sent, and `waiting` segments have arrived out of order.
     pub fn acknowledged(&mut self, una: u64, nxt: u64, waiting: u32) {
         if una >= self.end {
-            let copied = una - self.begun;
+            self.size.round(una - self.begun);
             (self.begun, self.end) = (una, nxt);
-            if copied > self.space {
-                // Twice as much, and sixteen segments; and room to grow as fast as before, and twice that.
-                let window = 2 * copied + 16 * self.mss;
-                let growth = window * (copied - self.space) / self.space;
-                self.window = self.window.max(window + 2 * growth);
-                self.space = copied;
-            }
         }
-        let taken = waiting as u64 * self.mss * MEMORY_PERCENT / 100;
-        self.edge = self.edge.max(una + self.window.saturating_sub(taken));
+        let taken = waiting as u64 * self.size.mss * MEMORY_PERCENT / 100;
+        self.edge = self.edge.max(una + self.size.window.saturating_sub(taken));
+    }
+}
+
+/// The window as the receiver raises it: by two segments for each that arrives, up to what its size allows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raised {
+    size: Size,
+    /// What is advertised (rcv_ssthresh).
+    window: u64,
+    /// What had been read when the round began, and when that was.
+    begun: u64,
+    pub since: Instant,
+    /// Eight times the smoothed RTT by the timestamps echoed, in microseconds; zero before the first.
+    rtt_x8: i64,
+    last_echo: u32,
+}
+
+impl Raised {
+    /// Nothing has arrived yet.
+    pub fn new(mss: u32) -> Self {
+        let (window, begun, since) = (FIRST_WINDOW, FIRST_BYTE, Instant::ZERO);
+        Self { size: Size::new(mss), window, begun, since, rtt_x8: 0, last_echo: 0 }
+    }
+
+    /// A segment arrived at tick `now`, a millisecond each. Returns whether the window grew.
+    pub fn arrived(&mut self, now: Ticks, header: &Header) -> bool {
+        if header.ts_ecr != self.last_echo && header.len as u64 >= self.size.mss {
+            let sample = now.saturating_sub(header.ts_ecr).max(1) as i64 * 1000;
+            self.rtt_x8 += if self.rtt_x8 == 0 { 8 * sample } else { sample - (self.rtt_x8 >> 3) };
+        }
+        self.last_echo = header.ts_ecr;
+        let before = self.window;
+        self.window = self.size.window.min(self.window + 2 * self.size.mss);
+        self.window > before
+    }
+
+    /// The application has read everything up to `copied`.
+    pub fn read(&mut self, at: Instant, copied: u64) {
+        if self.rtt_x8 > 0 && at - self.since >= Duration::from_micros(self.rtt_x8 >> 3) {
+            self.size.round(copied - self.begun);
+            (self.begun, self.since) = (copied, at);
+        }
     }
 }
 
@@ -55,7 +114,7 @@ impl Sender {
         let (una, nxt, waiting) = (self.snd_una, self.snd_nxt, self.board.sacked_out);
         if let Some(offered) = &mut self.offered {
             offered.acknowledged(una, nxt, waiting);
-            self.receive_window = offered.window;
+            self.receive_window = offered.size.window;
         }
     }
 }
@@ -74,7 +133,7 @@ mod tests {
     use super::*;
 
     fn sent(segments: u64) -> u64 {
-        super::super::FIRST_BYTE + segments * 1000
+        FIRST_BYTE + segments * 1000
     }
 
     #[test]
@@ -82,8 +141,8 @@ mod tests {
         let mut offered = Offered::new(1000);
         let mut window_after = |una, nxt| {
             offered.acknowledged(sent(una), sent(nxt), 0);
-            assert_eq!(offered.edge, sent(una) + offered.window);
-            offered.window
+            assert_eq!(offered.edge, sent(una) + offered.size.window);
+            offered.size.window
         };
         assert_eq!([window_after(0, 10), window_after(5, 20)], [64_088; 2], "the round lasts");
         assert_eq!(window_after(10, 30), 64_088, "ten were taken for granted");
@@ -102,5 +161,22 @@ mod tests {
         assert_eq!(offered.edge, edge, "ten more would be 42 kB from there");
         offered.acknowledged(sent(40), sent(60), 10);
         assert_eq!(offered.edge, sent(40) + 64_088 - 8_000);
+    }
+
+    #[test]
+    fn a_receiver_raises_it_by_two_segments_for_each_that_arrives() {
+        let mut raised = Raised::new(1000);
+        let at = |tick: u32| Instant::from_nanos(tick as u64 * 1_000_000);
+        let mut take = |tick: u32, segments: u64| {
+            let grew = raised.arrived(tick, &Header { len: 1000, ts_ecr: tick - 100, ..Header::default() });
+            raised.read(at(tick), sent(segments));
+            grew
+        };
+        // A round ends with the first segment, another one 100 ms later: thirty in it allow for 76 + 2 * 2 * 76.
+        let grew: Vec<_> = (1..=30).map(|n| take(100 + n, n as u64)).collect();
+        assert_eq!(grew, [false; 30]);
+        let grew: Vec<_> = (31..=60).map(|n| take(200 + n, n as u64)).collect();
+        assert_eq!(grew, [vec![false], vec![true; 29]].concat());
+        assert_eq!((raised.size.window, raised.window), (380_000, 64_088 + 29 * 2_000));
     }
 }

@@ -4,6 +4,7 @@
 //! Linux 6.1 acknowledges out-of-order data through `compressed_ack.rs`. The application reads at once, so the window advertised never closes.
 
 use super::compressed_ack::Compression;
+use super::offered::Raised;
 use super::rtt::RttEstimator;
 use super::stack::Stack;
 use super::{Block, Clock, FIRST_BYTE, Flags, Header, Sack, Ticks, Wire};
@@ -60,6 +61,8 @@ pub struct Receiver {
     /// … and when its timer expires.
     delayed_expiry: Ticks,
     compression: Option<Compression>,
+    /// The window, while it may grow.
+    raised: Option<Raised>,
     /// ECN-capable data has arrived.
     ect_seen: bool,
     /// CE arrived and the sender has not said CWR.
@@ -77,6 +80,7 @@ impl Receiver {
             clock,
             at: Instant::ZERO,
             compression: config.stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
+            raised: config.stack.tunes_window.then(|| Raised::new(config.mss)),
             ato_min: clock.span(config.stack.ato_min),
             ato_max: clock.span(config.stack.ato_min),
             rtt: config.stack.rtt_estimator(),
@@ -100,6 +104,11 @@ impl Receiver {
             echo: false,
             fin: u64::MAX,
         }
+    }
+
+    /// The same with a window of a fixed size.
+    pub fn with_fixed_window(self) -> Self {
+        Self { raised: None, ..self }
     }
 
     /// Takes a segment from the sender.
@@ -176,6 +185,9 @@ impl Receiver {
             let rtt = now.saturating_sub(header.ts_ecr) * self.rtt.per_tick();
             self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
             self.ato_max = self.ato_min.max(self.rtt.srtt_eighths(8));
+            if let Some(raised) = &mut self.raised {
+                raised.since = self.at;
+            }
         }
     }
 
@@ -196,7 +208,10 @@ impl Receiver {
             self.send_ack(now, wire);
             return;
         }
+        let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header));
         if seq > self.rcv_nxt {
+            // Without SACK a duplicate acknowledgment has to look like one.
+            self.quick |= (grew && self.sack) as u32;
             self.on_out_of_order((seq, end), now, wire);
             return;
         }
@@ -206,6 +221,10 @@ impl Receiver {
         let had_hole = !self.out_of_order.is_empty();
         self.advance(end);
         self.adapt(now);
+        self.quick |= grew as u32;
+        if let Some(raised) = &mut self.raised {
+            raised.read(self.at, self.rcv_nxt);
+        }
         let hole_left = had_hole && !self.out_of_order.is_empty();
         // A burst has ended: the application has read all of it and nothing more may come soon.
         let pushed = header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;

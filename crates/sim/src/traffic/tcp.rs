@@ -51,7 +51,8 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
         receive_window: spec.receive_window,
     });
     let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
-    (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn }))
+    let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
+    (sender, if spec.receive_window.is_some() { receiver.with_fixed_window() } else { receiver })
 }
 
 /// A sender at a glance, and what its receiver has delivered.
