@@ -87,13 +87,21 @@ def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
         "link": {"rate": "1 Mbit/s", "aqm": "droptail", "limit": "3 packets"},
         "flows": [{**tcp, "count": 6}, {**tcp, "size": "20 kB", "pause": "100 ms"}, {"kind": "voice"}],
     }
-    here, there = (Scenario.build(document).run(1, engine=engine).totals for engine in ("simulate", "kernel"))
-    late = [[flow["timeouts"] for flow in one["flows"]] for one in (here, there)]
-    groups = [[group["timeouts"] for group in one["groups"]] for one in (here, there)]
-    assert all(count > 0 for count in late[1][:6])
-    assert late[1][6:] == [0], "datagrams have no timer"
-    assert sum(late[1]) == groups[1][0]
-    assert groups[1] == [pytest.approx(count, rel=0.4) for count in groups[0]]
+    scenario = Scenario.build(document)
+    sums = {}
+    for engine in ("simulate", "kernel"):
+        runs = [scenario.run(seed, engine=engine).totals for seed in range(1, 5)]
+        counts = [[group["timeouts"] for group in one["groups"]] for one in runs]
+        sums[engine] = [sum(of_group) for of_group in zip(*counts, strict=True)]
+        late = [[flow["timeouts"] for flow in one["flows"]] for one in runs]
+        assert all(count > 0 for one in late for count in one[:6])
+        assert all(one[6:] == [0] for one in late), "datagrams have no timer"
+        assert [sum(one) for one in late] == [one[0] for one in counts]
+    # A run has some 35 of them and some 5; which connection is hit is chance.
+    lasting, transfers, datagrams = sums["kernel"]
+    assert lasting == pytest.approx(sums["simulate"][0], rel=0.25)
+    assert transfers == pytest.approx(sums["simulate"][1], rel=0.5)
+    assert datagrams == sums["simulate"][2] == 0
 
 
 def test_a_flow_is_hashed_by_its_headers_and_stays_where_it_is(kernel: Kernel) -> None:
