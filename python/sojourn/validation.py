@@ -193,9 +193,9 @@ TAIL = """
   to them weigh most; without RACK three quarters of the Reno cells agree.
 - Start times count: FQ-CoDel with four Reno flows at 100 ms gives 7.9 to 8.4 Mbit/s with other ones; the
   kernel's two seeds gave 7.92 and 8.57.
-- The cells marked above are FQ-CoDel with 16 flows. In these recorded runs a packet carried the hash of its sender's
-  socket, which changes at each time-out, so flows changed their queues; real links carry none, and runs made now
-  ([validation-kernel.md](validation-kernel.md)) hash the headers.
+- Most of the cells marked above are FQ-CoDel with several flows. In these recorded runs a packet carried the hash of
+  its sender's socket, which changes at each time-out, so flows changed their queues; real links carry none, and runs
+  made now ([validation-kernel.md](validation-kernel.md)) hash the headers.
 - PIE and RED draw other random numbers than the kernel, so single runs cannot agree packet for packet.
 """
 

@@ -141,7 +141,7 @@ def grid() -> list[Point]:
 
 
 class Grid:
-    """Runs on both engines, kept in a folder of results."""
+    """Runs on both engines; the kernel's are kept in a folder of results, simulations are made anew each time."""
 
     def __init__(
         self,
@@ -152,7 +152,8 @@ class Grid:
         progress: Callable[[float, int, int], None] | None = None,
         runner: Any = None,
     ) -> None:
-        self.runner = runner or Runner(root, jobs, progress=progress)
+        self.there = runner or Runner(root, jobs, progress=progress)
+        self.here = runner or Runner(None, jobs)
         self.only_finished = only_finished
 
     def cells(self, points: Iterable[Point], seed: int = 1) -> list[Cell]:
@@ -172,10 +173,11 @@ class Grid:
         return merged(point, there, here)
 
     def _is_wanted(self, point: Point, seed: int) -> bool:
-        return not self.only_finished or self.runner.find(Run(point.scenario(), seed, KERNEL)) is not None
+        return not self.only_finished or self.there.find(Run(point.scenario(), seed, KERNEL)) is not None
 
     def _numbers(self, points: Sequence[Point], seed: int, engine: str) -> list[dict[str, float]]:
-        results = self.runner([Run(point.scenario(), seed, engine) for point in points])
+        runner = self.there if engine == KERNEL else self.here
+        results = runner([Run(point.scenario(), seed, engine) for point in points])
         return [_numbers(result.totals) for result in results]
 
 
@@ -200,7 +202,9 @@ def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
 
 @click.command()
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path), help="write the page there; default: print it")
-@click.option("--results", type=click.Path(path_type=Path), help="folder of results, to go on where it stopped")
+@click.option(
+    "--results", type=click.Path(path_type=Path), help="folder of the kernel's runs, to go on where it stopped"
+)
 @click.option("--jobs", type=int, help="runs at a time; default: all cores")
 @click.option("--finished", is_flag=True, help="only what the kernel has run already; the page says what is missing")
 def main(out: Path | None, results: Path | None, jobs: int | None, finished: bool) -> None:

@@ -198,6 +198,5 @@ its means, and what makes seeds differ where that is known.
 """
 TAIL = """PIE and RED draw other random numbers here than there, and `fq_codel` hashes flows with another key. What the
 simulator's stack does not have: Linux sends the last segment of a connection, the one with the FIN, whatever the window
-(no matter in this grid), and acknowledges every segment while the receiver's window grows, which it does in the first
-round trips.
+(no matter in this grid), and a part of a segment where the receiver's window ends within one.
 """
