@@ -24,6 +24,7 @@ pub mod stack;
 mod tests;
 mod timer;
 mod tlp;
+mod transmission;
 mod validation;
 
 pub use receiver::{Receiver, ReceiverConfig};

@@ -1,7 +1,8 @@
 //! The sending endpoint.
 //!
-//! Source: Linux `tcp_output.c` and `tcp_timer.c`. This file holds the connection's life: handshake, new data, timers;
-//! acknowledgments lie in `ack.rs`, loss recovery in `recovery/`, and each mechanism of it in its own file.
+//! Source: Linux `tcp_output.c` and `tcp_timer.c`. This file holds the connection's life: handshake, data, timers; what
+//! is sent lies in `transmission.rs`, acknowledgments in `ack.rs`, loss recovery in `recovery/`, and each mechanism of it
+//! in its own file.
 
 use super::cc::{AnyCc, CongestionControl, Window};
 use super::frto::Frto;
@@ -9,14 +10,14 @@ use super::offered::{FIRST_WINDOW, Offered};
 use super::prr::Prr;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
-use super::scoreboard::{Scoreboard, Segment, Tags};
+use super::scoreboard::Scoreboard;
 use super::segmentation::Bursts;
 use super::stack::{Machine, Stack};
 use super::timer::Timer;
 use super::tlp::Probe;
 use super::validation::Usage;
 use super::{Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
-use sojourn_aqm::{Duration, Ecn, Instant};
+use sojourn_aqm::{Duration, Instant};
 
 /// What a sender is made of.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ pub struct Sender {
     pub(super) state: State,
     /// The instant of the event that is being dealt with.
     pub(super) at: Instant,
-    syn_sent: Instant,
+    pub(super) syn_sent: Instant,
     /// When data was last sent.
     pub(super) last_sent: Instant,
     pub(super) phase: Phase,
@@ -308,89 +309,6 @@ impl Sender {
         &self.stats
     }
 
-    /// Sends what the window allows.
-    pub(super) fn send_new(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 && self.stack.idle_restart {
-            self.restart_after_idle(now);
-        }
-        if !self.is_plain {
-            self.send_as_stack(now, wire);
-            return;
-        }
-        let right_edge = self.snd_una + self.receive_window;
-        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
-            self.send_next(now, wire);
-        }
-        if self.is_dry() {
-            self.after_sending(now, self.last_sent == self.at, false);
-        }
-    }
-
-    #[inline(never)]
-    fn send_as_stack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let right_edge = self.right_edge();
-        let first = self.snd_nxt;
-        let mut limited = false;
-        if self.stack.bursts {
-            limited = self.send_bursts(right_edge, now, wire);
-        } else {
-            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
-                self.send_one(now, wire);
-            }
-        }
-        if self.stack.machine == Machine::Linux3_10 || self.is_dry() {
-            self.after_sending(now, self.snd_nxt > first, limited);
-        }
-    }
-
-    #[inline(never)]
-    fn after_sending(&mut self, now: Ticks, sent: bool, limited: bool) {
-        self.validate_window(now, sent, limited || self.board.in_flight() >= self.window.cwnd);
-        if sent {
-            self.schedule_loss_probe(now, false);
-        }
-    }
-
-    /// Whether something new could be sent at once.
-    pub(super) fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.window.cwnd && self.may_send_next(self.right_edge())
-    }
-
-    /// Where the receiver's window ends.
-    fn right_edge(&self) -> u64 {
-        self.offered.as_ref().map_or(self.snd_una + self.receive_window, |offered| offered.edge)
-    }
-
-    /// Whether there is something new that the receive window has room for.
-    pub(super) fn can_send_beyond_window(&self) -> bool {
-        self.may_send_next(self.right_edge())
-    }
-
-    /// Sends segment `i` of the queue again.
-    pub(super) fn retransmit(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
-        // Karn: of a retransmission nobody knows which copy was acknowledged.
-        let seq = self.board.get(i).map_or(0, |segment| segment.seq);
-        self.timed = self.timed.filter(|&(end, _)| end <= seq);
-        self.board.retransmitted(i, self.snd_nxt);
-        self.retrans_stamp.get_or_insert(now);
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
-        self.count_for_prr(1);
-        self.retransmit_uncounted(i, now, wire);
-    }
-
-    /// Sends segment `i` again without believing it lost, as a probe does.
-    pub(super) fn retransmit_uncounted(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
-        let segment = self.board.resent(i, self.at);
-        if self.stack.rack {
-            self.rack.on_sent(&segment);
-        }
-        self.bursts.last = self.at;
-        self.stats.sent += 1;
-        self.stats.retransmissions += 1;
-        // RFC 3168 §6.1.5: retransmissions are not ECN-capable.
-        self.transmit(segment, Flags::ACK, Ecn::NotEct, now, wire);
-    }
-
     /// Duplicate acknowledgments instead of SACKs tell of losses.
     pub(super) fn is_reno(&self) -> bool {
         !self.sack
@@ -435,85 +353,5 @@ impl Sender {
         self.usage.touched(now);
         self.send_pure_ack(now, wire);
         self.send_new(now, wire);
-    }
-
-    /// Whether the application has nothing more to send for now.
-    pub(super) fn is_dry(&self) -> bool {
-        self.snd_nxt >= self.app_limit
-    }
-
-    pub(super) fn may_send_next(&self, right_edge: u64) -> bool {
-        if self.snd_nxt < self.app_limit {
-            let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64);
-            self.snd_nxt + len <= right_edge
-        } else {
-            self.closing && !self.fin_sent
-        }
-    }
-
-    /// Sends the next new segment, from where speed matters less.
-    #[inline(never)]
-    pub(super) fn send_one(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.send_next(now, wire);
-    }
-
-    #[inline(always)]
-    fn send_next(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64) as u16;
-        let fin = self.closing && self.snd_nxt + len as u64 >= self.app_limit;
-        let segment = Segment { seq: self.snd_nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: self.at };
-        self.fin_sent |= fin;
-        self.snd_nxt = segment.end();
-        if self.board.packets_out() == 0 || self.timer != Timer::Retransmit {
-            self.rearm_for_new(now);
-        }
-        self.board.push(segment);
-        self.stats.sent += 1;
-        let mut flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending && self.ecn);
-        if !self.is_plain {
-            self.note_sent(&segment, now);
-            flags = flags.with_if(Flags::PSH, self.pushes);
-        }
-        self.cwr_pending = false;
-        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        self.transmit(segment, flags, ecn, now, wire);
-    }
-
-    /// What a new segment means to the RTT's timing, PRR, RACK and the bursts.
-    pub(super) fn note_sent(&mut self, segment: &Segment, now: Ticks) {
-        if !self.stack.timestamps {
-            self.timed.get_or_insert((segment.end(), now));
-        }
-        self.count_for_prr(1);
-        if self.stack.rack {
-            self.rack.on_sent(segment);
-        }
-        self.bursts.last = self.at;
-    }
-
-    fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Ticks, wire: &mut impl Wire) {
-        self.last_sent = self.at;
-        let flags = flags.with_if(Flags::FIN, segment.fin);
-        let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
-    }
-
-    fn send_syn(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.rearm(now);
-        self.syn_sent = self.at;
-        // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
-        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), self.ecn);
-        let header = Header { seq: 0, ack: 0, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
-    }
-
-    fn send_pure_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let header = Header { seq: self.snd_nxt, flags: Flags::ACK, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
-    }
-
-    fn blank(&self, now: Ticks) -> Header {
-        // The receiver sends no data: all that is acknowledged is its SYN.
-        Header { ack: FIRST_BYTE, ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
     }
 }
