@@ -77,14 +77,14 @@ def judge(
     return [_judge_one(claim, measured, engine, as_published, left_out or {}) for claim in claims]
 
 
-def regardless_of(*aqms: str) -> Callable[[Relation], Relation]:
-    """Tell that a relation does not look at these queue managers: it is judged also where they are left out.
+def regardless_of(*words: str) -> Callable[[Relation], Relation]:
+    """Tell that a relation does not look at queue managers with one of these words, such as `codel@act`, in their text.
 
-    Any other relation needs every queue manager of its figure.
+    It is judged also where they are left out; any other relation needs every queue manager of its figure.
     """
 
     def told(relation: Relation) -> Relation:
-        relation.regardless_of = frozenset(aqms)  # type: ignore[attr-defined]
+        relation.regardless_of = frozenset(words)  # type: ignore[attr-defined]
         return relation
 
     return told
@@ -95,7 +95,7 @@ def _judge_one(
 ) -> Verdict:
     not_run = _verdict(claim, "not-run", None, None, 0)
     relation = measured.relations.get(claim["id"]) if measured else None
-    if measured and relation and {aqm.split()[0] for aqm in left_out} <= _not_needed(relation):
+    if measured and relation and all(_not_needed(relation) & set(aqm.split()) for aqm in left_out):
         verdict = _judge_relation(claim, measured)
     elif measured and measured.samples.get(claim["id"]):
         verdict = _judge_value(claim, measured)

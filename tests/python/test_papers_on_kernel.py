@@ -15,10 +15,11 @@ import pytest
 
 from conftest import REPO, Cli
 from sojourn import InputError, Result, Scenario, Study, _core
-from sojourn.judge import Verdict, claims_of, judge
+from sojourn.judge import Measured, Verdict, claims_of, judge, regardless_of
 from sojourn.kernel.cache import Kernel
 from sojourn.papers import khademi2013, paper, schwarzkopf2016
 from sojourn.papers.engine import LackingError, OnEngine, figures_on, on_engine
+from sojourn.papers.khademi2013 import fig13 as khademi2013_fig13
 from sojourn.papers.schwarzkopf2016 import table1
 
 PAPER = "schwarzkopf2016"
@@ -178,6 +179,22 @@ def test_a_relation_that_is_judged_without_codel_act_does_not_look_at_it(tmp_pat
                 cells = measured.cells.with_columns(pl.col(values).shuffle(seed=seed) if seed else pl.col(values))
                 assert relation(cells) == relation(cells.filter(pl.col("aqm") != "CoDel-ACT")), (claim, seed)
     assert len(seen) == 12
+
+
+def test_relations_about_ecn_do_not_need_the_variants_without_ce() -> None:
+    _, left = there("khademi2013", "fig13")
+    [claim] = claims_of("khademi2013", "fig13")
+    relation = khademi2013_fig13.RELATIONS[claim["id"]]
+    cells = pl.DataFrame({"seed": [1]})
+
+    def verdict(left_out: dict[str, str]) -> str:
+        looking = regardless_of(*relation.regardless_of)(lambda _: True)  # type: ignore[attr-defined]
+        return judge([claim], Measured({}, cells, (), {claim["id"]: looking}), "kernel", left_out=left_out)[0][
+            "verdict"
+        ]
+
+    assert len(left.left_out) == 3 and verdict(dict(left.left_out)) == "holds"
+    assert verdict({**left.left_out, "pie@cisco2013 target 5ms": "none such"}) == "not-run"
 
 
 def test_the_report_says_what_is_left_out(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

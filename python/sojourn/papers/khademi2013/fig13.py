@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.judge import Measured, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import HEAVY, SENDERS, THREE, cells_of, means, value
 from sojourn.papers.khademi2013.boxes import box_figure
 
@@ -40,6 +40,7 @@ def ecn_cells(result: StudyResult) -> pl.DataFrame:
     return cells_of(result, (*KEYS, "variant")).filter(pl.col("variant") == "").drop("variant")
 
 
+@regardless_of("exclude_ce")
 def S3_F13(cells: pl.DataFrame) -> bool:
     """Medians are higher with ECN; ARED's rise grows with the load and is the largest with 16 and 32 flows.
 

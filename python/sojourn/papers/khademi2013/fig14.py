@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.judge import Measured, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import means
 from sojourn.papers.khademi2013.fig13 import KEYS, draw_ecn, ecn_cells
 
@@ -32,6 +32,7 @@ def measure(result: StudyResult) -> Measured:
     return Measured({}, ecn_cells(result), KEYS, RELATIONS)
 
 
+@regardless_of("exclude_ce")
 def S3_F14(cells: pl.DataFrame) -> bool:
     """With ECN, ARED's median goodput falls with the load to an undershoot at 4 flows; CoDel and PIE have none."""
     ared = means(cells, "g50", "flows", aqm="ARED", ecn=True)
