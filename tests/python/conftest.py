@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,9 @@ from click.testing import CliRunner, Result
 from sojourn.kernel.cache import Kernel
 
 REPO = Path(__file__).resolve().parents[2]
+
+# Who starts us in the background of a shell without job control leaves Ctrl-C ignored, for us and for our children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
