@@ -18,6 +18,9 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// Every codepoint, by its number.
+    pub const ALL: [Self; 4] = [Self::NotEct, Self::Ect1, Self::Ect0, Self::Ce];
+
     /// Whether a mark is understood: everything but Not-ECT.
     pub const fn is_ect(self) -> bool {
         !matches!(self, Self::NotEct)

@@ -61,7 +61,7 @@ impl Queue {
         ecn: Unsigned,
         tag: Tag,
     ) -> PyResult<String> {
-        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(ecn.get::<usize>("ecn")?).copied();
+        let ecn = Ecn::ALL.get(ecn.get::<usize>("ecn")?).copied();
         let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
         let size = size.get("size")?;
         if size == 0 {

@@ -3,10 +3,11 @@
 use crate::error::{Unsigned, check, input};
 use crate::output::Output;
 use crate::own::Classes;
+use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sojourn_aqm::{Duration, Ecn, Instant, Limits, Meta};
+use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, What};
 use std::path::Path;
@@ -104,10 +105,7 @@ fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
 
 impl LinkLimit {
     fn read(&self) -> PyResult<Limited> {
-        let limits = match self.0.as_str() {
-            "unlimited" => Limits::default(),
-            text => Limits::parse(text).map_err(|e| input(format!("limit: {}", e.0)))?,
-        };
+        let limits = limits_of(&self.0)?;
         Ok(Limited { judges_arrivals: self.1, packets: limits.packets, bytes: limits.bytes })
     }
 }
@@ -122,7 +120,7 @@ impl Entries<'_> {
             return Err(input("recording: the columns differ in length"));
         }
         let row = |i: usize| {
-            let Some(&field) = ECN.get(usize::from(ecn[i])) else {
+            let Some(&field) = Ecn::ALL.get(usize::from(ecn[i])) else {
                 return Err(input(format!("recording: entry {i} has an ECN field above 3")));
             };
             let what = match what[i] {
@@ -139,5 +137,3 @@ impl Entries<'_> {
         (0..time.len()).map(row).collect()
     }
 }
-
-const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];

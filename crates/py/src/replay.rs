@@ -2,6 +2,7 @@
 
 use crate::error::{Unsigned, input};
 use crate::slices;
+use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::tc::Line;
 use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, Recorded, Recording, Reference, Replay};
 use sojourn_aqm::replay::{State, Wire};
-use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, units};
+use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
 use sojourn_sim::scenario::AqmSpec;
 
 type Queue = dyn Qdisc<u32> + Send;
@@ -126,10 +127,7 @@ pub fn made_up_arrivals<'py>(
 impl Setup {
     fn replay<'a>(&self, aqm: &str, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
         let aqm = AqmSpec::parse(aqm).map_err(input)?;
-        let limits = match self.limit.as_str() {
-            "unlimited" => Limits::default(),
-            text => Limits::parse(text).map_err(|e| input(format!("limit: {}", e.0)))?,
-        };
+        let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
         let (wire, rng) = match self.kernel {
             true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed)),
@@ -154,7 +152,7 @@ impl Columns<'_> {
         }
         let row = |i: usize| {
             let wrong = |what: &str| Err(input(format!("arrivals: packet {i} {what}")));
-            let Some(&field) = ECN.get(ecn[i] as usize) else { return wrong("has an ECN field above 3") };
+            let Some(&field) = Ecn::ALL.get(ecn[i] as usize) else { return wrong("has an ECN field above 3") };
             if bytes[i] == 0 || bytes[i] > MAX_BYTES {
                 return wrong("has a size out of range; from 1 B to 1 GB");
             }
@@ -263,7 +261,6 @@ fn described(setup: &Setup, verdict: replay::Verdict, at: Option<Instant>, reaso
     })
 }
 
-const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 const ECN_NAMES: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
 const MAX_BYTES: u32 = 1_000_000_000;
 const LONGEST_GAP: u64 = Duration::from_secs(86_400).as_nanos() as u64;

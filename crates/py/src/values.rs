@@ -1,8 +1,18 @@
-//! Values of parameters as Python has them.
+//! Values as Python gives and gets them.
 
+use crate::error::input;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_aqm::Limits;
 use sojourn_aqm::params::Value;
+
+/// The limit of a queue, or of none: `unlimited`.
+pub fn limits_of(text: &str) -> PyResult<Limits> {
+    match text {
+        "unlimited" => Ok(Limits::default()),
+        text => Limits::parse(text).map_err(|e| input(format!("limit: {}", e.0))),
+    }
+}
 
 /// A value of a parameter as an instance gets it.
 #[derive(Clone, Copy, Debug)]

@@ -251,14 +251,13 @@ mod tests {
 
     /// What the tables of a simulation say, in the order of time: what was there before an instant leaves first.
     fn entries(output: &Output) -> Vec<Happened> {
-        let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
         let mut packets = Vec::new();
         for table in ["packets", "waiting"] {
             let of = |name| numbers(output, table, name);
             let (time, link, arrival, bytes) = (of("time_ns"), of("link"), of("arrival"), of("bytes"));
             let (flow, field) = (of("flow"), of("ecn"));
             for i in 0..time.len() {
-                let meta = Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(ecn[field[i] as usize]);
+                let meta = Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(Ecn::ALL[field[i] as usize]);
                 let (at, fate) = match table {
                     "packets" => {
                         (time[i] - of_one(output, "sojourn_ns", i), Some((time[i], of_one(output, "fate", i))))

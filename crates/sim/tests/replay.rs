@@ -54,7 +54,7 @@ fn log(output: &Output) -> (Vec<Arrival>, Vec<Recorded>) {
         let (from, to) = (column("from_host"), column("to_host"));
         let fates = (table == "packets").then(|| (column("fate"), column("sojourn_ns")));
         for i in (0..link.len()).filter(|&i| link[i] == 0) {
-            let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][ecn[i] as usize];
+            let ecn = Ecn::ALL[ecn[i] as usize];
             let hosts = (from[i] as u32, to[i] as u32);
             let meta = Meta { hosts, ..Meta::new(bytes[i] as u32, flow[i] as u32).with_ecn(ecn) };
             let (at, sojourn) = (Instant::from_nanos(time[i]), fates.as_ref().map_or(0, |(_, sojourn)| sojourn[i]));

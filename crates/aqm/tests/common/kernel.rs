@@ -176,7 +176,7 @@ fn packet(line: &str) -> Packet {
         arrival: Duration::from_nanos(number("arrival_ns")),
         size: number("size") as u32,
         flow: number("flow") as u32,
-        ecn: [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][number("ecn") as usize],
+        ecn: Ecn::ALL[number("ecn") as usize],
         fate: Fate { verdict, departure },
     }
 }

@@ -130,7 +130,7 @@ impl Record {
             flow: word(12),
             bytes: word(16),
             kind: Kind::ALL.into_iter().find(|&kind| kind as u8 == bytes[20])?,
-            ecn: *[Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].get(bytes[21] as usize)?,
+            ecn: *Ecn::ALL.get(bytes[21] as usize)?,
             dscp: bytes[22],
             value: long(24),
         })

@@ -125,7 +125,7 @@ impl Headers {
         let (transport, end) = whole.map_or((0, at), |size| (protocol, at + size));
         let ports = if whole.is_some() { word(ip, at) as u64 } else { 0 };
         let flow = mix(mixed, ports);
-        let (dscp, ecn) = (class >> 2, ECN[(class & 3) as usize]);
+        let (dscp, ecn) = (class >> 2, Ecn::ALL[(class & 3) as usize]);
         Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn }
     }
 
@@ -271,5 +271,3 @@ pub const PSH: u8 = 8;
 pub const URG: u8 = 32;
 /// Congestion window reduced.
 pub const CWR: u8 = 128;
-
-const ECN: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
