@@ -1,7 +1,8 @@
 //! The receiving endpoint: reassembly, SACK and D-SACK, delayed and quick acknowledgments.
 //!
 //! Source: Linux `tcp_data_queue`, `tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_send_delayed_ack`.
-//! Linux 6.1 acknowledges out-of-order data through `compressed_ack.rs`. The application reads at once, so the window advertised never closes.
+//! Linux 6.1 acknowledges out-of-order data through `compressed_ack.rs`. The application reads at once, so only what
+//! waits out of order takes room in the window (`offered.rs`).
 
 use super::compressed_ack::Compression;
 use super::offered::Raised;
@@ -23,6 +24,8 @@ pub struct ReceiverConfig {
     pub delayed_ack: bool,
     /// Whether ECN is negotiated.
     pub ecn: bool,
+    /// Bytes of the window if its size is fixed.
+    pub receive_window: Option<u64>,
 }
 
 /// The receiving half of a connection.
@@ -80,7 +83,7 @@ impl Receiver {
             clock,
             at: Instant::ZERO,
             compression: config.stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
-            raised: config.stack.tunes_window.then(|| Raised::new(config.mss)),
+            raised: config.stack.tunes_window_of(config.receive_window).then(|| Raised::new(config.mss)),
             ato_min: clock.span(config.stack.ato_min),
             ato_max: clock.span(config.stack.ato_min),
             rtt: config.stack.rtt_estimator(),
@@ -104,11 +107,6 @@ impl Receiver {
             echo: false,
             fin: u64::MAX,
         }
-    }
-
-    /// The same with a window of a fixed size.
-    pub fn with_fixed_window(self) -> Self {
-        Self { raised: None, ..self }
     }
 
     /// Takes a segment from the sender.
@@ -429,7 +427,8 @@ mod tests {
     impl Rig {
         fn new(delayed_ack: bool) -> Self {
             let stack = Stack::find("linux-2.6.29").unwrap();
-            let config = ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack, ecn: false };
+            let config =
+                ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack, ecn: false, receive_window: None };
             let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new(), now: Instant::ZERO };
             rig.segment(Header { flags: Flags::SYN, ..Header::default() });
             rig.sent.clear();

@@ -148,7 +148,7 @@ impl Sender {
         let cwnd = config.initial_window.unwrap_or(stack.initial_window);
         let mss = config.mss as u64;
         let most_window = stack.most_window.map(|segments| segments as u64 * mss);
-        let offered = (stack.tunes_window && config.receive_window.is_none()).then(|| Offered::new(config.mss));
+        let offered = stack.tunes_window_of(config.receive_window).then(|| Offered::new(config.mss));
         let first_window = most_window.or(offered.map(|_| FIRST_WINDOW));
         let receive_window = config.receive_window.or(first_window).unwrap_or(u64::MAX / 2);
         let ssthresh = match stack.most_window {

@@ -51,8 +51,8 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
         receive_window: spec.receive_window,
     });
     let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
-    let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
-    (sender, if spec.receive_window.is_some() { receiver.with_fixed_window() } else { receiver })
+    let receive_window = spec.receive_window;
+    (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window }))
 }
 
 /// A sender at a glance, and what its receiver has delivered.

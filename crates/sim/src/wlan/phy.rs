@@ -1,8 +1,7 @@
 //! Times of frames: ERP-OFDM, the DSSS and CCK rates that an access point in mixed b/g mode has as well, and HT.
 //!
 //! Source: IEEE 802.11-2012 §18.4.3 and §19 (OFDM; 6 µs of signal extension in the 2.4 GHz band), §17 (CCK, long
-//! preamble), §20 (HT: 20 MHz, long guard interval, mixed format), §9.7 (rates of responses). All stations have short
-//! slots.
+//! preamble), §20 (HT: 20 MHz, long guard interval, mixed format), §9.7 (rates of responses).
 
 use sojourn_aqm::{Duration, Rate};
 

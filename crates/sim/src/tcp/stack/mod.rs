@@ -169,6 +169,11 @@ impl Stack {
             .with_form(self.rto)
     }
 
+    /// Whether the receiver's window grows: not if its size is fixed.
+    pub(super) fn tunes_window_of(&self, size: Option<u64>) -> bool {
+        self.tunes_window && size.is_none()
+    }
+
     /// Whether the sender has no mechanism that Linux 2.6.29 lacks.
     pub(super) fn is_plain(&self) -> bool {
         let later = self.bursts || self.rack || self.timer_wheel || self.early_retransmit || self.loss_probe.is_some();

@@ -9,7 +9,8 @@ struct Receiving {
 
 impl Receiving {
     fn new(stack: &'static Stack, ecn: bool) -> Self {
-        let config = ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack: true, ecn };
+        let config =
+            ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack: true, ecn, receive_window: None };
         let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new() };
         let syn = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
         rig.take(900_000, Header { flags: syn, ..Header::default() }, Ecn::NotEct);

@@ -12,7 +12,8 @@ fn mean_window(cc: &'static str, p: f64, seed: Option<u64>) -> f64 {
     setup.stack.cubic = cubic::Version { hystart: None, ..cubic::LINUX_6 };
     let mut rig = Rig::closed(setup);
     let (stack, mss) = (setup.stack(), MSS as u32);
-    let mut receiver = Receiver::new(ReceiverConfig { stack, mss, sack: true, delayed_ack: false, ecn: false });
+    let mut receiver =
+        Receiver::new(ReceiverConfig { stack, mss, sack: true, delayed_ack: false, ecn: false, receive_window: None });
     let (mut data, mut acks) = (VecDeque::new(), VecDeque::new());
     let (mut random, mut count, mut scratch) = (seed.unwrap_or(0), 0u64, Vec::new());
     let mut lost = || {

@@ -39,8 +39,14 @@ struct Pair<F> {
 impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
     /// Runs a transfer of `setup.bytes` to its end.
     fn run(setup: Setup, delayed_ack: bool, way: F) -> Self {
-        let config =
-            ReceiverConfig { stack: setup.stack(), mss: MSS as u32, sack: setup.sack, delayed_ack, ecn: false };
+        let config = ReceiverConfig {
+            stack: setup.stack(),
+            mss: MSS as u32,
+            sack: setup.sack,
+            delayed_ack,
+            ecn: false,
+            receive_window: None,
+        };
         let mut pair = Self {
             sender: Rig::closed(setup).sender,
             receiver: Receiver::new(config),

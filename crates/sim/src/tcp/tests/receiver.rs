@@ -26,7 +26,7 @@ impl Scripted {
     fn handshake(setup: &Setup, rtt_ms: u64) -> Self {
         let (stack, mss) = (setup.stack(), MSS as u32);
         let Setup { sack, delayed_ack, ecn, .. } = *setup;
-        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn });
+        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: None });
         let mut scripted = Self { receiver, sent: Vec::new() };
         let start = START_MS - rtt_ms;
         let flags = if ecn { ECN_SYN } else { Flags::SYN };
@@ -214,7 +214,14 @@ fn marks_are_echoed_until_the_sender_answers() {
 #[test]
 fn the_syn_ack_agrees_to_ecn_and_is_not_capable_itself() {
     for (asked, able, ecn) in [(true, true, true), (true, false, false), (false, true, false)] {
-        let config = ReceiverConfig { stack: stack(), mss: MSS as u32, sack: true, delayed_ack: true, ecn: able };
+        let config = ReceiverConfig {
+            stack: stack(),
+            mss: MSS as u32,
+            sack: true,
+            delayed_ack: true,
+            ecn: able,
+            receive_window: None,
+        };
         let mut scripted = Scripted { receiver: Receiver::new(config), sent: Vec::new() };
         let flags = if asked { ECN_SYN } else { Flags::SYN };
         scripted.segment(7, Header { flags, ts_val: 7, ..Header::default() }, Ecn::NotEct);
