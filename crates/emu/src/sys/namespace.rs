@@ -4,6 +4,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// Moves this process to a network namespace of its own, through a user namespace if it has to (or if `unprivileged`).
 ///
@@ -29,10 +30,12 @@ pub fn replace_file(file: &str, replacement: &str) -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>)?;
     // A file system in memory that is nowhere but below this mount point, so that nothing is left on a disk.
-    mount(Some("sojourn"), "/tmp", Some("tmpfs"), MsFlags::empty(), Some("size=64k"))?;
-    fs::write("/tmp/file", replacement)?;
-    mount(Some("/tmp/file"), file, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
-    nix::mount::umount2("/tmp", nix::mount::MntFlags::MNT_DETACH)?;
+    let scratch = Path::new("/tmp");
+    mount(Some("sojourn"), scratch, Some("tmpfs"), MsFlags::empty(), Some("size=64k"))?;
+    let source = scratch.join("file");
+    fs::write(&source, replacement)?;
+    mount(Some(&source), file, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+    nix::mount::umount2(scratch, nix::mount::MntFlags::MNT_DETACH)?;
     Ok(())
 }
 
