@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.judge import Relation
+from sojourn.judge import Measured, Relation
 from sojourn.papers import Reproduction, paper, reproduce
 from sojourn.study import Study, StudyResult
 
@@ -32,6 +32,11 @@ def short_studies(paper_id: str, root: Path, changes: str, *, whole: Collection[
             short.write_text(f'extends = "{file}"\n{"" if figure in whole else changes}')
             done[figure] = Study.load(short, seeds=1).run(root / "results")
     return done
+
+
+def measured_of(paper_id: str, studies: Mapping[str, StudyResult]) -> dict[str, Measured]:
+    """What every figure's study says."""
+    return {figure: paper(paper_id).figure(figure).measure(result) for figure, result in studies.items()}
 
 
 def relations_of(paper_id: str) -> dict[str, tuple[str, Relation]]:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from conftest import Cli
-from paper_checks import assert_true_but_false_when_shuffled, relations_of, short_studies, table
+from paper_checks import assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
 from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import gao2015, paper
 from sojourn.papers.gao2015 import fig3
@@ -93,7 +93,7 @@ def studies(root: Path) -> dict[str, StudyResult]:
 
 @pytest.fixture(scope="module")
 def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
-    return {figure: paper(PAPER).figure(figure).measure(result) for figure, result in studies.items()}
+    return measured_of(PAPER, studies)
 
 
 def test_every_claim_is_judged_and_every_figure_drawn(
@@ -125,11 +125,11 @@ def test_a_figure_from_the_command_line(cli: Cli, studies: dict[str, StudyResult
     assert (root / "results" / PAPER / "fig13.png").stat().st_size > 500
 
 
-def test_none_of_the_reverse_and_web_traffic_is_none(studies: dict[str, StudyResult]) -> None:
+def test_none_of_the_reverse_and_web_traffic_is_none(
+    studies: dict[str, StudyResult], measured: dict[str, Measured]
+) -> None:
     for figure in ("reverse", "web"):
-        result = studies[figure]
-        number = paper(PAPER).figure(figure).measure(result).cells[figure]
-        for value, one in zip(number, result.results, strict=True):
+        for value, one in zip(measured[figure].cells[figure], studies[figure].results, strict=True):
             assert (one.groups["sent"][1] > 0) == (value > 0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from paper_checks import Row, assert_true_but_false_when_shuffled, relations_of, short_studies, table
+from paper_checks import Row, assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
 from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import nichols2012, paper
 from sojourn.papers.nichols2012 import bandwidth, fairness
@@ -51,7 +51,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StudyResult]:
 
 @pytest.fixture(scope="module")
 def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
-    return {figure: paper(PAPER).figure(figure).measure(result) for figure, result in studies.items()}
+    return measured_of(PAPER, studies)
 
 
 def test_every_claim_is_judged_and_every_figure_drawn(
