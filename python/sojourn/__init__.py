@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sojourn.scenario import Scenario
     from sojourn.store import load
     from sojourn.study import Study
+    from sojourn.user_aqms import no_code
 
 __all__ = [
     "Aqm",
@@ -32,6 +33,7 @@ __all__ = [
     "compare",
     "diff",
     "load",
+    "no_code",
 ]
 
 _HOMES = {
@@ -47,6 +49,7 @@ _HOMES = {
     "compare": "sojourn.comparison",
     "diff": "sojourn.difference",
     "load": "sojourn.store",
+    "no_code": "sojourn.user_aqms",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.errors import InputError
+from sojourn.inputs import parse_json, read_bytes, read_text
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _vector_files(path: Path) -> tuple[Path, Path]:
 
 def _read_lines(path: Path) -> list[str]:
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
         text = gzip.decompress(raw) if path.suffix == ".gz" else raw
         return text.decode().splitlines()
     except EOFError:
@@ -164,15 +164,12 @@ def _read_lines(path: Path) -> list[str]:
         raise InputError(f"{path}: not a whole gzip file ({error}); fetch it again") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give a readable file") from None
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
+    text = read_text(path, "JSON")
     try:
-        meta = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give a readable file") from None
+        meta = parse_json(text)
     except ValueError:
         raise InputError(f"{path}: not valid JSON") from None
     for key, kind, least in _META_KEYS:
@@ -200,7 +197,7 @@ def _created(path: Path, text: object) -> int | None:
 
 def _read_row(place: str, line: str) -> Mapping[str, Any]:
     try:
-        row = json.loads(line)
+        row = parse_json(line)
     except ValueError:
         raise InputError(f"{place} is not valid JSON; the file may be cut off") from None
     if not isinstance(row, dict):

@@ -17,7 +17,7 @@ __all__ = [
     "MissingError",
     "damaged",
     "explain",
-    "read_text",
+    "said",
     "unknown",
 ]
 
@@ -49,14 +49,13 @@ def explain(error: BaseException) -> tuple[int, str] | None:
     return None
 
 
-def read_text(path: Path | str, kind: str = "TOML") -> str:
-    """Text of an input file of some kind; a file that cannot be read is bad input."""
+def said(error: BaseException) -> str:
+    """Kind and text of an exception in one line, also of one whose class fails to give its text."""
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a {kind} file") from None
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the path of a readable file") from None
+        text = str(error)
+    except BaseException:
+        text = "its text cannot be read"
+    return ": ".join([type(error).__name__, *(line.strip() for line in text.splitlines())])
 
 
 def damaged(folder: Path | str, what: str) -> NoReturn:

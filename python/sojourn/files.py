@@ -45,7 +45,9 @@ def _write_buffer(path: Path, buffer: BytesIO) -> Path:
 
 
 def _write(target: Path, buffer: BytesIO) -> None:
-    if target.exists() and not target.is_file() and not target.is_dir():  # a device or a pipe cannot be replaced
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "Is a directory", str(target))
+    if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         target.write_bytes(buffer.getbuffer())
         return
     made = _make_parents(target.parent)

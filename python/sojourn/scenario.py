@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
-from sojourn.errors import InputError, read_text
+from sojourn.errors import InputError
+from sojourn.inputs import read_text
 
 if TYPE_CHECKING:
     from sojourn.result import Result

@@ -15,10 +15,12 @@ from sojourn import _core, user_aqms
 from sojourn.engines import SIMULATE
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
+from sojourn.inputs import parse_json, read_bytes
 from sojourn.labels import flatten
 from sojourn.logs import load_log
 from sojourn.result import Result
 from sojourn.scenario import Scenario
+from sojourn.shape import misfit
 from sojourn.units import quantity
 
 FORMAT = 2
@@ -138,13 +140,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except OSError:
+        text = read_bytes(folder / MANIFEST)
+    except InputError:
         damaged(folder, f"{MANIFEST} is missing")
+    try:
+        manifest = parse_json(text)
     except ValueError:
         damaged(folder, f"{MANIFEST} is not valid JSON")
     if not isinstance(manifest, dict) or not manifest.keys() >= _KEYS:
-        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(_KEYS - set(manifest)))}")
+        lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
+        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
     if manifest["format"] != FORMAT:
         mend = f"this sojourn reads {FORMAT}; run it again"
         raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {mend}")
@@ -180,13 +185,17 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         sources = manifest.get("aqms", {})
         name = _hash(manifest["scenario"], manifest["traces"], sources, manifest["seed"], manifest["engine"])
         same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
-        sizes = {name: about["bytes"] for name, about in manifest["tables"].items()}
-    except (KeyError, TypeError, AttributeError):
+        sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
+    except (KeyError, TypeError, AttributeError, ValueError):
         damaged(folder, f"{MANIFEST} is not a manifest")
     if name != manifest["hash"]:
         damaged(folder, f"scenario or seed in {MANIFEST} were changed")
     if not same:
         damaged(folder, "its fingerprint does not fit its summary")
+    if (place := misfit(manifest["summary"])) is not None:
+        damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
+    if len(manifest["summary"]["hops"]) != len(manifest["scenario"].get("links", [])):
+        damaged(folder, f"scenario and summary in {MANIFEST} have different links")
     for table, size in sizes.items():
         file = folder / f"{table}.parquet"
         if not file.is_file():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -17,19 +16,16 @@ import polars as pl
 from sojourn import store
 from sojourn.comparison import seed_list
 from sojourn.engines import SIMULATE
-from sojourn.errors import InputError, read_text
+from sojourn.errors import InputError
 from sojourn.expand import axes_of, combinations, count_of
+from sojourn.inputs import parse_toml, read_text
+from sojourn.inputs import tomllib as tomllib
 from sojourn.metrics import aggregate
 from sojourn.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.replicate import Precision, Reached, replicate
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MANY_RUNS = 100_000
 """More runs than these are taken for a slip."""
@@ -121,8 +117,6 @@ class Study:
             paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
             return cls(path.stem, points, fallback if chosen is None else seed_list(chosen), paths)
-        except tomllib.TOMLDecodeError as error:
-            raise InputError(f"{path}: {error}; mend the TOML there") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -209,21 +203,21 @@ class Study:
 
 def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Read a study file on top of the one that it extends, if it extends one."""
-    if path in extended:
+    if path.resolve() in extended:
         raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
-    document: dict[str, Any] = tomllib.loads(read_text(path))
+    document = parse_toml(read_text(path))
     base = document.pop("extends", None)
     if base is None:
         return document
     if not isinstance(base, str):
         raise InputError('extends: not the name of a file; write e.g. extends = "setup.toml"')
-    return _merged(read_document(path.parent / base, (*extended, path)), document)
+    return _merged(read_document(path.parent / base, (*extended, path.resolve())), document)
 
 
 def sources(path: Path) -> dict[str, str]:
     """Text of a study file and of those that it extends, by name; what they start from comes first."""
     text = read_text(path)
-    base = tomllib.loads(text).get("extends")
+    base = parse_toml(text).get("extends")
     return (sources(path.parent / base) if base else {}) | {path.name: text}
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.errors import InputError, read_text, unknown
+from sojourn.errors import InputError, unknown
 from sojourn.files import write_file
+from sojourn.inputs import read_text
 
 Opportunities = NDArray[np.uint32]
 """Milliseconds of the opportunities of a lap, non-decreasing; the last one is its length."""

@@ -20,24 +20,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 from urllib.parse import quote, unquote
 
 from sojourn import _core
-from sojourn.errors import AqmError, InputError
+from sojourn.errors import AqmError, InputError, said
+from sojourn.hooks import hooks_of
 
 if TYPE_CHECKING:
     from sojourn.aqms import Aqm
-
-METHODS = (
-    "attach",
-    "enqueue",
-    "dequeue",
-    "next_update",
-    "update",
-    "overflowed",
-    "emptied",
-    "shed",
-    "unscheduled",
-    "observe",
-)
-"""What a class may define; the core calls no other."""
 
 REFERENCE = re.compile(r"[^\s(),@]+:[^\s(),@:]+")
 """A class by name, as it stands in the spelling of an AQM. A blank, bracket, comma, @ or % in a path is escaped."""
@@ -45,18 +32,19 @@ REFERENCE = re.compile(r"[^\s(),@]+:[^\s(),@:]+")
 
 def algorithm_named(name: str, base: str) -> _core.Algorithm:
     """The class called `name` as an algorithm of the core; the core calls this. Relative paths start from `base`."""
-    return algorithm(find(name, base))
+    with _judging(name):
+        return algorithm(find(name, base))
 
 
 def find(name: str, base: Path | str = ".") -> type[Aqm]:
-    """The class called `name`."""
+    """The class called `name`; the file or module that it is in is executed, so `no_code` refuses it."""
     place, _, qualified = name.rpartition(":")
-    if place.endswith(".py"):
-        found: Any = _load(_file(place, Path(base)))
-    elif name in _live:
+    is_file = place.endswith(".py")
+    if not is_file and name in _live:
         return _live[name]
-    else:
-        found = _module(place)
+    if _forbidden:
+        raise InputError(f"{name}: would run that code; leave out --no-code if you trust it")
+    found: Any = _load(_file(place, Path(base))) if is_file else _module(place)
     for part in qualified.split("."):
         if not hasattr(found, part):
             raise InputError(f"{place} has no class {qualified!r}; {_hint(found)}")
@@ -69,10 +57,8 @@ def algorithm(cls: type[Aqm]) -> _core.Algorithm:
     name = reference(cls)
     known: dict[str, _core.Algorithm] = cls.__dict__.get("_algorithms") or {}
     if name not in known:
-        from sojourn.aqms import Aqm
-
         doc = next(iter((cls.__doc__ or "").strip().splitlines()), "").rstrip(".")
-        methods = [method for method in METHODS if getattr(cls, method) is not getattr(Aqm, method)]
+        methods = hooks_of(cls)
         known[name] = _core.Algorithm(name, doc, _parameters(cls), make(cls), methods, bool(cls.judges_overflow))
         type.__setattr__(cls, "_algorithms", known)
     return known[name]
@@ -203,11 +189,31 @@ def _load(path: Path) -> ModuleType:
                     exec(compile(source, str(path), "exec"), module.__dict__)
             except BaseException as error:
                 del sys.modules[name]
-                if isinstance(error, InputError) or not isinstance(error, Exception):
+                if isinstance(error, InputError | KeyboardInterrupt):
                     raise
-                said = ": ".join([type(error).__name__, *str(error).splitlines()])
-                raise AqmError(f"{path}: cannot be loaded: {said}") from error
+                raise AqmError(f"{path}: cannot be loaded: {said(error)}") from error
         return sys.modules[name]
+
+
+@contextmanager
+def no_code() -> Iterator[None]:
+    """Refuse, within the block and in every thread, to run queue managers in Python that are named by their files."""
+    _forbidden.append(True)
+    try:
+        yield
+    finally:
+        _forbidden.pop()
+
+
+@contextmanager
+def _judging(name: str) -> Iterator[None]:
+    """Tell whatever a class raises while it is looked at as an error of that class."""
+    try:
+        yield
+    except (InputError, AqmError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise AqmError(f"{name}: cannot be used: {said(error)}") from error
 
 
 @contextmanager
@@ -276,6 +282,7 @@ def _digest_of(path: str) -> str | None:
 
 
 _STAND_IN = "codel"
+_forbidden: list[bool] = []
 _live: dict[str, type[Aqm]] = {}
 _loading = threading.local()
 _lock = threading.RLock()

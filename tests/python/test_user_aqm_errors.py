@@ -189,8 +189,14 @@ def test_the_command_says_it_in_a_line_and_writes_nothing(tmp_path: Path, proces
         ("class Bad(sj.Aqm)\n", "bad.py: cannot be loaded: SyntaxError"),
         ("import sojourn as sj\nsj.nothing\n", "bad.py: cannot be loaded: AttributeError"),
         (
-            "import sojourn as sj\nclass Bad(sj.Aqm):\n    def __init__(self):\n        self.a = [][0]\n",
-            "Bad: __init__, line 4: IndexError",
+            "import sojourn as sj\nclass Bad(sj.Aqm):\n    def emptied(self, cx): pass\n    def __init__(self):\n"
+            "        self.a = [][0]\n",
+            "Bad: __init__, line 5: IndexError",
+        ),
+        ("raise SystemExit(7)\n", "bad.py: cannot be loaded: SystemExit: 7"),
+        (
+            "class Odd(Exception):\n    def __str__(self):\n        return 1 / 0\nraise Odd\n",
+            "bad.py: cannot be loaded: Odd: its text cannot be read",
         ),
     ],
 )

@@ -343,6 +343,8 @@ def test_parameters_are_what_their_defaults_are() -> None:
         ) -> None:
             got.update(span=span, rate=rate, size=size, count=count, gain=gain, on=on, law=law)
 
+        def emptied(self, cx: Any) -> None: ...
+
     Kinds()
     assert list(got.values()) == [5_000_000, 2_000_000, 1500, 3, 0.5, False, "sqrt"]
     made = Kinds("7.5 ms", size="2 kB", gain=-1, on=True, law="linear")
@@ -364,6 +366,8 @@ def test_what_cannot_be_a_class_is_refused(tmp_path: Path) -> None:
 
     class Odd(sj.Aqm):
         def __init__(self, target: object = None) -> None: ...
+
+        def emptied(self, cx: Any) -> None: ...
 
     with pytest.raises(sj.InputError, match="target needs a default"):
         Needy("5 ms")
@@ -402,7 +406,8 @@ def test_a_program_of_its_own_needs_no_file_and_no_guard(tmp_path: Path) -> None
 def test_a_result_of_a_class_without_source_is_not_stored(tmp_path: Path) -> None:
     import subprocess
 
-    text = 'import sojourn as sj\nclass A(sj.Aqm): pass\nsj.compare([A], duration="1 s", out="out")\n'
+    made = "class A(sj.Aqm):\n    def emptied(self, cx): pass\n"
+    text = f'import sojourn as sj\n{made}sj.compare([A], duration="1 s", out="out")\n'
     ran = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert "InputError: __main__:A: its source cannot be read" in ran.stderr
     assert not entries(tmp_path)

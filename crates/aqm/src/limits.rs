@@ -62,15 +62,14 @@ impl Limits {
         let positive =
             |n: u64| if n == 0 { Err(UnitError(format!("a limit of {:?} holds nothing", part.trim()))) } else { Ok(n) };
         if let Ok(n) = units::packets(part) {
-            self.packets = Some(
-                u32::try_from(positive(n)?)
-                    .map_err(|_| UnitError(format!("{part:?} is more than 4294967295 packets")))?,
-            );
+            let n = u32::try_from(positive(n)?)
+                .map_err(|_| UnitError(format!("{part:?} is more than 4294967295 packets")))?;
+            once(&mut self.packets, n, "packets")?;
         } else if let Ok(n) = units::bytes(part) {
-            self.bytes = Some(positive(n)?);
+            once(&mut self.bytes, positive(n)?, "bytes")?;
         } else if let Ok(span) = units::duration(part) {
             positive(span.as_nanos() as u64)?;
-            self.time = Some(span);
+            once(&mut self.time, span, "time")?;
         } else {
             return Err(UnitError(format!(
                 "{:?} is not a limit; write e.g. \"1000 packets\", \"250 kB\" or \"50 ms\"",
@@ -78,6 +77,14 @@ impl Limits {
             )));
         }
         Ok(())
+    }
+}
+
+/// Sets a bound that is not set yet: of two the first would be ignored.
+fn once<T>(bound: &mut Option<T>, value: T, what: &str) -> Result<(), UnitError> {
+    match bound.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(UnitError(format!("has two limits in {what}; leave one out"))),
     }
 }
 
@@ -126,5 +133,10 @@ mod tests {
         }
         assert!(Limits::parse("0 packets").is_err());
         assert!(Limits::parse("1000").is_err());
+        assert_eq!(
+            Limits::parse("5 packets + 6 packets").unwrap_err().0,
+            "has two limits in packets; leave one out",
+            "the first one was ignored"
+        );
     }
 }

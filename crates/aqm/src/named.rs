@@ -25,23 +25,19 @@ impl Named {
 
     /// [`Named::parse`] that knows the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
+        Self::parse_over(text, "", own)
+    }
+
+    /// [`Named::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
+    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, String> {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;
-        let mut words = words.split_whitespace().peekable();
-        let mut params = Vec::new();
-        while let Some(param) = words.next() {
-            let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
-            let (param, value) = if has_flag(param) {
-                (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
-            } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
-                (flag, "off")
-            } else {
-                (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
-            };
-            params.push((param.to_string(), value.to_string()));
-        }
-        Self::configure_with(name, profile, &params, own)
+        let given = params(name, algorithm, words)?;
+        let mut all = params(name, algorithm, below)?;
+        all.retain(|(param, _)| given.iter().all(|(known, _)| known != param));
+        all.extend(given);
+        Self::configure_with(name, profile, &all, own)
     }
 
     /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets, with
@@ -116,6 +112,27 @@ impl Named {
         }
         text
     }
+}
+
+/// The parameters in `words`, behind the name of a discipline.
+fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, String> {
+    let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
+    let mut words = words.split_whitespace().peekable();
+    let mut params: Vec<(String, String)> = Vec::new();
+    while let Some(param) = words.next() {
+        let (param, value) = if has_flag(param) {
+            (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
+        } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
+            (flag, "off")
+        } else {
+            (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
+        };
+        if params.iter().any(|(known, _)| known == param) {
+            return Err(format!("{param} of {name} is given twice; leave one of them out"));
+        }
+        params.push((param.to_string(), value.to_string()));
+    }
+    Ok(params)
 }
 
 /// The algorithm of a name that may have a manager in brackets.

@@ -52,7 +52,7 @@ impl<'py> FromPyObject<'_, 'py> for Unsigned {
         match value.extract() {
             Ok(number) => Ok(Self(Ok(number))),
             Err(error) if PyErr::is_instance_of::<PyTypeError>(&error, value.py()) => Err(error),
-            Err(_) => Ok(Self(Err(value.to_string()))),
+            Err(_) => Ok(Self(Err(value.str()?.to_string_lossy().into_owned()))),
         }
     }
 }

@@ -6,7 +6,8 @@
 use crate::error::AqmError;
 use crate::values::{Number, to_dict};
 use crate::views::{CxView, FifoView, LimitsView, LinkView, MetaView};
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError, PyValueError};
+use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use sojourn_aqm::{Aqm, Cx, Fifo, Instant, Limits, Link, Meta, Popped, Verdict};
@@ -37,20 +38,23 @@ impl Class {
     pub fn judge(&self, py: Python<'_>, params: &Bound<'_, PyDict>) -> PyResult<Result<(), String>> {
         match self.make.bind(py).call1((params,)) {
             Ok(_) => Ok(Ok(())),
-            Err(error) if error.is_instance_of::<PyValueError>(py) => Ok(Err(error.value(py).to_string())),
-            Err(error) => Err(self.explain(py, error, "__init__", None)),
+            Err(error) => match text(py, &error).filter(|_| error.is_instance_of::<PyValueError>(py)) {
+                Some(text) => Ok(Err(text)),
+                None => Err(self.explain(py, error, "__init__", None)),
+            },
         }
     }
 
-    /// Names the place of an exception; Ctrl-C and the like stay what they are.
+    /// Names the place of an exception, also of one that would end the program, such as SystemExit. Ctrl-C and a panic
+    /// of ours stay what they are.
     fn explain(&self, py: Python<'_>, error: PyErr, method: &str, now: Option<Instant>) -> PyErr {
-        if !error.is_instance_of::<PyException>(py) {
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py) {
             return error;
         }
         let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
         let line = last_line(py, &error).map_or(String::new(), |line| format!(", line {line}"));
         let kind = error.get_type(py).name().map_or_else(|_| "exception".to_string(), |name| name.to_string());
-        let said = error.value(py).to_string();
+        let said = said(py, &error);
         let said: Vec<&str> = std::iter::once(kind.as_str()).chain(said.lines().map(str::trim)).collect();
         let explained = AqmError::new_err(format!("{}: {method}{at}{line}: {}", self.name, said.join(": ")));
         explained.set_cause(py, Some(error));
@@ -290,6 +294,15 @@ fn verdict(answer: &Bound<'_, PyAny>) -> PyResult<Verdict> {
             Err(PyTypeError::new_err(format!(r#"{} is no verdict; return "accept", "mark" or "drop""#, answer.repr()?)))
         }
     }
+}
+
+/// The text of an exception, or that its class failed to give it.
+pub fn said(py: Python<'_>, error: &PyErr) -> String {
+    text(py, error).unwrap_or_else(|| "its text cannot be read".to_string())
+}
+
+fn text(py: Python<'_>, error: &PyErr) -> Option<String> {
+    error.value(py).str().ok().map(|text| text.to_string_lossy().into_owned())
 }
 
 /// Number of the line that raised, in the innermost function.

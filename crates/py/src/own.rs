@@ -1,7 +1,7 @@
 //! Classes of users as algorithms by name, for scenarios and everything else that names queue managers.
 
 use crate::error::input;
-use crate::manager::{Class, Manager, raise};
+use crate::manager::{Class, Manager, raise, said};
 use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,9 +25,7 @@ impl Catalogue for Classes<'_> {
                 let loader = py.import("sojourn.user_aqms")?;
                 match loader.call_method1("algorithm_named", (name, self.base)) {
                     Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
-                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => {
-                        Ok(Err(error.value(py).to_string()))
-                    }
+                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => Ok(Err(said(py, &error))),
                     Err(error) => Err(error),
                 }
             };

@@ -4,7 +4,7 @@ use crate::error::{Unsigned, check, input};
 use crate::own::Classes;
 use pyo3::prelude::*;
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
-use sojourn_sim::scenario::AqmSpec;
+use sojourn_sim::scenario::{AqmSpec, LEAST_MTU};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -38,7 +38,11 @@ impl Queue {
         if link_rate.as_bps() == 0 {
             return Err(at("rate")(format!(r#"{rate:?} is not above zero; write e.g. "10 Mbit/s""#)));
         }
-        let link = Link { rate: link_rate, mtu: mtu.get("mtu")? };
+        let mtu: u32 = mtu.get("mtu")?;
+        if u64::from(mtu) < LEAST_MTU {
+            return Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {LEAST_MTU}")));
+        }
+        let link = Link { rate: link_rate, mtu };
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
         let qdisc = Mutex::new(aqm.config.build(limits, host));
         raised(py)?;

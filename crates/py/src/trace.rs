@@ -4,6 +4,7 @@ use crate::error::{Unsigned, input};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use serde_json::json;
+use sojourn_sim::scenario::LEAST_MTU;
 use sojourn_sim::trace::{Lte, PRESETS, Series, Trace, TraceStats};
 use std::path::Path;
 
@@ -81,7 +82,10 @@ fn trace(opportunities_ms: &PyReadonlyArray1<'_, u32>) -> PyResult<Trace> {
 
 fn size(mtu: Unsigned) -> PyResult<u32> {
     match mtu.get("mtu")? {
-        0 => Err(input("mtu: 0 B carries nothing; give at least 1")),
+        0 => Err(input(format!("mtu: 0 B carries nothing; give at least {LEAST_MTU} B"))),
+        mtu if u64::from(mtu) < LEAST_MTU => {
+            Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {LEAST_MTU} B")))
+        }
         mtu => Ok(mtu),
     }
 }

@@ -9,10 +9,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 import click
 
+from sojourn.cli.terminal import printable
 from sojourn.emulator import SHELLS
 
 COMMANDS = {
@@ -74,7 +76,10 @@ def leaving() -> Iterator[None]:
         if sys.stdout is not None:  # it is None where the caller closed it
             sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        text = StringIO()
+        error.show(text)
+        with suppress(OSError):
+            click.echo(printable(text.getvalue()), err=True, nl=False)
         code = error.exit_code
     except BaseException as error:
         from sojourn.errors import explain
@@ -84,7 +89,7 @@ def leaving() -> Iterator[None]:
             raise
         code = known[0]
         with suppress(OSError):
-            click.echo(f"Error: {known[1]}", err=True)
+            click.echo(f"Error: {printable(known[1])}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 

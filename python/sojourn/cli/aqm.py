@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 
 @click.group("aqm")
@@ -27,16 +28,17 @@ def list_command(as_json: bool) -> None:
         output.print_json(entries)
         return
     for entry in entries:
-        click.echo(f"{entry['name']}: {entry['summary']}")
+        echo(f"{entry['name']}: {entry['summary']}")
         profiles = [profile["spelling"] for profile in entry["profiles"][1:]]
         if profiles:
-            click.echo(f"    {', '.join(profiles)}")
-        click.echo(f"    {entry['source']}")
-        click.echo(f"    {entry['state_bytes']} bytes of state per {_whose(entry)}")
+            echo(f"    {', '.join(profiles)}")
+        echo(f"    {entry['source']}")
+        echo(f"    {entry['state_bytes']} bytes of state per {_whose(entry)}")
 
 
 @command.command("show")
 @click.argument("name")
+@options.no_code
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:
     """Show NAME (e.g. codel, codel@act or "fq(codel) flows 16"): sources, bytes of state, parameters, profiles.
@@ -53,16 +55,16 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         output.print_json(entry | {"chosen": chosen})
         return
-    click.echo(f"{entry['name']}: {entry['summary']}")
-    click.echo(f"Source: {entry['source']}")
-    click.echo(f"State: {_state(entry, chosen)}")
+    echo(f"{entry['name']}: {entry['summary']}")
+    echo(f"Source: {entry['source']}")
+    echo(f"State: {_state(entry, chosen)}")
     plain = chosen["text"] == entry["name"]
     if entry["params"]:
         value = [] if plain else ["value"]
         rows = _parameters(entry, None if plain else chosen["params"])
         output.print_text_table(["parameter", "meaning", *value, "default", "from", "to"], rows)
     else:
-        click.echo("No parameters.")
+        echo("No parameters.")
     if len(entry["profiles"]) > 1:
         output.print_text_table(["profile", "what it is", "differs in"], _profiles(entry))
 
@@ -70,13 +72,14 @@ def show_command(name: str, as_json: bool) -> None:
 @command.command("diff")
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option("--vector", type=click.Path(path_type=Path), metavar="FILE", help="Arrivals of a kernel vector.")
-@click.option("--scenario", type=click.Path(path_type=Path), metavar="FILE", help="Arrivals of a run of it under A.")
-@click.option("--log", type=click.Path(path_type=Path), metavar="RESULT", help="Arrivals of a run with probes.packets.")
+@click.option("--vector", type=options.PATH, metavar="FILE", help="Arrivals of a kernel vector.")
+@click.option("--scenario", type=options.PATH, metavar="FILE", help="Arrivals of a run of it under A.")
+@click.option("--log", type=options.PATH, metavar="RESULT", help="Arrivals of a run with probes.packets.")
 @click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
 @click.option("--limit", metavar="LIMIT", help="Limit of the queues [the recorded one, or 1000 packets].")
 @click.option("--packets", type=click.IntRange(min=1), metavar="N", help="Arrivals to make up [20000].")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of arrivals and queues [recorded, or 1].")
+@options.no_code
 @options.as_json
 @click.pass_context
 def diff_command(

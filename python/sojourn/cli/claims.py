@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import click
-
 from sojourn import papers
 from sojourn.cli import output
+from sojourn.cli.terminal import echo
 from sojourn.judge import Verdict, measured_text, published_text, tally
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
@@ -53,9 +52,9 @@ def print_papers(as_json: bool) -> None:
         output.print_json([{"id": one.id, "title": one.title, "figures": list(one.figures)} for one in found])
         return
     for one in found:
-        click.echo(f"{one.id}: {one.title}")
+        echo(f"{one.id}: {one.title}")
         for figure_id in one.figures:
-            click.echo(f"    --figure {figure_id}  {one.figure(figure_id).TITLE}")
+            echo(f"    --figure {figure_id}  {one.figure(figure_id).TITLE}")
 
 
 def print_assumptions(paper: Paper, as_json: bool) -> None:
@@ -100,23 +99,23 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
             title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
             _print_verdicts(figure.verdicts, title)
             for reason in dict.fromkeys(figure.there.left_out.values()):
-                click.echo(f"Left out: {reason}\n")
+                echo(f"Left out: {reason}\n")
         if one.varied:
             _print_varied(one)
         if claims and (rest := one.not_run()):
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
-        click.echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
         for figure_id, reason in one.left_out.items():
-            click.echo(f"{figure_id} is left out: {reason}")
+            echo(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.told().items():
-            click.echo(f"{name.capitalize()}: {text}")
-        click.echo(f"Figure: {one.files[0]}")
-        click.echo(f"Report: {one.page}")
+            echo(f"{name.capitalize()}: {text}")
+        echo(f"Figure: {one.files[0]}")
+        echo(f"Report: {one.page}")
 
 
 def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
-    click.echo(f"{title}\n")
+    echo(f"{title}\n")
     values = [
         [one["id"], published_text(one), measured_text(one), one["verdict"]]
         for one in verdicts
@@ -136,7 +135,7 @@ def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
 def _print_varied(made: Made) -> None:
     found = decided(made.verdicts, made.varied)
     names = list(tally([]))
-    click.echo("Each assumption by itself: verdicts of the claims that it is about\n")
+    echo("Each assumption by itself: verdicts of the claims that it is about\n")
     counts = [
         [f"{one.name}={spelled(one.value)}", *(str(count) for count in tally(one.verdicts).values())]
         for one in made.varied
@@ -154,7 +153,7 @@ def _print_varied(made: Made) -> None:
     if rows:
         output.print_text_table(["claim", "decided by", "as chosen", "then"], rows)
     else:
-        click.echo("No assumption decides a claim.\n")
+        echo("No assumption decides a claim.\n")
 
 
 def _json(made: Sequence[Made], claims: bool) -> Any:

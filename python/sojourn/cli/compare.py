@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     from sojourn.comparison import Comparison
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("compare")
 @click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Queue managers, e.g. droptail,codel,codel@act.")
 @click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
-@click.option("--trace", type=click.Path(path_type=Path), metavar="FILE", help="Trace that the link follows instead.")
+@click.option("--trace", type=options.PATH, metavar="FILE", help="Trace that the link follows instead.")
 @click.option("--rtt", metavar="TIME", default="40 ms", show_default=True, help="Round-trip time without queues.")
 @click.option("--flows", type=click.IntRange(), metavar="N", default=4, show_default=True, help="TCP flows.")
 @click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 @click.option("--cc", metavar="NAME", help="Congestion control [the scenario default].")
 @click.option("--stack", metavar="NAME", help="TCP stack [the scenario default].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
-@click.option("--plot", type=click.Path(path_type=Path), metavar="FILE", help="Where the figure goes [into DIR].")
+@click.option("--plot", type=options.PATH, metavar="FILE", help="Where the figure goes [into DIR].")
 @options.jobs
+@options.no_code
 @options.out
 @options.as_json
 @click.pass_context
@@ -99,12 +101,12 @@ def command(
     else:
         print_comparison(found)
         if differences is not None:
-            click.echo()
+            echo()
             output.paired_table(differences, ["aqm"])
         if found.reached:
-            click.echo(output.until_sentence(found.reached))
-        click.echo(f"Figure: {figure}")
-        click.echo(f"Results: {out}")
+            echo(output.until_sentence(found.reached))
+        echo(f"Figure: {figure}")
+        echo(f"Results: {out}")
     ctx.exit(1 if found.reached and not found.reached.reached else 0)
 
 
@@ -116,7 +118,7 @@ def print_comparison(found: Comparison) -> None:
     title = "one seed" if seeds == 1 else f"means over {seeds} seeds ± half width of the 95 % confidence interval"
     output.summary_table(found.table, ["aqm"], title=title)
     for sentence in output.describe(found.setup):
-        click.echo(f"  {sentence}")
+        echo(f"  {sentence}")
 
 
 def figure_name(found: Comparison) -> str:

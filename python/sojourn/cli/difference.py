@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from sojourn.cli import output
+from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     from sojourn.difference import Difference
@@ -14,10 +13,10 @@ if TYPE_CHECKING:
 
 def print_difference(found: Difference) -> None:
     """Print what was compared, how far they agree, and the first difference with both queues before it."""
-    click.echo(f"A: {found.a}")
-    click.echo(f"B: {found.b}")
-    click.echo(f"Arrivals: {found.source}")
-    click.echo(
+    echo(f"A: {found.a}")
+    echo(f"B: {found.b}")
+    echo(f"Arrivals: {found.source}")
+    echo(
         f"Agreement: {_percent(found.agreeing, found)} % of {found.packets} packets have the same verdict at the same "
         f"instant, {_percent(found.same_verdicts, found)} % the same verdict"
     )
@@ -25,12 +24,12 @@ def print_difference(found: Difference) -> None:
     if first is None:
         return
     came = first["arrival"]
-    click.echo(
+    echo(
         f"First difference: packet {first['index']} (flow {came['flow']}, {came['bytes']} B, {came['ecn']}), "
         f"arrived at {_seconds(came['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
     )
     output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
-    click.echo(f"State: just before; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it")
+    echo(f"State: just before; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it")
 
 
 def _percent(count: int, found: Difference) -> str:

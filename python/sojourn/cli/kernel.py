@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     from sojourn.kernel.build import Progress
@@ -24,7 +25,7 @@ def command() -> None:
 
 @command.command("build")
 @click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1 or 6.12.")
-@click.option("--cache", type=click.Path(path_type=Path), metavar="DIR", help="Folder of kernels [the user's cache].")
+@click.option("--cache", type=options.PATH, metavar="DIR", help="Folder of kernels [the user's cache].")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at the same time [all cores].")
 @options.as_json
 def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
@@ -44,7 +45,7 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
         about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
         output.print_json(about | {"seconds": round(time.monotonic() - began, 1)})
         return
-    click.echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
+    echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
 
 
 @command.command("compare")
@@ -100,11 +101,9 @@ def compare_command(
         output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
         for one in found:
             if one.left_out:
-                click.echo(
-                    f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets"
-                )
+                echo(f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets")
             if one.first:
-                click.echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
                 print_difference(one.first)
     ctx.exit(1 if any(one.lines for one in found) else 0)
 

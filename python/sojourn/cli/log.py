@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 
 @click.group("log")
@@ -15,8 +16,8 @@ def command() -> None:
 
 
 @command.command("convert")
-@click.argument("source", type=click.Path(path_type=Path), metavar="IN")
-@click.argument("target", type=click.Path(path_type=Path), metavar="OUT")
+@click.argument("source", type=options.PATH, metavar="IN")
+@click.argument("target", type=options.PATH, metavar="OUT")
 @click.option("--link", metavar="LINK", help="Link to write [.log: forward; .tr: forward and reverse].")
 @click.option("--nodes", metavar="FROM-TO", help="Link to read from a trace of ns-2 that holds several.")
 @options.as_json
@@ -38,7 +39,7 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
     if as_json:
         output.print_json({"file": str(target), "packets": packets})
     else:
-        click.echo(f"Log: {target}")
+        echo(f"Log: {target}")
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:

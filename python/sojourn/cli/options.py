@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from sojourn.engines import ENGINES, SIMULATE
 
@@ -27,6 +29,24 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
     return Precision(float(match[1]), **{key: one for key, one in given.items() if one is not None})
 
 
+class _Path(click.Path):
+    """The name of a file or folder; an empty one would mean the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty name."""
+        if value == "":
+            self.fail("the name is empty; write e.g. results", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _forbid_code(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from sojourn.user_aqms import no_code
+
+        ctx.with_resource(no_code())
+
+
+PATH = _Path(path_type=Path)
 engine = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),
@@ -36,6 +56,14 @@ engine = click.option(
     "in simulated time (sojourn kernel build), 6.1 or 6.12.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
+no_code = click.option(
+    "--no-code",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_forbid_code,
+    help="Refuse queue managers in Python (x.py:X), whose files would be run.",
+)
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")
 paired = click.option(
     "--paired", metavar="AQM", help="Queue manager that the table of differences starts from [the first]."
@@ -64,12 +92,17 @@ out = click.option(
     "-o",
     "--output",
     "out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("results"),
     show_default=True,
     metavar="DIR",
     help="Folder of results; finished runs in it are not computed again.",
 )
+
+
+def is_given(name: str) -> bool:
+    """Whether an option of the running command stands on the command line."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def command_line() -> list[str]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
+from sojourn.cli.terminal import echo, printable_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def print_json(value: Any) -> None:
     """Print one JSON document; what has no number is null."""
-    click.echo(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False))
+    echo(printable_json(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)))
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, title: str = "") -> None:
@@ -191,7 +191,7 @@ def _print(console: Console, table: Table) -> None:
     with console.capture() as text:
         console.print(table)
     lines = [line.rstrip() for line in text.get().splitlines()]
-    click.echo("\n".join(lines).strip("\n") + "\n")
+    echo("\n".join(lines).strip("\n") + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     import polars as pl
 
-capture = click.Path(path_type=Path)
+capture = options.PATH
 parquet = click.option(
     "-o", "--output", "target", type=capture, metavar="FILE.parquet", help="Write all that was found."
 )
@@ -50,7 +51,7 @@ def export_command(result: Path, side: str, link: str, payload: bool, target: Pa
     if as_json:
         output.print_json({"file": str(target), "packets": packets, "side": side, "link": link})
     else:
-        click.echo(f"Capture: {target}, {packets} packets")
+        echo(f"Capture: {target}, {packets} packets")
 
 
 @command.command("rtt")
@@ -102,16 +103,25 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
     step_ns = options.quantity("--step", step, "duration_ns")
     if step_ns == 0:
         raise InputError(f"--step: {step} is no width; write e.g. 5 s")
-    table = goodput(_packets(file), step_ns)
+    packets = _packets(file)
+    try:
+        table = goodput(packets, step_ns)
+    except InputError as error:
+        raise InputError(f"{file}: --step: {error}") from None
     _write(table, target)
     if as_json:
         output.print_json({"file": str(file), "step_s": step_ns / 1e9, "goodput": table.to_dicts()})
         return
     flows = table["flow"].unique(maintain_order=True).to_list()
     wide = table.pivot("flow", index="time_s", values="goodput_bps")
-    rows = [[f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])] for row in wide.to_dicts()]
+    rows = [
+        [f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])]
+        for row in wide.head(SHOWN_STEPS).to_dicts()
+    ]
     headings = [flow.replace(" ", "\n") for flow in flows[:SHOWN]]
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
+    if wide.height > SHOWN_STEPS:
+        echo(f"… and {wide.height - SHOWN_STEPS} steps more, see --json or -o")
     _say_left_out(len(flows))
 
 
@@ -121,7 +131,7 @@ def _packets(file: Path) -> pl.DataFrame:
 
     found = load_capture(file)
     if found.warning:
-        click.echo(f"Warning: {found.warning}", err=True)
+        echo(f"Warning: {found.warning}", err=True)
     return found.packets
 
 
@@ -134,8 +144,10 @@ def _write(table: pl.DataFrame, target: Path | None) -> None:
 
 def _say_left_out(rows: int) -> None:
     if rows > SHOWN:
-        click.echo(f"… and {rows - SHOWN} flows more, see --json or -o")
+        echo(f"… and {rows - SHOWN} flows more, see --json or -o")
 
 
+SHOWN_STEPS = 2000
+"""Steps in a printed table."""
 SHOWN = 20
 """Flows in a printed table, the sum of all among them."""

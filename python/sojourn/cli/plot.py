@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 from sojourn.plots import KINDS, OPTIONS
 
 KIND_LIST = "\n\n".join(f"{name}: {kind.about}" for name, kind in KINDS.items())
@@ -25,10 +26,8 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("plot", help=f"Draw results, given by their folders (or by a folder that holds several).\n\n{KIND_LIST}")
 @click.argument("kind")
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", "file", type=click.Path(path_type=Path), metavar="FILE", help="PNG, SVG or PDF [KIND.png]."
-)
+@click.argument("results", nargs=-1, required=True, type=options.PATH)
+@click.option("-o", "--output", "file", type=options.PATH, metavar="FILE", help="PNG, SVG or PDF [KIND.png].")
 @kind_options
 @options.as_json
 def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bool, **given: str | None) -> None:
@@ -51,4 +50,4 @@ def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bo
     if as_json:
         output.print_json({"figure": str(target), "results": [str(result.folder) for result in loaded]})
     else:
-        click.echo(f"Figure: {target}")
+        echo(f"Figure: {target}")

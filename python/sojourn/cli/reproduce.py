@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
+from sojourn.engines import SIMULATE
 
 if TYPE_CHECKING:
     from sojourn.cli.claims import Made
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 @click.command("reproduce")
 @click.argument("paper", required=False)
 @click.option("--figure", metavar="ID", help="Only this figure or table, e.g. table1.")
-@click.option("--claims", is_flag=True, help="Print every claim about it with its verdict, also those not run.")
+@click.option(
+    "--claims",
+    is_flag=True,
+    help="Print every claim about it with its verdict, also those not run; without PAPER, all.",
+)
 @click.option("--quick", is_flag=True, help="Three seeds; without PAPER, all papers.")
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds [the study's].")
 @click.option(
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 @options.engine
 @click.option("--short", is_flag=True, help="The figure's study in less time, where it has one; judges nothing.")
 @options.jobs
+@options.no_code
 @options.out
 @options.as_json
 @click.pass_context
@@ -52,16 +58,21 @@ def command(
 ) -> None:
     """Make the results of PAPER again: published | measured ± 95 % CI | verdict, figures, and a report as a page.
 
-    Without PAPER the papers and their figures are listed; with --quick or --seeds all papers are made. The exit code
-    is 1 if a claim fails. Of an emulation every second takes a second, so a figure is best named; files go to a folder
-    of their own.
+    Without PAPER the papers and their figures are listed; with --claims, --quick or --seeds all papers are made. The
+    exit code is 1 if a claim fails. Of an emulation every second takes a second, so a figure is best named; files go
+    to a folder of their own.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown
 
-    if paper is None and (figure or assume or (claims and not (quick or seeds))):
+    several = quick or claims or seeds is not None
+    if paper is None and (figure or assume or ((short or jobs or engine != SIMULATE) and not several)):
         raise click.UsageError(f"no PAPER given; there is {', '.join(papers.PAPERS)}")
-    if paper is None and not (quick or seeds):
+    if quick and seeds is not None:
+        raise click.UsageError(f"--quick is --seeds {papers.QUICK_SEEDS}; leave out one of them")
+    if "list" in assume and (len(assume) > 1 or figure or claims or several or short):
+        raise click.UsageError("--assume list only lists; leave out the rest")
+    if paper is None and not several:
         shown.print_papers(as_json)
         return
     chosen = [papers.paper(name) for name in ([paper] if paper else papers.PAPERS)]

@@ -7,13 +7,15 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 
 @click.command("run")
-@click.argument("scenario", type=click.Path(path_type=Path))
+@click.argument("scenario", type=options.PATH)
 @click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".')
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
 @options.engine
+@options.no_code
 @options.out
 @options.as_json
 def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str, out: Path, as_json: bool) -> None:
@@ -26,7 +28,10 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     from sojourn.runner import Run, run_all
     from sojourn.scenario import Scenario
 
-    parsed = Scenario.load(scenario, dict(_split(text) for text in sets))
+    pairs = [_split(text) for text in sets]
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise click.UsageError("--set: a key is set twice; leave one of them out")
+    parsed = Scenario.load(scenario, dict(pairs))
     with progress() as report:
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
@@ -35,12 +40,12 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]
-    click.echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
     if engine != "simulate":
-        click.echo(f"Engine: {result.engine}")
+        echo(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
-        click.echo(f"not faithful: {fault}", err=True)
-    click.echo(f"Results: {result.folder}")
+        echo(f"not faithful: {fault}", err=True)
+    echo(f"Results: {result.folder}")
 
 
 def _split(text: str) -> tuple[str, str]:

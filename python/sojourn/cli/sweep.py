@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep")
-@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("study", type=options.PATH)
 @click.option("--shard", metavar="I/N", help="Only every N-th run from the I-th on, e.g. 1/4; --merge joins them.")
 @click.option(
     "--merge",
-    type=click.Path(path_type=Path),
+    type=options.PATH,
     multiple=True,
     metavar="DIR",
     help="Copy finished runs from DIR instead of running them; may be given several times.",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @options.max_seeds
 @click.option("--yes", is_flag=True, help="Accept more than 100,000 runs.")
 @options.jobs
+@options.no_code
 @options.out
 @options.as_json
 @click.pass_context
@@ -79,10 +81,10 @@ def command(
     for point in loaded.points:
         check(engine, point.scenario)
     with _runner(out, jobs, merge, dask) as runner:
+        loaded = _warmed_up(loaded, warmup, runner)
         if shard:
             _run_shard(loaded, shard, runner, as_json)
             return
-        loaded = _warmed_up(loaded, warmup, runner)
         if until:
             result, reached = loaded.run_until(until, runner)
         else:
@@ -120,8 +122,8 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
         folders = [str(one.folder) for one in results]
         output.print_json({"shard": shard, "of_runs": len(study.runs), "folders": folders} | _counts(runner))
         return
-    click.echo(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
-    click.echo(f"Results: {runner.root}; join the shards with --merge DIR for each")
+    echo(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
+    echo(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
 def _warmed_up(study: Study, warmup: str | None, runner: Runner) -> Study:
@@ -156,10 +158,10 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
     if differences is not None:
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
     if reached:
-        click.echo(output.until_sentence(reached))
+        echo(output.until_sentence(reached))
     shown = list(dict.fromkeys(warmups))
-    click.echo(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
-    click.echo(f"Results: {runner.root}, one row per run in {summaries}")
+    echo(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
+    echo(f"Results: {runner.root}, one row per run in {summaries}")
 
 
 def _differences(result: StudyResult, baseline: str | None) -> pl.DataFrame | None:

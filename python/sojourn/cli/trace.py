@@ -9,13 +9,14 @@ from typing import Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.terminal import echo
 
 mtu = click.option(
     "--mtu", "mtu_text", default="1500 B", show_default=True, metavar="SIZE", help="What one opportunity carries."
 )
 step = click.option("--step", default="100 ms", show_default=True, metavar="TIME", help="Width of the rate's bins.")
 output_file = click.option(
-    "-o", "--output", "target", required=True, type=click.Path(path_type=Path), metavar="FILE", help="File to write."
+    "-o", "--output", "target", required=True, type=options.PATH, metavar="FILE", help="File to write."
 )
 
 
@@ -29,7 +30,7 @@ def command() -> None:
 
 
 @command.command("stats")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
 @mtu
 @options.as_json
 def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None:
@@ -48,7 +49,7 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
 
 
 @command.command("convert")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=options.PATH)
 @output_file
 @step
 @mtu
@@ -72,13 +73,17 @@ def convert_command(
         raise InputError(f"{target}: as {file}; let one of them end in .csv and hold rates, and the other a trace")
     if bursts is not None and not is_csv(file):
         raise InputError(f"--bursts: {file} has its own; leave the option out")
+    if bursts is None and options.is_given("seed"):
+        raise InputError("--seed: only --bursts draws anything; leave the option out")
+    if not is_csv(target) and options.is_given("step"):
+        raise InputError(f"--step: {target} is a trace, which has none; leave the option out")
     mtu_bytes = _bytes(mtu_text)
     opportunities = load_trace(file, mtu=mtu_bytes, bursts=bursts, seed=seed)
     write_trace(opportunities, target, step_ms=_milliseconds("--step", step), mtu=mtu_bytes)
     if as_json:
         output.print_json({"file": str(target), "opportunities": len(opportunities)})
     else:
-        click.echo(f"Trace: {target}, {len(opportunities)} opportunities in {opportunities[-1] / 1000:g} s")
+        echo(f"Trace: {target}, {len(opportunities)} opportunities in {opportunities[-1] / 1000:g} s")
 
 
 @command.command("synth")
@@ -104,16 +109,16 @@ def synth_command(model: str, preset: str, duration: str, seed: int, target: Pat
     if as_json:
         output.print_json({**made, "mean_mbps": mean})
     else:
-        click.echo(f"Trace: {target}, {len(opportunities)} opportunities, {mean:.2f} Mbit/s")
+        echo(f"Trace: {target}, {len(opportunities)} opportunities, {mean:.2f} Mbit/s")
 
 
 @command.command("plot")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
 @click.option(
     "-o",
     "--output",
     "target",
-    type=click.Path(path_type=Path),
+    type=options.PATH,
     default=Path("trace.png"),
     show_default=True,
     metavar="FILE",
@@ -139,7 +144,7 @@ def plot_command(files: tuple[Path, ...], target: Path, step: str, mtu_text: str
     if as_json:
         output.print_json({"figure": str(target), "traces": list(traces)})
     else:
-        click.echo(f"Figure: {target}")
+        echo(f"Figure: {target}")
 
 
 def _bytes(text: str) -> int:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from sojourn.errors import InputError, read_text
+from sojourn.errors import InputError
 from sojourn.files import write_file
+from sojourn.inputs import read_text
 from sojourn.result import FATES, Result
 
 FORMATS = ("mahimahi", "ns2")

@@ -44,12 +44,16 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
         if len(words) != _WORDS.get(kind):
             raise InputError(f'{path}: line {number}: "{line[:60]}" is no event; the file may be cut off there')
         at, *values = (_whole(path, number, word) for word in (words[0], *words[2:]))
+        if at > LATEST_MS or any(value > LARGEST for value in values):
+            raise InputError(f'{path}: line {number}: "{line[:60]}": a number is out of range; the file is damaged')
         time, end = at - base, max(end, at - base)
         if time < 0:
             raise InputError(f"{path}: line {number}: {at} ms lies before the base timestamp {base}")
         if kind == "+":
             arrivals.append((time * MS, values[0]))
         elif kind == "-":
+            if values[1] > time:
+                raise InputError(f"{path}: line {number}: waited {values[1]} ms and left {time} ms after the start")
             rows.append((time * MS, values[0], values[1] * MS, FATES.index("sent")))
         elif kind == "d":
             count, size = values
@@ -130,12 +134,16 @@ def _waiting(packets: pl.DataFrame, arrivals: list[tuple[int, int]]) -> pl.DataF
 
 
 def _whole(path: Path, number: int, word: str) -> int:
-    if not word.isdigit():
+    if not (word.isascii() and word.isdigit() and len(word) <= DIGITS):
         raise InputError(f'{path}: line {number}: "{word[:30]}" is no whole number')
     return int(word)
 
 
 MS = 1_000_000
+LATEST_MS = 9 * 10**12
+"""In the year 2255, and still below 2^63 ns."""
+LARGEST = 2**32 - 1
+DIGITS = 30
 MOST = 100_000
 """Packets that one line can drop; more is a damaged file."""
 _WORDS = {"#": 3, "+": 3, "-": 4, "d": 4}

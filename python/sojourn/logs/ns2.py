@@ -56,6 +56,9 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
         elif event.kind in "-d":
             place, came = queued.pop((link, event.number), (None, None))
             sojourn = event.time_ns - came.time_ns if came else None
+            if sojourn is not None and sojourn < 0:
+                leaves, came_s = event.time_ns / 1e9, (event.time_ns - sojourn) / 1e9
+                raise InputError(f"{path}: packet {event.number} leaves at {leaves:g} s, before it came ({came_s:g} s)")
             if sojourn is None and event.kind == "-":
                 raise InputError(f"{path}: packet {event.number} leaves at {event.time_ns / 1e9:g} s and never came")
             ecn = _ecn((came or event).flags)

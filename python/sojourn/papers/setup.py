@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.errors import InputError, unknown
+from sojourn.inputs import parse_json
 
 Assumed = Mapping[str, Any]
 """Values of assumptions by name, where they are not the paper's package's own."""
@@ -92,7 +93,7 @@ def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return text
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sojourn.errors import InputError
+from sojourn.inputs import read_bytes
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,7 @@ class _Section:
 
 def frames(path: Path, cut: Cut) -> Iterator[Frame]:
     """Frames of a capture in the order of the file; a file that was cut off gives those before and fills `cut`."""
-    try:
-        data = memoryview(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the path of a readable capture") from None
+    data = memoryview(read_bytes(path, "capture"))
     magic = bytes(data[:4])
     if magic == _SECTION_MAGIC:
         return _pcapng(path, data, cut)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from sojourn.errors import InputError
+
 FLOW = ("source", "source_port", "destination", "destination_port", "protocol")
 STEP_NS = 5 * 10**9
 ALL = "all"
@@ -19,6 +21,7 @@ def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
     """
     table = packets.with_columns(flow=flow_name(), new=pl.Series(_new_bytes(packets), dtype=pl.Int64))
     first, last = int(packets["time_ns"].min()), int(packets["time_ns"].max())  # type: ignore[arg-type]
+    _check_size(packets, step_ns, (last - first) // step_ns + 1)
     step = ((pl.col("time_ns") - first) // step_ns).alias("step")
     table = table.with_columns(step).filter(pl.col("new") > 0)
     flows = table.group_by("flow").agg(pl.col("time_ns").min()).sort("time_ns", "flow")["flow"]
@@ -29,6 +32,23 @@ def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
     filled = grid.join(sums, on=["step", "flow"], how="left", maintain_order="left")
     count, seconds = pl.col("bytes").fill_null(0), step_ns / 1e9
     return filled.select(time_s=pl.col("step") * seconds, flow="flow", bytes=count, goodput_bps=count * 8 / seconds)
+
+
+def _check_size(packets: pl.DataFrame, step_ns: int, steps: int) -> None:
+    """Refuse more rows than anybody reads: a step that is too narrow, or a clock that was set during the capture."""
+    rows = steps * (packets.select(*FLOW).n_unique() + 1)
+    if rows <= MOST_ROWS:
+        return
+    pause = packets["time_ns"].diff().abs()
+    place = int(pause.arg_max() or 0)
+    longest_ns = int(pause[place] or 0)
+    width = f"steps of {step_ns / 1e9:g} s make {rows} rows, more than {MOST_ROWS}"
+    if longest_ns > step_ns * (steps // 2) and longest_ns > CLOCK_STEP_NS:
+        raise InputError(
+            f"between its packets {place} and {place + 1} lie {longest_ns / 1e9:.0f} s, as if the clock was set there "
+            f"({width}); cut the capture there or give wider steps"
+        )
+    raise InputError(f"{width}; give wider ones")
 
 
 def flow_name() -> pl.Expr:
@@ -88,5 +108,8 @@ def _new_bytes(packets: pl.DataFrame) -> list[int]:
     return found
 
 
+MOST_ROWS = 5_000_000
+"""Rows of the table: one per step and flow."""
+CLOCK_STEP_NS = 3600 * 10**9
 SYN = 2
 HALF = 1 << 31

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sojourn.errors import InputError
 from sojourn.plots.canvas import curves
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ def draw_traces(
     traces: Sequence[Opportunities], labels: Sequence[str], figure: Figure, *, step_ms: int = 100, mtu: int = 1500
 ) -> None:
     """Fill `figure` with one panel per trace; the panels share both axes."""
+    if (steps := max(int(trace[-1]) for trace in traces) // step_ms) > MOST_STEPS:
+        raise InputError(f"--step: {step_ms} ms makes {steps} steps, more than {MOST_STEPS}; give a wider one")
     figure.set_size_inches(7.0, 1.2 + 1.6 * len(traces))
     panels = figure.subplots(len(traces), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
     for trace, label, axes, curve in zip(traces, labels, panels, curves(len(traces)), strict=True):
@@ -51,6 +54,8 @@ def draw_gaps(trace: Opportunities, axes: Axes) -> int:
     return len(long)
 
 
+MOST_STEPS = 2_000_000
+"""Steps of a curve: two days of 100 ms."""
 LONG_MS = 100
 """Gaps longer than this are outages."""
 RED = "#c1121f"

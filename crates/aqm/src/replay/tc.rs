@@ -2,7 +2,7 @@
 
 use crate::limits::Limits;
 use crate::params::Value;
-use crate::registry::{Algorithm, Named};
+use crate::registry::{Algorithm, Named, REGISTERED};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -64,9 +64,7 @@ impl<'a> Line<'a> {
                 words += &format!(" {}", self.with_unit(algorithm, name, value)?);
             }
         }
-        let head = aqm.trim_end();
-        let split = head_len(head);
-        let named = Named::parse(&format!("{}{words}{}", &head[..split], &head[split..]))
+        let named = Named::parse_over(aqm, &words, REGISTERED)
             .map_err(|e| format!("with the recorded parameters \"{}\": {e}", words.trim()))?;
         let limits = if is_this && has("limit") { Limits::default() } else { self.limits()? };
         Ok((named, limits))
@@ -108,17 +106,6 @@ impl<'a> Line<'a> {
             _ => value.to_string(),
         })
     }
-}
-
-/// Where the name of a discipline, brackets included, ends.
-fn head_len(aqm: &str) -> usize {
-    let mut depth = 0;
-    let ends = |(i, c): (usize, char)| {
-        depth += (c == '(') as i32 - (c == ')') as i32;
-        let brackets_follow = aqm[i..].trim_start().starts_with('(');
-        (c.is_whitespace() && depth == 0 && i > 0 && !brackets_follow).then_some(i)
-    };
-    aqm.char_indices().find_map(ends).unwrap_or(aqm.len())
 }
 
 fn is_bare(value: &str) -> bool {

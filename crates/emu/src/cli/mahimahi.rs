@@ -8,7 +8,7 @@ use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
 use crate::shell::Shell;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
-use sojourn_sim::scenario::{LinkSpec, Steps};
+use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::{Path, PathBuf};
 
 /// A command line of `name`; `line` is all of it.
@@ -150,8 +150,10 @@ fn one_way(name: &str, way: &str, kind: Kind, other: Kind) -> Result<[Kind; 2], 
     }
 }
 
-fn rate(text: &str) -> Result<sojourn_sim::scenario::LossSpec, Error> {
-    loss(text).map_err(|e| Error::Input(format!("mm-loss: {e}")))
+fn rate(text: &str) -> Result<LossSpec, Error> {
+    // A rate from 0 to 1, as Mahimahi reads it: there 1 is all.
+    let read = if text.contains(' ') { loss(text) } else { LossSpec::share(text).map(LossSpec::Random) };
+    read.map_err(|e| Error::Input(format!("mm-loss: {e}")))
 }
 
 fn number<T: std::str::FromStr>(name: &str, what: &str, text: &str) -> Result<T, Error> {

@@ -23,12 +23,30 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
         let (own, common) = (describe(own.options), describe(COMMON));
         return Ok(Parsed::Help(format!("{}\n\nOptions:\n{own}\nFor every shell:\n{common}", own_usage(name).trim())));
     }
+    refuse_ignored(&args)?;
     let kinds = match name {
         "link" => links(&args)?,
         "delay" => delays(&args)?,
         _ => losses(&args)?,
     };
     request(name, kinds, &args, line).map(|request| Parsed::Run(Box::new(request)))
+}
+
+/// Refuses what is for both directions where each of them has its own.
+fn refuse_ignored(args: &Args) -> Result<(), Error> {
+    for (all, up, down) in
+        [("--rate", "--up", "--down"), ("--aqm", "--aqm-up", "--aqm-down"), ("--limit", "--limit-up", "--limit-down")]
+    {
+        if args.has(all) && args.has(up) && args.has(down) {
+            return Err(Error::Input(format!("{all}: both directions have their own, {up} and {down}; leave it out")));
+        }
+    }
+    match args.words.first() {
+        Some(word) if args.has("--up") && args.has("--down") => {
+            Err(Error::Input(format!("{word}: both directions have their own, --up and --down; leave it out")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What every shell has, around what its directions do.
@@ -136,7 +154,13 @@ fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Erro
     if !spec.starts_with('{') {
         return Ok(service(spec, once));
     }
-    serde_json::from_str(spec).map_err(|e| Error::Input(format!("{place}: no table of a link in JSON: {e}")))
+    let read = serde_json::from_str(spec);
+    let mut table: Map<String, Value> =
+        read.map_err(|e| Error::Input(format!("{place}: no table of a link in JSON: {e}")))?;
+    if once && table.contains_key("trace") {
+        table.insert("once".to_string(), true.into());
+    }
+    Ok(table)
 }
 
 /// The keys of a link that serves as `spec` says: a rate or rates in steps, else the name of a trace.
@@ -190,23 +214,16 @@ fn losses(args: &Args) -> Result<[Kind; 2], Error> {
 /// `0.01`, `1%`, or Gilbert and Elliott's `p 0.002 r 0.2 [bad 1] [good 0] [step 1ms]`.
 pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let number = |text: &str| -> Result<Value, String> {
-        let (digits, share) = match text.strip_suffix('%') {
-            Some(digits) => (digits, 0.01),
-            None => (text, 1.0),
-        };
-        let number: f64 =
-            digits.trim().parse().map_err(|_| format!("{text:?} is no probability; write e.g. 1% or 0.01"))?;
-        Ok(json!(number * share))
-    };
     if let [text] = words[..] {
-        return LossSpec::read(&number(text)?);
+        return LossSpec::read(&text.into());
     }
     let mut table = Map::new();
     for pair in words.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} lacks its value", pair[0])) };
-        let value = if *name == "step" { json!(value) } else { number(value)? };
-        table.insert((*name).to_string(), value);
+        let value = if *name == "step" { json!(value) } else { json!(LossSpec::share(value)?) };
+        if table.insert((*name).to_string(), value).is_some() {
+            return Err(format!("{name} is given twice; leave one of them out"));
+        }
     }
     LossSpec::read(&table.into())
 }
@@ -317,6 +334,8 @@ mod tests {
         }
         assert_eq!(loss("one").unwrap_err(), r#""one" is no probability; write e.g. 1% or 0.01"#);
         assert_eq!(loss("p 0.1 r").unwrap_err(), "r lacks its value");
+        assert_eq!(loss("p 0.1 p 0.2 r 1").unwrap_err(), "p is given twice; leave one of them out");
+        assert_eq!(loss("1").unwrap_err(), "1 could be one per cent or all; write 1% or 1.0");
     }
 
     #[test]
@@ -327,6 +346,22 @@ mod tests {
             assert_eq!(service(spec, false)[key], spec);
         }
     }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        for (line, error) in [
+            ("link --rate 1mbit --up 2mbit --down 3mbit", "--rate: both directions have their own, --up and --down"),
+            ("link --rate 1mbit --aqm pie --aqm-up codel --aqm-down codel", "--aqm: both directions have their own"),
+            ("delay 20ms --up 1ms --down 2ms", "20ms: both directions have their own, --up and --down; leave it out"),
+            ("loss 1% --up 2% --down 3%", "1%: both directions have their own, --up and --down; leave it out"),
+            ("loss 1", "loss: 1 could be one per cent or all; write 1% or 1.0"),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_string).collect();
+            let Err(refused) = parse(&words[0], &words[1..], &words) else { panic!("{line} is accepted") };
+            assert!(refused.to_string().starts_with(error), "{refused}");
+        }
+    }
+
     #[test]
     fn a_spec_in_json_has_every_key_of_a_link() {
         let spec = r#"{ "rate": "12 Mbit/s", "delay": "20 ms", "aqm": "codel", "loss": 0.01 }"#;
@@ -340,6 +375,13 @@ mod tests {
         assert_eq!((down.delay, down.loss), (Duration::from_millis(20), Some(LossSpec::Random(0.01))));
         // An option stands above the table.
         assert_eq!((down.aqm.text, up.aqm.text), ("pie".to_string(), "pie".to_string()));
+        let trace = std::env::temp_dir().join("sojourn-once-in-a-table.down");
+        std::fs::write(&trace, "5\n").unwrap();
+        let down = json!({ "trace": trace.to_str().unwrap() }).to_string();
+        let words = ["--down", &down, "--up", "1mbit", "--once"].map(str::to_string);
+        let [_, down] = Args::parse(&words, &options, 0).and_then(|args| links(&args)).unwrap();
+        let Kind::Link(down) = down else { panic!("links are links") };
+        assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
         let error = of("{ rate }").unwrap_err().to_string();
         assert!(error.starts_with("--down: no table of a link in JSON: "), "{error}");
     }

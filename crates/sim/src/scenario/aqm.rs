@@ -166,6 +166,8 @@ mod tests {
             (json!("fq)codel("), r#""fq)codel(" closes a bracket that it does not open"#),
             (json!("fq(sfq)"), r#"sfq queues flows itself; write e.g. "fq(codel)""#),
             (json!("codel(pie)"), r#"codel takes no AQM in brackets; only fq does, e.g. "fq(codel@act)""#),
+            (json!("codel target 5ms target 6ms"), "target of codel is given twice; leave one of them out"),
+            (json!("codel ecn noecn"), "ecn of codel is given twice; leave one of them out"),
             (json!("fq(codel target 5)"), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (
                 json!("fq(codel) target 5ms"),

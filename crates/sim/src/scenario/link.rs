@@ -112,6 +112,9 @@ impl LinkSpec {
     }
 }
 
+/// Smallest MTU: what every IPv4 link has to carry (RFC 791).
+pub const LEAST_MTU: u64 = 68;
+
 /// The keys of a link, whatever its service.
 pub(super) const KEYS: &[Key] = &[
     Key {
@@ -164,7 +167,7 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "mtu",
-        kind: Kind::Size(1, 65_535),
+        kind: Kind::Size(LEAST_MTU, 65_535),
         need: Need::Default("1500 B"),
         doc: "Bytes of IP that one opportunity of a trace carries, and the largest packet the queue manager expects.",
     },

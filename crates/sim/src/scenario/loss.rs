@@ -34,10 +34,21 @@ impl LossSpec {
     /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the mend.
     pub fn read(value: &Value) -> Result<Self, String> {
         match value {
+            Value::Number(number) if number.as_u64() == Some(1) => Err(ONE.to_string()),
             Value::Number(_) => probability(value).map(Self::Random),
+            Value::String(text) if text.trim() == "1" => Err(ONE.to_string()),
+            Value::String(text) => Self::share(text).map(Self::Random),
             Value::Object(table) => Gilbert::read(table).map(Self::Gilbert),
             other => Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }")),
         }
+    }
+
+    /// Reads a probability as a text: `1%`, `0.01`.
+    pub fn share(text: &str) -> Result<f64, String> {
+        let (digits, unit) = text.trim().strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
+        let number: f64 =
+            digits.trim().parse().map_err(|_| format!("{text:?} is no probability; write e.g. 1% or 0.01"))?;
+        probability(&json!(number / unit))
     }
 
     /// The loss as [`LossSpec::read`] reads it.
@@ -103,7 +114,8 @@ pub(super) static LOSS: Own = Own { check: |value| LossSpec::read(value).map(|_|
 
 fn schema() -> Value {
     let probability = json!({ "type": "number", "minimum": 0, "maximum": 1 });
-    json!({ "anyOf": [probability, {
+    let share = json!({ "type": "string", "pattern": "^ *[0-9.]+ *%? *$", "examples": ["1%"] });
+    json!({ "anyOf": [probability, share, {
         "type": "object",
         "properties": {
             "p": probability, "r": probability, "bad": probability, "good": probability,
@@ -124,3 +136,6 @@ fn probability(value: &Value) -> Result<f64, String> {
 }
 
 const KEYS: &[&str] = &["p", "r", "bad", "good", "step"];
+
+/// The whole number is as likely a slip for one per cent.
+const ONE: &str = "1 could be one per cent or all; write 1% or 1.0";

@@ -26,7 +26,7 @@ pub use below::{BelowSpec, Unit};
 pub use flow::{Direction, FlowSpec};
 pub use framing::{Framing, Layer};
 pub use hop::Hop;
-pub use link::LinkSpec;
+pub use link::{LEAST_MTU, LinkSpec};
 pub use loss::{Gilbert, LossSpec};
 pub use probes::Probes;
 pub use schema::schema;

@@ -162,7 +162,7 @@ fn refusals_name_place_and_mend() {
         ("link.delay", "-5 ms", r#"link.delay: "-5 ms" is negative; write e.g. "5 ms""#),
         ("link.delay", "99999999 min", r#"link.delay: "99999999 min" is out of range; at most 1000000000 s"#),
         ("link.overhead", "70 kB", "link.overhead: 70000 B is out of range; from 0 B to 65535 B"),
-        ("link.mtu", "0 B", "link.mtu: 0 B is out of range; from 1 B to 65535 B"),
+        ("link.mtu", "1 B", "link.mtu: 1 B is out of range; from 68 B to 65535 B"),
         ("link.aqm", "coddle", r#"link.aqm: unknown AQM "coddle"; did you mean "codel"?"#),
         ("reverse.aqm.targt", "5 ms", r#"reverse.aqm: name is missing; write e.g. { name = "codel" }"#),
         (

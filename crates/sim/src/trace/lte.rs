@@ -174,4 +174,4 @@ const OPPORTUNITY_BITS: f64 = 12_000.0;
 const LONGEST_OUTAGE_MS: f64 = 2000.0;
 
 /// Ten days.
-const LONGEST_S: u32 = 864_000;
+pub(super) const LONGEST_S: u32 = 864_000;

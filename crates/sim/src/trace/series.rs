@@ -4,6 +4,7 @@
 //! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). All rows are equally far apart: a row
 //! that is missing is a gap, and a gap is an error, because nobody but the user knows what the rate was there.
 
+use super::lte::LONGEST_S;
 use super::{Lte, MOST_LINES, Trace, TraceError};
 use crate::link::steps::opportunities;
 use crate::scenario::Steps;
@@ -57,7 +58,12 @@ impl Series {
         if step_ms == 0 {
             return Err(TraceError("a step of 0 ms is no step; give at least 1 ms".to_string()));
         }
-        let mut counts = vec![0u64; trace.period_ms().div_ceil(step_ms) as usize];
+        let rows = trace.period_ms().div_ceil(step_ms) as usize;
+        if rows > MOST_ROWS {
+            let text = format!("a step of {step_ms} ms makes {rows} rows, more than {MOST_ROWS}; give a wider one");
+            return Err(TraceError(text));
+        }
+        let mut counts = vec![0u64; rows];
         for &ms in &trace.opportunities_ms {
             counts[(ms.saturating_sub(1) / step_ms) as usize] += 1;
         }
@@ -81,6 +87,10 @@ impl Series {
     /// Opportunities of `mtu` bytes in the bursts of `link`, with the rates of this series in the mean.
     pub fn bursty_trace(&self, mtu: u32, link: &Lte, seed: u64) -> Result<Trace, TraceError> {
         self.check_size(mtu)?;
+        let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
+        if length_s > f64::from(LONGEST_S) {
+            return Err(error(&format!(" is longer than {LONGEST_S} s, too long for bursts; split it")));
+        }
         let end_ms = (self.step * self.rates.len() as i64).as_nanos() / NANOS_PER_MS;
         let per_ms = (0..end_ms).map(|ms| {
             let rate = self.rates[(ms * NANOS_PER_MS / self.step.as_nanos()) as usize];
@@ -177,6 +187,9 @@ fn error(text: &str) -> TraceError {
 }
 
 const NANOS_PER_MS: i64 = 1_000_000;
+
+/// Most rows of a series that is made of a trace: eleven days in steps of 100 ms.
+const MOST_ROWS: usize = 10_000_000;
 
 #[cfg(test)]
 mod tests {

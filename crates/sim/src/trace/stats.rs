@@ -102,9 +102,9 @@ impl TraceStats {
         });
         let mut long: Vec<f64> = gaps.iter().filter(|&&gap| gap > 100).map(|&gap| f64::from(gap)).collect();
         long.sort_by(f64::total_cmp);
-        let per_100_ms = counts(trace, 100);
+        let per_100_ms = Counts::of(trace, 100);
         let autocorrelation =
-            LAGS.map(|lag| Autocorrelation { lag_s: lag as f64 / 10.0, value: autocorrelation(&per_100_ms, lag) });
+            LAGS.map(|lag| Autocorrelation { lag_s: lag as f64 / 10.0, value: per_100_ms.autocorrelation(lag) });
         Self {
             opportunities: trace.len(),
             first_ms: trace.opportunities_ms[0],
@@ -123,15 +123,14 @@ impl TraceStats {
 
 impl BinStats {
     fn of(trace: &Trace, width_ms: u32, bits: f64) -> Option<Self> {
-        let mut counts = counts(trace, width_ms);
-        if counts.len() < 3 {
+        let counts = Counts::of(trace, width_ms);
+        if counts.bins < 3 {
             return None;
         }
-        let (mean, variance) = (mean(&counts), variance(&counts));
-        let empty = counts.iter().filter(|&&count| count == 0.0).count() as f64 / counts.len() as f64;
-        counts.sort_by(f64::total_cmp);
+        let (mean, variance) = (counts.mean(), counts.variance());
+        let empty = counts.empty() as f64 / counts.bins as f64;
         let mbps = bits / (f64::from(width_ms) / 1000.0) / 1e6;
-        let rate_mbps = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0].map(|q| quantile(&counts, q) * mbps);
+        let rate_mbps = counts.quantiles([0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0]).map(|count| count * mbps);
         Some(Self { width_ms, cov: variance.sqrt() / mean, idc: variance / mean, empty, rate_mbps })
     }
 }
@@ -153,26 +152,97 @@ impl GapStats {
 
 impl Sigma {
     fn of(trace: &Trace, width_ms: u32) -> Option<Self> {
-        let counts = counts(trace, width_ms);
-        if counts.len() < 3 {
+        let counts = Counts::of(trace, width_ms);
+        if counts.bins < 3 {
             return None;
         }
         let window_s = f64::from(width_ms) / 1000.0;
-        let squares: Vec<f64> = counts.windows(2).map(|pair| (pair[1] - pair[0]) * (pair[1] - pair[0])).collect();
-        let excess = (mean(&squares) - 2.0 * mean(&counts)).max(0.0);
+        let excess = (counts.mean_squared_step() - 2.0 * counts.mean()).max(0.0);
         Some(Self { width_ms, value: (excess * 1.5 / (window_s * window_s * window_s)).sqrt() })
     }
 }
 
-/// Opportunities in each whole bin.
-fn counts(trace: &Trace, width_ms: u32) -> Vec<f64> {
-    let mut counts = vec![0.0; (trace.period_ms() / width_ms) as usize];
-    for &ms in &trace.opportunities_ms {
-        if let Some(count) = counts.get_mut((ms / width_ms) as usize) {
-            *count += 1.0;
+/// Opportunities in each whole bin. Only bins that have some are kept: a trace of two lines may last for weeks.
+struct Counts {
+    /// Number of bins.
+    bins: u32,
+    /// Bins that are not empty, in their order, with what they hold.
+    full: Vec<(u32, f64)>,
+}
+
+impl Counts {
+    fn of(trace: &Trace, width_ms: u32) -> Self {
+        let bins = trace.period_ms() / width_ms;
+        let mut full: Vec<(u32, f64)> = Vec::new();
+        for bin in trace.opportunities_ms.iter().map(|ms| ms / width_ms).filter(|&bin| bin < bins) {
+            match full.last_mut() {
+                Some((last, count)) if *last == bin => *count += 1.0,
+                _ => full.push((bin, 1.0)),
+            }
         }
+        Self { bins, full }
     }
-    counts
+
+    fn empty(&self) -> u32 {
+        self.bins - self.full.len() as u32
+    }
+
+    fn mean(&self) -> f64 {
+        self.full.iter().map(|(_, count)| count).sum::<f64>() / f64::from(self.bins)
+    }
+
+    fn variance(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.full.iter().map(|(_, count)| (count - mean) * (count - mean)).sum();
+        (squares + f64::from(self.empty()) * mean * mean) / f64::from(self.bins)
+    }
+
+    /// Quantiles of the counts, interpolated between neighbours in their order.
+    fn quantiles<const N: usize>(&self, shares: [f64; N]) -> [f64; N] {
+        let mut sorted: Vec<f64> = self.full.iter().map(|&(_, count)| count).collect();
+        sorted.sort_by(f64::total_cmp);
+        let empty = self.empty() as usize;
+        let at = |i: usize| i.checked_sub(empty).map_or(0.0, |i| sorted[i]);
+        shares.map(|q| interpolated(at, self.bins as usize, q))
+    }
+
+    /// Mean square of the difference of neighbours.
+    fn mean_squared_step(&self) -> f64 {
+        let mut sum = 0.0;
+        for (i, &(bin, count)) in self.full.iter().enumerate() {
+            let before = i.checked_sub(1).map(|i| self.full[i]).filter(|&(other, _)| other + 1 == bin);
+            if bin > 0 {
+                let step = count - before.map_or(0.0, |(_, count)| count);
+                sum += step * step;
+            }
+            let is_followed = self.full.get(i + 1).is_some_and(|&(other, _)| other == bin + 1);
+            if !is_followed && bin + 1 < self.bins {
+                sum += count * count;
+            }
+        }
+        sum / f64::from(self.bins - 1)
+    }
+
+    /// Autocovariance by variance, both over all bins; `None` where there are too few.
+    fn autocorrelation(&self, lag: u32) -> Option<f64> {
+        let pairs = self.bins.checked_sub(lag).filter(|&pairs| pairs > 2)?;
+        let (mean, variance) = (self.mean(), self.variance());
+        let (mut products, mut first, mut second) = (0.0, 0.0, 0.0);
+        let mut later = self.full.iter().peekable();
+        for &(bin, count) in &self.full {
+            if bin < pairs {
+                first += count;
+                while later.next_if(|(other, _)| *other < bin + lag).is_some() {}
+                products +=
+                    later.peek().filter(|(other, _)| *other == bin + lag).map_or(0.0, |(_, other)| count * other);
+            }
+            if bin >= lag {
+                second += count;
+            }
+        }
+        let covariance = products - mean * (first + second) + f64::from(pairs) * mean * mean;
+        (variance > 0.0).then(|| covariance / f64::from(self.bins) / variance)
+    }
 }
 
 fn gaps(trace: &Trace) -> Vec<u32> {
@@ -180,38 +250,26 @@ fn gaps(trace: &Trace) -> Vec<u32> {
     std::iter::once(times[0]).chain(times.windows(2).map(|pair| pair[1] - pair[0])).collect()
 }
 
-/// Autocovariance by variance, both over all values.
-fn autocorrelation(values: &[f64], lag: usize) -> Option<f64> {
-    if lag + 2 >= values.len() {
-        return None;
-    }
-    let mean = mean(values);
-    let products = values.iter().zip(&values[lag..]).map(|(a, b)| (a - mean) * (b - mean));
-    let variance = variance(values);
-    (variance > 0.0).then(|| products.sum::<f64>() / values.len() as f64 / variance)
-}
-
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / values.len() as f64
-}
-
 /// Quantile of sorted values, interpolated between neighbours.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
-    let place = q * (sorted.len() - 1) as f64;
+    interpolated(|i| sorted[i], sorted.len(), q)
+}
+
+/// The same of the `n` values that `at` gives in their order.
+fn interpolated(at: impl Fn(usize) -> f64, n: usize, q: f64) -> f64 {
+    let place = q * (n - 1) as f64;
     let below = place as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+    at(below) + (place - below as f64) * (at((below + 1).min(n - 1)) - at(below))
 }
 
 const WIDTHS_MS: [u32; 4] = [10, 100, 1000, 10_000];
 
 /// In bins of 100 ms.
-const LAGS: [usize; 6] = [1, 5, 10, 50, 100, 300];
+const LAGS: [u32; 6] = [1, 5, 10, 50, 100, 300];
 
 const OUTAGES_MS: [u32; 5] = [20, 50, 100, 300, 1000];
 
@@ -235,6 +293,64 @@ mod tests {
         assert_eq!((gaps.nonzero_ms[0], gaps.nonzero_ms[4]), (15.0, 22.0));
         assert_eq!((stats.outages[0].per_minute, stats.outages[0].time), (1500.0, 0.55));
         assert_eq!((stats.outage_mean_ms, stats.autocorrelation[0].value), (None, None));
+    }
+
+    /// What the sums over sparse bins stand for, bin by bin.
+    fn dense(trace: &Trace, width_ms: u32) -> Vec<f64> {
+        let mut counts = vec![0.0; (trace.period_ms() / width_ms) as usize];
+        for &ms in &trace.opportunities_ms {
+            if let Some(count) = counts.get_mut((ms / width_ms) as usize) {
+                *count += 1.0;
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn sparse_bins_are_those_of_all_milliseconds() {
+        let mut state = 12_345u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for gap in [3, 40, 700] {
+            let mut at = 0;
+            let mut step = || {
+                at += (draw(gap) * draw(3)) as u32;
+                at
+            };
+            let trace = Trace::new((0..3000).map(|_| step()).collect()).unwrap();
+            for width in [7, 100, 1000] {
+                let (values, counts) = (dense(&trace, width), Counts::of(&trace, width));
+                let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{a} for {b}");
+                let expected = mean(&values);
+                let of = |f: &dyn Fn(f64) -> f64| mean(&values.iter().map(|&x| f(x)).collect::<Vec<_>>());
+                let variance = of(&|x| (x - expected) * (x - expected));
+                close(counts.mean(), expected);
+                close(counts.variance(), variance);
+                let squares: Vec<f64> = values.windows(2).map(|p| (p[1] - p[0]) * (p[1] - p[0])).collect();
+                close(counts.mean_squared_step(), mean(&squares));
+                for lag in [1usize, 5, 13].into_iter().filter(|lag| lag + 2 < values.len()) {
+                    let products = values.iter().zip(&values[lag..]).map(|(a, b)| (a - expected) * (b - expected));
+                    let value = products.sum::<f64>() / values.len() as f64 / variance;
+                    close(counts.autocorrelation(lag as u32).unwrap(), value);
+                }
+                let mut sorted = values.clone();
+                sorted.sort_by(f64::total_cmp);
+                for q in [0.0, 0.05, 0.37, 0.95, 1.0] {
+                    close(counts.quantiles([q])[0], quantile(&sorted, q));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_lines_seven_weeks_apart_take_no_memory() {
+        let trace = Trace::new(vec![1, u32::MAX]).unwrap();
+        assert_eq!(Counts::of(&trace, 10).full, [(0, 1.0)]);
+        let stats = TraceStats::of(&trace, 1500);
+        assert_eq!((stats.opportunities, stats.gaps.nonzero_ms[4]), (2, f64::from(u32::MAX - 1)));
+        assert_eq!(stats.bins[0].rate_mbps, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.2]);
     }
 
     #[test]

@@ -36,6 +36,9 @@ fn kinds_are_read_and_come_back() {
     let poisson =
         link(&[("poisson", "3 Mbit/s"), ("framing", "docsis"), ("below", "1514 B"), ("loss", "0.25")]).unwrap();
     assert_eq!(poisson.link.loss, Some(LossSpec::Random(0.25)));
+    for (text, loss) in [("1%", 0.01), ("\"2.5 %\"", 0.025), ("1.0", 1.0), ("100%", 1.0), ("0", 0.0)] {
+        assert_eq!(link(&[("loss", text)]).unwrap().link.loss, Some(LossSpec::Random(loss)), "{text}");
+    }
     let of_queue = (poisson.reverse.below, poisson.reverse.loss, poisson.reverse.framing);
     assert_eq!(of_queue, (None, None, poisson.link.framing), "framing is lent, a buffer and losses are not");
 
@@ -120,8 +123,15 @@ fn refusals() {
             "link.loss: -0.1 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
         ),
         (
-            vec![("loss", "1 %")],
-            "link.loss: expected a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }, found a text",
+            vec![("loss", "[1]")],
+            "link.loss: expected a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }, found a list",
+        ),
+        (vec![("loss", "1")], "link.loss: 1 could be one per cent or all; write 1% or 1.0"),
+        (vec![("loss", r#""1""#)], "link.loss: 1 could be one per cent or all; write 1% or 1.0"),
+        (vec![("loss", "one")], r#"link.loss: "one" is no probability; write e.g. 1% or 0.01"#),
+        (
+            vec![("loss", "101 %")],
+            "link.loss: 1.01 is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %",
         ),
         (vec![("loss", r#"{"p": 0.1}"#)], "link.loss: r is missing; write e.g. { p = 0.002, r = 0.2 }"),
         (
