@@ -1,7 +1,9 @@
 """The judge of `papers/claims.json`: published numbers and relations against measured ones.
 
 A value or range passes *tight* or *loose* if the mean over the replications lies in the band of that name. A relation
-*holds* if it is true for the means of all replications and in at least 80 % of single ones.
+*holds* if it is true for the means of all replications and in at least four of five single ones. Where there are fewer
+replications than the study asks for, it is *undecided* if it is true for the means and false in more than one of five,
+but in no more than it may be of all that were asked for: the missing ones could turn the verdict.
 
 In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
 models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
@@ -31,7 +33,9 @@ Verdict = dict[str, Any]
 Relation = Callable[[pl.DataFrame], bool]
 """Whether a relation is true of a table of cells."""
 
-NEEDED_SHARE = 0.8
+ONE_IN = 5
+"""A relation may be false in one of so many single replications."""
+NEEDED_SHARE = 1 - 1 / ONE_IN
 """Share of single replications in which a relation must be true."""
 
 
@@ -68,13 +72,15 @@ def judge(
     *,
     as_published: bool = True,
     left_out: Mapping[str, str] | None = None,
+    full: int = 0,
 ) -> list[Verdict]:
     """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine.
 
+    `full` is how many replications the study asks for; with fewer, a relation may be `undecided`.
     Nor is a claim judged by a run that is not `as_published`: what it measures is only told. `left_out` has the queue
     managers of the study that were not run, and why: a claim about them is `not-run` with that as `why`.
     """
-    return [_judge_one(claim, measured, engine, as_published, left_out or {}) for claim in claims]
+    return [_judge_one(claim, measured, engine, as_published, left_out or {}, full) for claim in claims]
 
 
 def regardless_of(*words: str) -> Callable[[Relation], Relation]:
@@ -91,12 +97,12 @@ def regardless_of(*words: str) -> Callable[[Relation], Relation]:
 
 
 def _judge_one(
-    claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str]
+    claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str], full: int
 ) -> Verdict:
     not_run = _verdict(claim, "not-run", None, None, 0)
     relation = measured.relations.get(claim["id"]) if measured else None
     if measured and relation and all(_not_needed(relation) & set(aqm.split()) for aqm in left_out):
-        verdict = _judge_relation(claim, measured)
+        verdict = _judge_relation(claim, measured, full)
     elif measured and measured.samples.get(claim["id"]):
         verdict = _judge_value(claim, measured)
     else:
@@ -119,7 +125,13 @@ _TOLD = {"simulate": "simulated", "emulate": "emulated"}
 def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """How many claims got which verdict."""
     counts = Counter(verdict["verdict"] for verdict in verdicts)
-    return {name: counts[name] for name in ("tight", "loose", "holds", "failed", "not-run")}
+    return {name: counts[name] for name in ("tight", "loose", "holds", "undecided", "failed", "not-run")}
+
+
+def undecided_text(verdicts: Iterable[Verdict]) -> str | None:
+    """Sentence about the relations that more seeds could turn; None if there is none."""
+    found = [f"{one['id']} ({one['why']})" for one in verdicts if one["verdict"] == "undecided"]
+    return f"Undecided, because the missing seeds could turn them: {', '.join(found)}" if found else None
 
 
 def published_text(verdict: Verdict) -> str:
@@ -176,14 +188,23 @@ def _judge_value(claim: Claim, measured: Measured) -> Verdict:
     return _verdict(claim, verdict, mean, half, len(samples)) | extra
 
 
-def _judge_relation(claim: Claim, measured: Measured) -> Verdict:
+def _judge_relation(claim: Claim, measured: Measured, full: int) -> Verdict:
     relation, keys = measured.relations[claim["id"]], list(measured.keys)
     means = measured.cells.group_by(keys, maintain_order=True).mean().drop("seed")
     singles = [relation(one.drop("seed")) for _, one in measured.cells.group_by("seed", maintain_order=True)]
-    share = sum(singles) / len(singles)
+    n, all_of_them = len(singles), max(full, len(singles))
+    false = n - sum(singles)
     true_of_means = relation(means)
-    verdict = "holds" if true_of_means and share >= NEEDED_SHARE else "failed"
-    return _verdict(claim, verdict, true_of_means, None, len(singles)) | {"share": share}
+    if not true_of_means or false * ONE_IN > all_of_them:
+        verdict = "failed"
+    elif false * ONE_IN > n:
+        verdict = "undecided"
+    else:
+        verdict = "holds"
+    told: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them}
+    if verdict == "undecided":
+        told["why"] = f"false in {false} of {n} runs, and it may be in {all_of_them // ONE_IN} of {all_of_them}"
+    return _verdict(claim, verdict, true_of_means, None, n) | told
 
 
 def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: float | None, n: int) -> Verdict:

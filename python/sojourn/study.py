@@ -85,6 +85,8 @@ class Study:
     """Paths swept, those that change together in one tuple."""
     engine: str = SIMULATE
     """What runs it."""
+    own_seeds: int = 0
+    """How many seeds its file asks for; 0 if it comes from none."""
 
     @classmethod
     def load(
@@ -116,7 +118,8 @@ class Study:
             points = [_point(document, values, path.parent) for values in combinations(axes)]
             paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
-            return cls(path.stem, points, fallback if chosen is None else seed_list(chosen), paths)
+            taken = fallback if chosen is None else seed_list(chosen)
+            return cls(path.stem, points, taken, paths, own_seeds=_count_of_seeds(file_seeds))
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 

@@ -19,6 +19,7 @@ from sojourn.judge import (
     published_text,
     relations_by_claim,
     tally,
+    undecided_text,
 )
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.schwarzkopf2016 import table1
@@ -111,6 +112,42 @@ def test_relations_need_the_means_and_most_replications(values: list[int], verdi
     assert isinstance(judged["measured"], bool)
 
 
+@pytest.mark.parametrize(
+    ("values", "full", "verdict"),
+    [
+        ([5, 5, -1], 20, "undecided"),  # false in one of three, and may be in four of twenty
+        ([9, 9, 9, -1, -1], 20, "undecided"),
+        ([5, 5, -1], 5, "undecided"),  # may be in one of five
+        ([5, 5, -1], 4, "failed"),  # may be in none of four
+        ([9, 9, -1, -1, -1, -1], 20, "undecided"),  # four of twenty
+        ([9, 9, 9, -1, -1, -1, -1, -1], 20, "failed"),  # five of twenty, whatever the rest is
+        ([1, 1, -9], 20, "failed"),  # false of the means
+        ([-1, -1, -1], 20, "failed"),
+        ([5, 5, 5], 20, "holds"),
+        ([5, 5, 5, 5, -1], 20, "holds"),  # 80 %
+        ([5, 5, -1], 3, "failed"),  # all of them are there
+        ([5, 5, -1], 0, "failed"),  # nobody asked for more
+        ([5], 20, "holds"),
+        ([-5], 20, "failed"),
+    ],
+)
+def test_a_relation_is_undecided_only_where_missing_seeds_could_turn_it(
+    values: list[int], full: int, verdict: str
+) -> None:
+    claim = CLAIM | {"kind": "relation"}
+    seeds = list(range(1, len(values) + 1))
+    cells = pl.DataFrame({"key": ["x"] * len(values), "seed": seeds, "value": values})
+    measured = Measured({}, cells, ["key"], {CLAIM["id"]: lambda frame: bool((frame["value"] > 0).all())})
+    [judged] = judge([claim], measured, full=full)
+    assert judged["verdict"] == verdict
+    assert judged["full"] == max(full, len(values))
+    told = undecided_text([judged])
+    assert (told is None) == (verdict != "undecided")
+    if told:
+        false = sum(value < 0 for value in values)
+        assert f"false in {false} of {len(values)} runs, and it may be in {full // 5} of {full}" in told
+
+
 def _published() -> pl.DataFrame:
     """Table I as printed."""
     expected = {claim["id"]: claim["expected"] for claim in claims_of("schwarzkopf2016", "table1")}
@@ -171,7 +208,7 @@ def test_published_values_are_tight() -> None:
     }
     measured = Measured(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
     counts = tally(judge(claims_of("schwarzkopf2016", "table1"), measured))
-    assert counts == {"tight": 48, "loose": 0, "holds": 6, "failed": 0, "not-run": 0}
+    assert counts == {"tight": 48, "loose": 0, "holds": 6, "undecided": 0, "failed": 0, "not-run": 0}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 from sojourn import papers
 from sojourn.cli import output
 from sojourn.cli.terminal import echo
-from sojourn.judge import Verdict, measured_text, published_text, tally
+from sojourn.judge import Verdict, measured_text, published_text, tally, undecided_text
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
@@ -106,6 +106,8 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
         echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        if told := undecided_text(verdicts):
+            echo(told)
         for figure_id, reason in one.left_out.items():
             echo(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.told().items():
@@ -173,6 +175,7 @@ def _json(made: Sequence[Made], claims: bool) -> Any:
         "wall_s": spent.wall_s,
         "claims": verdicts,
         "tally": tally(verdicts),
+        "undecided": [verdict["id"] for verdict in verdicts if verdict["verdict"] == "undecided"],
         "assumptions": [
             {
                 "paper": one.paper.id,

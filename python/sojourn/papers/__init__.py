@@ -247,7 +247,8 @@ def reproduce(
     spent = _spent(result, time.monotonic() - wall_s, _cpu_s() - cpu_s)
     measured = module.measure(result)
     claims = claims_of(paper_id, figure_id)
-    verdicts = judge(claims, measured, engine, as_published=not short, left_out=there.left_out)
+    full = study.own_seeds
+    verdicts = judge(claims, measured, engine, as_published=not short, left_out=there.left_out, full=full)
     concerned = concerning(found.assumptions, assumed, figure_id)
     return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
 

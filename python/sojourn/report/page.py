@@ -95,7 +95,17 @@ def _results(done: Sequence[Reproduction]) -> Html:
     failed = [verdict["id"] for one in done for verdict in one.verdicts if verdict["verdict"] == "failed"]
     links = [part for name in failed for part in (el("a", name, href=f"#{name}"), ", ")][:-1]
     text = el("p", "Failed: ", *links, ".") if failed else el("p", "No claim failed.")
-    return join([_assumed(done), table(["figure", "claims", *whole], rows, caption=caption), text])
+    undecided = _undecided(done)
+    return join([_assumed(done), table(["figure", "claims", *whole], rows, caption=caption), text, undecided])
+
+
+def _undecided(done: Sequence[Reproduction]) -> Html:
+    """The relations that more seeds could turn."""
+    found = [verdict for one in done for verdict in one.verdicts if verdict["verdict"] == "undecided"]
+    if not found:
+        return Html()
+    parts = [part for one in found for part in (el("a", one["id"], href=f"#{one['id']}"), f" ({one['why']}), ")]
+    return el("p", "Undecided, because the missing seeds could turn them: ", *parts[:-1], parts[-1][:-2], ".")
 
 
 def _all_assumed(done: Sequence[Reproduction]) -> dict[str, Any]:
@@ -231,6 +241,8 @@ def _meaning() -> Html:
         "loose": "a value whose mean lies in the loose band, but not in the tight one",
         "holds": f"a relation that is true of the means over all seeds and in at least {NEEDED_SHARE:.0%} of single "
         "runs",
+        "undecided": "a relation that is true of the means and false in more single runs than it may be of those "
+        "made, but not of as many as the study asks for",
         "failed": "neither; a claim that fails is not mended by a tuned parameter",
         "not-run": "nothing was measured for it",
     }
