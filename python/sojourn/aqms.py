@@ -12,6 +12,7 @@ from sojourn.scenario import spelled_aqm
 
 if TYPE_CHECKING:
     from sojourn._core import Cx, Fifo, Limits, Link, Meta
+    from sojourn.scenario import Scenario
 
 Verdict = Literal["accept", "mark", "drop"]
 """What becomes of an arriving packet; a mark on one that is not ECN-capable is a drop."""
@@ -128,6 +129,21 @@ class Registered(Aqm):
 def aqm_text(aqm: Aqm | type[Aqm] | str) -> str:
     """Shortest spelling of a queue manager given as a text, an instance or a class."""
     return spelled_aqm(str(aqm() if isinstance(aqm, type) else aqm))
+
+
+@cache
+def registered_parameters(table: str) -> dict[str, Any]:
+    """Every parameter of a queue manager given as a JSON table, also of the one in brackets of fq."""
+    found: dict[str, Any] = json.loads(_core.parse_aqm(table, "/"))["parameters"]
+    return found
+
+
+def own_parameters(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """The same of every queue manager in Python of a scenario, by path of the AQM; loads them."""
+    from sojourn.user_aqms import references
+
+    tables = {path: json.dumps(table) for path, table in scenario.aqm_tables.items() if references(table)}
+    return {path: json.loads(_core.parse_aqm(table, "/"))["parameters"] for path, table in tables.items()}
 
 
 @cache

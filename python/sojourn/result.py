@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.aqms import own_parameters, registered_parameters
 from sojourn.errors import InputError
 from sojourn.scenario import Scenario
+from sojourn.user_aqms import references
 
 if TYPE_CHECKING:
     from sojourn._core import Output
@@ -54,6 +56,8 @@ class Result:
         """What ran it, and which build of it where that matters."""
         self.found = False
         """Whether it was read from earlier results instead of being simulated now."""
+        self.own_parameters: dict[str, dict[str, Any]] | None = None
+        """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
         self._tables = dict(tables)
 
     @classmethod
@@ -84,6 +88,18 @@ class Result:
     def fingerprint(self) -> str:
         """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
         return str(self.totals["fingerprint"])
+
+    @cached_property
+    def aqm_parameters(self) -> dict[str, Any]:
+        """Every parameter of every queue manager by its path, e.g. link.aqm.target, also of those in brackets of fq."""
+        noted = self.own_parameters
+        if noted is None:
+            noted = {} if self.folder else own_parameters(self.scenario)
+        found: dict[str, Any] = {}
+        for path, table in self.scenario.aqm_tables.items():
+            values = noted.get(path, table) if references(table) else registered_parameters(json.dumps(table))
+            found |= {f"{path}.{name}": value for name, value in values.items() if name not in ("name", "profile")}
+        return found
 
     def add_table(self, name: str, table: pl.DataFrame) -> None:
         """Add what somebody else recorded of the run."""

@@ -90,14 +90,22 @@ class Scenario:
         """Names of the queue managers that are written in Python."""
         from sojourn import user_aqms
 
-        links = [link for hop in self.hops.values() for link in hop]
-        return list(dict.fromkeys(name for link in links for name in user_aqms.references(link["aqm"])))
+        tables = self.aqm_tables.values()
+        return list(dict.fromkeys(name for table in tables for name in user_aqms.references(table)))
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """The bottlenecks in their order: by name, the forward direction and the way back."""
         first = {"link": (self.document["link"], self.document["reverse"])}
         return first | {hop["name"]: (hop, hop["reverse"]) for hop in self.document.get("links", [])}
+
+    @property
+    def aqm_tables(self) -> dict[str, dict[str, Any]]:
+        """The queue manager of every link as a table, by its path: link.aqm, reverse.aqm, links.0.aqm, ...."""
+        found = {f"{place}.aqm": self.document[place]["aqm"] for place in ("link", "reverse")}
+        for index, hop in enumerate(self.document.get("links", [])):
+            found[f"links.{index}.aqm"], found[f"links.{index}.reverse.aqm"] = hop["aqm"], hop["reverse"]["aqm"]
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scenario) and other.document == self.document

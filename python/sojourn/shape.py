@@ -8,9 +8,12 @@ LARGEST = 2.0**63
 """Above every count and every number of ns or bytes in a summary."""
 
 
-def misfit(summary: Any) -> str | None:
-    """Place of the first value of a decoded summary that is not what it has to be, e.g. `jain`; None if all are."""
-    return _misfit("summary", summary, _SUMMARY)
+def misfit(summary: Any, parameters: Any) -> str | None:
+    """Place of the first value that is not what it has to be, e.g. `summary.jain`; None if all are.
+
+    `parameters` are those of the queue managers in Python, which stand beside the summary.
+    """
+    return _misfit("summary", summary, _SUMMARY) or _misfit("parameters", parameters, _PARAMETERS)
 
 
 def _misfit(place: str, value: Any, wanted: Any) -> str | None:
@@ -47,6 +50,10 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # false for NaN
 
 
+def _scalar(value: Any) -> bool:
+    return isinstance(value, str | bool) or _number(value)
+
+
 def _number_or_nothing(value: Any) -> bool:
     return value is None or _number(value)
 
@@ -74,6 +81,7 @@ _WLAN = {
     "stations": [{**_NODE, "airtime_down": _number}],
     "rtts": [{"sent_ms": _TIMES, "tapped_ms": _TIMES}],
 }
+_PARAMETERS = {"*": {"*": _scalar}}
 _SUMMARY = {
     **dict.fromkeys(("duration_s", "warmup_s", "events"), _number),
     "goodput_bps": _number_or_nothing,  # what the programs in a shell made of it only they know

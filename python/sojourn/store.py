@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core, user_aqms
+from sojourn.aqms import own_parameters
 from sojourn.engines import SIMULATE
 from sojourn.errors import InputError, damaged
 from sojourn.files import new_folder, write_file
@@ -63,6 +64,7 @@ def _write(result: Result, folder: Path, command: list[str]) -> None:
         "scenario": result.scenario.document,
         "traces": _traces(result.scenario),
         "aqms": _sources(result.scenario),
+        **({"parameters": own} if (own := own_parameters(result.scenario)) else {}),
         "summary": result.totals,
         "tables": tables,
     }
@@ -113,6 +115,7 @@ def _result(folder: Path, manifest: dict[str, Any]) -> Result:
     result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
     result.folder = folder
     result.engine = manifest["engine"]
+    result.own_parameters = manifest.get("parameters", {})
     return result
 
 
@@ -192,7 +195,7 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         damaged(folder, f"scenario or seed in {MANIFEST} were changed")
     if not same:
         damaged(folder, "its fingerprint does not fit its summary")
-    if (place := misfit(manifest["summary"])) is not None:
+    if (place := misfit(manifest["summary"], manifest.get("parameters", {}))) is not None:
         damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
     if len(manifest["summary"]["hops"]) != len(manifest["scenario"].get("links", [])):
         damaged(folder, f"scenario and summary in {MANIFEST} have different links")

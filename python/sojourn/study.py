@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
 
+AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
+"""In the path of a parameter of a queue manager: link.aqm.target."""
 MANY_RUNS = 100_000
 """More runs than these are taken for a slip."""
 
@@ -104,8 +107,6 @@ class Study:
         path = Path(path)
         try:
             document = read_document(path)
-            for key, value in (sets or {}).items():
-                _set(document, key, value)
             if "seeds" in document:
                 raise InputError("seeds: belongs into the table [sweep]; move it there")
             sweep = document.pop("sweep", {})
@@ -115,7 +116,7 @@ class Study:
             chosen = seeds if seeds is not None else file_seeds
             axes = axes_of(sweep)
             _check_number(count_of(axes) * _count_of_seeds(chosen), many)
-            points = [_point(document, values, path.parent) for values in combinations(axes)]
+            points = [_point(document, sets or {}, values, path.parent) for values in combinations(axes)]
             paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
             taken = fallback if chosen is None else seed_list(chosen)
@@ -233,11 +234,15 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return both
 
 
-def _point(document: dict[str, Any], values: dict[str, Any], base: Path) -> Point:
-    changed = copy.deepcopy(document)
-    for path, value in values.items():
-        _set(changed, path, value)
-    return Point(values, Scenario.parse(json.dumps(changed, default=str), base=base))
+def _point(document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, Any], base: Path) -> Point:
+    """The point of some swept values on top of keys that are set for all; the core sets parameters of AQMs."""
+    changed, params = copy.deepcopy(document), {}
+    for path, value in (*sets.items(), *values.items()):
+        if AQM_PARAMETER.search(path):
+            params[path] = value
+        else:
+            _set(changed, path, value)
+    return Point(values, Scenario.parse(json.dumps(changed, default=str), params, base=base))
 
 
 def _set(document: Any, path: str, value: Any) -> None:

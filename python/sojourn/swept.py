@@ -93,8 +93,13 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
     left_out = {one.path.removeprefix(_AQM) for one in chosen if one.path.startswith(_AQM)}
     if not left_out:
         return result.scenario.aqm
-    table = result.scenario.document["link"]["aqm"]
-    return spelled_aqm({key: value for key, value in table.items() if key not in left_out})
+    table = {key: value for key, value in result.scenario.document["link"]["aqm"].items() if key not in left_out}
+    name, bracket, inside = str(table["name"]).partition("(")
+    if bracket:  # numbers of the one in brackets stand there with their values
+        words = inside.removesuffix(")").split()
+        kept = [word for at, word in enumerate(words) if not {word, words[at - 1] if at else ""} & left_out]
+        table["name"] = f"{name}({' '.join(kept)})"
+    return spelled_aqm(table)
 
 
 def metric_of(results: Sequence[Result], column: str) -> Metric:
@@ -145,16 +150,18 @@ def _decides(chosen: Sequence[Parameter], other: Parameter) -> bool:
 
 
 def _numbers(result: Result) -> dict[str, tuple[float, str]]:
-    aqm = {f"{_AQM}{key}": value for key, value in result.scenario.document["link"]["aqm"].items()}
-    row = {key: value for key, value in (flatten(result) | aqm).items() if key != "seed"}
+    row = {key: value for key, value in (flatten(result) | result.aqm_parameters).items() if key != "seed"}
     found = {key: quantity(value) for key, value in row.items()}
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _not_a_number(path: str, results: Sequence[Result], known: dict[str, Parameter]) -> InputError:
-    row = flatten(results[0])
-    if path not in row:
+    rows = [flatten(result) | result.aqm_parameters for result in results]
+    lacking = [result for result, row in zip(results, rows, strict=True) if path not in row]
+    if len(lacking) == len(results):
         return unknown("key", path, list(known))
+    if lacking:
+        return InputError(f"{path}: {lacking[0].scenario.aqm} has none; leave out the results without it")
     varying = [name for name, parameter in known.items() if len(set(parameter.values)) > 1]
     mend = f"name one such as {varying[0]}" if varying else "leave it out"
     return InputError(f"{path}: not a number of one unit in all results; {mend}")

@@ -1,7 +1,7 @@
 //! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
 
 use crate::fq;
-use crate::params::Value;
+use crate::params::{Value, unknown};
 use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -30,13 +30,24 @@ impl Named {
 
     /// [`Named::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
     pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, String> {
+        Self::parse_between(text, below, &[], own)
+    }
+
+    /// [`Named::parse_over`] with the parameters `above` in place of those of the same name in `text`.
+    fn parse_between(
+        text: &str,
+        below: &str,
+        above: &[(String, String)],
+        own: &dyn Catalogue,
+    ) -> Result<Self, String> {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;
-        let given = params(name, algorithm, words)?;
         let mut all = params(name, algorithm, below)?;
-        all.retain(|(param, _)| given.iter().all(|(known, _)| known != param));
-        all.extend(given);
+        for given in [params(name, algorithm, words)?, above.to_vec()] {
+            all.retain(|(param, _)| given.iter().all(|(known, _)| known != param));
+            all.extend(given);
+        }
         Self::configure_with(name, profile, &all, own)
     }
 
@@ -44,6 +55,36 @@ impl Named {
     /// `params` set by name.
     pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, String> {
         Self::configure_with(name, profile, params, REGISTERED)
+    }
+
+    /// [`Named::configure_with`] where `params` may also be those of the manager in brackets, as far as the discipline
+    /// itself has none of the same name: `fq(codel)` has a `target`.
+    pub fn configure_within(
+        name: &str,
+        profile: &str,
+        params: &[(String, String)],
+        own: &dyn Catalogue,
+    ) -> Result<Self, String> {
+        let Some(inside) = brackets(name) else { return Self::configure_with(name, profile, params, own) };
+        let outer = algorithm(name, own)?;
+        let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
+        let (head, _) = split_name(inside)?;
+        let inner = algorithm(head.split('@').next().unwrap_or(head), own)?;
+        let (mut around, mut within) = (Vec::new(), Vec::new());
+        for (param, value) in params {
+            let pair = (param.clone(), value.clone());
+            match param.as_str() {
+                EXCLUDE_CE => around.push(pair),
+                name if has(outer, name) => around.push(pair),
+                name if has(inner, name) => within.push(pair),
+                name => {
+                    let all = outer.params.iter().chain(inner.params).map(|param| param.name);
+                    return Err(unknown("parameter", name, all));
+                }
+            }
+        }
+        let changed = Self::parse_between(inside, "", &within, own)?.spelling();
+        Self::configure_with(&format!("{}({changed})", outer.name), profile, &around, own)
     }
 
     /// [`Named::configure`] that knows the algorithms of `own` as well.

@@ -24,6 +24,7 @@ pub fn aqm(aqm: &AqmSpec) -> Value {
         "text": aqm.text,
         "state_bytes": aqm.config.state_bytes(),
         "params": values(aqm.algorithm(), &aqm.config),
+        "parameters": aqm.parameters(),
         "algorithm": algorithm(aqm.algorithm()),
     })
 }

@@ -50,12 +50,29 @@ impl AqmSpec {
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
-        Named::configure_with(name, profile, &params, own).map(Self::new)
+        Named::configure_within(name, profile, &params, own).map(Self::new)
     }
 
     /// The algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.config.algorithm()
+    }
+
+    /// The value of every parameter, also of those of an algorithm that is not registered, and of the manager in
+    /// brackets where the discipline itself has none of the same name.
+    pub fn parameters(&self) -> Map<String, Value> {
+        let values = |config: &AnyConfig| -> Vec<_> {
+            config.algorithm().params.iter().filter_map(|p| Some((p.name, config.value(p.name)?))).collect()
+        };
+        let mut all: Map<String, Value> = Map::new();
+        let inner = match self.config.with_ce() {
+            AnyConfig::Fq(flows) => values(&flows.aqm().config),
+            _ => Vec::new(),
+        };
+        for (name, value) in values(&self.config).into_iter().chain(inner) {
+            all.entry(name).or_insert_with(|| json(value));
+        }
+        all
     }
 
     /// Every parameter written out; of an algorithm that is not registered those that differ from its own defaults, so
@@ -132,11 +149,23 @@ mod tests {
             (json!("fq (pie target 15ms) quantum 1514B flows 16"), "fq(pie) flows 16"),
             (json!({"name": "fq(codel@act)", "flows": 16}), "fq(codel@act) flows 16"),
             (json!("fq(droptail)"), "fq"),
+            (json!({"name": "fq(codel)", "target": "7.5 ms"}), "fq(codel target 7.5ms)"),
+            (json!({"name": "fq(codel@act target 9ms ecn)", "target": "8 ms", "ecn": false}), "fq(codel@act target 8ms)"),
+            (json!({"name": "fq(pie)", "ecn": true, "flows": 16, "exclude_ce": true}), "fq(pie ecn) flows 16 exclude_ce"),
         ] {
             let aqm = AqmSpec::read(&value).unwrap();
             assert_eq!(aqm.text, text);
             assert_eq!(AqmSpec::parse(text).unwrap(), aqm, "{text}");
         }
+    }
+
+    #[test]
+    fn parameters_are_all_of_them_and_those_in_brackets() {
+        let all = |text: &str| AqmSpec::parse(text).unwrap().parameters();
+        assert_eq!(all("codel")["target"], "5 ms");
+        let flows = all("fq(codel@act target 7ms) flows 16");
+        assert_eq!((&flows["target"], &flows["flows"], &flows["ecn"]), (&json!("7 ms"), &json!(16), &json!(false)));
+        assert_eq!(all("droptail").len(), 0);
     }
 
     #[test]
@@ -166,6 +195,11 @@ mod tests {
             (json!("fq)codel("), r#""fq)codel(" closes a bracket that it does not open"#),
             (json!("fq(sfq)"), r#"sfq queues flows itself; write e.g. "fq(codel)""#),
             (json!("codel(pie)"), r#"codel takes no AQM in brackets; only fq does, e.g. "fq(codel@act)""#),
+            (
+                json!({"name": "fq(codel)", "tagret": "5 ms"}),
+                r#"unknown parameter "tagret"; did you mean "target"?"#,
+            ),
+            (json!({"name": "fq(codel)", "target": "5"}), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (json!("codel target 5ms target 6ms"), "target of codel is given twice; leave one of them out"),
             (json!("codel ecn noecn"), "ecn of codel is given twice; leave one of them out"),
             (json!("fq(codel target 5)"), r#"target: "5" has no unit; write e.g. "5 ms""#),

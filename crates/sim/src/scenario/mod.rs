@@ -91,7 +91,9 @@ impl Scenario {
     /// [`Scenario::parse`] that knows the queue managers of `own` as well as the registered ones.
     pub fn parse_with(text: &str, sets: &[(String, String)], base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let mut tree = tree::parse(text)?;
-        for (path, value) in sets {
+        // A parameter of a queue manager is that of the one which is there in the end.
+        let (params, others): (Vec<_>, Vec<_>) = sets.iter().partition(|(path, _)| tree::is_aqm_parameter(path));
+        for (path, value) in others.into_iter().chain(params) {
             tree::set(&mut tree, path, value, own)?;
         }
         Self::read(as_table("", &tree)?, base, own)

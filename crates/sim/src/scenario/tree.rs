@@ -14,9 +14,18 @@ pub(super) fn parse(text: &str) -> Result<Value, Error> {
     text.parse::<toml::Table>().map(|table| from_toml(toml::Value::Table(table))).map_err(|e| toml_error(text, &e))
 }
 
+/// Whether a path is a parameter of a queue manager, `link.aqm.target`.
+pub(super) fn is_aqm_parameter(path: &str) -> bool {
+    names(path).iter().rev().skip(1).any(|name| name == "aqm")
+}
+
+fn names(path: &str) -> Vec<String> {
+    path.replace('[', ".").replace(']', "").split('.').map(|name| name.trim().to_string()).collect()
+}
+
 /// Sets the value at `path` (`link.rate`, `flows.0.count` or `flows[0].count`); an empty text removes it.
 pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue) -> Result<(), Error> {
-    let names: Vec<String> = path.replace('[', ".").replace(']', "").split('.').map(|n| n.trim().to_string()).collect();
+    let names = names(path);
     if names.iter().any(String::is_empty) || names.len() > DEEPEST {
         return Err(Error::new(path, r#"is no key; write e.g. "link.rate" or "flows.0.count""#));
     }
