@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from sojourn.aqms import Aqm, aqm_text
+from sojourn.advice import advice
+from sojourn.aqms import Aqm, aqm_text, split_list
 from sojourn.errors import InputError
+from sojourn.loads import Load, combined, label, shared
 from sojourn.metrics import aggregate
 from sojourn.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.replicate import Precision, Reached, replicate
@@ -34,6 +36,9 @@ class Comparison:
 
     aqms: list[str]
     results: list[Result]
+    """Load after load, in each of them queue manager after queue manager, seed by seed."""
+    loads: list[dict[str, Any]] = field(default_factory=lambda: [{}])
+    """What the loads differ in, of `rate`, `rtt` and `flows`; one empty entry if there is one load."""
     reached: Reached | None = None
     """How precise they are, where `until` asked for it."""
 
@@ -44,31 +49,42 @@ class Comparison:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per queue manager: means over the seeds and half widths of their 95 % confidence intervals."""
-        return aggregate(self._named_runs, ["aqm"])
+        """One row per load and queue manager: means over the seeds, half widths of their 95 % confidence intervals."""
+        return aggregate(self._named_runs, [*self.loads[0], "aqm"])
 
     def paired(self, baseline: str | None = None) -> pl.DataFrame:
         """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
         if not self.has_pairs:
             raise InputError(NO_PAIRS)
-        return paired(self._named_runs, "aqm", same_aqm(self.aqms, baseline))
+        return paired(self._named_runs, "aqm", same_aqm(self.aqms, baseline), list(self.loads[0]))
 
     @property
     def has_pairs(self) -> bool:
         """Whether there are several queue managers to compare seed by seed, and several seeds."""
-        return len(set(self.aqms)) > 1 and len(self.results) > len(self.aqms)
+        return len(set(self.aqms)) > 1 and len(self.results) > len(self._names)
 
     @property
     def _named_runs(self) -> pl.DataFrame:
-        """Runs, named as the caller named the queue managers."""
-        per_aqm = len(self.results) // len(self.aqms)
-        names = [aqm for aqm in self.aqms for _ in range(per_aqm)]
-        return self.runs.with_columns(aqm=pl.Series(names))
+        """Runs, named as the caller named loads and queue managers."""
+        each = len(self.results) // len(self._names)
+        rows = [name for name in self._names for _ in range(each)]
+        return self.runs.with_columns(pl.Series(key, [row[key] for row in rows]) for key in rows[0])
+
+    @property
+    def _names(self) -> list[dict[str, Any]]:
+        """What varies of the load, and the queue manager, of each row of the table."""
+        return [{**load, "aqm": aqm} for load in self.loads for aqm in self.aqms]
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences about what the set-up asks for in vain; empty in most cases."""
+        return advice(result.scenario for result in self.results)
 
     @cached_property
     def setup(self) -> dict[str, Any]:
-        """What all runs share, every default written out."""
-        scenario = dict(self.results[0].scenario.document)
+        """What all runs share, every default written out; what differs between loads stands side by side, "4 | 64"."""
+        per_load = len(self.results) // len(self.loads)
+        scenario = dict(shared([result.scenario.document for result in self.results[::per_load]]))
         scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}
         return {
             key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "links", "flows") if key in scenario
@@ -79,7 +95,8 @@ class Comparison:
         from sojourn.plots.canvas import save
         from sojourn.plots.comparison import comparison
 
-        return save(comparison(self.aqms, self.results), path)
+        names = [", ".join(filter(None, (aqm, label(load)))) for load in self.loads for aqm in self.aqms]
+        return save(comparison(names, self.results), path)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.aqms)}>"
@@ -89,12 +106,12 @@ class Comparison:
 
 
 def compare(
-    aqms: Sequence[Aqm | type[Aqm] | str],
+    aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str],
     *,
-    rate: str | None = None,
+    rate: str | Sequence[str] | None = None,
     trace: Path | str | None = None,
-    rtt: str = RTT,
-    flows: int = FLOWS,
+    rtt: str | Sequence[str] = RTT,
+    flows: int | Sequence[int] = FLOWS,
     duration: str = DURATION,
     warmup: str | None = None,
     seeds: int | Sequence[int] = 1,
@@ -102,6 +119,9 @@ def compare(
     cc: str | None = None,
     stack: str | None = None,
     limit: str = LIMIT,
+    ecn: bool = False,
+    reverse_rate: str | None = None,
+    framing: str | None = None,
     jobs: int | None = None,
     out: Path | str | None = None,
     packets: bool = True,
@@ -110,47 +130,69 @@ def compare(
 ) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
+    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. Of `rate`, `rtt` and
+    `flows` a list has every value run, crossed with those of the others: `flows=[4, 64]`. With `ecn` the flows
+    negotiate ECN; what marks is up to the queue managers ("codel ecn"). The way back has `reverse_rate`; `framing` is
+    the link layer, e.g. "docsis".
     The link has a `rate` (10 Mbit/s if neither is given) or follows a `trace`; the way back is the trace's sibling
     .up or has the same rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s)
     is left out of the statistics; "auto" finds it from the backlog, the longest of all queue managers. With `until`
     there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first seed, for
     figures. With `out`, results are stored there and finished ones read instead of computed.
     """
-    names = [aqm_text(aqm) for aqm in aqms]
+    names = [aqm_text(aqm) for aqm in listed(aqms)]
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
-    tcp = {"kind": "tcp", "count": flows, "rtt": rtt, "spread": "1 s", "cc": cc, "stack": stack}
-    link = {"aqm": names[0], "limit": limit, **_service(rate, trace)}
-    document = {
-        "duration": duration,
-        "warmup": None if warmup == AUTO else warmup,
-        "link": link,
-        "flows": [_given(tcp)],
-    }
-    base = Scenario.build({"name": "compare", **_given(document)})
-    base = _with_default_warmup(base) if warmup is None else base
+
+    def base_of(load: Load) -> Scenario:
+        tcp = {"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", "cc": cc, "stack": stack}
+        link = {"aqm": names[0], "limit": limit, "framing": framing, **_service(load.rate, trace)}
+        document = {
+            "duration": duration,
+            "warmup": None if warmup == AUTO else warmup,
+            "link": _given(link),
+            "reverse": {"rate": reverse_rate} if reverse_rate is not None else None,
+            "flows": [_given({**tcp, "ecn": ecn or None})],
+        }
+        base = Scenario.build({"name": "compare", **_given(document)})
+        return _with_default_warmup(base) if warmup is None else base
+
+    bases, varied = combined(rate, rtt, flows, base_of)
     chosen = seed_list(seeds)
     runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
     if warmup == AUTO:
-        from sojourn.warmup import longest, warmups
-
-        scenarios = [base.replace({"link.aqm": name}) for name in names]
-        base = base.replace({"warmup": longest(warmups(scenarios, chosen, runner))})
-    keeps_packets = packets and _is_small(base)
+        bases = [_settled(base, names, chosen, runner) for base in bases]
+    keeps_packets = packets and all(_is_small(base) for base in bases)
 
     def run(chosen: list[int]) -> Comparison:
         drawn = chosen[0] if keeps_packets else None
         runs = [
             Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
+            for base in bases
             for name in names
             for seed in chosen
         ]
-        return Comparison(names, runner(runs))
+        return Comparison(names, runner(runs), varied)
 
     if until is None:
         return run(chosen)
     found, reached = replicate(until, len(chosen), run, lambda found: found.table)
     return replace(found, reached=reached)
+
+
+def listed(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str]) -> list[Aqm | type[Aqm] | str]:
+    """Queue managers given as one, as several, or as a text with commas."""
+    if isinstance(aqms, str):
+        return [*split_list(aqms)]
+    return [aqms] if isinstance(aqms, Aqm | type) else list(aqms)
+
+
+def _settled(base: Scenario, names: Sequence[str], seeds: list[int], runner: Runner) -> Scenario:
+    """The scenario with the warm-up that the slowest of these queue managers takes."""
+    from sojourn.warmup import longest, warmups
+
+    scenarios = [base.replace({"link.aqm": name}) for name in names]
+    return base.replace({"warmup": longest(warmups(scenarios, seeds, runner))})
 
 
 def seed_list(seeds: int | Sequence[int]) -> list[int]:

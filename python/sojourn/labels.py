@@ -29,7 +29,7 @@ def _label_runs(results: Sequence[Result]) -> list[str]:
 
 def label_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[str]:
     """Name each row by its values of `keys`; by its AQM if there are none."""
-    return [", ".join(_word(key, row.get(key)) for key in keys) or str(row["link.aqm"]) for row in rows]
+    return [", ".join(word(key, row.get(key)) for key in keys) or str(row["link.aqm"]) for row in rows]
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -95,7 +95,8 @@ def by_aqm(labels: Sequence[str], aqms: Sequence[str], most: int) -> dict[str, d
     }
 
 
-def _word(key: str, value: Any) -> str:
+def word(key: str, value: Any) -> str:
+    """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
     if key == "link.aqm":
         return str(value)
     if key.endswith(".count"):

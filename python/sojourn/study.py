@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from sojourn import store
+from sojourn.advice import advice
 from sojourn.comparison import seed_list
 from sojourn.engines import SIMULATE
 from sojourn.errors import InputError
@@ -128,6 +129,11 @@ class Study:
     def swept(self) -> list[str]:
         """Dotted paths that are swept."""
         return list(self.points[0].values)
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences about what the set-up asks for in vain; empty in most cases."""
+        return advice(point.scenario for point in self.points)
 
     @property
     def beside_the_aqm(self) -> list[str]:

@@ -15,12 +15,41 @@ if TYPE_CHECKING:
     from sojourn.replicate import Precision
 
 
+def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 for part in parts):
+        raise click.BadParameter(f'"{text}" is no list of whole numbers; write e.g. 4 or 4,64')
+    return [int(part) for part in parts]
+
+
+def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
+    """Values with commas between them; the commas of steps ("10mbit@0s,1mbit@5s") are their own."""
+    values = [part.strip() for text in texts for part in ([text] if "@" in text else text.split(","))]
+    if not all(values):
+        raise click.BadParameter("one of several values is empty; write e.g. 10mbit,50mbit", param_hint=option)
+    return values
+
+
 @click.command("compare")
 @click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Queue managers, e.g. droptail,codel,codel@act.")
-@click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
+@click.option(
+    "--rate", "rates", multiple=True, metavar="RATE,…", help="Rate of the link, several, or one in steps [10 Mbit/s]."
+)
+@click.option("--reverse-rate", metavar="RATE", help="Rate of the way back [as forward].")
 @click.option("--trace", type=options.PATH, metavar="FILE", help="Trace that the link follows instead.")
-@click.option("--rtt", metavar="TIME", default="40 ms", show_default=True, help="Round-trip time without queues.")
-@click.option("--flows", type=click.IntRange(), metavar="N", default=4, show_default=True, help="TCP flows.")
+@click.option(
+    "--rtt",
+    "rtts",
+    multiple=True,
+    metavar="TIME,…",
+    default=["40 ms"],
+    show_default=True,
+    help="Round-trip time without queues.",
+)
+@click.option("--flows", metavar="N,…", default="4", show_default=True, callback=_numbers, help="TCP flows.")
+@click.option("--ecn", is_flag=True, help='Let the flows use ECN; marking is up to the queue managers ("codel ecn").')
+@click.option("--framing", metavar="NAME", help="Link layer, e.g. docsis or pppoe-ptm [ethernet].")
 @click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
 @options.warmup
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Repetitions.")
@@ -40,10 +69,13 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     aqms: str,
-    rate: str | None,
+    rates: tuple[str, ...],
+    reverse_rate: str | None,
     trace: Path | None,
-    rtt: str,
-    flows: int,
+    rtts: tuple[str, ...],
+    flows: list[int],
+    ecn: bool,
+    framing: str | None,
     duration: str,
     warmup: str | None,
     seeds: int,
@@ -74,10 +106,13 @@ def command(
     with progress() as report:
         found = compare(
             split_list(aqms),
-            rate=rate,
+            rate=_listed("--rate", rates) or None,
+            reverse_rate=reverse_rate,
             trace=trace,
-            rtt=rtt,
+            rtt=_listed("--rtt", rtts),
             flows=flows,
+            ecn=ecn,
+            framing=framing,
             duration=duration,
             warmup=warmup,
             seeds=seeds,
@@ -90,11 +125,13 @@ def command(
             command=options.command_line(),
             progress=report,
         )
+    options.warn(found.advice)
     differences = found.paired(paired) if paired or found.has_pairs else None
     figure = found.plot(plot or out / f"compare-{figure_name(found)}.png")
     if as_json:
         runs = [output.result_json(result) for result in found.results]
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts()}
+        document["warnings"] = found.advice
         document["paired"] = differences.to_dicts() if differences is not None else []
         document["until"] = output.until_json(found.reached) if found.reached else None
         output.print_json(document | {"runs": runs, "figure": str(figure)})
@@ -102,7 +139,7 @@ def command(
         print_comparison(found)
         if differences is not None:
             echo()
-            output.paired_table(differences, ["aqm"])
+            output.paired_table(differences, [*found.loads[0], "aqm"])
         if found.reached:
             echo(output.until_sentence(found.reached))
         echo(f"Figure: {figure}")
@@ -116,7 +153,7 @@ def print_comparison(found: Comparison) -> None:
 
     seeds = found.table["seeds"][0]
     title = "one seed" if seeds == 1 else f"means over {seeds} seeds ± half width of the 95 % confidence interval"
-    output.summary_table(found.table, ["aqm"], title=title)
+    output.summary_table(found.table, [*found.loads[0], "aqm"], title=title)
     for sentence in output.describe(found.setup):
         echo(f"  {sentence}")
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from sojourn.cli.terminal import echo
 from sojourn.engines import ENGINES, SIMULATE
 
 
@@ -103,6 +104,12 @@ out = click.option(
 def is_given(name: str) -> bool:
     """Whether an option of the running command stands on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def warn(sentences: list[str]) -> None:
+    """Say on stderr what is no error."""
+    for sentence in sentences:
+        echo(f"Warning: {sentence}", err=True)
 
 
 def command_line() -> list[str]:

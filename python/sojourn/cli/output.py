@@ -133,11 +133,14 @@ def _link(link: dict[str, Any]) -> str:
     service = f"trace {link['trace']}" if link.get("trace") else link["rate"]
     limits = link["limit"] if isinstance(link["limit"], str) else " and ".join(link["limit"])
     aqm = f", {spelled_aqm(link['aqm'])}" if "aqm" in link else ""
-    return f"{service}, delay {link['delay']}{aqm}, limit {limits}"
+    framing = "" if link["framing"] == "ethernet" else f", framing {link['framing']}"
+    framing += "".join(f", {key} {link[key]}" for key in ("overhead", "mpu") if link[key] != "0 B")
+    return f"{service}, delay {link['delay']}{framing}{aqm}, limit {limits}"
 
 
 def _tcp(flow: dict[str, Any]) -> str:
-    return f" {flow['cc']} ({flow['stack']})" if "cc" in flow else f" of {flow['rate']}"
+    ecn = " with ECN" if flow.get("ecn") else ""
+    return f" {flow['cc']} ({flow['stack']}){ecn}" if "cc" in flow else f" of {flow['rate']}"
 
 
 def _direction(flow: dict[str, Any]) -> str:

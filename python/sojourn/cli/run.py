@@ -23,6 +23,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
 
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
     """
+    from sojourn.advice import advice
     from sojourn.cli import output
     from sojourn.cli.progress import progress
     from sojourn.runner import Run, run_all
@@ -35,8 +36,11 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     with progress() as report:
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
+    told = advice([parsed])
+    options.warn(told)
     if as_json:
-        output.print_json(output.result_json(result) | {"engine": result.engine, "scenario": parsed.document})
+        about = {"engine": result.engine, "scenario": parsed.document, "warnings": told}
+        output.print_json(output.result_json(result) | about)
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]

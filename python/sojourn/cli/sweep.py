@@ -78,6 +78,7 @@ def command(
             "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
         )
     loaded = replace(Study.load(study, many=yes), engine=engine)
+    options.warn(loaded.advice)
     for point in loaded.points:
         check(engine, point.scenario)
     with _runner(out, jobs, merge, dask) as runner:
@@ -120,7 +121,9 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
     results = runner(runs)
     if as_json:
         folders = [str(one.folder) for one in results]
-        output.print_json({"shard": shard, "of_runs": len(study.runs), "folders": folders} | _counts(runner))
+        output.print_json(
+            {"shard": shard, "of_runs": len(study.runs), "folders": folders, "warnings": study.advice} | _counts(runner)
+        )
         return
     echo(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
     echo(f"Results: {runner.root}; join the shards with --merge DIR for each")
@@ -149,7 +152,7 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
     if as_json:
         document: dict[str, Any] = {"table": table.to_dicts(), "seeds": study.seeds, "warmup": warmups}
         document |= {"paired": differences.to_dicts() if differences is not None else []}
-        document |= {"until": output.until_json(reached) if reached else None}
+        document |= {"until": output.until_json(reached) if reached else None, "warnings": study.advice}
         document |= {"folders": [str(one.folder) for one in result.results], "runs": str(summaries)}
         output.print_json(document | _counts(runner))
         return
