@@ -74,6 +74,10 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 pages: $(VENV)/.built ## write docs/aqm, the page of every queue discipline, from the registry and the source
 	@$(BIN)/python docs/aqm/generate.py
 
+.PHONY: stubs
+stubs: $(VENV)/.built ## write python/sojourn/managers.pyi, the queue managers' parameters for editors and mypy
+	@$(BIN)/python python/stubs.py
+
 .PHONY: lock
 lock: ## renew requirements.lock from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.10 --extra dev --no-python-downloads \

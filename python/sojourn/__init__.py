@@ -1,7 +1,8 @@
 """Sojourn: queue managers you can trust, simulated and checked against published results.
 
 Everything is loaded on first use, so that ``import sojourn`` and ``sojourn --help`` cost next to nothing. The queue
-managers are not listed here: ``sojourn.Codel``, ``sojourn.Pie``, … come from the registry of the compiled core.
+managers are not listed here: ``sojourn.Codel``, ``sojourn.Pie``, … come from the registry of the compiled core. What
+they are for type checkers is in ``managers.pyi``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from sojourn.aqms import Aqm
     from sojourn.comparison import Comparison, compare
     from sojourn.difference import Difference, diff
+    from sojourn.jobs import Job, start
+    from sojourn.managers import *  # noqa: F403 (the registry says what there is)
     from sojourn.queues import Queue
     from sojourn.result import Result
     from sojourn.scenario import Scenario
@@ -26,6 +29,7 @@ __all__ = [
     "Comparison",
     "Difference",
     "InputError",
+    "Job",
     "Queue",
     "Result",
     "Scenario",
@@ -34,6 +38,7 @@ __all__ = [
     "diff",
     "load",
     "no_code",
+    "start",
 ]
 
 _HOMES = {
@@ -42,6 +47,7 @@ _HOMES = {
     "Comparison": "sojourn.comparison",
     "Difference": "sojourn.difference",
     "InputError": "sojourn._core",
+    "Job": "sojourn.jobs",
     "Queue": "sojourn.queues",
     "Result": "sojourn.result",
     "Scenario": "sojourn.scenario",
@@ -50,6 +56,7 @@ _HOMES = {
     "diff": "sojourn.difference",
     "load": "sojourn.store",
     "no_code": "sojourn.user_aqms",
+    "start": "sojourn.jobs",
 }
 
 
@@ -64,10 +71,7 @@ def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         return getattr(import_module(home), name)
     if name[:1].isupper():
-        from sojourn.aqms import aqm_class
-
-        if found := aqm_class(name):
-            return found
+        return getattr(import_module("sojourn.managers"), name)
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import cache
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from sojourn import _core
@@ -13,6 +16,9 @@ from sojourn.scenario import spelled_aqm
 if TYPE_CHECKING:
     from sojourn._core import Cx, Fifo, Limits, Link, Meta
     from sojourn.scenario import Scenario
+
+EXCLUDE_CE = "exclude_ce"
+"""The flag of nearly every queue manager."""
 
 Verdict = Literal["accept", "mark", "drop"]
 """What becomes of an arriving packet; a mark on one that is not ECN-capable is a drop."""
@@ -109,6 +115,7 @@ class Registered(Aqm):
     """A configured queue manager of the registry."""
 
     algorithm: ClassVar[str] = ""
+    __signature__: ClassVar[Signature]
 
     def __init_subclass__(cls) -> None:
         """Refuse what would run without its Python."""
@@ -117,7 +124,9 @@ class Registered(Aqm):
 
     def __init__(self, profile: str | None = None, **params: object) -> None:
         """Configure `profile` (None: the plain one) with parameters by name, e.g. ``target="5 ms"``."""
-        known = [str(param["name"]) for param in find(self.algorithm)["params"]]
+        known = _parameter_names(find(self.algorithm))
+        own = {argument(name): name for name in known}
+        params = {own.get(name, name): value for name, value in params.items()}
         for name in params:
             if name not in known:
                 raise unknown(f"parameter of {self.algorithm}", name, known or ["none"])
@@ -169,15 +178,51 @@ def aqm_class(name: str) -> type[Registered] | None:
     """Class called `name`: a registered name in any capitalisation, with or without underscores."""
     for entry in registry()["aqms"]:
         if entry["name"].replace("_", "") == name.lower():
-            return type(
-                name, (Registered,), {"algorithm": entry["name"], "__doc__": _doc(entry), "__module__": "sojourn"}
-            )
+            about = {"algorithm": entry["name"], "__doc__": _doc(entry), "__module__": "sojourn"}
+            signature = _signature(entry)
+            return type(name, (Registered,), {**about, "__init__": _initialiser(signature), "__signature__": signature})
     return None
 
 
 def class_names() -> list[str]:
     """Names under which the classes are found."""
-    return ["".join(part.capitalize() for part in entry["name"].split("_")) for entry in registry()["aqms"]]
+    return [class_name(entry) for entry in registry()["aqms"]]
+
+
+def class_name(entry: Mapping[str, Any]) -> str:
+    """Name of the class of an entry of the registry: fq_codel is FqCodel."""
+    return "".join(part.capitalize() for part in str(entry["name"]).split("_"))
+
+
+def _initialiser(signature: Signature) -> Callable[..., None]:
+    """`__init__` of a class that takes these arguments."""
+
+    def __init__(self: Registered, profile: str | None = None, **more: object) -> None:  # noqa: N807
+        Registered.__init__(self, profile, **more)
+
+    own = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
+    __init__.__signature__ = Signature(own)  # type: ignore[attr-defined]
+    return __init__
+
+
+def _signature(entry: Mapping[str, Any]) -> Signature:
+    """What a class takes, with the defaults of its plain profile: for help and completion."""
+    read: dict[str, Callable[[str], Any]] = {"flag": lambda text: text == "true", "count": int, "number": float}
+    defaults = {param["name"]: read.get(param["kind"], str)(param["default"]) for param in entry["params"]}
+    named = [
+        Parameter(argument(name), Parameter.KEYWORD_ONLY, default=defaults.get(name, False))
+        for name in _parameter_names(entry)
+    ]
+    return Signature([Parameter("profile", Parameter.POSITIONAL_OR_KEYWORD, default=None), *named])
+
+
+def _parameter_names(entry: Mapping[str, Any]) -> list[str]:
+    return [*(str(param["name"]) for param in entry["params"]), *([EXCLUDE_CE] if entry[EXCLUDE_CE] else [])]
+
+
+def argument(name: str) -> str:
+    """Name of a parameter in a call: one that Python keeps for itself has an underscore behind it, `raise_`."""
+    return f"{name}_" if iskeyword(name) else name
 
 
 def split_list(text: str) -> list[str]:

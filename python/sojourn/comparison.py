@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sojourn.advice import advice
 from sojourn.aqms import Aqm, aqm_text, split_list
 from sojourn.errors import InputError
+from sojourn.frames import to_pandas
 from sojourn.loads import Load, combined, label, shared
 from sojourn.metrics import aggregate
 from sojourn.pairs import NO_PAIRS, paired, same_aqm
@@ -21,6 +22,9 @@ from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
 from sojourn.units import highest_rate, seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
 MAX_WARMUP_S = 10.0
@@ -80,6 +84,10 @@ class Comparison:
         """Sentences about what the set-up asks for in vain; empty in most cases."""
         return advice(result.scenario for result in self.results)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a pandas frame."""
+        return to_pandas(self.table)
+
     @cached_property
     def setup(self) -> dict[str, Any]:
         """What all runs share, every default written out; what differs between loads stands side by side, "4 | 64"."""
@@ -126,7 +134,7 @@ def compare(
     out: Path | str | None = None,
     packets: bool = True,
     command: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 

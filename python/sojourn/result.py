@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sojourn.aqms import own_parameters, registered_parameters
-from sojourn.errors import InputError
+from sojourn.errors import InputError, unknown
+from sojourn.frames import to_pandas
 from sojourn.scenario import Scenario
 from sojourn.user_aqms import references
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from sojourn._core import Output
 
 ECN = ("not-ect", "ect1", "ect0", "ce")
@@ -64,8 +67,7 @@ class Result:
     def of(cls, scenario: Scenario, seed: int, output: Output) -> Result:
         """Wrap what the core returned."""
         frames = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
-        tables = {name: (lambda frame=frame: frame) for name, frame in frames.items()}
-        return cls(scenario, seed, json.loads(output.summary), tables)
+        return cls(scenario, seed, json.loads(output.summary), in_memory(frames))
 
     @property
     def scenario(self) -> Scenario:
@@ -103,7 +105,13 @@ class Result:
 
     def add_table(self, name: str, table: pl.DataFrame) -> None:
         """Add what somebody else recorded of the run."""
-        self._tables[name] = lambda: table
+        self._tables |= in_memory({name: table})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything that the result holds, its tables too: whoever loads a pickle need not have the folder."""
+        if self.own_parameters is None and not self.is_log and not self.folder:
+            self.own_parameters = own_parameters(self.scenario)
+        return self.__dict__ | {"_tables": in_memory({name: self.table(name) for name in self.table_names})}
 
     @property
     def table_names(self) -> list[str]:
@@ -221,6 +229,12 @@ class Result:
         lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
         return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
 
+    def to_pandas(self, name: str = "summary") -> pd.DataFrame:
+        """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""
+        if name not in _FRAMES:
+            raise unknown("frame", name, list(_FRAMES))
+        return to_pandas(getattr(self, name))
+
     def _named(self, table: str) -> pl.DataFrame:
         """Seconds, milliseconds and names instead of nanoseconds and numbers."""
         frame = self.table(table)
@@ -240,6 +254,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return str(self.summary._repr_html_())
+
+
+def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Tables that are there, in the form of those that are read when they are asked for."""
+    return {name: partial(pl.DataFrame.clone, frame) for name, frame in frames.items()}
 
 
 def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,6 +292,10 @@ def _name(column: str, names: Sequence[str]) -> pl.Expr:
     return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
 
 
+_FRAMES = (
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers"),
+    *("accesses", "headers", "queue", "flows", "state", "utilisation"),
+)
 _NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
 _UNITS = {
     "time_ns": ("time_s", 1e9),

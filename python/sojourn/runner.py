@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sojourn import engines, store, user_aqms
 from sojourn.errors import InputError
 from sojourn.files import check_writable, clean
+from sojourn.notebook import shown
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
@@ -58,7 +59,8 @@ class Runner:
     """Other folders of results, from which finished runs are copied to `root`."""
     command: Sequence[str] = ()
     """Command line, for the manifests."""
-    progress: Progress | None = None
+    progress: Progress | bool | None = None
+    """Told how far the runs are; True is a bar, which in a notebook comes by itself, and False none."""
     watch: Callable[[], None] | None = None
     """Called now and then while an executor works; raises if nothing will come of it."""
     done: dict[Run, Result] = field(default_factory=dict)
@@ -79,10 +81,11 @@ class Runner:
         """Do all runs."""
         user_aqms.refuse_while_loading()
         missing = [run for run in dict.fromkeys(runs) if run not in self.done]
-        if self.executor is None:
-            self._do_here(missing)
-        else:
-            self._do_elsewhere(missing, self.executor)
+        with shown(self.progress) as progress:
+            if self.executor is None:
+                self._do_here(missing, progress)
+            else:
+                self._do_elsewhere(missing, self.executor, progress)
         return [self.done[run] for run in runs]
 
     def find(self, run: Run) -> Result | None:
@@ -95,12 +98,12 @@ class Runner:
             self.adopted.append(run)
         return found
 
-    def _do_here(self, runs: list[Run]) -> None:
+    def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
         batch = _Batch(self, several=len(runs) > 1)
         with ThreadPoolExecutor(max(1, min(self.jobs or cores(), len(runs)))) as pool:
             futures = {run: pool.submit(batch.do, run) for run in runs}
             try:
-                _await(list(futures.values()), batch, self.progress)
+                _await(list(futures.values()), batch, progress)
             except BaseException:
                 batch.stop.set()  # workers look at it every few events
                 for future in futures.values():
@@ -110,7 +113,7 @@ class Runner:
                 batch.close()
         self.done |= {run: future.result() for run, future in futures.items()}
 
-    def _do_elsewhere(self, runs: list[Run], executor: Executor) -> None:
+    def _do_elsewhere(self, runs: list[Run], executor: Executor, progress: Progress | None) -> None:
         from sojourn.worker import do_task, task
 
         missing = []
@@ -125,12 +128,12 @@ class Runner:
             check_writable(self.root)
         pending = {executor.submit(do_task, task(run.scenario, run.seed)): run for run in missing}
         try:
-            self._collect(pending, len(runs))
+            self._collect(pending, len(runs), progress)
         finally:
             for future in pending:
                 future.cancel()
 
-    def _collect(self, pending: dict[Future[Answer], Run], total: int) -> None:
+    def _collect(self, pending: dict[Future[Answer], Run], total: int, progress: Progress | None) -> None:
         """Take each answer as it comes, so that a study that is interrupted keeps what was done."""
         from sojourn.worker import result_of
 
@@ -142,8 +145,8 @@ class Runner:
                 result = result_of(run.scenario, run.seed, future.result())
                 self.done[run] = store.save(result, self.root, list(self.command)) if self.root else result
                 self.computed.append(run)
-            if self.progress:
-                self.progress(1 - len(pending) / total, total - len(pending), total)
+            if progress:
+                progress(1 - len(pending) / total, total - len(pending), total)
             if self.watch and time.monotonic() >= due:
                 self.watch()
                 due = time.monotonic() + WATCH_S
@@ -155,7 +158,7 @@ def run_all(
     *,
     jobs: int | None = None,
     command: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> list[Result]:
     """Do all runs; with `root`, finished ones found there are read instead and new ones are stored there."""
     return Runner(root, jobs=jobs, command=command, progress=progress)(runs)

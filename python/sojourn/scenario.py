@@ -52,12 +52,21 @@ class Scenario:
         return Scenario.parse(self.canonical, sets)
 
     def run(
-        self, seed: int | None = None, *, progress: Callable[[float], None] | None = None, engine: str = "simulate"
+        self,
+        seed: int | None = None,
+        *,
+        progress: Callable[[float], None] | bool | None = None,
+        engine: str = "simulate",
     ) -> Result:
-        """Run once, simulated or on another engine; `seed` defaults to the scenario's."""
-        from sojourn.engines import run
+        """Run once, simulated or on another engine; `seed` defaults to the scenario's.
 
-        return run(self, self.seed if seed is None else seed, engine, progress)
+        `progress` is told the share done, 0 to 1; True is a bar, which in a notebook comes by itself, and False none.
+        """
+        from sojourn.engines import run
+        from sojourn.notebook import shown
+
+        with shown(progress) as told:
+            return run(self, self.seed if seed is None else seed, engine, told)
 
     @cached_property
     def document(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -20,6 +20,7 @@ from sojourn.comparison import seed_list
 from sojourn.engines import SIMULATE
 from sojourn.errors import InputError
 from sojourn.expand import axes_of, combinations, count_of
+from sojourn.frames import to_pandas
 from sojourn.inputs import parse_toml, read_text
 from sojourn.inputs import tomllib as tomllib
 from sojourn.metrics import aggregate
@@ -28,6 +29,9 @@ from sojourn.replicate import Precision, Reached, replicate
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
 """In the path of a parameter of a queue manager: link.aqm.target."""
@@ -58,6 +62,10 @@ class StudyResult:
             summary = result.summary.drop("aqm").row(0, named=True)
             rows.append({key: _cell(value) for key, value in values.items()} | summary)
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The runs as a pandas frame."""
+        return to_pandas(self.runs)
 
     def with_values(self) -> Iterator[tuple[dict[str, Any], Result]]:
         """Every run's swept values, by their dotted path, and its result."""
@@ -153,7 +161,7 @@ class Study:
         executor: Executor | None = None,
         merge: Sequence[Path] = (),
         command: Sequence[str] = (),
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> StudyResult:
         """Do every run that `root` does not hold yet; the result does not depend on who does it.
 

@@ -17,7 +17,6 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ import polars as pl
 
 from sojourn import _core, store, user_aqms
 from sojourn.errors import AqmError, InputError, MissingError
-from sojourn.result import Result
+from sojourn.result import Result, in_memory
 from sojourn.scenario import Scenario
 
 
@@ -106,7 +105,7 @@ def do_task(task: Task) -> Answer:
 def result_of(scenario: Scenario, seed: int, answer: Answer) -> Result:
     """The result that another process sent."""
     totals, frames = answer
-    return Result(scenario, seed, totals, {name: partial(frames.__getitem__, name) for name in frames})
+    return Result(scenario, seed, totals, in_memory(frames))
 
 
 class _InWorker(Exception):  # noqa: N818

@@ -41,6 +41,7 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "summary": algorithm.summary,
         "source": algorithm.source,
         "by_flow": algorithm.queues == Queues::PerFlow,
+        "exclude_ce": algorithm.queues != Queues::Two,
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),

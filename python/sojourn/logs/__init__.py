@@ -6,7 +6,6 @@ A format's module has `SUFFIX`, `ABOUT`, `recognises(line)`, `read(path, lines, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +15,7 @@ import polars as pl
 from sojourn.errors import InputError
 from sojourn.files import write_file
 from sojourn.inputs import read_text
-from sojourn.result import FATES, Result
+from sojourn.result import FATES, Result, in_memory
 
 FORMATS = ("mahimahi", "ns2")
 
@@ -67,7 +66,7 @@ def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
     histogram = sent.group_by("link", lower_ns=edges, upper_ns=edges).agg(count=pl.len().cast(pl.UInt64))
     frames = {"packets": log.packets, "waiting": log.waiting, "sojourn_histogram": histogram.sort("link", "lower_ns")}
     totals = {"duration_s": log.end_ns / 1e9, "hops": []}
-    result = Result(None, 0, totals, {name: partial(pl.DataFrame.clone, frame) for name, frame in frames.items()})
+    result = Result(None, 0, totals, in_memory(frames))
     result.folder = path
     return result
 

@@ -1,0 +1,108 @@
+"""Work that an event loop waits for: `await` a run, a study or a comparison, and follow how far it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a job is."""
+
+    share: float
+    """Share of the work done, 0 to 1."""
+    finished: int = 0
+    """Runs that are done, of `total`."""
+    total: int = 1
+
+
+class Job(Generic[T]):
+    """Work that goes on in a thread: `await job` for its result, `async for step in job` for its progress.
+
+    A step comes when something was done since the last one that was taken. A job that is cancelled, by `cancel()` or
+    with the task that awaits it, stops within a fraction of a second and keeps the runs that were finished.
+    """
+
+    def __init__(self, call: Callable[..., T]) -> None:
+        """Begin; users call `start`."""
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._step = Step(0.0)
+        self._changed = asyncio.Event()
+        self._work = asyncio.ensure_future(asyncio.to_thread(partial(call, progress=self._tell)))
+        self._work.add_done_callback(lambda _work: self._changed.set())
+
+    def cancel(self) -> None:
+        """Stop soon; awaiting the job raises `asyncio.CancelledError` then."""
+        self._stop.set()
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, with whatever result."""
+        return self._work.done()
+
+    @property
+    def step(self) -> Step:
+        """How far it is."""
+        return self._step
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._result().__await__()
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        last = None
+        while True:
+            changed, is_last = self._changed, self._work.done()
+            if self._step != last:
+                last = self._step
+                yield last
+            if is_last:
+                return
+            await changed.wait()
+
+    async def _result(self) -> T:
+        try:
+            return await asyncio.shield(self._work)
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait([self._work])  # the thread looks at it every 50 ms
+            raise
+        except _StoppedError:
+            raise asyncio.CancelledError from None
+
+    def _tell(self, share: float, finished: int = 0, total: int = 1) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+        self._loop.call_soon_threadsafe(self._took, Step(share, finished, total))
+
+    def _took(self, step: Step) -> None:
+        self._step = step
+        before, self._changed = self._changed, asyncio.Event()
+        before.set()
+        if self._work.done():
+            self._changed.set()
+
+
+class _StoppedError(Exception):
+    """Ends the work of a job as Ctrl-C would."""
+
+
+def start(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> Job[T]:
+    """Begin a run, a study or a comparison in a thread, from within a running event loop such as a notebook's.
+
+    >>> job = sj.start(sj.compare, ["codel", "pie"], flows=64)  # doctest: +SKIP
+    >>> async for step in job:  # doctest: +SKIP
+    ...     print(f"{step.share:.0%}")
+    >>> found = await job  # doctest: +SKIP
+
+    `call` is whatever takes `progress`: `compare`, `Scenario.run`, `Study.run`.
+    """
+    return Job(partial(call, *args, **options))
