@@ -13,6 +13,8 @@ OPERATIONS ?= 100000000
 PATTERNS ?= 1000
 TIME ?= 60
 SEED ?= 1
+INPUTS ?= 100000
+KILLS ?= 100
 BENCH ?=
 
 VENV := .venv
@@ -46,10 +48,14 @@ bench: ## speed and memory of the simulator, cost of each queue discipline (BENC
 	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: soak
-soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built)
+soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
 	PROPTEST_CASES=$(CASES) $(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory soak-kernel
+	@$(MAKE) --no-print-directory soak-kernel attack
+
+.PHONY: attack
+attack: $(VENV)/.built ## mutated inputs (INPUTS=100000) and runs killed at random instants (KILLS=100); other ones with each SEED=1
+	@PYTHONPATH=tests $(BIN)/python -m attack --inputs $(INPUTS) --kills $(KILLS) --seed $(SEED)
 
 .PHONY: soak-kernel
 soak-kernel: $(VENV)/.built

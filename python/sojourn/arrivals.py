@@ -208,7 +208,7 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
     for key, (least, most) in _NUMBERS.items():
         if type(row[key]) is not int or not least <= row[key] <= most:
             raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {least} to {most}')
-    if row["verdict"] not in _VERDICTS:
+    if not isinstance(row["verdict"], str) or row["verdict"] not in _VERDICTS:
         raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; there is {", ".join(_VERDICTS)}')
     if (row["verdict"] in ("pass", "mark")) != (row["departure_ns"] >= 0):
         raise InputError(f'{place}: a departure of {row["departure_ns"]} ns does not go with "{row["verdict"]}"')

@@ -38,7 +38,7 @@ def bad(tmp_path: Path, method: str, arguments: str, body: str = "1 / 0") -> Pat
 
 
 @pytest.mark.parametrize("method", RAISING)
-@pytest.mark.parametrize("around", ["{}", "fq({}) overflow arrival"])
+@pytest.mark.parametrize("around", ["{}", "fq({}) overflow arrival", "{} exclude_ce"])
 def test_an_exception_ends_the_run_and_is_the_cause(tmp_path: Path, method: str, around: str) -> None:
     path = bad(tmp_path, method, RAISING[method])
     sets = {"link.aqm": around.format("bad.py:Bad"), "probes.state": "100 ms"}
@@ -51,6 +51,15 @@ def test_an_exception_ends_the_run_and_is_the_cause(tmp_path: Path, method: str,
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
     assert "1 / 0" in "".join(traceback.format_exception(raised.value))
     assert 1.0 not in shares, "the run did not go on to its end"
+
+
+def test_an_exception_on_a_later_link_ends_the_run_too(tmp_path: Path) -> None:
+    path = bad(tmp_path, "dequeue", "cx, queue")
+    more = '[[links]]\nname = "second"\nrate = "10 Mbit/s"\naqm = "bad.py:Bad"\n'
+    (tmp_path / "two.toml").write_text(f'{SHORT}route = ["link", "second"]\n{more}')
+    with pytest.raises(sj.AqmError, match="ZeroDivisionError") as raised:
+        sj.Scenario.load(tmp_path / "two.toml").run(progress=lambda _share: None)
+    assert str(path) in str(raised.value)
 
 
 def test_update_and_its_times_are_checked(tmp_path: Path) -> None:

@@ -34,12 +34,7 @@ impl Named {
     }
 
     /// [`Named::parse_over`] with the parameters `above` in place of those of the same name in `text`.
-    fn parse_between(
-        text: &str,
-        below: &str,
-        above: &[(String, String)],
-        own: &dyn Catalogue,
-    ) -> Result<Self, String> {
+    fn parse_between(text: &str, below: &str, above: &[(String, String)], own: &dyn Catalogue) -> Result<Self, String> {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;

@@ -146,7 +146,7 @@ fn simulate(
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" })?;
-        let python = [&scenario.link, &scenario.reverse].into_iter().any(|link| is_python(&link.aqm.config));
+        let python = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]).any(|l| is_python(&l.aqm.config));
         Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python))
     };
     let started = py.detach(start);

@@ -48,7 +48,8 @@ impl Class {
     /// Names the place of an exception, also of one that would end the program, such as SystemExit. Ctrl-C and a panic
     /// of ours stay what they are.
     fn explain(&self, py: Python<'_>, error: PyErr, method: &str, now: Option<Instant>) -> PyErr {
-        if error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py) {
+        let stays = error.is_instance_of::<PyKeyboardInterrupt>(py) || error.is_instance_of::<PanicException>(py);
+        if stays || error.is_instance_of::<AqmError>(py) {
             return error;
         }
         let at = now.map_or(String::new(), |now| format!(" at {} s", now.as_secs_f64()));
@@ -100,7 +101,10 @@ struct Object {
 impl Manager {
     /// A manager with an instance of its own.
     pub fn new(class: &'static Class, params: &[(&'static str, Number)]) -> Self {
-        let object = Python::attach(|py| raise(py, || Object::new(py, class, &to_dict(py, params)?)));
+        let object = Python::attach(|py| {
+            let make = || Object::new(py, class, &to_dict(py, params)?);
+            raise(py, || make().map_err(|error| class.explain(py, error, "__init__", None)))
+        });
         Self { class, object, next_update: None }
     }
 

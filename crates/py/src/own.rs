@@ -38,7 +38,7 @@ impl Catalogue for Classes<'_> {
 
 /// Whether a configuration calls Python.
 pub fn is_python(config: &AnyConfig) -> bool {
-    match config {
+    match config.with_ce() {
         AnyConfig::Own(_) => true,
         AnyConfig::Fq(flows) => is_python(&flows.aqm().config),
         _ => false,

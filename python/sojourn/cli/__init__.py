@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli.terminal import printable
+from sojourn.cli.terminal import ignored_in_a_line, printable
 from sojourn.emulator import SHELLS
 
 COMMANDS = {
@@ -70,7 +70,8 @@ def leaving() -> Iterator[None]:
     code: object = 0
     try:
         try:
-            yield
+            with ignored_in_a_line():
+                yield
         except SystemExit as stop:
             code = stop.code
         if sys.stdout is not None:  # it is None where the caller closed it

@@ -43,7 +43,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         output.print_json(output.result_json(result) | about)
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
-    goodput, jain = result.totals["goodput_bps"] / 1e6, result.totals["jain"]
+    goodput, jain = result.totals["goodput_bps"] / 1e6 + 0.0, result.totals["jain"]  # no flow makes it -0.0
     echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
     if engine != "simulate":
         echo(f"Engine: {result.engine}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import click
@@ -11,6 +14,28 @@ import click
 def echo(text: Any = "", *, err: bool = False) -> None:
     """Print a line."""
     click.echo(printable(str(text)), err=err)
+
+
+@contextmanager
+def ignored_in_a_line() -> Iterator[None]:
+    """Within the block, tell what Python has to ignore, such as an exception in a user's `__del__`, in a line each."""
+    told: set[str] = set()
+
+    def tell(found: Any) -> None:
+        from sojourn.errors import said
+
+        name = getattr(found.object, "__qualname__", type(found.object).__name__)
+        text = f"Warning: ignored in {name}: {said(found.exc_value or found.exc_type())}"
+        if text not in told:
+            told.add(text)
+            with suppress(OSError, ValueError):
+                echo(text, err=True)
+
+    before, sys.unraisablehook = sys.unraisablehook, tell
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def printable(text: str) -> str:

@@ -150,8 +150,14 @@ mod tests {
             (json!({"name": "fq(codel@act)", "flows": 16}), "fq(codel@act) flows 16"),
             (json!("fq(droptail)"), "fq"),
             (json!({"name": "fq(codel)", "target": "7.5 ms"}), "fq(codel target 7.5ms)"),
-            (json!({"name": "fq(codel@act target 9ms ecn)", "target": "8 ms", "ecn": false}), "fq(codel@act target 8ms)"),
-            (json!({"name": "fq(pie)", "ecn": true, "flows": 16, "exclude_ce": true}), "fq(pie ecn) flows 16 exclude_ce"),
+            (
+                json!({"name": "fq(codel@act target 9ms ecn)", "target": "8 ms", "ecn": false}),
+                "fq(codel@act target 8ms)",
+            ),
+            (
+                json!({"name": "fq(pie)", "ecn": true, "flows": 16, "exclude_ce": true}),
+                "fq(pie ecn) flows 16 exclude_ce",
+            ),
         ] {
             let aqm = AqmSpec::read(&value).unwrap();
             assert_eq!(aqm.text, text);
@@ -195,10 +201,7 @@ mod tests {
             (json!("fq)codel("), r#""fq)codel(" closes a bracket that it does not open"#),
             (json!("fq(sfq)"), r#"sfq queues flows itself; write e.g. "fq(codel)""#),
             (json!("codel(pie)"), r#"codel takes no AQM in brackets; only fq does, e.g. "fq(codel@act)""#),
-            (
-                json!({"name": "fq(codel)", "tagret": "5 ms"}),
-                r#"unknown parameter "tagret"; did you mean "target"?"#,
-            ),
+            (json!({"name": "fq(codel)", "tagret": "5 ms"}), r#"unknown parameter "tagret"; did you mean "target"?"#),
             (json!({"name": "fq(codel)", "target": "5"}), r#"target: "5" has no unit; write e.g. "5 ms""#),
             (json!("codel target 5ms target 6ms"), "target of codel is given twice; leave one of them out"),
             (json!("codel ecn noecn"), "ecn of codel is given twice; leave one of them out"),

@@ -1,0 +1,53 @@
+"""Every case of the attack by its number: the same seed and number give the same case on every machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from attack import files, scenarios
+
+Draw = Callable[[random.Random, bool], tuple[list[str], dict[str, bytes]]]
+
+FAMILIES: dict[str, tuple[int, float, Draw]] = {
+    "scenarios": (30, 0.3, scenarios.draw_scenario),
+    "studies": (10, 0.25, scenarios.draw_study),
+    "command lines": (18, 0.25, files.draw_compare),
+    "captures": (9, 0.3, files.draw_capture),
+    "logs": (8, 0.3, files.draw_log),
+    "traces": (8, 0.3, files.draw_trace),
+    "results": (9, 0.2, partial(files.draw_result, stored=Path("stored"))),
+    "queue managers in Python": (6, 0.3, files.draw_own),
+    "kernel vectors": (2, 0.3, files.draw_vector),
+    "shells": (1, 0.2, files.draw_shell),
+}
+"""By name: share of the cases, share of these that are drawn so that they run, and what draws one."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line and the files that it finds in its folder."""
+
+    number: int
+    family: str
+    words: list[str]
+    files: dict[str, bytes]
+    runs: bool
+    """Whether it was drawn so that it runs."""
+
+
+def case(seed: int, number: int, stored: Path) -> Case:
+    """The case of this number; `stored` is the folder of a result."""
+    rng = random.Random(f"{seed}/{number}")
+    names = list(FAMILIES)
+    family = rng.choices(names, [FAMILIES[name][0] for name in names])[0]
+    _, share, draw = FAMILIES[family]
+    runs = rng.random() < share
+    if isinstance(draw, partial):
+        draw = partial(draw.func, stored=stored)
+    words, found = draw(rng, runs)
+    words = [word.replace("\x00", "?") for word in words]  # which no shell could pass on
+    return Case(number, family, words, found, runs)

@@ -1,0 +1,151 @@
+"""Runs that are killed at random instants and given again: nothing half-written, and in the end every byte the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attack.scenarios import FILES, REPO
+
+SCENARIO = """
+duration = "150 s"
+warmup = "1 s"
+[link]
+rate = "20 Mbit/s"
+aqm = "codel"
+[[flows]]
+kind = "tcp"
+count = 4
+rtt = "40 ms"
+spread = "1 s"
+[probes]
+packets = true
+queue = "10 ms"
+"""
+STUDY = '[sweep]\n"link.aqm" = ["codel", "pie", "fq(codel)"]\nseeds = 3\n'
+OWN = '[sweep]\n"link.aqm" = ["mine.py:Mine", "mine.py:Mine depth 30"]\nseeds = 2\n'
+LINES = {
+    "study": ["sweep", "study.toml", "-o", "out", "--jobs", "2"],
+    "queue managers in Python": ["sweep", "own.toml", "-o", "out", "--jobs", "2"],
+    "comparison": ["compare", "--aqm", "codel,pie", "--duration", "300 s", "--seeds", "3", "-o", "out"],
+    "run": ["run", "one.toml", "-o", "out"],
+}
+"""Command lines by name."""
+SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass
+class Kills:
+    """What became of all kills."""
+
+    count: int = 0
+    in_a_run: int = 0
+    """Kills while at least one run was under way."""
+    in_storing: int = 0
+    """Kills between the end of a run and the end of its storing."""
+    too_late: int = 0
+    """Those that came after the end."""
+    faults: list[str] = field(default_factory=list)
+
+
+def attack(count: int, seed: int) -> Kills:
+    """Kill `count` command lines."""
+    rng, found = random.Random(f"kills {seed}"), Kills()
+    with tempfile.TemporaryDirectory(prefix="sojourn-kills-") as folder:
+        work = Path(folder) / "work"  # always this name, because paths stand in manifests
+        whole = {name: _whole(work, words) for name, words in LINES.items()}
+        for _ in range(count):
+            name = rng.choice(list(LINES))
+            files, took_s = whole[name]
+            _kill(found, work, name, files, rng.uniform(0.1, 1.0) * took_s, rng.choice(SIGNALS))
+    return found
+
+
+def _whole(folder: Path, words: list[str]) -> tuple[dict[str, str], float]:
+    """Digests of what a command line writes, and how long it takes."""
+    _prepare(folder)
+    began = time.monotonic()
+    code, said = _ended(_begun(folder, words))
+    if code != 0:
+        raise RuntimeError(f"{words} ends with {code}: {said}")
+    return _digests(folder / "out"), time.monotonic() - began
+
+
+def _kill(found: Kills, folder: Path, name: str, files: dict[str, str], after_s: float, how: signal.Signals) -> None:
+    _prepare(folder)
+    run = _begun(folder, LINES[name])
+    try:
+        run.wait(after_s)
+    except subprocess.TimeoutExpired:
+        run.send_signal(how)
+    code, said = _ended(run)
+    notes = (folder / "notes").read_bytes() if (folder / "notes").exists() else b""
+    found.count += 1
+    place = f"{name}, {how.name} after {after_s:.3f} s ({notes.decode()})"
+    found.too_late += code == 0
+    if code != 0:
+        found.in_a_run += notes.count(b"b") > notes.count(b"e")
+        found.in_storing += notes.count(b"e") > notes.count(b"s")
+    if code not in (0, 130, -how):
+        found.faults.append(f"{place}: ended with {code}: {said[-300:]}")
+    if "Traceback" in said:
+        found.faults.append(f"{place}: traceback: {said[-300:]}")
+    there = _digests(folder / "out")
+    for path, digest in there.items():
+        if files.get(path) != digest:
+            found.faults.append(f"{place}: half-written: {path}")
+    for result in {path.split("/")[0] for path in there if "/" in path}:
+        if lacking := [path for path in files if path.startswith(f"{result}/") and path not in there]:
+            found.faults.append(f"{place}: half a result: {lacking}")
+    if how != signal.SIGKILL and code == 130 and (left := _hidden(folder / "out")):
+        found.faults.append(f"{place}: left {left}")
+    code, said = _ended(_begun(folder, LINES[name]))
+    if code != 0:
+        found.faults.append(f"{place}: does not go on: {code}: {said[-300:]}")
+    if (again := _digests(folder / "out")) != files:
+        differing = sorted(path for path in again.keys() | files.keys() if again.get(path) != files.get(path))
+        found.faults.append(f"{place}: differs after going on: {differing}")
+    if left := _hidden(folder / "out"):
+        found.faults.append(f"{place}: left after going on: {left}")
+
+
+def _prepare(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "study.toml").write_text(SCENARIO + STUDY)
+    (folder / "own.toml").write_text(SCENARIO.replace("150 s", "16 s") + OWN)
+    (folder / "one.toml").write_text(SCENARIO.replace("150 s", "900 s"))
+    (folder / "mine.py").write_bytes(FILES["mine.py"])
+
+
+def _begun(folder: Path, words: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "attack.marked", "notes", *words]
+    env = os.environ | {"PYTHONPATH": str(REPO / "tests")}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, env=env, text=True, stdout=subprocess.DEVNULL, stderr=pipe)
+
+
+def _ended(run: subprocess.Popen[str]) -> tuple[int, str]:
+    _, said = run.communicate()
+    return run.returncode, said
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """Digest of every file but the hidden ones."""
+    paths = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    names = {str(path.relative_to(folder)): path for path in paths}
+    seen = {name: path for name, path in names.items() if not any(part.startswith(".") for part in Path(name).parts)}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in seen.items()}
+
+
+def _hidden(folder: Path) -> list[str]:
+    return [path.name for path in folder.glob(".*")] if folder.is_dir() else []

@@ -1,0 +1,117 @@
+"""A process that runs cases in itself, one after the other, and says what became of each; it may die of one.
+
+`python -m attack.worker SEED FIRST LAST STORED` writes `N begin` before a case and a line of JSON after it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attack.cases import Case, case
+from attack.judge import judge
+
+FORKING = ("link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff", "doctor")
+LONGEST_RUN_S = 1.5
+"""A run that was drawn to take longer is stopped as Ctrl-C would: mutation finds units, not patience."""
+MOST_MEMORY = 6 << 30
+"""Bytes of address space: what asks for more ends in an error or an abort."""
+
+
+def main(seed: int, first: int, last: int, stored: Path) -> None:
+    """Run cases `first` to `last`."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _stop_long_runs()
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for number in range(first, last):
+        print(number, "begin", file=answers, flush=True)
+        print(json.dumps(run(case(seed, number, stored))), file=answers, flush=True)
+
+
+def run(one: Case) -> dict[str, Any]:
+    """What became of a case."""
+    from click.testing import CliRunner
+
+    from sojourn.cli import cli
+
+    folder = Path(tempfile.mkdtemp(prefix="sojourn-attack-"))
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    try:
+        for name, data in one.files.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        os.chdir(folder)
+        result = (
+            _in_a_process(one.words)
+            if one.words[:1] and one.words[0] in FORKING
+            else CliRunner().invoke(cli, one.words)
+        )
+        faults = judge(one, result, folder)
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    if grown > 1 << 20:
+        faults.append(f"took {grown >> 10} MiB")
+    about = {"number": one.number, "family": one.family, "runs": one.runs, "code": result.exit_code}
+    return about | {"faults": faults, "words": one.words, "s": round(time.monotonic() - began, 3)}
+
+
+@dataclass
+class Ended:
+    """What a process said and how it ended, as click's runner tells it."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    exception: BaseException | None = None
+    exc_info: None = None
+
+    @property
+    def output(self) -> str:
+        """All that was printed."""
+        return self.stdout + self.stderr
+
+
+def _in_a_process(words: list[str]) -> Ended:
+    """Run a command that forks, which a process with threads must not."""
+    command = [sys.executable, "-m", "sojourn", *words]
+    try:
+        ran = subprocess.run(command, capture_output=True, timeout=30, stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired:
+        return Ended(-1, "", "hangs")
+    return Ended(ran.returncode, ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace"))
+
+
+def _stop_long_runs() -> None:
+    from sojourn import engines
+
+    run_once = engines.run
+
+    def stopped(scenario: Any, seed: int, engine: str, progress: Any = None) -> Any:
+        until = time.monotonic() + LONGEST_RUN_S
+
+        def tick(share: float) -> None:
+            if time.monotonic() > until:
+                raise KeyboardInterrupt
+            if progress:
+                progress(share)
+
+        return run_once(scenario, seed, engine, tick)
+
+    engines.run = stopped  # type: ignore[assignment]
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
