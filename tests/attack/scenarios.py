@@ -101,7 +101,7 @@ def scenario(rng: random.Random) -> dict[str, Any]:
         found["link"] = {"aqm": rng.choice(SINGLE)}
         found["wlan"] = {"stations": [{"rate": "54 Mbit/s", "count": 2}, {"rate": rng.choice(("mcs3", "minstrel"))}]}
     elif rng.random() < 0.1:
-        found["links"] = [{"name": "second", "rate": "8 Mbit/s", "aqm": aqm(rng)}]
+        found["links"] = [{"name": rng.choice(("second", "$x_{ $")), "rate": "8 Mbit/s", "aqm": aqm(rng)}]
     probes = {"packets": True, "queue": "10 ms", "flows": "20 ms", "state": "10 ms", "utilisation": "20 ms"}
     probes["transfers"] = True
     found["probes"] = {key: value for key, value in probes.items() if rng.random() < 0.2}

@@ -174,12 +174,12 @@ RAISING = {
 
 
 @pytest.mark.parametrize("case", RAISING)
-@pytest.mark.parametrize("place", ["__init__", "dequeue"])
+@pytest.mark.parametrize("place", ["__init__", "dequeue", "__getattribute__"])
 def test_whatever_a_queue_manager_raises_is_told_as_its_error(
     process: Process, tmp_path: Path, case: str, place: str
 ) -> None:
     define, act = RAISING[case]
-    arguments = "self" if place == "__init__" else "self, cx, queue"
+    arguments = {"__init__": "self", "dequeue": "self, cx, queue", "__getattribute__": "self, name"}[place]
     body = f"    def {place}({arguments}):\n        {act}\n    def emptied(self, cx): pass\n"
     (tmp_path / "bad.py").write_text(f"import sojourn as sj\n{define}\nclass Bad(sj.Aqm):\n{body}")
     (tmp_path / "bad.toml").write_text(SHORT.replace('"codel"', '"bad.py:Bad"'))
@@ -189,6 +189,41 @@ def test_whatever_a_queue_manager_raises_is_told_as_its_error(
         [line] = [line for line in ran.stderr.splitlines() if "%" not in line]
         assert line.startswith("Error: ")
         assert "bad.py" in line or "link.aqm" in line
+
+
+def test_what_python_has_to_ignore_is_told_in_a_line(process: Process, tmp_path: Path) -> None:
+    text = "import sojourn as sj\nclass Bad(sj.Aqm):\n    def emptied(self, cx): pass\n"
+    (tmp_path / "bad.py").write_text(f"{text}    def __del__(self):\n        1 / 0\n")
+    (tmp_path / "bad.toml").write_text(SHORT.replace('"codel"', '"bad.py:Bad"'))
+    ran = process("run", "bad.toml", "-o", "out")
+    assert ran.returncode == 0
+    assert ran.stderr == "Warning: ignored in Bad.__del__: ZeroDivisionError: division by zero\n"
+
+
+def test_a_verdict_that_is_no_word_is_refused(cli: Cli, tmp_path: Path) -> None:
+    row = {"arrival_ns": 0, "size": 1500, "flow": 0, "ecn": 0, "verdict": ["pass"], "departure_ns": 5}
+    meta = {"qdisc": "codel limit 1000", "rate_bps": 12_000_000, "t0_mono_ns": 10**12, "seed": 1}
+    (tmp_path / "v.jsonl").write_text(json.dumps(row))
+    (tmp_path / "v.meta.json").write_text(json.dumps(meta))
+    refused(cli("aqm", "diff", "codel@linux", "--vector", "v"), "v.jsonl: line 1", "verdict")
+
+
+NAMES = {"link": "$x_{ $", "file": "a$b_{$.py"}
+
+
+@pytest.mark.parametrize("kind", ["cdf", "box", "timeseries", "drops", "utilisation", "state", "rates", "ellipse"])
+def test_names_are_no_formulas(cli: Cli, tmp_path: Path, kind: str) -> None:
+    """matplotlib reads what stands between two $ as a formula, and fails if it is none."""
+    (tmp_path / NAMES["file"]).write_text(
+        "import sojourn as sj\nclass Mine(sj.Aqm):\n    def observe(self):\n        return {'$y_{$': 1.0}\n"
+    )
+    more = f'route = ["link", "{NAMES["link"]}"]\n[[links]]\nname = "{NAMES["link"]}"\nrate = "9 Mbit/s"\n'
+    (tmp_path / "short.toml").write_text(SHORT.replace('"3 s"', '"1500 ms"') + more)
+    sets = ["--set", "probes.packets=true", "--set", "probes.state=10 ms", "--set", "probes.utilisation=100 ms"]
+    for aqm in (f"{NAMES['file']}:Mine", "codel"):
+        assert cli("run", "short.toml", "-o", "out", "--set", f"link.aqm={aqm}", *sets).exit_code == 0
+    drawn = cli("plot", kind, "out", "-o", "x.svg")
+    assert drawn.exit_code == 0, (drawn.output, drawn.exception)
 
 
 def test_two_lines_seven_weeks_apart_take_no_memory(tmp_path: Path) -> None:

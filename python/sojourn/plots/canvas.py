@@ -66,7 +66,22 @@ def save(figure: Figure, path: Path | str) -> Path:
     kind = figure_format(path)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": None}[kind]
     with style():
+        as_written(figure)
         return write_file(path, lambda file: figure.savefig(file, format=kind, metadata=metadata))
+
+
+def as_written(figure: Figure) -> None:
+    """Let names be shown as they are written: a $ in one begins no formula. Powers of ten on axes are formulas."""
+    from matplotlib.text import Text
+    from matplotlib.ticker import LogFormatterMathtext
+
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if not isinstance(axis.get_major_formatter(), LogFormatterMathtext):
+            for tick in axis.get_major_ticks(len(axis.get_majorticklocs())):
+                tick.label1.set_parse_math(False)
+    for text in figure.findobj(Text):
+        if "$" in text.get_text() and r"\mathdefault" not in text.get_text():
+            text.set_parse_math(False)
 
 
 def sojourn_axis(
