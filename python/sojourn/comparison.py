@@ -99,12 +99,17 @@ class Comparison:
         }
 
     def plot(self, path: Path | str) -> Path:
-        """Draw sojourn times over time and their distribution; the suffix of `path` says PNG, SVG or PDF."""
+        """Draw sojourn times over time and their distribution; the suffix of `path` says PNG, SVG or PDF.
+
+        At several loads there are the distributions only, a panel for each load.
+        """
         from sojourn.plots.canvas import save
         from sojourn.plots.comparison import comparison
+        from sojourn.plots.loads import comparison_of_loads
 
-        names = [", ".join(filter(None, (aqm, label(load)))) for load in self.loads for aqm in self.aqms]
-        return save(comparison(names, self.results), path)
+        if len(self.loads) > 1:
+            return save(comparison_of_loads(self.aqms, [label(load) for load in self.loads], self.results), path)
+        return save(comparison(self.aqms, self.results), path)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.aqms)}>"

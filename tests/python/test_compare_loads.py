@@ -126,3 +126,22 @@ def test_the_warning_comes_once_for_a_study_and_for_a_run(cli: Cli, tmp_path: Pa
     both = f'{sweep}"flows.0.ecn" = [true, false]\n'
     (tmp_path / "both.toml").write_text(f"{SHORT.replace('3 s', '1500 ms')}[sweep]\n{both}")
     assert sj.Study.load(tmp_path / "both.toml").advice == [], "some flows use it: the others are there to compare"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_the_figure_has_a_panel_for_each_load_with_the_same_lines_and_axes(count: int) -> None:
+    from sojourn.plots.loads import comparison_of_loads
+
+    flows, aqms = list(range(1, count + 1)), ["codel", "pie"]
+    found = sj.compare(aqms, flows=flows, duration="2 s")
+    figure = comparison_of_loads(aqms, [f"{n} flows" for n in flows], found.results)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [f"{n} flows" for n in flows]
+    lines = {
+        axes: [(line.get_label(), line.get_color(), line.get_linestyle()) for line in axes.lines]
+        for axes in figure.axes
+    }
+    assert len(set(map(tuple, lines.values()))) == 1
+    assert [name for name, _, _ in next(iter(lines.values()))] == aqms
+    assert len({(axes.get_xlim(), axes.get_ylim(), axes.get_xscale()) for axes in figure.axes}) == 1
+    [legend] = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == aqms

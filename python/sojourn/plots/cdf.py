@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sojourn.plots.canvas import Span
 from sojourn.plots.distribution import distributions, draw_distribution
 
 if TYPE_CHECKING:
@@ -20,8 +21,9 @@ def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> No
     sojourn_cdf(distributions(results, labels), figure.subplots())
 
 
-def sojourn_cdf(table: pl.DataFrame, axes: Axes) -> None:
-    """Empirical CDF of sojourn time in ms, one curve per value of `label`."""
-    draw_distribution(table, axes, tail=False)
+def sojourn_cdf(table: pl.DataFrame, axes: Axes) -> list[Span]:
+    """Empirical CDF of sojourn time in ms, one curve per value of `label`; give what each spans."""
+    spans = draw_distribution(table, axes, tail=False)
     axes.set_ylim(0, 1.01)
     axes.set_ylabel("share of packets")
+    return spans

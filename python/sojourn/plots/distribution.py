@@ -29,8 +29,11 @@ def distributions(results: Sequence[Result], labels: Sequence[str]) -> pl.DataFr
     return pl.concat(frames)
 
 
-def draw_distribution(table: pl.DataFrame, axes: Axes, *, tail: bool) -> None:
-    """Draw the share of packets per sojourn time, one curve per `label`; with `tail` the share that waited longer."""
+def draw_distribution(table: pl.DataFrame, axes: Axes, *, tail: bool) -> list[Span]:
+    """Draw the share of packets per sojourn time, one curve per `label`; with `tail` the share that waited longer.
+
+    Gives what each curve spans.
+    """
     labels = table["label"].unique(maintain_order=True).to_list()
     spans = []
     for label, curve in zip(labels, curves(len(labels)), strict=True):
@@ -42,3 +45,4 @@ def draw_distribution(table: pl.DataFrame, axes: Axes, *, tail: bool) -> None:
     sojourn_axis(axes, spans)
     axes.set_xlabel("sojourn time [ms]")
     plain_legend(axes, labels)
+    return spans
