@@ -24,10 +24,8 @@ def main() -> int:
     asked = parser.parse_args()
     failed = False
     if asked.inputs:
-        found = inputs.attack(asked.inputs, asked.seed, asked.jobs, _tell)
+        found = inputs.attack(asked.inputs, asked.seed, asked.jobs, lambda outcomes: _tell(asked.seed, outcomes))
         print("\n".join(found.table()))
-        for one in found.faults:
-            print(f"seed {asked.seed}, number {one['number']}: {' '.join(one['words'])}: {'; '.join(one['faults'])}")
         print(f"{found.ran} of {len(found.outcomes)} inputs were drawn so that they run, and did")
         failed |= bool(found.faults) or found.ran < LEAST_RAN * len(found.outcomes)
     if asked.kills:
@@ -41,9 +39,14 @@ def main() -> int:
     return int(failed)
 
 
-def _tell(done: int) -> None:
-    if done % 5000 == 0:
-        print(f"{done} inputs", file=sys.stderr, flush=True)
+def _tell(seed: int, outcomes: list[inputs.Outcome]) -> None:
+    """Print what went wrong as soon as it did, and now and then how far it is."""
+    for one in outcomes:
+        if one["faults"]:
+            print(f"seed {seed}, number {one['number']}: {' '.join(one['words'])!a}: {'; '.join(one['faults'])!a}")
+        if one["number"] % 5000 == 4999:
+            print(f"{one['number'] + 1} inputs", file=sys.stderr)
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

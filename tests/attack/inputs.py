@@ -23,6 +23,10 @@ BATCH = 500
 """Cases of a process."""
 
 
+Outcome = dict[str, Any]
+"""What became of a case: number, family, words, exit code, faults."""
+
+
 @dataclass
 class Found:
     """What became of all cases."""
@@ -52,15 +56,15 @@ class Found:
             yield f"{family:26}" + "".join(f"{number:10}" for number in numbers)
 
 
-def attack(count: int, seed: int, jobs: int, tell: Callable[[int], None] = lambda _done: None) -> Found:
-    """Run cases 0 to `count` of `seed`."""
+def attack(count: int, seed: int, jobs: int, tell: Callable[[list[Outcome]], None] = lambda _new: None) -> Found:
+    """Run cases 0 to `count` of `seed`; `tell` gets the outcomes batch by batch."""
     found = Found()
     with tempfile.TemporaryDirectory(prefix="sojourn-attack-") as folder, ThreadPoolExecutor(jobs) as pool:
         stored = _stored(Path(folder))
         batches = [(first, min(first + BATCH, count)) for first in range(0, count, BATCH)]
         for outcomes in pool.map(lambda batch: list(_batch(seed, *batch, stored)), batches):
             found.outcomes += outcomes
-            tell(len(found.outcomes))
+            tell(outcomes)
     return found
 
 
@@ -86,7 +90,7 @@ def _batch(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[str,
 
 def _process(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[str, Any]]:
     words = [sys.executable, "-m", "attack.worker", str(seed), str(first), str(last), str(stored)]
-    env = os.environ | {"PYTHONPATH": str(REPO / "tests"), "POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    env = environment() | {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryFile() as said, subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said, env=env) as run:
         assert run.stdout is not None
         begun, at_work = first, False
@@ -105,6 +109,12 @@ def _process(seed: int, first: int, last: int, stored: Path) -> Iterator[dict[st
             what = "hangs" if hangs else f"aborts with {code}"
             about = {"number": begun, "family": "?", "runs": False, "code": code, "words": []}
             yield about | {"faults": [f"{what}: {told}"], "s": 0.0}
+
+
+def environment() -> dict[str, str]:
+    """That of a process of the attack."""
+    paths = (str(REPO / "tests"), os.environ.get("PYTHONPATH", ""))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def _lines(run: subprocess.Popen[bytes]) -> Iterator[str]:

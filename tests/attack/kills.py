@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import shutil
 import signal
@@ -14,7 +13,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attack.scenarios import FILES, REPO
+from attack.inputs import environment
+from attack.scenarios import FILES
 
 SCENARIO = """
 duration = "150 s"
@@ -129,9 +129,8 @@ def _prepare(folder: Path) -> None:
 
 def _begun(folder: Path, words: list[str]) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "attack.marked", "notes", *words]
-    env = os.environ | {"PYTHONPATH": str(REPO / "tests")}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, env=env, text=True, stdout=subprocess.DEVNULL, stderr=pipe)
+    said = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment(), text=True, **said)
 
 
 def _ended(run: subprocess.Popen[str]) -> tuple[int, str]:
