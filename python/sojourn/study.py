@@ -221,9 +221,10 @@ class Study:
 
 def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Read a study file on top of the one that it extends, if it extends one."""
+    text = read_text(path)
     if path.resolve() in extended:
         raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
-    document = parse_toml(read_text(path))
+    document = parse_toml(text)
     base = document.pop("extends", None)
     if base is None:
         return document
