@@ -220,6 +220,21 @@ def test_a_file_that_cannot_be_loaded(tmp_path: Path, process: Process, text: st
     assert raised.value.__cause__ is not None
 
 
+def test_defaults_that_init_refuses_do_not_matter_where_others_are_given(tmp_path: Path, process: Process) -> None:
+    path = bad(tmp_path, "enqueue", "cx, meta, queue", "return None")
+    init = "    def __init__(self, depth: int = 0):\n        self.share = 1 / depth\n"
+    path.write_text(path.read_text() + init)
+    ran = process("run", "bad.toml", "-o", "out")
+    assert ran.returncode == 2
+    assert "__init__" in ran.stderr and "ZeroDivisionError" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    asked = ["--set", 'link.aqm="bad.py:Bad depth 4"']
+    ran = process("run", "bad.toml", "-o", "out", *asked)
+    assert ran.returncode == 0, ran.stderr
+    ran = process("aqm", "show", "bad.py:Bad depth 4")
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_a_process_that_dies_is_reported(tmp_path: Path, process: Process) -> None:
     bad(tmp_path, "dequeue", "cx, queue", "__import__('os')._exit(7)")
     ran = process("compare", "--aqm", "bad.py:Bad", "--seeds", "2", "--duration", "2s", "-o", "out")

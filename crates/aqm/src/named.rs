@@ -92,6 +92,9 @@ impl Named {
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let mut config = algorithm.configure(profile, &params)?;
+        if let AnyConfig::Own(own) = &config {
+            own.config.check()?;
+        }
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
                 let name = algorithm.name;

@@ -86,6 +86,11 @@ pub trait Managed: Config + 'static {
 pub trait OwnConfig: fmt::Debug + Send + Sync {
     /// The value of a parameter.
     fn value(&self, param: &str) -> Option<Value>;
+    /// Judges values that are in range each, before any queue has them; the error is a sentence. The profile by itself
+    /// is not judged: what a manager refuses may be its own defaults.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
     /// A new manager of one queue.
     fn manager(&self) -> Box<dyn DynAqm + Send>;
     /// The same once more.

@@ -115,6 +115,11 @@ impl OwnConfig for Config {
     fn value(&self, param: &str) -> Option<Value> {
         self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
     }
+    /// Lets `__init__` judge, so that what it refuses is known before a run begins.
+    fn check(&self) -> Result<(), String> {
+        let judged = Python::attach(|py| raise(py, || self.class.judge(py, &to_dict(py, &self.params)?)));
+        judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)))
+    }
     fn manager(&self) -> Box<dyn DynAqm + Send> {
         Box::new(Manager::new(self.class, &self.params))
     }
@@ -123,7 +128,7 @@ impl OwnConfig for Config {
     }
 }
 
-/// Reads parameters and lets `__init__` judge them, so that what it refuses is known before a run begins.
+/// Reads parameters.
 fn configure(
     class: &'static Class,
     algorithm: &'static Algorithm,
@@ -141,8 +146,6 @@ fn configure(
         };
         params[i].1 = Number(algorithm.params[i].parse(text)?);
     }
-    let judged = Python::attach(|py| raise(py, || class.judge(py, &to_dict(py, &params)?)));
-    judged.unwrap_or_else(|| Err(format!("{} cannot be made", class.name)))?;
     Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Config { class, params }))))
 }
 
