@@ -14,6 +14,7 @@ from sojourn.advice import advice
 from sojourn.aqms import Aqm, aqm_text, split_list
 from sojourn.errors import InputError
 from sojourn.frames import to_pandas
+from sojourn.labels import Name
 from sojourn.loads import Load, combined, label, shared
 from sojourn.metrics import aggregate
 from sojourn.pairs import NO_PAIRS, paired, same_aqm
@@ -25,6 +26,8 @@ from sojourn.units import highest_rate, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sojourn.plots.api import ComparisonPlots
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
 MAX_WARMUP_S = 10.0
@@ -98,18 +101,18 @@ class Comparison:
             key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "links", "flows") if key in scenario
         }
 
-    def plot(self, path: Path | str) -> Path:
-        """Draw sojourn times over time and their distribution; the suffix of `path` says PNG, SVG or PDF.
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Figures, a method for each kind such as `plot.cdf()`; `plot(path)` writes that of `sojourn compare`."""
+        from sojourn.plots.api import ComparisonPlots
 
-        At several loads there are the distributions only, a panel for each load.
-        """
-        from sojourn.plots.canvas import save
-        from sojourn.plots.comparison import comparison
-        from sojourn.plots.loads import comparison_of_loads
+        return ComparisonPlots(lambda: (self.results, self.names))
 
-        if len(self.loads) > 1:
-            return save(comparison_of_loads(self.aqms, [label(load) for load in self.loads], self.results), path)
-        return save(comparison(self.aqms, self.results), path)
+    @property
+    def names(self) -> list[Name]:
+        """What each result is called: its queue manager as the caller named it, and its load."""
+        names = [Name(aqm, label(load)) for load in self.loads for aqm in self.aqms]
+        return [name for name in names for _ in range(len(self.results) // len(names))]
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.aqms)}>"

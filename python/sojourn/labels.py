@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +12,42 @@ from sojourn.scenario import spelled_aqm
 from sojourn.units import seconds
 
 
-def label_results(results: Sequence[Result]) -> list[str]:
+@dataclass(frozen=True)
+class Name:
+    """What a result is called among others, in two parts that figures show in two ways, such as colour and line."""
+
+    aqm: str
+    """Its queue manager; empty where all have the same, and something else tells them apart."""
+    load: str = ""
+    """Everything else that it differs in."""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.aqm, self.load)))
+
+
+def names_of(results: Sequence[Result]) -> list[Name]:
     """Name each result by the keys in which it differs from the others; by its AQM if in none.
 
     Runs that differ in nothing but the seed have the same name, unless that is all there is.
     A log has the name of its file.
     """
-    of_runs = iter(_label_runs([result for result in results if not result.is_log]))
-    return [Path(str(result.folder)).name if result.is_log else next(of_runs) for result in results]
+    of_runs = iter(_names_of_runs([result for result in results if not result.is_log]))
+    return [Name(Path(str(result.folder)).name) if result.is_log else next(of_runs) for result in results]
 
 
-def _label_runs(results: Sequence[Result]) -> list[str]:
+def _names_of_runs(results: Sequence[Result]) -> list[Name]:
     rows = [flatten(result) for result in results]
     keys = differing(rows)
-    return label_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
+    return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
 
 
-def label_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[str]:
+def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[Name]:
     """Name each row by its values of `keys`; by its AQM if there are none."""
-    return [", ".join(word(key, row.get(key)) for key in keys) or str(row["link.aqm"]) for row in rows]
+    loads = [key for key in keys if key != "link.aqm"]
+    named = "link.aqm" in keys or not keys
+    return [
+        Name(str(row["link.aqm"]) if named else "", ", ".join(word(key, row.get(key)) for key in loads)) for row in rows
+    ]
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -64,41 +82,21 @@ def flatten(result: Result) -> dict[str, Any]:
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
 
 
-def first_of_each(results: Sequence[Result], labels: Sequence[str]) -> dict[str, Result]:
-    """The first result of every label, in the order of the labels."""
-    found: dict[str, Result] = {}
-    for result, label in zip(results, labels, strict=True):
-        found.setdefault(label, result)
+def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
+    """The first result of every name, in the order of the names."""
+    return {name: own[0] for name, own in all_of_each(results, names).items()}
+
+
+def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, list[Result]]:
+    """All results of every name, in the order of the names."""
+    found: dict[Name, list[Result]] = {}
+    for result, name in zip(results, names, strict=True):
+        found.setdefault(name, []).append(result)
     return found
-
-
-def all_of_each(results: Sequence[Result], labels: Sequence[str]) -> dict[str, list[Result]]:
-    """All results of every label, in the order of the labels."""
-    found: dict[str, list[Result]] = {}
-    for result, label in zip(results, labels, strict=True):
-        found.setdefault(label, []).append(result)
-    return found
-
-
-def by_aqm(labels: Sequence[str], aqms: Sequence[str], most: int) -> dict[str, dict[str, str]]:
-    """Titles of panels, and in each its labels with their names there: all in one without a title, or by AQM.
-
-    By AQM if there are more than `most` labels, and more than one of some AQM.
-    """
-    aqm_of = dict(zip(labels, aqms, strict=True))
-    titles = list(dict.fromkeys(aqm_of.values()))
-    if len(aqm_of) <= most or len(titles) in (1, len(aqm_of)):
-        return {"": {label: label for label in aqm_of}}
-    return {
-        title: {label: label.removeprefix(f"{title}, ") for label, aqm in aqm_of.items() if aqm == title}
-        for title in titles
-    }
 
 
 def word(key: str, value: Any) -> str:
     """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
-    if key == "link.aqm":
-        return str(value)
     if key.endswith(".count"):
         what = "station" if key.startswith("wlan.") else "flow"
         return f"1 {what}" if value == 1 else f"{value} {what}s"

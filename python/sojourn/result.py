@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sojourn._core import Output
+    from sojourn.plots.api import Plots
 
 ECN = ("not-ect", "ect1", "ect0", "ce")
 FATES = (
@@ -102,6 +103,14 @@ class Result:
             values = noted.get(path, table) if references(table) else registered_parameters(json.dumps(table))
             found |= {f"{path}.{name}": value for name, value in values.items() if name not in ("name", "profile")}
         return found
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of this run, a method for each kind, such as `plot.cdf()`."""
+        from sojourn.labels import names_of
+        from sojourn.plots.api import Plots
+
+        return Plots(lambda: ([self], names_of([self])))
 
     def add_table(self, name: str, table: pl.DataFrame) -> None:
         """Add what somebody else recorded of the run."""

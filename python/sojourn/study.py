@@ -33,6 +33,8 @@ from sojourn.scenario import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sojourn.plots.api import Plots
+
 AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
 """In the path of a parameter of a queue manager: link.aqm.target."""
 MANY_RUNS = 100_000
@@ -72,6 +74,14 @@ class StudyResult:
         count = len(self.study.seeds)
         for index, result in enumerate(self.results):
             yield self.study.points[index // count].values, result
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of all runs, a method for each kind, such as `plot.utilisation()`."""
+        from sojourn.labels import names_of
+        from sojourn.plots.api import Plots
+
+        return Plots(lambda: (self.results, names_of(self.results)))
 
     @property
     def has_pairs(self) -> bool:

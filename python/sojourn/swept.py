@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.errors import InputError, unknown
-from sojourn.labels import differing, flatten, label_rows
+from sojourn.labels import Name, differing, flatten, name_rows
 from sojourn.metrics import METRICS, Metric
 from sojourn.result import Result
 from sojourn.scenario import spelled_aqm
@@ -24,6 +24,11 @@ class Parameter:
     path: str
     values: list[float]
     unit: str
+
+    @property
+    def varies(self) -> bool:
+        """Whether it has several values."""
+        return len(set(self.values)) > 1
 
     @property
     def display(self) -> tuple[float, str]:
@@ -52,6 +57,7 @@ def choose(results: Sequence[Result], paths: Sequence[str | None]) -> list[Param
     Where nothing else differs it is one that has a single value.
     """
     known = parameters(results)
+    fixed = {path for path in known if path.startswith(_AQM) and _is_fixed_by_the_aqm(results, known[path])}
     for path in paths:
         if path is not None and path not in known:
             raise _not_a_number(path, results, known)
@@ -60,7 +66,7 @@ def choose(results: Sequence[Result], paths: Sequence[str | None]) -> list[Param
         raise InputError(f"{given[0]}: stands on both axes; name two different keys")
     found: dict[int, Parameter] = {i: known[path] for i, path in enumerate(paths) if path is not None}
     for place in (i for i, path in enumerate(paths) if path is None):
-        found[place] = _next(known, list(found.values()))
+        found[place] = _next({path: one for path, one in known.items() if path not in fixed}, list(found.values()))
     return [found[place] for place in range(len(paths))]
 
 
@@ -74,7 +80,7 @@ def parameters(results: Sequence[Result]) -> dict[str, Parameter]:
     return found
 
 
-def rest_labels(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[str]:
+def rest_names(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[Name]:
     """Name each result by what it differs in beside the chosen parameters and the seed.
 
     Left out are numbers that the chosen parameters decide, such as a limit that changes with the rate.
@@ -85,7 +91,7 @@ def rest_labels(results: Sequence[Result], chosen: Sequence[Parameter]) -> list[
     numbers = parameters(results)
     taken = {"seed", *(parameter.path for parameter in chosen)}
     decided = {key for key in numbers if _decides(chosen, numbers[key])}
-    return label_rows(rows, [key for key in differing(rows) if key not in taken | decided])
+    return name_rows(rows, [key for key in differing(rows) if key not in taken | decided])
 
 
 def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
@@ -141,6 +147,12 @@ def _next(known: dict[str, Parameter], chosen: Sequence[Parameter]) -> Parameter
     return min(left, key=rank)
 
 
+def _is_fixed_by_the_aqm(results: Sequence[Result], parameter: Parameter) -> bool:
+    """Whether a queue manager's parameter has one value for each of them, such as its default."""
+    rest = [aqm_without(result, [parameter]) for result in results]
+    return len(set(zip(rest, parameter.values, strict=True))) == len(set(rest))
+
+
 def _decides(chosen: Sequence[Parameter], other: Parameter) -> bool:
     """Whether `other` differs, and has one value wherever the chosen ones have the same values."""
     if not chosen or len(set(other.values)) == 1:
@@ -162,7 +174,7 @@ def _not_a_number(path: str, results: Sequence[Result], known: dict[str, Paramet
         return unknown("key", path, list(known))
     if lacking:
         return InputError(f"{path}: {lacking[0].scenario.aqm} has none; leave out the results without it")
-    varying = [name for name, parameter in known.items() if len(set(parameter.values)) > 1]
+    varying = [name for name, parameter in known.items() if parameter.varies]
     mend = f"name one such as {varying[0]}" if varying else "leave it out"
     return InputError(f"{path}: not a number of one unit in all results; {mend}")
 

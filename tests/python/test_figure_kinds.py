@@ -15,16 +15,17 @@ from matplotlib.colors import LogNorm
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from sojourn import plots
-from sojourn.labels import label_results
+from sojourn.labels import Name, names_of
 from sojourn.packets import dropped, tewma
-from sojourn.plots.canvas import new_figure, style
+from sojourn.plots.api import draw
 from sojourn.plots.capacity import measured_capacity
 from sojourn.plots.ellipse import ellipse, points_of_flows, points_of_run
 from sojourn.plots.heatmap import common_norm
+from sojourn.plots.marks import Series, series_of
 from sojourn.plots.rates import rates
 from sojourn.stats import mean_ci, merge_histograms, quantile
 from sojourn.store import load_all
-from sojourn.swept import choose, parameters, rest_labels
+from sojourn.swept import choose, parameters, rest_names
 from sojourn.units import quantity
 
 PROBES = {"probes.packets": True, "probes.utilisation": "250 ms", "probes.flows": "250 ms"}
@@ -53,11 +54,13 @@ def codel() -> sj.Result:
 
 
 def drawn(kind: str, results: list[sj.Result], **options: str) -> list[Any]:
-    figure = new_figure()
-    with style():
-        plots.kind(kind, options)(results, label_results(results), figure)
-        figure.draw_without_rendering()
-    return figure.axes
+    found, _ = draw(kind, results, names_of(results), options=options)
+    found.figure.draw_without_rendering()
+    return found.figure.axes
+
+
+def series(axes: Any, mark: str) -> list[Series]:
+    return [one for one in series_of(axes) if one.mark == mark]
 
 
 def legend_of(axes: Any) -> list[str]:
@@ -72,7 +75,7 @@ def forward(result: sj.Result) -> pl.DataFrame:
 @pytest.mark.parametrize("name", plots.KINDS)
 def test_a_kind_takes_the_options_that_its_line_names(name: str) -> None:
     parameters = list(inspect.signature(import_module(plots.KINDS[name].module).draw).parameters)
-    assert parameters[:3] == ["results", "labels", "figure"]
+    assert parameters[:3] == ["results", "names", "sheet"]
     assert parameters[3:] == [plots.OPTIONS[option].argument for option in plots.KINDS[name].options]
 
 
@@ -114,7 +117,10 @@ def test_utilisation_is_drawn_against_what_varies_most(study: list[sj.Result]) -
     assert below.get_xlabel() == "rate of the link [Mbit/s]"
     assert [tick.get_text() for tick in below.get_xticklabels()] == ["2", "5", "20"]
     assert (above.get_ylabel(), below.get_ylabel()) == ("utilisation [%]", "sojourn mean [ms]")
-    assert legend_of(above) == ["droptail, rtt 20 ms", "droptail, rtt 80 ms", "codel, rtt 20 ms", "codel, rtt 80 ms"]
+    assert legend_of(above) == ["droptail", "codel", "rtt 20 ms", "rtt 80 ms"]
+    assert [one.name for one in series_of(above)] == [
+        f"{aqm}, rtt {rtt}" for aqm in ("droptail", "codel") for rtt in ("20 ms", "80 ms")
+    ]
     for axes, column, scale in ((above, "utilisation", 100), (below, "sojourn_mean_ms", 1)):
         line, _, [bars] = axes.containers[2].lines
         own = [[one.summary[column][0] * scale for one in study[at : at + 2]] for at in (12, 16, 20)]
@@ -131,16 +137,17 @@ def test_utilisation_against_a_chosen_parameter_and_metric(study: list[sj.Result
     assert legend_of(axes[0]) == ["rate 2 Mbit/s", "rate 5 Mbit/s", "rate 20 Mbit/s"]
 
 
-def test_many_lines_are_drawn_apart_by_queue_manager() -> None:
+def test_many_lines_are_drawn_apart_by_load() -> None:
     rtts = ("10 ms", "20 ms", "40 ms", "80 ms")
     results = [run(link__aqm=aqm, flows__0__rtt=rtt) for aqm in ("droptail", "codel") for rtt in rtts]
     changed = [one.scenario.replace({"link.rate": "5 Mbit/s"}).run() for one in results]
     axes = drawn("utilisation", results + changed, x="link.rate")
-    assert [one.get_title(loc="left") for one in axes[:2]] == ["droptail", "codel"]
-    assert legend_of(axes[0]) == [f"rtt {rtt}" for rtt in rtts]
-    panels = drawn("drops", results)
-    assert [one.get_title(loc="left") for one in panels] == ["droptail", "codel"]
-    assert legend_of(panels[0]) == [f"rtt {rtt}" for rtt in rtts]
+    assert [one.get_title(loc="left") for one in axes[:4]] == [f"rtt {rtt}" for rtt in rtts]
+    assert legend_of(axes[0]) == ["droptail", "codel"]
+    for kind in ("drops", "cdf", "ccdf", "bytes", "ellipse"):
+        panels = drawn(kind, results)
+        assert [one.get_title(loc="left") for one in panels] == [f"rtt {rtt}" for rtt in rtts], kind
+        assert legend_of(panels[0]) == ["droptail", "codel"]
 
 
 def test_numbers_that_another_decides_are_no_difference() -> None:
@@ -148,8 +155,8 @@ def test_numbers_that_another_decides_are_no_difference() -> None:
     results = [run(link__aqm=a, link__rate=r, link__limit=n) for a in ("droptail", "codel") for r, n in pairs]
     [rate] = choose(results, [None])
     assert rate.path == "link.rate"
-    assert rest_labels(results, [rate]) == ["droptail"] * 3 + ["codel"] * 3
-    assert label_results(results)[0] == "droptail, limit 20 packets, rate 2 Mbit/s"
+    assert [str(name) for name in rest_names(results, [rate])] == ["droptail"] * 3 + ["codel"] * 3
+    assert names_of(results)[0] == Name("droptail", "limit 20 packets, rate 2 Mbit/s")
     rate, other = choose(results, [None, None])
     assert len(set(other.values)) == 1  # the limit would only give a diagonal
 
@@ -158,7 +165,7 @@ def test_a_parameter_of_the_queue_manager_can_be_swept() -> None:
     results = [run(link__aqm=f"codel target {target}") for target in ("2ms", "5ms", "20ms")]
     [target] = choose(results, [None])
     assert (target.path, target.label, target.shown) == ("link.aqm.target", "link.aqm.target [ms]", [2, 5, 20])
-    assert rest_labels(results, [target]) == ["codel"] * 3
+    assert rest_names(results, [target]) == [Name("codel")] * 3
 
 
 @pytest.mark.parametrize(
@@ -185,13 +192,15 @@ def test_heatmap_has_the_mean_in_every_cell_and_one_scale(study: list[sj.Result]
     assert [axes.get_title(loc="left") for axes in panels] == ["droptail", "codel"]
     assert [text.get_text() for text in panels[0].get_xticklabels()] == ["2", "5", "20"]
     assert [text.get_text() for text in panels[0].get_yticklabels()] == ["20", "80"]
-    assert bar.get_ylabel() == "sojourn mean [ms]"
-    figure = panels[0].figure
-    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("rate of the link [Mbit/s]", "round-trip time [ms]")
-    images = [axes.get_images()[0] for axes in panels]
+    labels = [panels[0].get_xlabel(), panels[0].get_ylabel(), bar.get_ylabel()]  # long ones have several lines
+    expected = ["rate of the link [Mbit/s]", "round-trip time [ms]", "sojourn mean [ms]"]
+    assert [" ".join(label.split()) for label in labels] == expected
+    images = [axes.collections[0] for axes in panels]
     assert images[0].norm is images[1].norm
     mean = mean_ci([one.summary["sojourn_mean_ms"][0] for one in study[14:16]])[0]
     assert images[1].get_array()[1, 0] == pytest.approx(mean)
+    [cells] = series(panels[1], "cells")
+    assert cells.columns["value"][(cells.columns["x"] == 2) & (cells.columns["y"] == 80)] == pytest.approx(mean)
     texts = {text.get_position(): float(text.get_text()) for text in panels[1].texts}
     assert texts[0, 1] == pytest.approx(mean, rel=0.005)
 
@@ -223,6 +232,8 @@ def test_ellipses_are_over_seeds_or_flows(study: list[sj.Result], codel: sj.Resu
     assert legend_of(axes) == ["droptail", "codel"]
     points = axes.collections[1].get_offsets()
     assert points.data == pytest.approx(np.concatenate([points_of_run(one) for one in study[12:14]]))
+    shown = series(axes, "points")[1].columns
+    assert np.column_stack([shown["x"], shown["y"]]) == pytest.approx(points.data)
     assert points_of_run(codel)[0] == pytest.approx(
         [codel.summary["sojourn_mean_ms"][0], codel.summary["goodput_bps"][0] / 1e6]
     )
@@ -250,7 +261,7 @@ def test_drops_are_smoothed(codel: sj.Result) -> None:
     # Each drop adds an area of one; what lies beyond the end of the run is small.
     late = np.exp(-(3 - times) / 0.1).sum()
     assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(len(times) - late, rel=0.05)
-    assert axes.get_xlabel() == "time [s]   (drop rate: TEWMA with a memory of 0.1 s)"
+    assert axes.figure.get_supxlabel() == "drop rate: TEWMA with a memory of 0.1 s"
     [axes] = drawn("drops", [codel], **{"from": "2 s", "to": "2.5"})
     line = axes.get_lines()[0]
     assert axes.get_xlim() == (2, 2.5)
@@ -264,7 +275,7 @@ def test_window_shows_its_packets_and_drops(codel: sj.Result) -> None:
     assert lost > 0
     assert axes.get_lines()[0].get_ydata() == pytest.approx(inside.filter(~dropped())["sojourn_ms"].to_numpy())
     assert len(axes.collections[0].get_segments()) == lost
-    assert axes.get_title(loc="right") == (f"{lost} drops" if lost > 1 else "1 drop")
+    assert axes.get_title(loc="right") == f"{lost} drop{'s' * (lost > 1)} (vertical lines)"
     assert axes.get_lines()[1].get_ydata() == [5, 5]  # CoDel's target
     assert axes.get_xlim() == (0.5, 1.5)
     assert drawn("window", [codel])[0].get_xlim() == (1.5, 2.5)
@@ -290,12 +301,13 @@ def test_rates_count_every_arrival_and_departure(codel: sj.Result) -> None:
     )
     assert (leaving * np.diff(edges)).sum() / 8e-6 == pytest.approx(forward(codel).filter(~dropped())["bytes"].sum())
     [axes] = drawn("rates", [codel], step="0.7 s")
-    capacity, area, egress, ingress = axes.patches
+    capacity, egress, above, ingress = axes.patches
     assert capacity.get_data().values.tolist() == [10]
     assert egress.get_data().values == pytest.approx(leaving)
-    assert area.get_data().values == pytest.approx(arriving)
+    assert above.get_data().values == pytest.approx(np.maximum(arriving, leaving))
+    assert above.get_data().baseline == pytest.approx(leaving)
     assert ingress.get_data().values == pytest.approx(arriving)
-    assert legend_of(axes) == ["capacity", "egress", "ingress"]
+    assert legend_of(axes) == ["capacity", "egress", "ingress above egress: queued or dropped", "ingress"]
 
 
 def test_capacity_follows_schedules_and_traces(tmp_path: Path) -> None:
@@ -416,7 +428,7 @@ def test_airtime_of_cells_that_differ_in_their_queues() -> None:
     shares = [result.totals["wlan"]["stations"][0]["airtime_down"] for result in runs]
     assert shares[0] < shares[1], "one queue for all slows the fast station"
     counts = [cell(wlan__stations=[{"count": count}], flows__1__station=0) for count in (1, 2)]
-    assert label_results(counts) == ["1 station", "2 stations"]
+    assert [str(name) for name in names_of(counts)] == ["1 station", "2 stations"]
 
 
 def test_airtime_needs_a_wireless_lan() -> None:

@@ -150,13 +150,13 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
         drawn = cli("plot", kind, folder, "x.log", "x.tr", "-o", f"{kind}.svg")
         assert drawn.exit_code == 0, drawn.output
         assert Path(f"{kind}.svg").stat().st_size > 5000
-    from sojourn.labels import label_results
+    from sojourn.labels import names_of
     from sojourn.plots.rates import rates
     from sojourn.plots.window import target_of
     from sojourn.store import load_all
 
     results = load_all([Path(folder), Path("x.log"), Path("x.tr")])
-    assert label_results(results) == ["codel", "x.log", "x.tr"]
+    assert [str(name) for name in names_of(results)] == ["codel", "x.log", "x.tr"]
     medians = [result.packets.filter(pl.col("link") == "forward")["sojourn_ms"].median() for result in results]
     assert medians[0] == medians[2]
     assert medians[1] == pytest.approx(medians[0], abs=1)

@@ -9,14 +9,15 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn import plots
-from sojourn.labels import label_results
-from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, save, style
+from sojourn.labels import Name, names_of
+from sojourn.plots.api import draw
+from sojourn.plots.canvas import new_figure, style
 from sojourn.plots.capacity import capacity, rate_varies
-from sojourn.plots.comparison import comparison
+from sojourn.plots.channels import curves
+from sojourn.plots.scales import LOWEST_MS
 from sojourn.plots.timeseries import MANY_DROPS, STEPS, forward_packets
 
-OKABE_ITO = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"}
+OKABE_ITO = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 
 
 @pytest.fixture(scope="module")
@@ -26,18 +27,15 @@ def results() -> list[sj.Result]:
 
 
 def _drawn(kind: str, results: list[sj.Result]) -> list:
-    figure = new_figure()
-    with style():
-        plots.kind(kind)(results, label_results(results), figure)
-    return figure.axes
+    return draw(kind, results, names_of(results))[0].figure.axes
 
 
 @pytest.mark.parametrize("kind", ["cdf", "ccdf"])
 def test_distributions_have_units_legend_and_one_curve_per_label(kind: str, results: list[sj.Result]) -> None:
     [axes] = _drawn(kind, results)
     assert axes.get_xlabel() == "sojourn time [ms]"
-    assert "share of packets" in axes.get_ylabel()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["droptail", "codel"]
+    assert axes.get_ylabel().startswith("share ")
+    assert [text.get_text() for text in axes.figure.legends[0].get_texts()] == ["droptail", "codel"]
     assert len({line.get_linestyle() for line in axes.get_lines()}) == 2
     shares = axes.get_lines()[0].get_ydata()
     assert shares[-1] == pytest.approx(1.0 if kind == "cdf" else 0.0)
@@ -47,7 +45,7 @@ def test_time_series_has_a_panel_per_label(results: list[sj.Result]) -> None:
     panels = _drawn("timeseries", results)
     assert [axes.get_title(loc="left") for axes in panels] == ["droptail", "codel"]
     assert all(axes.get_ylabel() == "sojourn [ms]" for axes in panels)
-    assert panels[-1].get_xlabel().startswith("time [s]")
+    assert panels[-1].get_xlabel() == "time [s]"
     assert panels[-1].get_xlim() == (0, 6)
 
 
@@ -65,7 +63,7 @@ def test_long_runs_are_drawn_as_median_and_range(results: list[sj.Result]) -> No
     assert forward_packets(results[0]).height > 2 * STEPS
     axes = _drawn("timeseries", results[:1])[0]
     assert len(axes.get_lines()[0].get_xdata()) <= STEPS + 1
-    assert "band: lowest to highest" in axes.get_xlabel()
+    assert "band: lowest to highest" in axes.figure.get_supxlabel()
 
 
 STATE_PANELS = {
@@ -119,7 +117,7 @@ def test_state_of_several_queue_managers_shares_the_panels() -> None:
     results = [with_state(aqm) for aqm in ("codel", "codel@linux", "fq_codel")]
     panels = _drawn("state", results)
     assert [axes.get_ylabel() for axes in panels] == [*STATE_PANELS["codel"], "new_flows", "old_flows"]
-    assert [text.get_text() for text in panels[0].get_legend().get_texts()] == ["codel", "codel@linux", "fq_codel"]
+    assert [text.get_text() for text in panels[0].figure.legends[0].get_texts()] == ["codel", "codel@linux", "fq_codel"]
     assert len({line.get_linestyle() for line in panels[0].get_lines()}) == 3
 
 
@@ -157,13 +155,13 @@ def test_state_without_its_probe_or_variables_is_refused(cli: Cli, scenario_file
 def test_comparison_on_a_trace_shows_its_capacity(tmp_path: Path) -> None:
     (tmp_path / "x.trace").write_text("1\n2\n3\n4\n5\n500\n")
     found = sj.compare(["droptail", "codel"], trace=tmp_path / "x.trace", duration="4 s")
-    titles = [axes.get_title(loc="left") for axes in comparison(found.aqms, found.results).axes]
+    titles = [axes.get_title(loc="left") for axes in found.plot.comparison().figure.axes]
     assert titles == ["droptail", "codel", "capacity of the link", ""]
 
 
 def test_comparison_without_packets_shows_the_distribution(results: list[sj.Result]) -> None:
     found = sj.compare(["droptail", "codel"], duration="3 s", packets=False)
-    [axes] = comparison(found.aqms, found.results).axes
+    [axes] = found.plot.comparison().figure.axes
     assert axes.get_xlabel() == "sojourn time [ms]"
 
 
@@ -177,7 +175,7 @@ def test_logarithmic_axis_says_where_zero_is(results: list[sj.Result]) -> None:
 def test_curves_differ_in_colour_or_style() -> None:
     with style():
         found = curves(14)
-    assert {curve["color"] if curve["color"].startswith("#") else f"#{curve['color']}" for curve in found} == OKABE_ITO
+    assert {curve["color"] for curve in found} == OKABE_ITO
     assert len({(curve["color"], str(curve["linestyle"])) for curve in found}) == 14
 
 
@@ -185,20 +183,17 @@ def test_curves_differ_in_colour_or_style() -> None:
 def test_the_same_figure_is_the_same_file(results: list[sj.Result], tmp_path: Path, suffix: str) -> None:
     paths = []
     for name in ("a", "b"):
-        with style():
-            figure = new_figure()
-            plots.kind("cdf")(results, label_results(results), figure)
-        paths.append(save(figure, tmp_path / f"{name}.{suffix}"))
+        paths.append(draw("cdf", results, names_of(results))[0].save(tmp_path / f"{name}.{suffix}"))
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_labels_name_what_differs() -> None:
     base = sj.Scenario.parse(SHORT)
     one, two = base.run(1), base.replace({"flows.0.count": 1}).run(1)
-    assert label_results([one]) == ["codel"]
-    assert label_results([one, two]) == ["2 flows", "1 flow"]
-    assert label_results([one, base.run(2)]) == ["seed 1", "seed 2"]
-    assert label_results([one, base.replace({"link.aqm": "droptail"}).run(2)]) == ["codel", "droptail"]
+    assert names_of([one]) == [Name("codel")]
+    assert names_of([one, two]) == [Name("", "2 flows"), Name("", "1 flow")]
+    assert names_of([one, base.run(2)]) == [Name("", "seed 1"), Name("", "seed 2")]
+    assert names_of([one, base.replace({"link.aqm": "droptail"}).run(2)]) == [Name("codel"), Name("droptail")]
 
 
 def test_no_packets_at_all_is_said() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.figures import Wanted, figure_options
 from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--stack", metavar="NAME", help="TCP stack [the scenario default].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
 @click.option("--plot", type=options.PATH, metavar="FILE", help="Where the figure goes [into DIR].")
+@figure_options
 @options.jobs
 @options.no_code
 @options.out
@@ -85,6 +87,7 @@ def command(
     stack: str | None,
     limit: str,
     plot: Path | None,
+    wanted: Wanted,
     jobs: int | None,
     out: Path,
     as_json: bool,
@@ -99,10 +102,10 @@ def command(
     from sojourn.cli import output
     from sojourn.cli.progress import progress
     from sojourn.comparison import compare
-    from sojourn.plots.canvas import figure_format
+    from sojourn.plots.api import draw
 
     if plot:
-        figure_format(plot)
+        wanted.check(plot)
     with progress() as report:
         found = compare(
             split_list(aqms),
@@ -127,7 +130,9 @@ def command(
         )
     options.warn(found.advice)
     differences = found.paired(paired) if paired or found.has_pairs else None
-    figure = found.plot(plot or out / f"compare-{figure_name(found)}.png")
+    figure = plot or out / f"compare-{figure_name(found)}{wanted.suffix}"
+    drawn, notes = draw("comparison", found.results, found.names, look=wanted.look)
+    wanted.save(drawn.figure, figure)
     if as_json:
         runs = [output.result_json(result) for result in found.results]
         document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts()}
@@ -143,6 +148,8 @@ def command(
         if found.reached:
             echo(output.until_sentence(found.reached))
         echo(f"Figure: {figure}")
+        for note in notes:
+            echo(f"Note: {note}")
         echo(f"Results: {out}")
     ctx.exit(1 if found.reached and not found.reached.reached else 0)
 

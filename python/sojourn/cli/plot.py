@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sojourn.cli import options
-from sojourn.cli.terminal import echo
+from sojourn.cli.figures import Wanted, figure_options
 from sojourn.plots import KINDS, OPTIONS
 
 KIND_LIST = "\n\n".join(f"{name}: {kind.about}" for name, kind in KINDS.items())
@@ -27,27 +27,31 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("plot", help=f"Draw results, given by their folders (or by a folder that holds several).\n\n{KIND_LIST}")
 @click.argument("kind")
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
-@click.option("-o", "--output", "file", type=options.PATH, metavar="FILE", help="PNG, SVG or PDF [KIND.png].")
+@click.option(
+    "-o",
+    "--output",
+    "file",
+    type=options.PATH,
+    metavar="FILE",
+    help="PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [KIND.png].",
+)
 @kind_options
+@figure_options
 @options.as_json
-def command(kind: str, results: tuple[Path, ...], file: Path | None, as_json: bool, **given: str | None) -> None:
+def command(
+    kind: str, results: tuple[Path, ...], file: Path | None, wanted: Wanted, as_json: bool, **given: str | None
+) -> None:
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import plots
-    from sojourn.cli import output
-    from sojourn.labels import label_results
-    from sojourn.plots.canvas import figure_format, new_figure, save, style
+    from sojourn.labels import names_of
+    from sojourn.plots.api import draw
     from sojourn.store import load_all
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
-    draw = plots.kind(kind, chosen)
-    target = file or Path(f"{kind}.png")
-    figure_format(target)
+    plots.kind(kind, chosen)  # what is wrong with it is said before anything is read
+    target = file or Path(f"{kind}{wanted.suffix}")
+    wanted.check(target)
     loaded = load_all(list(results))
-    with style():
-        figure = new_figure()
-        draw(loaded, label_results(loaded), figure)
-    save(figure, target)
-    if as_json:
-        output.print_json({"figure": str(target), "results": [str(result.folder) for result in loaded]})
-    else:
-        echo(f"Figure: {target}")
+    drawn, notes = draw(kind, loaded, names_of(loaded), look=wanted.look, options=chosen)
+    folders = [str(result.folder) for result in loaded]
+    wanted.write(drawn.figure, target, notes, {"results": folders}, as_json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.figures import Wanted, look_options
 from sojourn.engines import SIMULATE
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 )
 @options.engine
 @click.option("--short", is_flag=True, help="The figure's study in less time, where it has one; judges nothing.")
+@look_options
 @options.jobs
 @options.no_code
 @options.out
@@ -52,6 +54,7 @@ def command(
     assume: tuple[str, ...],
     engine: str,
     short: bool,
+    wanted: Wanted,
     jobs: int | None,
     out: Path,
     as_json: bool,
@@ -59,8 +62,8 @@ def command(
     """Make the results of PAPER again: published | measured ± 95 % CI | verdict, figures, and a report as a page.
 
     Without PAPER the papers and their figures are listed; with --claims, --quick or --seeds all papers are made. The
-    exit code is 1 if a claim fails. Of an emulation every second takes a second, so a figure is best named; files go
-    to a folder of their own.
+    exit code is 1 if a claim fails. Figures are PNG and SVG, and what --format says. Of an emulation every second takes
+    a second, so a figure is best named; files go to a folder of their own.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown
@@ -80,7 +83,8 @@ def command(
         shown.print_assumptions(chosen[0], as_json)
         return
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    made = [_make(one, figure, assume, out, engine, _maker(seeds, jobs, out, engine, short)) for one in chosen]
+    make = _maker(seeds, jobs, out, engine, short)
+    made = [_make(one, figure, assume, out, engine, make, wanted) for one in chosen]
     shown.print_all(made, claims, as_json)
     ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
@@ -109,12 +113,15 @@ def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: b
     return make
 
 
-def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make) -> Made:
+def _make(
+    paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, engine: str, make: Make, wanted: Wanted
+) -> Made:
     """Make figures of a paper and write all that belongs to them."""
     from sojourn.cli.claims import Made
     from sojourn.papers.engine import figures_on
     from sojourn.papers.setup import parse_assumed, refuse_unconcerned
     from sojourn.papers.vary import variations
+    from sojourn.plots.canvas import style
     from sojourn.report import folder_of, write_figure, write_page
 
     vary = "all" in assume
@@ -128,6 +135,7 @@ def _make(paper: Paper, figure: str | None, assume: tuple[str, ...], out: Path, 
     done = [make(paper, figure_id, assumed) for figure_id in figures]
     varied = list(variations(paper, figures, lambda name, values: make(paper, name, values))) if vary else []
     folder = folder_of(out, paper.id, assumed, done[0])
-    written = [path for one in done for path in write_figure(one, folder)]
+    with style(wanted.look):
+        written = [path for one in done for path in write_figure(one, folder, wanted.format)]
     page = write_page(done, folder, varied=varied, command=options.command_line(), left_out=left_out)
     return Made(paper, done, varied, [*written, page], page, whole=figure is None, left_out=left_out)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.figures import Wanted, figure_options
 from sojourn.cli.terminal import echo
 
 mtu = click.option(
@@ -119,32 +120,31 @@ def synth_command(model: str, preset: str, duration: str, seed: int, target: Pat
     "--output",
     "target",
     type=options.PATH,
-    default=Path("trace.png"),
-    show_default=True,
     metavar="FILE",
-    help="PNG, SVG or PDF.",
+    help="PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [trace.png].",
 )
 @step
 @mtu
+@figure_options
 @options.as_json
-def plot_command(files: tuple[Path, ...], target: Path, step: str, mtu_text: str, as_json: bool) -> None:
+def plot_command(
+    files: tuple[Path, ...], target: Path | None, step: str, mtu_text: str, wanted: Wanted, as_json: bool
+) -> None:
     """Draw the rate of traces over time, with their gaps of more than 100 ms."""
-    from sojourn.cli import output
-    from sojourn.plots.canvas import figure_format, new_figure, save, style
+    from sojourn.labels import Name
+    from sojourn.plots.canvas import Sheet, style
     from sojourn.plots.trace import draw_traces
     from sojourn.traces import load_trace
 
-    figure_format(target)
+    target = target or Path(f"trace{wanted.suffix}")
+    wanted.check(target)
     mtu_bytes, step_ms = _bytes(mtu_text), _milliseconds("--step", step)
-    traces = {str(file): load_trace(file, mtu=mtu_bytes) for file in files}
-    with style():
-        figure = new_figure()
-        draw_traces(list(traces.values()), [file.name for file in files], figure, step_ms=step_ms, mtu=mtu_bytes)
-    save(figure, target)
-    if as_json:
-        output.print_json({"figure": str(target), "traces": list(traces)})
-    else:
-        echo(f"Figure: {target}")
+    traces = [load_trace(file, mtu=mtu_bytes) for file in files]
+    with style(wanted.look):
+        sheet = Sheet()
+        draw_traces(traces, [Name(file.name) for file in files], sheet, step_ms=step_ms, mtu=mtu_bytes)
+        notes = sheet.finish()
+    wanted.write(sheet.figure, target, notes, {"traces": [str(file) for file in files]}, as_json)
 
 
 def _bytes(text: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.plots import marks
 from sojourn.stats import mean_ci
 
 if TYPE_CHECKING:
@@ -17,9 +18,12 @@ def by_seed(cells: pl.DataFrame) -> list[pl.DataFrame]:
     return [one for _, one in cells.group_by("seed", maintain_order=True)]
 
 
-def draw_line(axes: Axes, cells: pl.DataFrame, x: str, value: str, /, *, scale: float = 1.0, **style: Any) -> None:
+def draw_line(
+    axes: Axes, cells: pl.DataFrame, x: str, value: str, /, *, scale: float = 1.0, label: str = "", **style: Any
+) -> None:
     """Draw the mean of a column, times `scale`, over another one, with 95 % confidence intervals over the seeds."""
     groups = sorted((key[0], group[value].to_list()) for key, group in cells.group_by(x))
     points = [mean_ci(values) for _, values in groups]
     means, halves = [scale * mean for mean, _ in points], [scale * (half or 0.0) for _, half in points]
-    axes.errorbar([at for at, _ in groups], means, halves, **({"ms": 3.5, "capsize": 1.5, "linewidth": 1.0} | style))
+    look = {"ms": 3.5, "capsize": 1.5, "linewidth": 1.0} | style
+    marks.line(axes, [at for at, _ in groups], means, label, half=halves, **look)

@@ -1,7 +1,7 @@
 """Figure kinds by name: adding one is a file here and a line in `KINDS`.
 
-A kind's module has a function `draw(results, labels, figure)` that fills an empty matplotlib figure. Options that the
-line names are further arguments of that function, which has defaults for them.
+A kind's module has a function `draw(results, names, sheet)` that asks the sheet for panels and fills them with `marks`.
+Options that the line names are further arguments of that function, which has defaults for them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+    from sojourn.labels import Name
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
@@ -31,6 +31,7 @@ KINDS = {
     "timeseries": Kind(
         "sojourn.plots.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"
     ),
+    "comparison": Kind("sojourn.plots.comparison", "the same, and the distribution beside it, as `compare` draws it"),
     "cdf": Kind("sojourn.plots.cdf", "share of packets that waited at most so long"),
     "ccdf": Kind("sojourn.plots.ccdf", "share of packets that waited longer, on a logarithmic axis for the tail"),
     "box": Kind("sojourn.plots.box", "quartiles of sojourn time with whiskers at 10 and 90 %, and of throughput"),
@@ -59,27 +60,47 @@ KINDS = {
     "rates": Kind("sojourn.plots.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
 
+FORMATS = ("png", "svg", "pdf", "pgf", "csv", "json")
+"""What a figure can be written as; csv and json are its plotted data."""
+PRESETS = {
+    "ieee-column": "3.5 in wide, text of 7 and 8 pt in Times",
+    "acm-column": "3.33 in wide, text of 7 and 8 pt in Libertine",
+    "slide": "10 by 5.6 in, text of 16 and 18 pt",
+    "dark": "light on dark",
+}
+"""Style sheets that come with the project (`styles/`)."""
+PALETTES = {
+    "okabe-ito": ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"),
+    "tol-bright": ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb"),
+    "tol-vibrant": ("#ee7733", "#0077bb", "#33bbee", "#ee3377", "#cc3311", "#009988", "#bbbbbb"),
+    "tol-muted": ("#cc6677", "#332288", "#ddcc77", "#117733", "#88ccee", "#882255", "#44aa99", "#999933", "#aa4499"),
+    "grey": ("#000000", "#777777", "#444444", "#aaaaaa"),
+}
+"""Colours by the name of their palette: those of Okabe and Ito (2008), of Paul Tol (2021), and for grey print."""
+LEGENDS = ("auto", "above", "below", "right", "none")
+"""Where a legend can be, beside matplotlib's locations within the panels."""
+
 
 class Draw(Protocol):
     """What a figure kind is."""
 
-    def __call__(self, results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
-        """Fill `figure` with `results`, named by `labels`."""
+    def __call__(self, results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+        """Fill `sheet` with `results`, which are called `names`."""
 
 
-def kind(name: str, options: Mapping[str, str] | None = None) -> Draw:
+def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
     """Drawing function of a figure kind, with options as typed; refused if there is no such kind or option."""
     from sojourn.errors import InputError, unknown
 
     if name not in KINDS:
         raise unknown("figure kind", name, list(KINDS))
     arguments = {}
-    for option, text in (options or {}).items():
+    for option, value in (options or {}).items():
         if option not in KINDS[name].options:
             known = " and ".join(f"--{one}" for one in KINDS[name].options)
             mend = f"it takes {known}" if known else "leave it out"
             raise InputError(f"--{option}: the figure kind {name} has no such option; {mend}")
-        arguments[OPTIONS[option].argument] = OPTIONS[option].read(option, text)
+        arguments[OPTIONS[option].argument] = OPTIONS[option].read(option, value)
     draw: Draw = import_module(KINDS[name].module).draw
     return partial(draw, **arguments)
 
@@ -91,22 +112,23 @@ class Option:
     argument: str
     metavar: str
     help: str
-    read: Callable[[str, str], Any]
+    read: Callable[[str, Any], Any]
 
 
-def _text(_: str, text: str) -> str:
-    return text
+def _text(_: str, text: object) -> str:
+    return str(text)
 
 
-def _names(_: str, text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
+def _names(_: str, text: str | Sequence[str]) -> list[str]:
+    return [name.strip() for name in text.split(",")] if isinstance(text, str) else list(text)
 
 
-def _seconds(option: str, text: str) -> float:
+def _seconds(option: str, value: str | float) -> float:
     """Seconds of a duration; a bare number is in seconds, as on the axes."""
     from sojourn._core import duration_ns
     from sojourn.errors import InputError
 
+    text = str(value)
     try:
         return duration_ns(text if text.strip()[-1:].isalpha() else f"{text} s") / 1e9
     except InputError as error:

@@ -6,41 +6,40 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.errors import InputError
-from sojourn.labels import all_of_each
-from sojourn.plots.canvas import curves
+from sojourn.labels import Name, all_of_each
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import areas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 PARTS = {"airtime_down": "to the station", "airtime": "from the station"}
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
-    """Fill `figure` with a panel per label: a bar per station, in two parts; means over the label's runs.
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with a panel per name: a bar per station, in two parts; means over the name's runs.
 
     An airtime is a share of the time; what is left of it are pauses, beacons and the access point's part of collisions.
     """
-    for result, label in zip(results, labels, strict=True):
+    for result, name in zip(results, names, strict=True):
         if not result.stations:
             raise InputError(
-                f"{label}: its bottleneck is no wireless LAN, so nobody has airtime; describe one in [wlan]"
+                f"{name}: its bottleneck is no wireless LAN, so nobody has airtime; describe one in [wlan]"
             )
-    runs = all_of_each(results, labels)
+    runs = all_of_each(results, names)
     most = max(result.stations for result in results)
-    figure.set_size_inches(1.5 + 2.6 * len(runs), 1.2 + 0.26 * most)
-    panels = figure.subplots(1, len(runs), sharex=True, sharey=True, squeeze=False)[0]
-    for axes, (label, own) in zip(panels, runs.items(), strict=True):
-        draw_airtimes(airtimes(own), axes)
-        axes.set_title(label, loc="left", fontsize=8)
+    width = min(9.0, 1.5 + 2.6 * len(runs))
+    panels = sheet.tiles(len(runs), width=width, height=0.5 + 0.26 * most, least=1.5, text=True)
+    for axes, (name, own) in zip(panels, runs.items(), strict=True):
+        draw_airtimes(airtimes(own), most, axes)
+        scales.title(axes, str(name))
+    for axes in sheet.bottom:
         axes.set_xlabel("airtime [%]")
     panels[0].set_xlim(left=0)
-    names, parts = [f"station {number}" for number in range(most)], panels[0].containers
-    panels[0].set_yticks(range(most), names)
-    panels[0].set_ylim(most - 0.4, -0.6)
-    figure.legend(parts, list(PARTS.values()), loc="outside upper center", ncols=2)
+    sheet.legend()
 
 
 def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
@@ -52,10 +51,12 @@ def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
     }
 
 
-def draw_airtimes(parts: dict[str, list[float]], axes: Axes) -> None:
-    """Draw a bar per station, the first on top."""
-    done = [0.0] * len(parts["airtime"])
-    for values, look in zip(parts.values(), curves(len(parts)), strict=True):
-        axes.barh(range(len(values)), values, left=done, height=0.7, color=look["color"], alpha=0.8)
-        done = [left + value for left, value in zip(done, values, strict=True)]
+def draw_airtimes(parts: dict[str, list[float]], most: int, axes: Axes) -> None:
+    """Draw a bar per station, the first on top; there is room for `most` stations."""
+    done = [0.0] * most
+    places = [f"station {number}" for number in range(most)]
+    for (part, values), color in zip(parts.items(), areas(0, 1), strict=True):
+        shown = [*values, *[0.0] * (most - len(values))]
+        marks.bars(axes, places, shown, PARTS[part], base=done, height=0.7, color=color)
+        done = [left + value for left, value in zip(done, shown, strict=True)]
     axes.grid(visible=False, axis="y")

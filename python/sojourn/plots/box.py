@@ -7,44 +7,53 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.labels import all_of_each
-from sojourn.plots.canvas import Span, sojourn_axis
+from sojourn.labels import Name, all_of_each
+from sojourn.plots import marks
+from sojourn.plots.channels import Channels
 from sojourn.plots.distribution import distributions
+from sojourn.plots.scales import LEAST_SPREAD, Span, sojourn_axis
 from sojourn.stats import quantile
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 QUANTILES = {"whislo": 0.1, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.9}
 Box = dict[str, float]
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
-    """Fill `figure` with a box of sojourn time per label, over all its runs; beside it one of throughput.
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with a box of sojourn time per name, over all its runs; beside it one of throughput.
 
     Throughput is per step of the probe `utilisation`; without it goodput per step of the probe `flows`, if all runs
     have that.
     """
-    table = distributions(results, labels)
-    delays = {label[0]: sojourn_box(run) for label, run in table.group_by("label", maintain_order=True)}
-    rates = rate_boxes(results, labels)
-    panels = figure.subplots(1, 2 if rates else 1, sharey=True, squeeze=False)[0].tolist()
-    figure.set_size_inches(8.0 if rates else 7.0, 1.1 + 0.32 * len(delays))
+    delays = {name: sojourn_box(run) for name, run in distributions(results, names).items()}
+    rates = rate_boxes(results, names)
+    count = 2 if rates else 1
+    columns = count if sheet.width(8.0) >= BESIDE_IN else 1
+    panels = sheet.panels(
+        count // columns,
+        columns,
+        width=8.0 if rates else 7.0,
+        height=0.5 + 0.3 * len(delays),
+        text=True,
+        sharex=False,
+        sharey=True,
+    ).ravel()
     draw_boxes(delays, panels[0])
     spans = [Span(box["whislo"], box["med"], box["whishi"]) for box in delays.values()]
     sojourn_axis(panels[0], spans, widen=1.2)
     panels[0].set_xlabel("sojourn time [ms]")
-    panels[0].set_title("box: quartiles, whiskers: 10 and 90 %", loc="left", color="0.35", fontsize=7)
     if rates:
         about, boxes = rates
         draw_boxes(boxes, panels[1])
-        if min(box["whislo"] for box in boxes.values()) < max(box["whishi"] for box in boxes.values()) / 2:
-            panels[1].set_xlim(left=0)  # else boxes that are alike could not be told apart
+        _fit(panels[1], boxes)
         panels[1].set_xlabel(f"{about} [Mbit/s]")
+    sheet.note("box: quartiles, whiskers: 10 and 90 %")
 
 
 def sojourn_box(histogram: pl.DataFrame) -> Box:
@@ -52,16 +61,14 @@ def sojourn_box(histogram: pl.DataFrame) -> Box:
     return {name: quantile(histogram, q) or 0.0 for name, q in QUANTILES.items()}
 
 
-def rate_boxes(results: Sequence[Result], labels: Sequence[str]) -> tuple[str, dict[str, Box]] | None:
+def rate_boxes(results: Sequence[Result], names: Sequence[Name]) -> tuple[str, dict[Name, Box]] | None:
     """What is shown beside the delay, and its boxes in Mbit/s; None where not all runs recorded the same."""
     for table, about, rates in (("utilisation", "throughput", throughput), ("flows", "goodput", goodput)):
         if not all(table in result.table_names for result in results):
             continue
-        series = {
-            label: pl.concat([rates(run) for run in runs]) for label, runs in all_of_each(results, labels).items()
-        }
+        series = {name: pl.concat([rates(run) for run in runs]) for name, runs in all_of_each(results, names).items()}
         if all(len(one) for one in series.values()):
-            return f"{about} per step", {label: rate_box(one) for label, one in series.items()}
+            return f"{about} per step", {name: rate_box(one) for name, one in series.items()}
     return None
 
 
@@ -86,22 +93,23 @@ def goodput(result: Result) -> pl.Series:
     return (steps["goodput_bps"] * 1e-6).alias("mbps")
 
 
-def draw_boxes(boxes: Mapping[str, Box], axes: Axes) -> None:
-    """Draw boxes below each other, the first on top, named on the left."""
-    stats = [{**box, "fliers": []} for box in boxes.values()]
-    axes.bxp(
-        stats,
-        positions=range(len(stats)),
-        orientation="horizontal",
-        widths=0.55,
-        showfliers=False,
-        manage_ticks=False,  # it would add to those of the panel beside it
-        patch_artist=True,
-        boxprops={"facecolor": "#BFD9EA", "edgecolor": "#0072B2"},
-        medianprops={"color": "black", "linewidth": 1.5},
-        whiskerprops={"color": "#0072B2"},
-        capprops={"color": "#0072B2"},
-    )
-    axes.set_yticks(range(len(stats)), list(boxes))
+def draw_boxes(boxes: Mapping[Name, Box], axes: Axes) -> None:
+    """Draw boxes below each other, the first on top, named on the left; a colour per queue manager."""
+    channels = Channels(boxes)
+    places = [str(name) for name in boxes]
+    colors = [channels.color(name) for name in boxes]
+    marks.boxes(axes, places, list(boxes.values()), range(len(boxes)), colors=colors)
+    axes.set_yticks(range(len(boxes)), places)
     axes.grid(visible=False, axis="y")
-    axes.set_ylim(len(stats) - 0.4, -0.6)
+    axes.set_ylim(len(boxes) - 0.4, -0.6)
+
+
+def _fit(axes: Axes, boxes: Mapping[Name, Box]) -> None:
+    """Begin at zero, but where boxes differ little and could not be told apart."""
+    low, high = min(box["whislo"] for box in boxes.values()), max(box["whishi"] for box in boxes.values())
+    if low < high / 2 or high - low <= LEAST_SPREAD * high:
+        axes.set_xlim(left=0)
+
+
+BESIDE_IN = 5.0
+"""On a narrower figure the panels stand below each other."""

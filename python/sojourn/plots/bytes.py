@@ -8,32 +8,42 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.labels import first_of_each
+from sojourn.labels import Name, first_of_each
 from sojourn.packets import dropped
-from sojourn.plots.canvas import curves, plain_legend
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels, facets
 from sojourn.plots.timeseries import forward_packets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
-    """Fill `figure` with a curve per label, for its first seed."""
-    shown = first_of_each(results, labels)
-    axes = figure.subplots()
-    sent = {label: sent_bytes(forward_packets(result)) for label, result in shown.items()}
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with a curve per name, for its first seed; of many names, in a panel for each load."""
+    shown = first_of_each(results, names)
+    groups = facets(shown)
+    panels = sheet.tiles(len(groups), height=3.5 if len(groups) == 1 else 1.9)
+    channels = Channels(called for group in groups.values() for called in group.values())
+    sent = {name: sent_bytes(forward_packets(result)) for name, result in shown.items()}
     most = max(int(packets["bytes"].sum()) for packets in sent.values())
     factor, unit = (1e-6, "MB") if most >= 1e6 else (1e-3, "kB")
-    for (label, packets), curve in zip(sent.items(), curves(len(sent)), strict=True):
-        draw_total(packets, shown[label].duration_s, axes, factor=factor, label=label, **curve)
-    axes.set_xlim(0, max(result.duration_s for result in shown.values()))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel(f"bytes sent [{unit}]")
-    plain_legend(axes, list(shown))
+    for axes, (load, group) in zip(panels, groups.items(), strict=True):
+        for name, called in group.items():
+            look = channels.line(called)
+            draw_total(sent[name], shown[name].duration_s, axes, factor=factor, name=str(called), **look)
+        if load:
+            scales.title(axes, load)
+    for axes in panels:
+        axes.set_xlim(0, max(result.duration_s for result in shown.values()))
+        axes.set_ylim(bottom=0)
+    for axes in sheet.bottom:
+        axes.set_xlabel("time [s]")
+    for axes in sheet.left:
+        axes.set_ylabel(f"bytes sent [{unit}]")
+    sheet.legend(channels.legend())
 
 
 def sent_bytes(packets: pl.DataFrame) -> pl.DataFrame:
@@ -41,12 +51,14 @@ def sent_bytes(packets: pl.DataFrame) -> pl.DataFrame:
     return packets.filter(~dropped()).select("time_s", pl.col("bytes").cast(pl.Int64)).sort("time_s")
 
 
-def draw_total(sent: pl.DataFrame, duration_s: float, axes: Axes, *, factor: float, **options: Any) -> None:
+def draw_total(
+    sent: pl.DataFrame, duration_s: float, axes: Axes, *, factor: float, name: str = "", **look: Any
+) -> None:
     """Draw the sum of the bytes times `factor` over time, at no more instants than a figure can show."""
     at_s = np.linspace(0, duration_s, INSTANTS)
     sums = np.concatenate([[0], np.cumsum(sent["bytes"])])
     reached = sums[np.searchsorted(sent["time_s"].to_numpy(), at_s, side="right")]
-    axes.plot(at_s, reached * factor, **options)
+    marks.line(axes, at_s, reached * factor, name, **look)
 
 
 INSTANTS = 1001

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import faint, muted
 from sojourn.traces import load_trace
 from sojourn.units import bits_per_second, seconds
 
@@ -32,14 +34,14 @@ def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
     known = known_capacity(scenario, step_s)
     if known:
         draw_capacity(known, axes)
-    axes.set_title("capacity of the link", loc="left", color="0.35", fontweight="bold", pad=3)
-    axes.set_ylabel("Mbit/s")
+    scales.title(axes, "capacity of the link", color=muted())
+    axes.set_ylabel("rate [Mbit/s]")
 
 
-def draw_capacity(steps: Steps, axes: Axes, **options: Any) -> None:
+def draw_capacity(steps: Steps, axes: Axes, **look: Any) -> None:
     """Draw the capacity as a grey area."""
     mbps, edges = steps
-    axes.stairs(mbps, edges, fill=True, color=GREY, **options)
+    marks.steps(axes, edges, mbps, "capacity", fill=True, color=faint(), linewidth=0, **look)
 
 
 def known_capacity(scenario: Scenario, step_s: float) -> Steps | None:
@@ -82,6 +84,3 @@ def step_edges(duration_s: float, step_s: float) -> NDArray[np.float64]:
     """Edges of steps of `step_s` from zero; the last one, perhaps a shorter step, ends with the run."""
     inner = np.arange(0, duration_s - 1e-6 * step_s, step_s)
     return np.append(inner, duration_s)
-
-
-GREY = "0.82"

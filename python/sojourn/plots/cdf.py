@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.plots.canvas import Span
-from sojourn.plots.distribution import distributions, draw_distribution
+from sojourn.plots.distribution import draw_tiles, label_shares
 
 if TYPE_CHECKING:
-    import polars as pl
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from sojourn.labels import Name
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure) -> None:
-    """Fill `figure` with one curve per label."""
-    sojourn_cdf(distributions(results, labels), figure.subplots())
-
-
-def sojourn_cdf(table: pl.DataFrame, axes: Axes) -> list[Span]:
-    """Empirical CDF of sojourn time in ms, one curve per value of `label`; give what each spans."""
-    spans = draw_distribution(table, axes, tail=False)
-    axes.set_ylim(0, 1.01)
-    axes.set_ylabel("share of packets")
-    return spans
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with one curve per name; of many names, in a panel for each load."""
+    label_shares(draw_tiles(results, names, sheet, tail=False), sheet)

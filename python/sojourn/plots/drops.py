@@ -8,56 +8,62 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn.errors import InputError
-from sojourn.labels import by_aqm, first_of_each
+from sojourn.labels import Name, first_of_each
 from sojourn.packets import MEMORY_S, drop_rate
-from sojourn.plots.canvas import named_curves, shared_legend
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels, facets, thin
+from sojourn.plots.scales import plain
 from sojourn.plots.window import check_span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
 def draw(
     results: Sequence[Result],
-    labels: Sequence[str],
-    figure: Figure,
+    names: Sequence[Name],
+    sheet: Sheet,
     memory_s: float = MEMORY_S,
     from_s: float = 0.0,
     to_s: float | None = None,
 ) -> None:
-    """Fill `figure` with the drop rate of each label's first seed; of many labels, in a panel per queue manager."""
+    """Fill `sheet` with the drop rate of each name's first seed; of many names, in a panel for each load."""
     if not memory_s > 0:
         raise InputError('--memory: is zero; write e.g. "0.5 s"')
-    shown = first_of_each(results, labels)
+    shown = first_of_each(results, names)
     duration = max(result.duration_s for result in shown.values())
     end = duration if to_s is None else to_s
     check_span(from_s, end, duration)
-    aqms = [label if result.is_log else result.scenario.aqm for label, result in shown.items()]
-    groups = by_aqm(list(shown), aqms, MANY_CURVES)
-    figure.set_size_inches(7.0, 1.4 + (1.5 if len(groups) > 1 else 2.2) * len(groups))
-    panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
-    styles = named_curves(name for names in groups.values() for name in names.values())
-    for (title, names), axes in zip(groups.items(), panels, strict=True):
-        for label, name in names.items():
-            draw_rate(shown[label], from_s, end, memory_s, axes, label=name, **{**styles[name], "linewidth": 1.0})
-        axes.set_title(title, loc="left", fontweight="bold", pad=3)
+    groups = facets(shown, MANY_CURVES)
+    panels = sheet.panels(len(groups), height=1.6 if len(groups) > 1 else 2.4)[:, 0]
+    channels = Channels(called for group in groups.values() for called in group.values())
+    for (load, group), axes in zip(groups.items(), panels, strict=True):
+        for name, called in group.items():
+            look = {**channels.line(called), "linewidth": thin(0.8)}
+            draw_rate(shown[name], from_s, end, memory_s, axes, name=str(called), **look)
+        if load:
+            scales.title(axes, load)
         axes.set_ylabel("drops per s")
-    shared_legend(figure, panels)
-    panels[0].set_ylim(bottom=0)
-    panels[-1].set_xlim(from_s, end)
-    panels[-1].set_xlabel(f"time [s]   (drop rate: TEWMA with a memory of {memory_s:g} s)")
+    sheet.legend(channels.legend())
+    for axes in panels:
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(from_s, end)
+    panels[-1].set_xlabel("time [s]")
+    sheet.note(f"drop rate: TEWMA with a memory of {plain(memory_s)} s")
 
 
-def draw_rate(result: Result, start_s: float, end_s: float, memory_s: float, axes: Axes, **options: Any) -> None:
+def draw_rate(
+    result: Result, start_s: float, end_s: float, memory_s: float, axes: Axes, *, name: str = "", **look: Any
+) -> None:
     """Draw the smoothed drop rate of a run in drops per second over time in s, at most to the end of the run."""
     at_s = np.linspace(start_s, min(end_s, result.duration_s), SAMPLES)
-    axes.plot(at_s, drop_rate(result, at_s, memory_s), **options)
+    marks.line(axes, at_s, drop_rate(result, at_s, memory_s), name, **look)
 
 
 MANY_CURVES = 4
-"""More curves than this are drawn apart, by queue manager."""
+"""More curves than this are drawn apart, a panel for each load."""
 SAMPLES = 1001
 """Instants at which the rate is drawn."""

@@ -1,4 +1,4 @@
-"""Goodput against delay: a 1-sigma ellipse per label, the delay axis reversed, so that better is up and right.
+"""Goodput against delay: a 1-sigma ellipse per name, the delay axis reversed, so that better is up and right.
 
 The ellipse is the contour at one standard deviation of the maximum-likelihood Gaussian, as K. Winstein and
 H. Balakrishnan, "TCP ex Machina" (2013), draw it. Each point is a flow or a run.
@@ -9,48 +9,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 import polars as pl
 
 from sojourn.errors import InputError, unknown
-from sojourn.labels import all_of_each
+from sojourn.labels import Name, all_of_each
 from sojourn.packets import dropped
-from sojourn.plots.canvas import LINEAR_RATIO, LOWEST_MS, curves, plain_legend
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels, facets
+from sojourn.plots.scales import LINEAR_RATIO, LOWEST_MS
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, over: str | None = None) -> None:
-    """Fill `figure` with a mean, its ellipse and its points per label.
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: str | None = None) -> None:
+    """Fill `sheet` with a mean, its ellipse and its points per name; of many names, in a panel for each load.
 
     `over` says what a point is: of "seeds" a run, of "flows" a forward flow of any run, by its own packets. Without
-    it seeds, or flows where no label has two runs.
+    it seeds, or flows where no name has two runs.
     """
     if over not in (None, *POINTS):
         raise unknown("what the points of an ellipse are", str(over), list(POINTS))
-    runs = all_of_each(results, labels)
+    runs = all_of_each(results, names)
     over = over or ("seeds" if max(map(len, runs.values())) > 1 else "flows")
-    points = {label: np.concatenate([POINTS[over](one) for one in own]) for label, own in runs.items()}
-    for label, own in points.items():
+    points = {name: np.concatenate([POINTS[over](one) for one in own]) for name, own in runs.items()}
+    for name, own in points.items():
         if not len(own):
             whose = "no packet was sent" if over == "seeds" else "no forward flow sent a packet"
-            raise InputError(f"{label}: {whose} after the warm-up; give a longer duration")
-    axes = figure.subplots()
-    figure.set_size_inches(6.5, 4.5)
-    draw_ellipses(points, axes)
+            raise InputError(f"{name}: {whose} after the warm-up; give a longer duration")
+    groups = facets(points)
+    single = len(groups) == 1
+    panels = sheet.tiles(len(groups), width=6.5 if single else 7.0, height=4.0 if single else 2.1, least=1.9)
+    channels = Channels(called for group in groups.values() for called in group.values())
+    for axes, (load, group) in zip(panels, groups.items(), strict=True):
+        draw_ellipses({called: points[name] for name, called in group.items()}, axes, channels)
+        if load:
+            scales.title(axes, load)
+    fit_axes(list(points.values()), panels)
+    for axes in sheet.bottom:
+        axes.set_xlabel("mean sojourn time [ms], reversed")
+    for axes in sheet.left:
+        axes.set_ylabel("goodput [Mbit/s]" if over == "seeds" else "goodput of a flow [Mbit/s]")
+    sheet.legend(channels.legend())
     subject = "run" if over == "seeds" else "flow"
-    axes.set_xlabel("mean sojourn time [ms], reversed")
-    axes.set_ylabel("goodput [Mbit/s]" if over == "seeds" else "goodput of a flow [Mbit/s]")
-    note = f"point: a {subject}, ellipse: one standard deviation around the mean"
-    axes.annotate(note, (1, 0), (-4, 4), "axes fraction", "offset points", ha="right", color="0.35", fontsize=7)
-    axes.annotate("better ↗", (1, 1), (-4, -10), "axes fraction", "offset points", ha="right", color="0.35", fontsize=7)
-    plain_legend(axes, list(points))
+    sheet.note(f"point: a {subject}, +: their mean, ellipse: one standard deviation; better is up and right")
 
 
 def points_of_run(result: Result) -> NDArray[np.float64]:
@@ -70,28 +79,38 @@ def points_of_flows(result: Result) -> NDArray[np.float64]:
     return delays.join(flows, on="flow").sort("flow").select("sojourn_ms", "goodput_bps").to_numpy()
 
 
-def draw_ellipses(points: dict[str, NDArray[np.float64]], axes: Axes) -> None:
-    """Draw points (delay, goodput), their mean and ellipse, per label; set the axes."""
-    delays = np.concatenate([own[:, 0] for own in points.values()])
-    centres = [max(LOWEST_MS, own[:, 0].mean()) for own in points.values()]
+def draw_ellipses(points: dict[Name, NDArray[np.float64]], axes: Axes, channels: Channels) -> None:
+    """Draw points (delay, goodput), their mean and ellipse, per name."""
+    size = mpl.rcParams["lines.markersize"]
+    for name, own in points.items():
+        look = channels.line(name)
+        around = ellipse(own)
+        around[:, 0] = np.maximum(around[:, 0], 0.0)
+        marks.points(
+            axes, own[:, 0], own[:, 1], str(name), s=(0.8 * size) ** 2, color=look["color"], alpha=0.6, linewidth=0
+        )
+        marks.outline(axes, around[:, 0], around[:, 1], str(name), color=look["color"], linestyle=look["linestyle"])
+        marks.line(axes, *own.mean(axis=0)[:, None], marker="+", markersize=1.8 * size, color=look["color"])
+
+
+def fit_axes(points: Sequence[NDArray[np.float64]], panels: Sequence[Axes]) -> None:
+    """Scale of the delay, logarithmic where the means are far apart, and from right to left; all panels alike."""
+    delays = np.concatenate([own[:, 0] for own in points])
+    centres = [max(LOWEST_MS, own[:, 0].mean()) for own in points]
     logarithmic = max(centres) / min(centres) > LINEAR_RATIO
-    for (label, own), curve in zip(points.items(), curves(len(points)), strict=True):
-        outline = ellipse(own)
+    for axes in panels:
+        axes.margins(0.08)
+    for axes in panels:
         if logarithmic:
-            outline[:, 0] = np.maximum(outline[:, 0], LOWEST_MS)
-        axes.scatter(own[:, 0], own[:, 1], s=6, color=curve["color"], alpha=0.5, linewidth=0)
-        axes.fill(outline[:, 0], outline[:, 1], color=curve["color"], alpha=0.15, linewidth=0)
-        axes.plot(outline[:, 0], outline[:, 1], label=label, **curve)
-        axes.plot(*own.mean(axis=0), marker="+", markersize=5, color=curve["color"])
-    if logarithmic:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.margins(0.08)
-    axes.autoscale_view()
+            scales.log_axis(axes, "x")
+        axes.autoscale_view()
+    low, high = panels[0].get_xlim()
     if not logarithmic:
-        axes.set_xlim(left=max(0.0, min(axes.get_xlim()[0], float(delays.min()))))
-    axes.invert_xaxis()
-    axes.set_ylim(bottom=max(0.0, axes.get_ylim()[0]))
+        low = max(0.0, min(low, float(delays.min())))
+    bottom, top = panels[0].get_ylim()
+    for axes in panels:
+        axes.set_xlim(high, max(low, LOWEST_MS) if logarithmic else low)
+        axes.set_ylim(max(0.0, bottom), top)
 
 
 def ellipse(points: NDArray[np.float64], steps: int = 120) -> NDArray[np.float64]:

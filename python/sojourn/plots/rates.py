@@ -5,59 +5,66 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import numpy as np
 import polars as pl
 
 from sojourn.errors import InputError
-from sojourn.labels import first_of_each
+from sojourn.labels import Name, first_of_each
 from sojourn.packets import dropped
-from sojourn.plots.canvas import shared_legend
+from sojourn.plots import marks, scales
 from sojourn.plots.capacity import draw_capacity, known_capacity, measured_capacity, step_edges
+from sojourn.plots.channels import areas, thin
+from sojourn.plots.scales import plain
 from sojourn.plots.timeseries import forward_packets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, step_s: float | None = None) -> None:
-    """Fill `figure` with one panel per label, for its first seed; the panels share both axes.
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s: float | None = None) -> None:
+    """Fill `sheet` with one panel per name, for its first seed; the panels share both axes.
 
     Without `step_s` packets are counted in steps of a 150th of the longest run.
     """
-    shown = first_of_each(results, labels)
+    shown = first_of_each(results, names)
     longest = max(result.duration_s for result in shown.values())
     step = float(f"{longest / STEPS:.1g}") if step_s is None else step_s
     if not longest / MOST_STEPS <= step <= longest:
         raise InputError(f"--step {step:g}: must lie between {longest / MOST_STEPS:g} and {longest:g} s in these runs")
-    figure.set_size_inches(7.0, 1.4 + 1.5 * len(shown))
-    panels = figure.subplots(len(shown), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
-    for (label, result), axes in zip(shown.items(), panels, strict=True):
+    panels = sheet.panels(len(shown), height=1.6)[:, 0]
+    for (name, result), axes in zip(shown.items(), panels, strict=True):
         draw_rates(result, step, axes)
-        axes.set_title(label, loc="left", fontweight="bold", pad=3)
-        axes.set_ylabel("Mbit/s")
-    panels[0].set_ylim(bottom=0)
-    panels[0].set_xlim(0, longest)
-    panels[-1].set_xlabel(f"time [s]   (packets counted in steps of {step:g} s)")
-    shared_legend(figure, panels)
+        scales.title(axes, str(name))
+        axes.set_ylabel("rate [Mbit/s]")
+        axes.set_ylim(bottom=0)
+        axes.set_xlim(0, longest)
+    panels[-1].set_xlabel("time [s]")
+    sheet.note(f"packets counted in steps of {plain(step)} s")
+    sheet.legend()
 
 
 def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
-    """Draw the areas of capacity, of ingress, and of egress before both, and the outline of ingress over all."""
+    """Draw the areas of capacity, of egress, and of what ingress is above it, and the outline of ingress over all."""
     capacity = None if result.is_log else known_capacity(result.scenario, step_s) or measured_capacity(result)
     if capacity:
-        draw_capacity(capacity, axes, label="capacity", zorder=1)
+        draw_capacity(capacity, axes, zorder=1)
     else:
         why = "not in the log" if result.is_log else 'random, recorded with --set probes.utilisation="1 s"'
-        axes.set_title(f"capacity: {why}", loc="right", color="0.35", fontsize=7, pad=3)
+        scales.remark(axes, f"capacity: {why}")
     arriving, leaving, edges = rates(result, step_s)
-    axes.stairs(arriving, edges, fill=True, color="#E69F00", alpha=0.4, linewidth=0, zorder=1.1)
-    axes.stairs(leaving, edges, fill=True, color="#56B4E9", label="egress", zorder=1.2)
-    # Black stands out from both areas in grey print too.
-    axes.stairs(arriving, edges, baseline=None, color="black", linewidth=0.8, label="ingress", zorder=1.3)
+    sky, orange = areas(5, 4)
+    marks.steps(axes, edges, leaving, "egress", fill=True, color=sky, linewidth=0, zorder=1.2)
+    most = np.maximum(arriving, leaving)
+    above = "ingress above egress: queued or dropped"
+    marks.steps(axes, edges, most, above, base=leaving, fill=True, color=orange, linewidth=0, zorder=1.2)
+    # The outline stands out from both areas in grey print too.
+    outline = {"color": mpl.rcParams["text.color"], "linewidth": thin(), "zorder": 1.3}
+    marks.steps(axes, edges, arriving, "ingress", base=None, **outline)
 
 
 def rates(result: Result, step_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

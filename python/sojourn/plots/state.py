@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.errors import InputError, unknown
-from sojourn.labels import first_of_each
+from sojourn.labels import Name, first_of_each
 from sojourn.packets import dropped
-from sojourn.plots.canvas import curves, plain_legend
-from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, series_label
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels
+from sojourn.plots.scales import plain
+from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, note_bands
 from sojourn.plots.window import target_of
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
@@ -34,51 +36,57 @@ class Axis:
     """Whether it is an instant, shown as the time that is left until then."""
 
 
-def draw(results: Sequence[Result], labels: Sequence[str], figure: Figure, variables: Sequence[str] = ()) -> None:
-    """Fill `figure` with one panel per variable and in each a curve per label, for its first seed.
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variables: Sequence[str] = ()) -> None:
+    """Fill `sheet` with one panel per variable and in each a curve per name, for its first seed.
 
     Without `variables`, those that tell most about each queue manager; one without state, such as tail drop, is left
     out.
     """
-    firsts = first_of_each(results, labels)
-    tables = {label: forward_state(result) for label, result in firsts.items()}
-    tables = {label: table for label, table in tables.items() if table.width > 1}
-    shown = {label: firsts[label] for label in tables}
+    firsts = first_of_each(results, names)
+    tables = {name: forward_state(result) for name, result in firsts.items()}
+    tables = {name: table for name, table in tables.items() if table.width > 1}
+    shown = {name: firsts[name] for name in tables}
     if not shown:
-        raise InputError(f"{' and '.join(dict.fromkeys(labels))}: no state variable; give a result of e.g. codel")
-    names = list(dict.fromkeys(variables or [name for label in shown for name in usual(shown[label], tables[label])]))
-    _check(names, list(tables.values()))
-    figure.set_size_inches(7.0, 1.2 + 1.3 * len(names))
-    panels = figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0].tolist()
-    for name, axes in zip(names, panels, strict=True):
-        axis = axis_of(name, list(shown.values()))
-        draw_variable(tables, name, axis, axes)
-        if name == "qdelay":
-            _draw_targets(list(shown.values()), axes)
+        all_names = " and ".join(map(str, firsts))
+        raise InputError(f"{all_names}: no state variable; give a result of e.g. codel")
+    chosen = list(dict.fromkeys(variables or [one for name in shown for one in usual(shown[name], tables[name])]))
+    _check(chosen, list(tables.values()))
+    panels = sheet.panels(len(chosen), height=1.4, sharey=False)[:, 0].tolist()
+    channels = Channels(tables)
+    for variable, axes in zip(chosen, panels, strict=True):
+        draw_variable(tables, variable, axis_of(variable, list(shown.values())), axes, channels)
+        if variable == "qdelay":
+            _draw_targets(list(shown.values()), axes, sheet)
     if len(shown) == 1:
-        _draw_drops(next(iter(shown.values())), panels, next(iter(shown)))
-    plain_legend(panels[0], list(shown))
+        _draw_drops(next(iter(shown.values())), panels, str(next(iter(shown))))
+    else:
+        sheet.legend(channels.legend())
     duration = max(seconds(result.scenario.document["duration"]) for result in shown.values())
-    panels[-1].set_xlabel(series_label(list(tables.values()), duration))
-    panels[-1].set_xlim(0, duration)
+    panels[-1].set_xlabel("time [s]")
+    for axes in panels:
+        axes.set_xlim(0, duration)
+    sheet.figure.align_ylabels(panels)
+    note_bands(list(tables.values()), list(shown.values()), sheet)
 
 
-def draw_variable(tables: dict[str, pl.DataFrame], name: str, axis: Axis, axes: Axes) -> None:
+def draw_variable(tables: dict[Name, pl.DataFrame], variable: str, axis: Axis, axes: Axes, channels: Channels) -> None:
     """Draw one variable over time in s, a curve per table that has it; the top is left to the drops."""
     low, high = 0.0, 0.0
-    for (label, table), curve in zip(tables.items(), curves(len(tables)), strict=True):
-        if name not in table.columns:
-            axes.plot([], [], label=label, **curve)  # for the legend, which stands on the first panel
+    for name, table in tables.items():
+        if variable not in table.columns:
             continue
-        value = pl.col(name)
+        value = pl.col(variable)
         if axis.until:
             active = (pl.col("dropping") > 0) if "dropping" in table.columns else (value > 0)
             value = pl.when(active).then(value - pl.col("time_s"))
         drawn = table.select("time_s", value=value.fill_nan(None) * axis.factor)
-        draw_series(drawn, "value", axes, label=label, drawstyle="steps-post" if axis.steps else "default", **curve)
+        look = {**channels.line(name), "drawstyle": "steps-post" if axis.steps else "default"}
+        draw_series(drawn, "value", axes, name=str(name), **look)
         least, most = drawn.select(least=pl.col("value").min(), most=pl.col("value").max()).row(0)
         low, high = min(low, least or 0.0), max(high, most or 0.0)
     axes.set_ylim(low, low + ((high - low) or 1.0) / (1 - DROP_STRIP))
+    if axis.steps:
+        scales.whole_axis(axes)
     axes.set_ylabel(axis.label)
 
 
@@ -113,22 +121,22 @@ def _check(names: Sequence[str], tables: Sequence[pl.DataFrame]) -> None:
             raise unknown("state variable", name, known)
 
 
-def _draw_targets(results: Sequence[Result], axes: Axes) -> None:
+def _draw_targets(results: Sequence[Result], axes: Axes, sheet: Sheet) -> None:
     """Draw the target of the delay, if all have the same."""
     targets = {target_of(result) for result in results}
     if len(targets) == 1 and (height := targets.pop()) is not None:
-        axes.axhline(height, color="0.35", linewidth=0.8, linestyle=(0, (1, 2)))
-        axes.annotate("target", (1, height), xycoords=axes.get_yaxis_transform(), color="0.35", fontsize=7, va="center")
+        marks.reference(axes, height, "target")
+        sheet.note(f"dotted: target, {plain(height)} ms")
 
 
-def _draw_drops(result: Result, panels: Sequence[Axes], label: str) -> None:
+def _draw_drops(result: Result, panels: Sequence[Axes], name: str) -> None:
     """Draw the drops of a single run in every panel, and say in the first one's title whose they are."""
     if "packets" in result.table_names:
         packets = result.packets.filter(pl.col("link") == "forward")
         times = packets.filter(dropped())["time_s"]
         for axes in panels:
             draw_drops(times, axes, titled=axes is panels[0])
-    panels[0].set_title(label, loc="left", fontweight="bold", pad=3)
+    scales.title(panels[0], name)
 
 
 _COUNT: dict[str, Any] = {"steps": True}

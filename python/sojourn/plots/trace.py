@@ -8,40 +8,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sojourn.errors import InputError
-from sojourn.plots.canvas import curves
+from sojourn.labels import Name
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels, thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.traces import Opportunities
 
 
 def draw_traces(
-    traces: Sequence[Opportunities], labels: Sequence[str], figure: Figure, *, step_ms: int = 100, mtu: int = 1500
+    traces: Sequence[Opportunities], names: Sequence[Name], sheet: Sheet, *, step_ms: int = 100, mtu: int = 1500
 ) -> None:
-    """Fill `figure` with one panel per trace; the panels share both axes."""
+    """Fill `sheet` with one panel per trace; the panels share both axes."""
     if (steps := max(int(trace[-1]) for trace in traces) // step_ms) > MOST_STEPS:
         raise InputError(f"--step: {step_ms} ms makes {steps} steps, more than {MOST_STEPS}; give a wider one")
-    figure.set_size_inches(7.0, 1.2 + 1.6 * len(traces))
-    panels = figure.subplots(len(traces), 1, sharex=True, sharey=True, squeeze=False)[:, 0].tolist()
-    for trace, label, axes, curve in zip(traces, labels, panels, curves(len(traces)), strict=True):
-        trace_rate(trace, axes, step_ms=step_ms, mtu=mtu, color=curve["color"])
+    panels = sheet.panels(len(traces), height=1.7)[:, 0]
+    channels = Channels(names)
+    longest = max(float(trace[-1]) for trace in traces) / 1000
+    gaps = 0
+    for trace, name, axes in zip(traces, names, panels, strict=True):
+        trace_rate(trace, axes, step_ms=step_ms, mtu=mtu, color=channels.color(name))
         count = draw_gaps(trace, axes)
-        axes.set_title(label, loc="left", color=curve["color"], fontweight="bold", pad=3)
-        note = f"{count} gap{'' if count == 1 else 's'} of more than {LONG_MS} ms"
-        axes.set_title(f"{note} (red)" if count else f"no {note[2:]}", loc="right", color="0.35", fontsize=7, pad=3)
-        axes.set_ylabel("Mbit/s")
-    panels[0].set_xlim(0, max(float(trace[-1]) for trace in traces) / 1000)
-    panels[0].set_ylim(bottom=0)
-    panels[-1].set_xlabel(f"time [s]   (rate in steps of {step_ms} ms)")
+        scales.title(axes, str(name))
+        scales.remark(axes, f"{count} gap{'' if count == 1 else 's'}" if count else "no gap")
+        axes.set_ylabel("rate [Mbit/s]")
+        axes.set_xlim(0, longest)
+        axes.set_ylim(bottom=0)
+        gaps += count
+    panels[-1].set_xlabel("time [s]")
+    sheet.note(f"rate in steps of {step_ms} ms; gaps of more than {LONG_MS} ms" + (": bars below" if gaps else ""))
 
 
 def trace_rate(trace: Opportunities, axes: Axes, *, step_ms: int, mtu: int, color: str) -> None:
     """Rate in Mbit/s per step."""
     edges = np.arange(0, int(trace[-1]) + step_ms, step_ms)
     counts, _ = np.histogram(trace, bins=edges)
-    axes.stairs(counts * mtu * 8 / step_ms / 1000, edges / 1000, fill=True, color=color, alpha=0.75, linewidth=0)
+    rates = counts * mtu * 8 / step_ms / 1000
+    marks.steps(axes, edges / 1000, rates, fill=True, color=color, alpha=0.75, linewidth=0)
 
 
 def draw_gaps(trace: Opportunities, axes: Axes) -> int:
@@ -49,8 +55,7 @@ def draw_gaps(trace: Opportunities, axes: Axes) -> int:
     times_ms = np.concatenate(([0], trace.astype(np.int64)))
     long = np.flatnonzero(np.diff(times_ms) > LONG_MS)
     starts, ends = times_ms[long] / 1000, times_ms[long + 1] / 1000
-    below = axes.get_xaxis_transform()
-    axes.hlines([-0.03] * len(long), starts, ends, transform=below, clip_on=False, colors=RED, linewidth=4)
+    marks.spans(axes, starts, ends, "gaps", height=-0.03, colors=RED, linewidth=thin(3.0))
     return len(long)
 
 

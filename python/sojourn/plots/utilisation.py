@@ -1,4 +1,4 @@
-"""Utilisation and delay against a swept parameter, one line per load or queue manager."""
+"""Utilisation and delay against a swept parameter, one line per queue manager and load."""
 
 from __future__ import annotations
 
@@ -7,75 +7,103 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.labels import by_aqm
+from sojourn.labels import Name
 from sojourn.metrics import Metric
-from sojourn.plots.canvas import LINEAR_RATIO, named_curves, number_axis, shared_legend
-from sojourn.swept import aqm_without, choose, means, metric_of, rest_labels
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import Channels, facets
+from sojourn.plots.scales import plain
+from sojourn.swept import Parameter, choose, means, metric_of, rest_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
 def draw(
     results: Sequence[Result],
-    labels: Sequence[str],
-    figure: Figure,
+    names: Sequence[Name],
+    sheet: Sheet,
     x: str | None = None,
     metric: str = "sojourn_mean_ms",
 ) -> None:
-    """Fill `figure` with utilisation above and `metric` below, means over seeds with their 95 % intervals.
+    """Fill `sheet` with utilisation above and `metric` below, means over seeds with their 95 % intervals.
 
-    Lines are named by what runs differ in beside the parameter, not by `labels`.
+    Lines are named by what runs differ in beside the parameter, not by `names`. Where the parameter has one value,
+    there is a point per queue manager instead.
     """
     [parameter] = choose(results, [x])
-    metrics = [metric_of(results, column) for column in ("utilisation", metric)]
-    names = rest_labels(results, [parameter])
-    columns = list(dict.fromkeys(one.column for one in metrics))
-    table = means(results, {"label": names, "x": parameter.shown}, columns)
-    groups = by_aqm(names, [aqm_without(result, [parameter]) for result in results], MANY_LINES)
-    figure.set_size_inches(max(7.0, 1.0 + 2.4 * len(groups)), 5.0)
-    rows = figure.subplots(2, len(groups), sharex=True, sharey="row", squeeze=False)
-    styles = named_curves(name for own in groups.values() for name in own.values())
-    for one, panels in zip(metrics, rows, strict=True):
-        for own, axes in zip(groups.values(), panels, strict=True):
-            for label, name in own.items():
-                curve = {"marker": MARKERS[list(styles).index(name) % len(MARKERS)], **styles[name]}
-                draw_line(table.filter(pl.col("label") == label), one, axes, label=name, **curve)
-        fit_axis(table[one.column] * one.scale, panels[0])
-        panels[0].set_ylabel(one.axis_label)
-    for title, axes in zip(groups, rows[0], strict=True):
-        axes.set_title(title, loc="left", fontweight="bold", pad=3)
-    for axes in rows[1]:
-        number_axis(axes, table["x"].unique().sort().to_list())
-        axes.set_xlabel(parameter.label)
-    shared_legend(figure, rows.ravel().tolist())
+    metrics = [metric_of(results, column) for column in dict.fromkeys(("utilisation", metric))]
+    rest = rest_names(results, [parameter])
+    table = means(
+        results, {"name": [str(name) for name in rest], "x": parameter.shown}, [one.column for one in metrics]
+    )
+    if not parameter.varies:
+        _draw_points(table, list(dict.fromkeys(rest)), parameter, metrics, sheet)
+    else:
+        _draw_lines(table, list(dict.fromkeys(rest)), parameter, metrics, sheet)
     if table[f"{metrics[0].column}_ci95"].is_not_null().any():
-        note = "mean over seeds, bars: 95 % confidence interval"
-        rows[1][-1].set_title(note, loc="right", color="0.35", fontsize=7, pad=3)
+        sheet.note("mean over seeds, bars: 95 % confidence interval")
 
 
-def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, **options: Any) -> None:
+def _draw_lines(
+    table: pl.DataFrame, names: Sequence[Name], parameter: Parameter, metrics: Sequence[Metric], sheet: Sheet
+) -> None:
+    groups = facets(names)
+    panels = sheet.blocks(len(groups), len(metrics), height=1.6)
+    channels = Channels(called for group in groups.values() for called in group.values())
+    for one, row in zip(metrics, panels, strict=True):
+        for group, axes in zip(groups.values(), row, strict=True):
+            for name, called in group.items():
+                draw_line(table.filter(pl.col("name") == str(name)), one, axes, str(called), **channels.marked(called))
+            fit(table, one, axes)
+        for axes in sheet.left_of(row):
+            axes.set_ylabel(one.axis_label)
+    for load, axes in zip(groups, panels[0], strict=True):
+        if load:
+            scales.title(axes, load)
+    for axes in panels[-1]:
+        scales.number_axis(axes, table["x"].unique().sort().to_list())
+    for axes in sheet.bottom:
+        axes.set_xlabel(parameter.label)
+    sheet.legend(channels.legend(marked=True))
+
+
+def _draw_points(
+    table: pl.DataFrame, names: Sequence[Name], parameter: Parameter, metrics: Sequence[Metric], sheet: Sheet
+) -> None:
+    """Draw a point per name, side by side, and say that there is nothing to draw a line over."""
+    panels = sheet.blocks(1, len(metrics), height=1.6)[:, 0]
+    channels = Channels(names)
+    for one, axes in zip(metrics, panels, strict=True):
+        for place, name in enumerate(names):
+            own = table.filter(pl.col("name") == str(name)).with_columns(x=pl.lit(float(place)))
+            draw_line(own, one, axes, str(name), **channels.marked(name))
+            if (value := own[one.column][0]) is not None:
+                text = one.show(value)
+                axes.annotate(text, (place, value * one.scale), (6, 4), textcoords="offset points")
+        fit(table, one, axes)
+        axes.set_ylabel(one.axis_label)
+    panels[-1].set_xticks(range(len(names)), [str(name) for name in names])
+    panels[-1].set_xlim(-0.6, len(names) - 0.4)
+    whose = "one point per curve" if len(names) > 1 else "one point"
+    key = f"{parameter.path} is {plain(parameter.shown[0])} {parameter.display[1]}".strip()
+    sheet.note(f"{whose}: {key} in all results; sweep it, or name another key with --x")
+
+
+def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, name: str, **look: Any) -> None:
     """Draw a metric over `x` with the bars of its confidence interval."""
     line = table.filter(pl.col(metric.column).is_not_null()).sort("x")
-    values, bars = line[metric.column] * metric.scale, line[f"{metric.column}_ci95"].fill_null(0) * metric.scale
-    axes.errorbar(line["x"], values, yerr=bars, markersize=4, capsize=2.5, **options)
+    values, half = line[metric.column] * metric.scale, line[f"{metric.column}_ci95"].fill_null(0) * metric.scale
+    marks.line(axes, line["x"].to_numpy(), values.to_numpy(), name, half=half.to_numpy(), **look)
 
 
-def fit_axis(values: pl.Series, axes: Axes) -> None:
-    """Begin the vertical axis at zero, but where values are alike or spread over decades as they need it."""
-    numbers = values.drop_nulls().to_list() or [0.0]
-    low, high = min(numbers), max(numbers)
-    if low > 0 and high / low > LINEAR_RATIO:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    elif low < high / 2:
-        axes.set_ylim(bottom=0)
-
-
-MANY_LINES = 6
-"""More lines than this are drawn apart, by queue manager."""
-MARKERS = "os^Dv*P"
-"""Besides colour and line style, so that points without a line can be told apart too."""
+def fit(table: pl.DataFrame, metric: Metric, axes: Axes) -> None:
+    """Fit the vertical axis to all values of a metric with their intervals; a share is not above 100 %."""
+    known = table.filter(pl.col(metric.column).is_not_null())
+    values, half = known[metric.column] * metric.scale, known[f"{metric.column}_ci95"].fill_null(0) * metric.scale
+    ends = [*(values - half).to_list(), *(values + half).to_list()]
+    low = min(values.to_list(), default=0.0)
+    ends = [max(end, 0.0) if low >= 0 else end for end in ends]
+    scales.fit_axis(axes, ends, most=100.0 if metric.unit == "%" else None)

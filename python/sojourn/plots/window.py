@@ -8,42 +8,47 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from sojourn.errors import InputError
-from sojourn.labels import first_of_each
+from sojourn.labels import Name, first_of_each
 from sojourn.packets import between, packets
+from sojourn.plots import marks, scales
+from sojourn.plots.channels import areas, thin
+from sojourn.plots.scales import plain
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
+    from sojourn.plots.canvas import Sheet
     from sojourn.result import Result
 
 
 def draw(
     results: Sequence[Result],
-    labels: Sequence[str],
-    figure: Figure,
+    names: Sequence[Name],
+    sheet: Sheet,
     from_s: float | None = None,
     to_s: float | None = None,
 ) -> None:
-    """Fill `figure` with one panel per label, for its first seed; they share the axis of time.
+    """Fill `sheet` with one panel per name, for its first seed; they share the axis of time.
 
     Without `from_s` the window begins in the middle of the shortest run; without `to_s` it lasts a second.
     """
-    shown = first_of_each(results, labels)
+    shown = first_of_each(results, names)
     duration = min(result.duration_s for result in shown.values())
     start = duration / 2 if from_s is None else from_s
     end = min(start + 1, duration) if to_s is None else to_s
     check_span(start, end, duration)
-    figure.set_size_inches(7.0, 1.2 + 1.3 * len(shown))
-    panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0].tolist()
-    for (label, result), axes in zip(shown.items(), panels, strict=True):
+    panels = sheet.panels(len(shown), height=1.4, sharey=False)[:, 0]
+    targets = {target_of(result) for result in shown.values()} - {None}
+    for (name, result), axes in zip(shown.items(), panels, strict=True):
         draw_window(between(packets(result), start, end), start, end, axes, target_ms=target_of(result))
-        axes.set_title(label, loc="left", fontweight="bold", pad=3)
+        scales.title(axes, str(name))
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
-        axes.set_ylabel("delay [ms]")
+        axes.set_ylabel("sojourn [ms]")
     panels[-1].set_xlabel("time [s]")
-    figure.align_ylabels(panels)
+    sheet.figure.align_ylabels(panels.tolist())
+    if targets:
+        sheet.note(f"dotted: target, {' or '.join(plain(one) for one in sorted(filter(None, targets)))} ms")
 
 
 def check_span(start_s: float, end_s: float, duration_s: float) -> None:
@@ -59,15 +64,14 @@ def draw_window(
 ) -> None:
     """Draw the delay of consecutive packets over time, a line over the whole height per drop, and the target."""
     sent, dropped = (window.filter(~pl.col("dropped")), window.filter("dropped"))
-    axes.vlines(
-        dropped["time_s"], 0, 1, transform=axes.get_xaxis_transform(), colors="#D55E00", linewidth=0.35, zorder=0.5
-    )
-    axes.plot(sent["time_s"], sent["sojourn_ms"], color="#0072B2", linewidth=0.9)
+    of_packets, of_drops = areas(0, 1)
+    marks.events(axes, dropped["time_s"], "drops", colors=of_drops, linewidth=thin(0.4), zorder=0.5)
+    marks.line(axes, sent["time_s"], sent["sojourn_ms"], color=of_packets, linewidth=thin())
     if target_ms is not None:
-        axes.axhline(target_ms, color="0.6", linewidth=0.6, linestyle=":")
+        marks.reference(axes, target_ms, "target")
     axes.set_xlim(start_s, end_s)
     count = f"{dropped.height} drops" if dropped.height != 1 else "1 drop"
-    axes.set_title(count, loc="right", color="0.35", fontsize=7)
+    scales.remark(axes, f"{count} (vertical lines)" if dropped.height else "no drops")
 
 
 def target_of(result: Result) -> float | None:

@@ -24,13 +24,14 @@ def folder_of(root: Path, paper_id: str, assumed: Assumed, done: Reproduction | 
     return root / paper_id / "+".join(names) if names else root / paper_id
 
 
-def write_figure(done: Reproduction, folder: Path) -> list[Path]:
-    """Figure as raster and vector, and all runs and verdicts as data."""
+def write_figure(done: Reproduction, folder: Path, also: str | None = None) -> list[Path]:
+    """Figure as raster and vector, and perhaps in a third format, and all runs and verdicts as data."""
     from sojourn.plots.canvas import save
 
     stem = folder / done.figure_id
     drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
-    paths = [save(drawn, stem.with_suffix(suffix)) for suffix in (".png", ".svg")]
+    formats = dict.fromkeys(filter(None, ("png", "svg", also)))
+    paths = [save(drawn, stem.with_suffix(f".{suffix}")) for suffix in formats]
     text = json.dumps(done.verdicts, indent=1, ensure_ascii=False) + "\n"
     runs = done.study.runs
     paths.append(write_file(stem.with_suffix(".claims.json"), lambda file: file.write(text.encode())))

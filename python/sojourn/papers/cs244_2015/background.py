@@ -12,6 +12,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Relation, Verdict
 from sojourn.papers.cells import draw_line
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +49,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             axes.set_xlabel("rate [Mbit/s]")
-        panels[0].axhline(0.9, color="0.5", linewidth=0.8, linestyle=":")
+        marks.reference(panels[0], 0.9, "limit")
         panels[0].set_ylim(0.8, 1.0)
         panels[0].set_ylabel("utilisation")
         panels[1].set_ylim(bottom=0)

@@ -14,6 +14,7 @@ import numpy as np
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, both_queues, per_second, second_cells, thin
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +47,8 @@ RELATIONS = relations_by_claim([S4_4G_DELAY])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and bytes over time, of the first seed."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.channels import curves
 
     count = len(result.study.seeds)
     with style():
@@ -54,8 +56,8 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         delay, total = figure.subplots(1, 2)
         for place, (name, curve) in enumerate(zip(NAMES.values(), curves(2), strict=True)):
             table = per_second(result.results[place * count])
-            delay.plot(table["second"] + 0.5, table["delay_ms"], label=name, **thin(curve))
-            total.plot(table["second"] + 1, table["out_mbit"].cum_sum() / 8, label=name, **curve)
+            marks.line(delay, table["second"] + 0.5, table["delay_ms"], name, **thin(curve))
+            marks.line(total, table["second"] + 1, table["out_mbit"].cum_sum() / 8, name, **curve)
         delay.set_yscale("log")
         delay.set_ylabel("mean queueing delay [ms]")
         total.set_ylabel("delivered [MB]")

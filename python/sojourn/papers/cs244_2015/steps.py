@@ -25,6 +25,7 @@ from sojourn.papers.cs244_2015.analysis import (
     step_of,
     thin,
 )
+from sojourn.plots import marks
 from sojourn.units import highest_rate, seconds
 
 if TYPE_CHECKING:
@@ -110,7 +111,8 @@ RELATIONS = relations_by_claim([S4_DELAY_1, S4_ING, S4_PARALLEL])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and bytes over time, and ingress and egress of both queues, of the first seed."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.channels import curves, muted
 
     count, step_s = len(result.study.seeds), step_of(result.results[0])
     shown = {name: per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
@@ -119,10 +121,10 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         figure = new_figure(10.0, 6.0)
         (delay, total), (left, right) = figure.subplots(2, 2, sharex=True)
         for (name, table), curve in zip(shown.items(), curves(2), strict=True):
-            delay.plot(table["time_s"] + step_s / 2, table["delay_ms"], label=name, **thin(curve))
-            total.plot(table["time_s"] + step_s, step_s * table["out_mbit"].cum_sum() / 8, label=name, **curve)
+            marks.line(delay, table["time_s"] + step_s / 2, table["delay_ms"], name, **thin(curve))
+            marks.line(total, table["time_s"] + step_s, step_s * table["out_mbit"].cum_sum() / 8, name, **curve)
         ends = step_s * (np.arange(SECONDS) + 1)
-        total.plot(ends, step_s * _capacity().cumsum() / 8, ":", color="0.5", label="capacity")
+        marks.line(total, ends, step_s * _capacity().cumsum() / 8, "capacity", linestyle=":", color=muted())
         delay.set_yscale("log")
         delay.set_ylabel("mean queueing delay [ms]")
         total.set_ylabel("delivered [MB]")
@@ -139,11 +141,12 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
 
 
 def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
-    from sojourn.plots.canvas import curves
+    from sojourn.plots.channels import curves, faint
 
     into, out = curves(2)
     middle = table["time_s"] + table["time_s"][1] / 2
-    axes.fill_between(table["time_s"], _capacity(), step="post", color="0.9", label="capacity")
-    axes.plot(middle, table["in_mbit"], label="ingress", **thin(into))
-    axes.plot(middle, table["out_mbit"], label="egress", **thin(out))
+    edges = np.append(table["time_s"], table["time_s"][-1] + table["time_s"][1])
+    marks.steps(axes, edges, _capacity(), "capacity", fill=True, color=faint(), linewidth=0)
+    marks.line(axes, middle, table["in_mbit"], "ingress", **thin(into))
+    marks.line(axes, middle, table["out_mbit"], "egress", **thin(out))
     axes.set_title(name, loc="left", fontweight="bold")

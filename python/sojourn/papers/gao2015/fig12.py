@@ -14,6 +14,7 @@ import polars as pl
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +67,9 @@ RELATIONS = relations_by_claim([S1_F12_small])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the largest delay of every second, of the first seed."""
-    from sojourn.plots.canvas import LOWEST_MS, curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
+    from sojourn.plots.scales import LOWEST_MS
 
     shown = first_runs(result)
     second = (pl.col("time_s").floor() + 0.5).alias("second")
@@ -75,7 +78,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         axes = figure.subplots()
         for (scheme, one), curve in zip(shown.items(), curves(len(shown)), strict=True):
             tops = sent(one).group_by(second).agg(pl.col("sojourn_ms").max()).sort("second")
-            axes.plot(tops["second"], tops["sojourn_ms"].clip(LOWEST_MS), label=scheme, **curve)
+            marks.line(axes, tops["second"], tops["sojourn_ms"].clip(LOWEST_MS), scheme, **curve)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"≤{value:g}" if value <= LOWEST_MS else f"{value:g}")
         for step, rate in enumerate(RATES):
@@ -92,5 +95,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         axes.set_xlim(0, STEP_S * len(RATES))
         axes.set_xlabel("time [s]   (maximum of each second)")
         axes.set_ylabel("delay [ms]")
-        plain_legend(axes, list(shown))
+        legend(axes.figure)
         return figure

@@ -10,6 +10,7 @@ import polars as pl
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, RATES, STEP_S, STUDY, first_runs, runs
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,21 +35,23 @@ def measure(result: StudyResult) -> Measured:
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the throughput of every second, of the first seed, and the rate of the link."""
-    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves, muted
 
     shown = {scheme: one for scheme, one in first_runs(result).items() if scheme in (CODEL, HARD_LIMIT)}
     with style():
         figure = new_figure(8.0, 4.4)
         axes = figure.subplots()
-        axes.stairs(RATES, [step * STEP_S for step in range(len(RATES) + 1)], color="0.6", label="link rate")
+        edges = [step * STEP_S for step in range(len(RATES) + 1)]
+        marks.steps(axes, edges, RATES, "link rate", color=muted())
         for (scheme, one), curve in zip(shown.items(), curves(len(shown)), strict=True):
             steps = one.utilisation.filter(pl.col("link") == "forward")
-            axes.plot(steps["time_s"], 8e-6 * steps["bytes"], label=scheme, **curve)
+            marks.line(axes, steps["time_s"], 8e-6 * steps["bytes"], scheme, **curve)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_ylim(0.1, 200)
         axes.set_xlim(0, STEP_S * len(RATES))
         axes.set_xlabel("time [s]   (means of each second)")
         axes.set_ylabel("throughput [Mbit/s]")
-        plain_legend(axes, ["link rate", *shown])
+        legend(axes.figure)
         return figure

@@ -17,6 +17,7 @@ import polars as pl
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015.analysis import LOADS, RATES, cells_of, grid, mean_of, plain_log
+from sojourn.plots import marks
 from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ RELATIONS = relations_by_claim([S1_F3_lin])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a curve per rate, and what a full queue would give."""
-    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = cells_of(result)
     with style():
@@ -76,10 +78,10 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         for rate, curve, marker in zip(RATES, curves(len(RATES)), "os^v", strict=True):
             own = cells.filter(pl.col("rate") == rate)
             draw_line(axes, own, "flows", "max_ms", label=f"{rate} Mbit/s", marker=marker, **curve)
-            axes.axhline(cap_ms(rate), color=curve["color"], linewidth=0.8, linestyle=":")
+            marks.reference(axes, cap_ms(rate), "full queue", color=curve["color"])
         plain_log(axes, "x", LOADS)
         plain_log(axes, "y", (50, 100, 200, 500, 1000, 2000, 5000, 10000))
         axes.set_xlabel("FTPs   (dotted: queue of 1000 packets full)")
         axes.set_ylabel("maximum delay [ms]")
-        plain_legend(axes, [f"{rate} Mbit/s" for rate in RATES])
+        legend(axes.figure)
         return figure

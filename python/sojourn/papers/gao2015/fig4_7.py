@@ -13,6 +13,7 @@ import polars as pl
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, SCHEMES, cells_of, grid, plain_log
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +56,8 @@ RELATIONS = relations_by_claim([S1_F4_7_order, S1_F4_50, S1_F7_fifo])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per rate with a curve per scheme."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = cells_of(result)
     with style():
@@ -65,7 +67,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^", strict=True):
                 own = cells.filter((pl.col("scheme") == scheme) & (pl.col("rate") == rate))
                 draw_line(axes, own, "flows", "mean_ms", label=scheme, marker=marker, **curve)
-            axes.axhline(HIGH_MS, color="0.5", linewidth=0.8, linestyle=":")
+            marks.reference(axes, HIGH_MS, "limit")
             axes.set_title(f"{rate} Mbit/s", loc="left", fontweight="bold")
             axes.set_ylim(bottom=0)
         plain_log(panels[1][0], "x", LOADS)
@@ -73,6 +75,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             row[0].set_ylabel("mean delay [ms]")
         for axes in panels[1]:
             axes.set_xlabel("FTPs   (dotted: 50 ms)")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure

@@ -82,7 +82,8 @@ RELATIONS = relations_by_claim([S1_F8_11_a, S1_F8_11_b])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per scheme and load with a curve per rate, as the paper's four figures."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = _cells(result)
     with style():
@@ -100,6 +101,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             row[0].set_ylabel("utilisation [%]")
         for axes in panels[1]:
             axes.set_xlabel("round-trip time [ms]")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure

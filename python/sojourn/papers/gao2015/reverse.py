@@ -17,6 +17,7 @@ from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -63,7 +64,8 @@ RELATIONS = relations_by_claim([S1_REV2])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay above utilisation, a column per load, a curve per scheme and number of reverse FTPs."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import LINES, curves
 
     cells = _cells(result)
     numbers = (0, *REVERSE)
@@ -71,21 +73,25 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         figure = new_figure(10.0, 6.0)
         panels = figure.subplots(2, len(LOADS), sharex=True, sharey="row")
         for column, load in enumerate(LOADS):
-            for scheme, solid in ((CODEL, "-"), (HARD_LIMIT, "--")):
-                for number, curve, marker in zip(numbers, curves(len(numbers)), "os^", strict=True):
+            for scheme, curve in zip((CODEL, HARD_LIMIT), curves(2), strict=True):
+                for number, line, marker in zip(numbers, LINES, "os^", strict=False):
                     chosen = (pl.col("scheme") == scheme) & (pl.col("flows") == load) & (pl.col("reverse") == number)
-                    look = {"label": f"{scheme}, {number} reverse", "marker": marker, "color": curve["color"]}
+                    look = {
+                        "label": f"{scheme}, {number} reverse",
+                        "marker": marker,
+                        "color": curve["color"],
+                        "linestyle": line,
+                    }
                     own = cells.filter(chosen)
-                    draw_line(panels[0][column], own, "rate", "mean_ms", linestyle=solid, **look)
-                    draw_line(panels[1][column], own, "rate", "utilisation", scale=100, linestyle=solid, **look)
+                    draw_line(panels[0][column], own, "rate", "mean_ms", **look)
+                    draw_line(panels[1][column], own, "rate", "utilisation", scale=100, **look)
             panels[0][column].set_title(plural(load, "FTP"), loc="left", fontweight="bold")
-            panels[0][column].axhline(LOW_MS, color="0.5", linewidth=0.8, linestyle=":")
+            marks.reference(panels[0][column], LOW_MS, "limit")
             panels[1][column].set_xlabel("rate [Mbit/s]   (dotted: 50 ms)")
         panels[0][0].set_ylim(bottom=0)
         panels[1][0].set_ylim(0, 103)
         plain_log(panels[0][0], "x", RATES)
         panels[0][0].set_ylabel("mean delay [ms]")
         panels[1][0].set_ylabel("utilisation [%]")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=2)
+        legend(figure)
         return figure

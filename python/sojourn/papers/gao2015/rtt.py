@@ -51,7 +51,8 @@ RELATIONS = relations_by_claim([S1_RTT])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per load and rate with a curve per scheme."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = _cells(result)
     with style():
@@ -71,6 +72,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         plain_log(panels[0][0], "x", RTTS)
         for axes in panels[-1]:
             axes.set_xlabel("round-trip time [ms]")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure

@@ -60,7 +60,8 @@ RELATIONS = relations_by_claim([S1_WEB])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw utilisation and what the FTPs get of the link, a column per load, a curve per rate of web traffic."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = _cells(result).with_columns(share=pl.col("bulk_mbps") / pl.col("rate"))
     rates = (0, *WEB)
@@ -82,6 +83,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         plain_log(panels[0][0], "x", RATES)
         panels[0][0].set_ylabel("utilisation [%]")
         panels[1][0].set_ylabel("goodput of the FTPs [% of the rate]")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure

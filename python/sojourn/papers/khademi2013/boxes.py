@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.selectors import numeric
 
+from sojourn.plots import marks
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -36,7 +38,7 @@ def box_figure(
 
     Quantiles are those of the single runs, averaged, as the paper prints averages.
     """
-    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
 
     parts = [("", cells)] if panel is None else _parts(cells, panel, panel_label)
     rows, columns = (len(quantities), len(parts)) if panel else (1, len(quantities))
@@ -55,8 +57,7 @@ def box_figure(
         for row, quantity in zip(grid, quantities, strict=False):
             if panel and quantity == "g":
                 _same_scale(row)
-        handles, names = grid[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure
 
 
@@ -73,7 +74,7 @@ def _same_scale(row: Iterable[Axes]) -> None:
 
 
 def _draw_panel(axes: Axes, cells: pl.DataFrame, quantity: str, x: str, group: str, label: str) -> None:
-    from sojourn.plots.canvas import curves
+    from sojourn.plots.channels import curves
 
     groups = cells[group].unique(maintain_order=True).to_list()
     values = sorted(cells[x].unique().to_list())
@@ -81,20 +82,10 @@ def _draw_panel(axes: Axes, cells: pl.DataFrame, quantity: str, x: str, group: s
     for place, (name, curve) in enumerate(zip(groups, curves(len(groups)), strict=True)):
         own = cells.filter(pl.col(group) == name).group_by(x).agg(numeric().mean()).sort(x)
         at = [values.index(value) + (place - (len(groups) - 1) / 2) * step for value in own[x]]
-        look = {"facecolor": curve["color"], "alpha": 0.45, "edgecolor": curve["color"]}
-        lines = {"color": curve["color"]}
-        axes.bxp(
-            [_box(row, quantity) for row in own.iter_rows(named=True)],
-            positions=at,
-            widths=0.8 * step,
-            patch_artist=True,
-            showfliers=False,
-            boxprops=look,
-            whiskerprops=lines,
-            capprops=lines,
-            medianprops={"color": "black"},
-        )
-        axes.bar([0], [0], 0, color=curve["color"], alpha=0.45, label=label.format(_plain(name)))
+        found = [_box(row, quantity) for row in own.iter_rows(named=True)]
+        places, colors = [_plain(value) for value in own[x]], [curve["color"]] * len(at)
+        called = label.format(_plain(name))
+        marks.boxes(axes, places, found, at, called, colors=colors, upright=True, widths=0.8 * step)
     axes.set_xticks(range(len(values)), [_plain(value) for value in values])
     axes.set_xlim(-0.6, len(values) - 0.4)
     axes.grid(visible=False, axis="x")

@@ -14,6 +14,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import AQMS, LOADS, PACKET_MS, means
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +77,8 @@ RELATIONS = relations_by_claim([S3_F12])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a column per load, a row per AQM: the packets of the first seed's flow over time."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.channels import curves
 
     shown: dict[tuple[str, int], Result] = {}
     for aqm, flows, one in _runs(result):
@@ -87,7 +89,8 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         for row, (aqm, curve) in enumerate(zip(TWO, curves(2), strict=True)):
             for axes, flows in zip(panels[row], LOADS, strict=True):
                 trace = sample_flow(shown[aqm, flows])
-                axes.plot(trace["time_s"], trace["delay_ms"], ".", ms=2, color=curve["color"], rasterized=True)
+                look = {"marker": ".", "linestyle": "none", "ms": 2, "color": curve["color"], "rasterized": True}
+                marks.line(axes, trace["time_s"], trace["delay_ms"], **look)
                 axes.set_title(f"{aqm}, {flows} flows", loc="left", fontweight="bold")
                 axes.set_xlim(0, 60)
             panels[row][0].set_ylabel("queueing delay [ms]")

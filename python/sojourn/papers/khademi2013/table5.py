@@ -14,6 +14,7 @@ import polars as pl
 from sojourn.judge import Measured, Relation, Verdict
 from sojourn.papers.cells import draw_line
 from sojourn.papers.khademi2013.analysis import SENDERS, THREE, cells_of
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +53,8 @@ def ratios(cells: pl.DataFrame) -> pl.DataFrame:
 
 def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM: published ratios with their tight bands, and those measured, by flows per sender."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves, faint, muted
 
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     cells = ratios(cells_of(result, VARIED))
@@ -64,8 +66,9 @@ def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
             claims = [by_id[f"S3-T5-{aqm}-{flows // SENDERS}"] for flows in FLOWS]
             lows, highs = ([claim["tight"][end] for claim in claims] for end in (0, 1))
             heights = [high - low for low, high in zip(lows, highs, strict=True)]
-            axes.bar(at, heights, 0.5, lows, color="0.85", label="tight band")
-            axes.plot(at, [claim["expected"] for claim in claims], "D", mfc="none", mec="0.25", label="published")
+            marks.columns(axes, at, heights, "tight band", base=lows, width=0.5, color=faint())
+            published = [claim["expected"] for claim in claims]
+            marks.line(axes, at, published, "published", marker="D", linestyle="none", mfc="none", mec=muted())
             own = cells.filter(aqm=aqm).with_columns(at=pl.col("flows").replace_strict(FLOWS, at))
             variants = own["variant"].unique(maintain_order=True).to_list()
             for name, curve, marker in zip(variants, curves(len(variants)), "os^", strict=False):
@@ -79,6 +82,5 @@ def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
             axes.set_xlabel("flows per sender")
         panels[0].set_ylim(bottom=0)
         panels[0].set_ylabel("marking rate / dropping rate")
-        handles, names = panels[1].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+        legend(figure)
         return figure

@@ -65,7 +65,8 @@ RELATIONS = relations_by_claim([S5_UTIL, S5_DELAY])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay above utilisation, a column per mix, a curve per queue manager."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = _cells(result)
     with style():

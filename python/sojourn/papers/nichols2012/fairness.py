@@ -51,7 +51,8 @@ RELATIONS = relations_by_claim([S5_JAIN])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per number of FTPs, a curve per queue manager."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.channels import curves
 
     cells = _cells(result)
     with style():

@@ -13,6 +13,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants.sweeps import LABELS, METRICS, SCHEMES, cells_of, number
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,7 +59,8 @@ RELATIONS = relations_by_claim([S2_C])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the shares of the means over all seeds, as bars."""
-    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     means = _cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
     found = shares(means)
@@ -70,10 +72,11 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         for index, (scheme, curve) in enumerate(zip(SCHEMES.values(), curves(len(SCHEMES)), strict=True)):
             row = found.filter(pl.col("scheme") == scheme)
             at = [place + (index - (len(SCHEMES) - 1) / 2) * width for place in range(len(names))]
-            axes.bar(at, [100 * row[name][0] for name in names], width, label=scheme, color=curve["color"])
-        axes.axhline(50, color="0.5", linewidth=0.8, linestyle=":")
+            shares_of = [100 * row[name][0] for name in names]
+            marks.columns(axes, at, shares_of, scheme, width=width, color=curve["color"])
+        marks.reference(axes, 50, "limit")
         axes.set_xticks(range(len(names)), [LABELS[name].split(" [")[0] for name in names])
         axes.set_ylabel("best or tied [% of points]")
         axes.set_ylim(0, 100)
-        plain_legend(axes, list(SCHEMES.values()))
+        legend(axes.figure)
         return figure

@@ -84,7 +84,8 @@ def never_falls(series: Series, slack: float) -> bool:
 
 def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False) -> Figure:
     """Draw a curve per scheme with 95 % confidence intervals; `log` is about the axis of the metric."""
-    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     with style():
         figure = new_figure(7.0, 4.0)
@@ -101,5 +102,5 @@ def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         else:
             axes.set_ylim(bottom=0)
-        plain_legend(axes, list(SCHEMES.values()))
+        legend(axes.figure)
         return figure

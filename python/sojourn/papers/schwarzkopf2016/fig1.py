@@ -26,6 +26,7 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     runs,
     without_act,
 )
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +117,8 @@ RELATIONS = relations_by_claim([S0_F1_a, S0_F1_d, S0_F1_f, S0_F1_g])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per load with a curve per AQM, of the first seed."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     shown = first_runs(result)
     with style():
@@ -127,8 +129,8 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
                 if (aqm, flows) not in shown:
                     continue
                 trace = packets(shown[aqm, flows]).filter(~pl.col("dropped"))
-                axes.plot(trace["time_s"], trace["sojourn_ms"], label=aqm, **DENSE, color=curve["color"])
-            axes.axhline(HIGH_MS, color="0.5", linewidth=0.8, linestyle=":")
+                marks.line(axes, trace["time_s"], trace["sojourn_ms"], aqm, **DENSE, color=curve["color"])
+            marks.reference(axes, HIGH_MS, "limit")
             axes.set_title(f"{flows} flow{'s' if flows > 1 else ''}", loc="left", fontweight="bold")
             axes.set_xlim(0, 10)
         panels[0][0].set_ylim(bottom=0)
@@ -136,6 +138,5 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             row[0].set_ylabel("queueing delay [ms]")
         for axes in panels[1]:
             axes.set_xlabel("time [s]   (dotted: end of the initial phase, 32 ms)")
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=3)
+        legend(figure)
         return figure

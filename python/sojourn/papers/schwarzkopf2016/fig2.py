@@ -96,15 +96,19 @@ RELATIONS = relations_by_claim([S0_F2_b2, S0_F2_d, S0_F2_e, S0_F2_f])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a curve per AQM over the packets of all seeds."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.cdf import sojourn_cdf
-    from sojourn.plots.distribution import distributions
+    from sojourn.labels import Name
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import Channels
+    from sojourn.plots.distribution import distributions, draw_distribution
 
-    labels = [aqm for aqm, *_ in runs(result)]
+    found = distributions(result.results, [Name(aqm) for aqm, *_ in runs(result)])
     with style():
         figure = new_figure(6.0, 4.0)
         axes = figure.subplots()
-        sojourn_cdf(distributions(result.results, labels), axes)
+        draw_distribution(found, axes, Channels(found), tail=False)
         axes.set_xlim(0, 60)
+        axes.set_ylim(0, 1.01)
         axes.set_xlabel("queueing delay [ms]")
+        axes.set_ylabel("share of packets")
+        legend(figure)
         return figure

@@ -20,6 +20,7 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     runs,
     state,
 )
+from sojourn.plots import marks
 from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ RELATIONS = relations_by_claim([S0_F4_lin, S0_F4_ACT_bound, S0_F4_PIE])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM with a line per load, of the first seed."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     shown = first_runs(result)
     with style():
@@ -115,12 +117,11 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             for flows, curve in zip(LOADS, curves(len(LOADS)), strict=True):
                 table = state(shown[aqm, flows])
                 label = "1 flow" if flows == 1 else f"{flows} flows"
-                axes.plot(table["time_s"], table[VARIABLE[aqm]], label=label, color=curve["color"], **DENSE)
+                marks.line(axes, table["time_s"], table[VARIABLE[aqm]], label, color=curve["color"], **DENSE)
             axes.set_title(aqm, loc="left", fontweight="bold")
             axes.set_ylabel("count" if aqm != "PIE" else "drop probability p")
             axes.set_xlabel("time [s]")
             axes.set_ylim(bottom=0)
             axes.set_xlim(0, 100)
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(LOADS))
+        legend(figure)
         return figure

@@ -15,6 +15,7 @@ import polars as pl
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.packets import drop_rate
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, DENSE, LOADS, cells_of, column, first_runs, runs
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,7 +71,8 @@ RELATIONS = relations_by_claim([S0_F5_order, S0_F5_amp])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM with a line per load, of the first seed."""
-    from sojourn.plots.canvas import curves, new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     shown = first_runs(result)
     with style():
@@ -79,12 +81,11 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         for axes, aqm in zip(panels, AQMS.values(), strict=True):
             for flows, curve in zip(LOADS, curves(len(LOADS)), strict=True):
                 label = "1 flow" if flows == 1 else f"{flows} flows"
-                axes.plot(TIMES, drop_rate(shown[aqm, flows], TIMES), color=curve["color"], label=label, **DENSE)
+                marks.line(axes, TIMES, drop_rate(shown[aqm, flows], TIMES), label, color=curve["color"], **DENSE)
             axes.set_title(aqm, loc="left", fontweight="bold")
             axes.set_xlabel("time [s]")
             axes.set_xlim(0, 100)
         panels[0].set_ylim(bottom=0)
         panels[0].set_ylabel("drop rate [1/s], TEWMA of 0.5 s")
-        handles, names = panels[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(LOADS))
+        legend(figure)
         return figure

@@ -44,7 +44,7 @@ def over_loads(cells: pl.DataFrame, aqm: str, value_ms: float, name: str) -> dic
 
 def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) -> Figure:
     """Two rows, delay and utilisation; a column per AQM that was run, named with its parameter; a line per load."""
-    from sojourn.plots.canvas import new_figure, style
+    from sojourn.plots.canvas import legend, new_figure, style
 
     parameters = {aqm: parameters[aqm] for aqm in aqms_of(cells)}
     with style():
@@ -61,13 +61,12 @@ def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) ->
         panels[0][0].set_ylabel("mean queueing delay [ms]")
         panels[1][0].set_ylabel("utilisation [%]")
         panels[0][0].set_ylim(bottom=0)
-        handles, names = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside upper center", ncols=len(LOADS))
+        legend(figure)
         return figure
 
 
 def _draw_lines(cells: pl.DataFrame, aqm: str, name: str, axes: Axes) -> None:
-    from sojourn.plots.canvas import curves
+    from sojourn.plots.channels import curves
 
     scale = 100 if name == "utilisation" else 1
     for flows, curve, marker in zip(LOADS, curves(len(LOADS)), "os^vD", strict=True):

@@ -10,6 +10,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, without_act
+from sojourn.plots import marks
 from sojourn.stats import merge_histograms, quantile
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def draw(_: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
 
 def _draw_panel(by_id: dict[str, Verdict], statistic: str, rtt_ms: int, axes: Axes) -> None:
     """Published values are open diamonds on a grey bar (the tight band), measured ones are filled with their CI."""
-    from sojourn.plots.canvas import curves
+    from sojourn.plots.channels import curves, faint, muted
 
     for place, (aqm, curve, marker) in enumerate(zip(AQMS.values(), curves(3), "os^", strict=True)):
         at = [index + (place - 1) * 0.24 for index in range(len(FLOWS))]
@@ -139,14 +140,16 @@ def _draw_panel(by_id: dict[str, Verdict], statistic: str, rtt_ms: int, axes: Ax
         low, high = ([cell["tight"][end] for cell in cells] for end in (0, 1))
         heights = [top - bottom for bottom, top in zip(low, high, strict=True)]
         last = place == len(AQMS) - 1
-        axes.bar(at, heights, 0.16, low, color="0.85", label="tight band" if last else None)
+        names = ("tight band", "published") if last else ("", "")
+        marks.columns(axes, at, heights, names[0], base=low, width=0.16, color=faint())
         expected = [cell["expected"] for cell in cells]
-        axes.plot(at, expected, "D", mfc="none", mec="0.25", ms=6, label="published" if last else None)
+        marks.line(axes, at, expected, names[1], marker="D", linestyle="none", mfc="none", mec=muted(), ms=6)
         measured = [cell["measured"] for cell in cells]
         if None in measured:  # left out
             continue
-        errors = [cell["ci95"] or 0.0 for cell in cells]
-        axes.errorbar(at, measured, errors, fmt=marker, color=curve["color"], ms=4, capsize=2, label=f"{aqm}, measured")
+        half = [cell["ci95"] or 0.0 for cell in cells]
+        look = {"marker": marker, "linestyle": "none", "color": curve["color"], "ms": 4, "capsize": 2}
+        marks.line(axes, at, measured, f"{aqm}, measured", half=half, **look)
     axes.set_xticks(range(len(FLOWS)), [str(flows) for flows in FLOWS])
     axes.grid(visible=False, axis="x")
     for border in range(1, len(FLOWS)):

@@ -9,6 +9,7 @@ import polars as pl
 
 from sojourn.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
+from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,7 +66,8 @@ RELATIONS = relations_by_claim([S0_U_nonmono])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the utilisation in steps of 10 s, the mean over all seeds."""
-    from sojourn.plots.canvas import curves, new_figure, plain_legend, style
+    from sojourn.plots.canvas import legend, new_figure, style
+    from sojourn.plots.channels import curves
 
     frames = [
         one.utilisation.filter(pl.col("link") == "forward").with_columns(aqm=pl.lit(name))
@@ -80,9 +82,9 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
             own = means.filter(pl.col("aqm") == name).sort("step")
             if own.is_empty():  # left out
                 continue
-            axes.plot(own["step"], own["percent"], label=name, **curve)
+            marks.line(axes, own["step"], own["percent"], name, **curve)
         axes.set_xlabel("time [s]   (means over 10 s)")
         axes.set_ylabel("utilisation [%]")
         axes.set_xlim(0, 510)
-        plain_legend(axes, [name for name in NAMES.values() if name in means["aqm"]])
+        legend(axes.figure)
         return figure
