@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import floor, inf, log10
 from typing import Any
 
 import polars as pl
@@ -21,37 +22,52 @@ class Metric:
     unit: str = ""
     scale: float = 1.0
     digits: int = 2
-
-    @property
-    def heading(self) -> str:
-        """Label and unit."""
-        return f"{self.label}\n{self.unit}" if self.unit else self.label
+    """Most decimals that are shown."""
+    group: str = ""
+    """What the label is about, where several metrics are about it."""
+    idle: bool = False
+    """Whether zero in every row says nothing, as of marks where nobody uses ECN."""
 
     @property
     def axis_label(self) -> str:
-        """Label of an axis: one line, the unit in brackets."""
-        name = " ".join(self.label.split())
+        """Label of an axis: the unit in brackets."""
+        name = " ".join(filter(None, (self.group, self.label)))
         return f"{name} [{self.unit}]" if self.unit else name
 
     def show(self, value: float | None, half_width: float | None = None) -> str:
-        """Value ± half width of the confidence interval."""
+        """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
+
+        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0.
+        """
         if value is None:
             return "–"
-        text = f"{value * self.scale:.{self.digits}f}"
-        return text if half_width is None else f"{text} ± {half_width * self.scale:.{self.digits}f}"
+        shown = value * self.scale
+        if half_width is None:
+            return f"{shown:.{self._decimals(abs(shown), 4)}f}"
+        half = half_width * self.scale
+        decimals = self._decimals(half, 2)
+        least = 10**-decimals
+        width = f"<{least:.{decimals}f}" if 0 < half < least / 2 else f"{half:.{decimals}f}"
+        return f"{shown:.{decimals}f} ± {width}"
+
+    def _decimals(self, number: float, significant: int) -> int:
+        """Decimals of a number with so many significant digits, within those of the metric."""
+        if not 0 < number < inf:
+            return self.digits
+        return max(0, min(self.digits, significant - 1 - floor(log10(number))))
 
 
 METRICS = (
     Metric("utilisation", "utilisation", "%", 100, 1),
     Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
-    Metric("sojourn_mean_ms", "sojourn\nmean", "ms", 1, 2),
-    Metric("sojourn_p50_ms", "sojourn\np50", "ms", 1, 2),
-    Metric("sojourn_p95_ms", "sojourn\np95", "ms", 1, 2),
-    Metric("sojourn_p99_ms", "sojourn\np99", "ms", 1, 2),
-    Metric("sojourn_max_ms", "sojourn\nmax", "ms", 1, 2),
+    Metric("sojourn_mean_ms", "mean", "ms", group="sojourn"),
+    Metric("sojourn_p50_ms", "p50", "ms", group="sojourn"),
+    Metric("sojourn_p95_ms", "p95", "ms", group="sojourn"),
+    Metric("sojourn_p99_ms", "p99", "ms", group="sojourn"),
+    Metric("sojourn_max_ms", "max", "ms", group="sojourn"),
     Metric("drop_rate", "drops", "%", 100, 2),
-    Metric("mark_rate", "marks", "%", 100, 2),
-    Metric("jain", "Jain\nindex", "", 1, 3),
+    Metric("mark_rate", "marks", "%", 100, 2, idle=True),
+    Metric("jain", "Jain index", "", 1, 3),
     Metric("packets", "packets", "", 1, 0),
 )
 

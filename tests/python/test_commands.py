@@ -181,7 +181,7 @@ def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
 
 def test_aqm_show_of_a_configured_one_shows_its_values(cli: Cli) -> None:
     shown = cli("aqm", "show", "codel@linux target 7ms").output
-    [target] = [line.split() for line in shown.splitlines() if line.startswith(" target ")]
+    [target] = [line.split() for line in shown.splitlines() if line.startswith("target ")]
     assert target[-8:] == ["7", "ms", "5", "ms", "1", "us", "10", "s"]
     assert "differs in" in shown
     plain = cli("aqm", "show", "codel").output

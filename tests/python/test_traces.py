@@ -212,7 +212,7 @@ def test_stats_prints_tables_and_json(cli: Cli, tmp_path: Path) -> None:
     assert {"mean_mbps", "bins", "autocorrelation", "gaps", "outages", "sigma"} <= set(found)
     shown = cli("trace", "stats", "a.down")
     assert shown.exit_code == 0
-    for text in ("a.down", "CoV", "ACF", "outages/min", f"{found['mean_mbps']:.3f}"):
+    for text in ("a.down", "CoV", "ACF", "outages per minute", f"{found['mean_mbps']:.3f}"):
         assert text in shown.output
     doubled = printed_json(cli("trace", "stats", "a.down", "--mtu", "3 kB", "--json"))[0]
     assert doubled["mean_mbps"] == pytest.approx(2 * found["mean_mbps"])

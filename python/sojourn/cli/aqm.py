@@ -38,6 +38,7 @@ def list_command(as_json: bool) -> None:
 
 @command.command("show")
 @click.argument("name")
+@options.tables
 @options.no_code
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:
@@ -55,17 +56,17 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         output.print_json(entry | {"chosen": chosen})
         return
-    echo(f"{entry['name']}: {entry['summary']}")
-    echo(f"Source: {entry['source']}")
-    echo(f"State: {_state(entry, chosen)}")
+    output.say(f"{entry['name']}: {entry['summary']}")
+    output.say(f"Source: {entry['source']}")
+    output.say(f"State: {_state(entry, chosen)}")
     plain = chosen["text"] == entry["name"]
     if entry["params"]:
         value = [] if plain else ["value"]
         rows = _parameters(entry, None if plain else chosen["params"])
         output.print_text_table(["parameter", "meaning", *value, "default", "from", "to"], rows)
     else:
-        echo("No parameters.")
-    if len(entry["profiles"]) > 1:
+        output.say("No parameters.")
+    if len(entry["profiles"]) > 1 and not output.one_table():
         output.print_text_table(["profile", "what it is", "differs in"], _profiles(entry))
 
 
@@ -79,6 +80,7 @@ def show_command(name: str, as_json: bool) -> None:
 @click.option("--limit", metavar="LIMIT", help="Limit of the queues [the recorded one, or 1000 packets].")
 @click.option("--packets", type=click.IntRange(min=1), metavar="N", help="Arrivals to make up [20000].")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of arrivals and queues [recorded, or 1].")
+@options.tables
 @options.no_code
 @options.as_json
 @click.pass_context

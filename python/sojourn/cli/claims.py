@@ -92,6 +92,10 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(_json(made, claims))
         return
+    if output.one_table():
+        verdicts = [verdict for one in made for verdict in one.verdicts + (one.not_run() if claims else [])]
+        output.print_text_table(HEADINGS, [_row(one) for one in verdicts])
+        return
     for one in made:
         for figure in one.done:
             seeds = len(figure.study.study.seeds)
@@ -99,45 +103,44 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
             title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
             _print_verdicts(figure.verdicts, title)
             for reason in dict.fromkeys(figure.there.left_out.values()):
-                echo(f"Left out: {reason}\n")
+                output.say(f"Left out: {reason}\n")
         if one.varied:
             _print_varied(one)
         if claims and (rest := one.not_run()):
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
-        echo(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
         if told := undecided_text(verdicts):
-            echo(told)
+            output.say(told)
         for figure_id, reason in one.left_out.items():
-            echo(f"{figure_id} is left out: {reason}")
+            output.say(f"{figure_id} is left out: {reason}")
         for name, text in one.spent.told().items():
-            echo(f"{name.capitalize()}: {text}")
-        echo(f"Figure: {one.files[0]}")
-        echo(f"Report: {one.page}")
+            output.say(f"{name.capitalize()}: {text}")
+        output.say(f"Figure: {one.files[0]}")
+        output.say(f"Report: {one.page}")
 
 
 def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
-    echo(f"{title}\n")
-    values = [
-        [one["id"], published_text(one), measured_text(one), one["verdict"]]
-        for one in verdicts
-        if one["kind"] != "relation"
-    ]
+    output.say(f"{title}\n")
+    values = [_row(one) for one in verdicts if one["kind"] != "relation"]
     if values:
-        output.print_table(["claim", "published", "measured ± 95 % CI", "verdict"], values)
-    relations = [
-        [one["id"], published_text(one), measured_text(one), one["verdict"]]
-        for one in verdicts
-        if one["kind"] == "relation"
-    ]
+        output.print_table(HEADINGS, values)
+    relations = [_row(one) for one in verdicts if one["kind"] == "relation"]
     if relations:
-        output.print_text_table(["claim", "relation", "measured", "verdict"], relations)
+        output.print_text_table(HEADINGS, relations)
+
+
+def _row(verdict: Verdict) -> list[str]:
+    return [verdict["id"], published_text(verdict), measured_text(verdict), verdict["verdict"]]
+
+
+HEADINGS = ("claim", "published", "measured ± 95 % CI", "verdict")
 
 
 def _print_varied(made: Made) -> None:
     found = decided(made.verdicts, made.varied)
     names = list(tally([]))
-    echo("Each assumption by itself: verdicts of the claims that it is about\n")
+    output.say("Each assumption by itself: verdicts of the claims that it is about\n")
     counts = [
         [f"{one.name}={spelled(one.value)}", *(str(count) for count in tally(one.verdicts).values())]
         for one in made.varied
@@ -155,7 +158,7 @@ def _print_varied(made: Made) -> None:
     if rows:
         output.print_text_table(["claim", "decided by", "as chosen", "then"], rows)
     else:
-        echo("No assumption decides a claim.\n")
+        output.say("No assumption decides a claim.\n")
 
 
 def _json(made: Sequence[Made], claims: bool) -> Any:

@@ -9,7 +9,6 @@ import click
 
 from sojourn.cli import options
 from sojourn.cli.figures import Wanted, figure_options
-from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     from sojourn.comparison import Comparison
@@ -63,6 +62,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
 @click.option("--plot", type=options.PATH, metavar="FILE", help="Where the figure goes [into DIR].")
 @figure_options
+@options.tables
 @options.jobs
 @options.no_code
 @options.out
@@ -104,8 +104,8 @@ def command(
     from sojourn.comparison import compare
     from sojourn.plots.api import draw
 
-    if plot:
-        wanted.check(plot)
+    output.check_summary(["aqm"])
+    wanted.check(plot)
     with progress() as report:
         found = compare(
             split_list(aqms),
@@ -141,16 +141,17 @@ def command(
         document["until"] = output.until_json(found.reached) if found.reached else None
         output.print_json(document | {"runs": runs, "figure": str(figure)})
     else:
-        print_comparison(found)
-        if differences is not None:
-            echo()
+        if not (paired and output.one_table()):
+            print_comparison(found)
+        if differences is not None and (paired or not output.one_table()):
+            output.say("")
             output.paired_table(differences, [*found.loads[0], "aqm"])
         if found.reached:
-            echo(output.until_sentence(found.reached))
-        echo(f"Figure: {figure}")
+            output.say(output.until_sentence(found.reached))
+        output.say(f"Figure: {figure}")
         for note in notes:
-            echo(f"Note: {note}")
-        echo(f"Results: {out}")
+            output.say(f"Note: {note}")
+        output.say(f"Results: {out}")
     ctx.exit(1 if found.reached and not found.reached.reached else 0)
 
 
@@ -162,7 +163,7 @@ def print_comparison(found: Comparison) -> None:
     title = "one seed" if seeds == 1 else f"means over {seeds} seeds ± half width of the 95 % confidence interval"
     output.summary_table(found.table, [*found.loads[0], "aqm"], title=title)
     for sentence in output.describe(found.setup):
-        echo(f"  {sentence}")
+        output.say(f"  {sentence}")
 
 
 def figure_name(found: Comparison) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sojourn.cli import output
-from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     from sojourn.difference import Difference
@@ -13,10 +12,10 @@ if TYPE_CHECKING:
 
 def print_difference(found: Difference) -> None:
     """Print what was compared, how far they agree, and the first difference with both queues before it."""
-    echo(f"A: {found.a}")
-    echo(f"B: {found.b}")
-    echo(f"Arrivals: {found.source}")
-    echo(
+    output.say(f"A: {found.a}")
+    output.say(f"B: {found.b}")
+    output.say(f"Arrivals: {found.source}")
+    output.say(
         f"Agreement: {_percent(found.agreeing, found)} % of {found.packets} packets have the same verdict at the same "
         f"instant, {_percent(found.same_verdicts, found)} % the same verdict"
     )
@@ -24,12 +23,12 @@ def print_difference(found: Difference) -> None:
     if first is None:
         return
     came = first["arrival"]
-    echo(
+    output.say(
         f"First difference: packet {first['index']} (flow {came['flow']}, {came['bytes']} B, {came['ecn']}), "
         f"arrived at {_seconds(came['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
     )
     output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
-    echo(f"State: just before; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it")
+    output.say(f"State: just before; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it")
 
 
 def _percent(count: int, found: Difference) -> str:

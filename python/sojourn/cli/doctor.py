@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from sojourn.cli import options
-from sojourn.cli.terminal import echo
 
 
 @click.command("doctor")
+@options.tables
 @options.as_json
 def command(as_json: bool) -> None:
     """Examine what this machine can emulate faithfully, and what it lacks. Takes some seconds.
@@ -45,7 +45,7 @@ def _print(found: dict[str, Any]) -> None:
     timer = found.get("timer_ns")
     if timer:
         median, late = timer["p50"] / 1e3, timer["p99"] / 1e3
-        echo(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
+        output.say(f"A wait ends {median:.0f} us late (median), {late:.0f} us (99 %).")
     rates = [
         [
             rate["rate"],
@@ -62,4 +62,4 @@ def _print(found: dict[str, Any]) -> None:
         headings = ["rate", "Mbit/s", "utilisation", "late us (99 %)", "hidden drops", "CPU %", "faithful"]
         output.print_table(headings, rows=rates, title="one TCP flow upward")
         best = found["highest_faithful_rate"]
-        echo(f"Highest faithful rate: {best}." if best else "No rate that was tried is emulated faithfully now.")
+        output.say(f"Highest faithful rate: {best}." if best else "No rate that was tried is emulated faithfully now.")

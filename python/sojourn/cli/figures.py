@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sojourn.cli.terminal import echo
 from sojourn.plots import FORMATS, LEGENDS, PALETTES, PRESETS
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ class Wanted:
         if as_json:
             output.print_json({"figure": str(path), **about} | ({"notes": notes} if notes else {}))
             return
-        click.echo(f"Figure: {path}")
+        echo(f"Figure: {path}")
         for note in notes:
-            click.echo(f"Note: {note}")
+            echo(f"Note: {note}")
 
 
 def figure_options(command: Callable[..., Any]) -> Callable[..., Any]:

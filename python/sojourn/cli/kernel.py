@@ -55,6 +55,7 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Of the patterns.")
 @click.option("--version", default="6.1", show_default=True, metavar="V", help="The kernel's.")
 @options.jobs
+@options.tables
 @options.as_json
 @click.pass_context
 def compare_command(
@@ -101,9 +102,11 @@ def compare_command(
         output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
         for one in found:
             if one.left_out:
-                echo(f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets")
+                output.say(
+                    f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets"
+                )
             if one.first:
-                echo(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
+                output.say(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
                 print_difference(one.first)
     ctx.exit(1 if any(one.lines for one in found) else 0)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from sojourn.cli.tables import FORMATS
 from sojourn.cli.terminal import echo
 from sojourn.engines import ENGINES, SIMULATE
 
@@ -110,6 +113,35 @@ def warn(sentences: list[str]) -> None:
     """Say on stderr what is no error."""
     for sentence in sentences:
         echo(f"Warning: {sentence}", err=True)
+
+
+def tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that prints tables; `output.emit` does what they say."""
+
+    @wraps(command)
+    def with_tables(*args: Any, **given: Any) -> Any:
+        from sojourn.cli.output import WANTED, Wanted
+
+        forms = [form for form in FORMATS if given.pop(f"table_{form}")]
+        if len(forms) + bool(given.get("as_json")) > 1:
+            raise click.UsageError("--json, --markdown, --latex and --csv exclude each other; choose one")
+        columns = tuple(name.strip() for name in (given.pop("table_columns") or "").split(",") if name.strip())
+        wanted = Wanted(columns, given.pop("table_sort") or "", forms[0] if forms else "")
+        click.get_current_context().meta[WANTED] = wanted
+        return command(*args, **given)
+
+    for option in reversed(_TABLES):
+        with_tables = option(with_tables)
+    return with_tables
+
+
+_TABLES = (
+    click.option("--columns", "table_columns", metavar="A,B,…", help="Columns of the table, e.g. mean,p95 [all]."),
+    click.option("--sort", "table_sort", metavar="COLUMN", help="Order of its rows; -COLUMN: the largest first."),
+    click.option("--markdown", "table_markdown", is_flag=True, help="Print tables, and nothing else, as Markdown,"),
+    click.option("--latex", "table_latex", is_flag=True, help="as LaTeX (booktabs),"),
+    click.option("--csv", "table_csv", is_flag=True, help="or as comma-separated values."),
+)
 
 
 def command_line() -> list[str]:

@@ -1,19 +1,23 @@
-"""What commands print: JSON on stdout, or tables that fit the terminal."""
+"""What commands print: JSON on stdout, or tables (`tables.py`) that fit the terminal."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import shutil
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from sojourn.cli.tables import WIDTH, Cell, Column, Table, render
 from sojourn.cli.terminal import echo, printable_json
 
 if TYPE_CHECKING:
     import polars as pl
-    from rich.console import Console
-    from rich.table import Table
 
     from sojourn.metrics import Metric
     from sojourn.replicate import Reached
@@ -25,17 +29,43 @@ def print_json(value: Any) -> None:
     echo(printable_json(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False)))
 
 
+def say(text: str) -> None:
+    """Print a line beside the tables; where these go to a document or a program, to the standard error."""
+    echo(text, err=bool(_chosen().form))
+
+
+def one_table() -> bool:
+    """Whether there can be one table only, as in a file of comma-separated values."""
+    return _chosen().form == "csv"
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, title: str = "") -> None:
-    """Print a table of numbers; its first `left` columns are names, repeated in every part of a table too wide."""
-    console = _console(240)
-    for columns in _parts(console, headings, rows, left):
-        _print(console, _table(headings, rows, columns, left, title))
-        title = ""
+    """Print a table of numbers; its first `left` columns are names. A heading may have its unit in a second line."""
+    columns = [_column(heading, left=place < left, key=place < left) for place, heading in enumerate(headings)]
+    emit(Table(columns, [[_cell(text) for text in row] for row in rows], title))
 
 
 def print_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of words, which wrap."""
-    _print(_console(120), _table(headings, rows, range(len(headings)), len(headings), "", wrap=True))
+    columns = [_column(heading, left=True, key=place == 0) for place, heading in enumerate(headings)]
+    emit(Table(columns, [[Cell(text) for text in row] for row in rows]))
+
+
+def emit(table: Table, idle: Sequence[str] = ()) -> None:
+    """Print a table as the command line asks for it; columns `idle` are left out where all their numbers are zero."""
+    wanted = _chosen()
+    shown = table.sorted(wanted.sort).chosen(wanted.columns, idle)
+    text = render(shown, wanted.form, _width())
+    echo(text if one_table() else f"{text}\n")
+
+
+def check_summary(names: Sequence[str]) -> None:
+    """Refuse columns that a summary table named by `names` will not have, before there is work."""
+    from sojourn.metrics import METRICS
+
+    wanted = _chosen()
+    table = Table([*_keys(names), *map(_of_metric, METRICS), Column("fingerprint", "fingerprint")], [])
+    table.sorted(wanted.sort).chosen(wanted.columns)
 
 
 def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
@@ -46,13 +76,14 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
     prints = ["fingerprint"] if "fingerprint" in table.columns else []
     rows = [
         [
-            *(str(row[name]) for name in names),
-            *(metric.show(row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
-            *(str(row[name]) for name in prints),
+            *(_named(row[name]) for name in names),
+            *(_number(metric, row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
+            *(Cell(str(row[name])) for name in prints),
         ]
         for row in table.iter_rows(named=True)
     ]
-    print_table([*names, *(metric.heading for metric in metrics), *prints], rows, left=len(names), title=title)
+    columns = [*_keys(names), *map(_of_metric, metrics), *(Column(name, name) for name in prints)]
+    emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
 
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
@@ -63,19 +94,70 @@ def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     rows = []
     for key, group in groups(differences, names):
         found = {row["metric"]: row for row in group.iter_rows(named=True)}
-        cells = [_difference(metric, found.get(metric.column)) for metric in metrics]
-        rows.append([*(str(name) for name in key), *cells])
+        rows.append([*map(_named, key), *(_difference(metric, found.get(metric.column)) for metric in metrics)])
     tests = _tests(max(differences["n"].to_list()))
     title = f"difference to {differences['baseline'][0]}, seed by seed ± half width of its 95 % confidence interval"
-    title = f"{title}; {tests}"
-    print_table([*names, *(metric.heading for metric in metrics)], rows, left=len(names), title=title)
+    idle = [metric.column for metric in metrics if metric.idle]
+    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, f"{title}; {tests}"), idle)
 
 
-def _difference(metric: Metric, row: dict[str, Any] | None) -> str:
+def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
     if row is None:
-        return metric.show(None)
+        return Cell("–")
     sign = "+" if row["difference"] > 0 else ""
-    return f"{sign}{metric.show(row['difference'], row['ci95'])}{' *' if row['significant'] else '  '}"
+    star = " *" if row["significant"] else "  "
+    return Cell(f"{sign}{metric.show(row['difference'], row['ci95'])}{star}", row["difference"], row["ci95"])
+
+
+def _number(metric: Metric, value: float | None, half: float | None) -> Cell:
+    return Cell(metric.show(value, half), value, half)
+
+
+def _named(value: Any) -> Cell:
+    return Cell(str(value), value if isinstance(value, int | float) else None)
+
+
+def _keys(names: Sequence[str]) -> list[Column]:
+    return [Column(name, name, left=True, key=True) for name in names]
+
+
+def _of_metric(metric: Metric) -> Column:
+    return Column(metric.column, metric.label, metric.unit, metric.group)
+
+
+def _column(heading: str, *, left: bool, key: bool) -> Column:
+    name, _, unit = heading.partition("\n")
+    return Column(re.sub(r"\W+", "_", name).strip("_").lower() or "what", name, unit, left=left, key=key)
+
+
+def _cell(text: str) -> Cell:
+    try:
+        return Cell(text, float(text))
+    except ValueError:
+        return Cell(text)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks of tables."""
+
+    columns: tuple[str, ...] = ()
+    sort: str = ""
+    form: str = ""
+    """One of `tables.FORMATS`; empty: for a terminal."""
+
+
+def _chosen() -> Wanted:
+    context = click.get_current_context(silent=True)
+    found: Wanted = context.meta.get(WANTED, Wanted()) if context else Wanted()
+    return found
+
+
+WANTED = "sojourn.tables"
+
+
+def _width() -> int:
+    return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
 
 
 def _tests(n: int) -> str:
@@ -145,56 +227,6 @@ def _tcp(flow: dict[str, Any]) -> str:
 
 def _direction(flow: dict[str, Any]) -> str:
     return str(flow.get("direction", "forward"))
-
-
-def _parts(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[Sequence[int]]:
-    """Columns of each part, so that no part is wider than the console."""
-    from rich.measure import Measurement
-
-    unbounded = console.options.update(max_width=10_000)
-    fixed = list(range(left))
-    parts: list[list[int]] = [[]]
-    for column in range(left, len(headings)):
-        tried = _table(headings, rows, [*fixed, *parts[-1], column], left, "")
-        if parts[-1] and Measurement.get(console, unbounded, tried).maximum > console.width:
-            parts.append([])
-        parts[-1].append(column)
-    return [[*fixed, *part] for part in parts]
-
-
-def _table(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    columns: Sequence[int],
-    left: int,
-    title: str,
-    *,
-    wrap: bool = False,
-) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
-    for column in columns:
-        justify: Literal["left", "right"] = "left" if column < left else "right"
-        table.add_column(Text(headings[column]), justify=justify, vertical="top", no_wrap=not wrap or column == 0)
-    for row in rows:
-        table.add_row(*(Text(row[column]) for column in columns))
-    return table
-
-
-def _console(width_of_files: int) -> Console:
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else width_of_files, highlight=False, color_system=None)
-
-
-def _print(console: Console, table: Table) -> None:
-    with console.capture() as text:
-        console.print(table)
-    lines = [line.rstrip() for line in text.get().splitlines()]
-    echo("\n".join(lines).strip("\n") + "\n")
 
 
 def _plain(value: Any) -> Any:

@@ -58,6 +58,7 @@ def export_command(result: Path, side: str, link: str, payload: bool, target: Pa
 @click.argument("a", type=capture)
 @click.argument("b", type=capture)
 @parquet
+@options.tables
 @options.as_json
 def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
     """Print the RTT between the points of two captures, A and B, by synthetic packet pairs.
@@ -90,6 +91,7 @@ def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
 @click.argument("file", type=capture)
 @click.option("--step", default="5 s", show_default=True, metavar="TIME", help="Width of the steps.")
 @parquet
+@options.tables
 @options.as_json
 def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -> None:
     """Print the goodput of each flow in a capture and of all together, step by step.
@@ -114,14 +116,12 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
         return
     flows = table["flow"].unique(maintain_order=True).to_list()
     wide = table.pivot("flow", index="time_s", values="goodput_bps")
-    rows = [
-        [f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])]
-        for row in wide.head(SHOWN_STEPS).to_dicts()
-    ]
-    headings = [flow.replace(" ", "\n") for flow in flows[:SHOWN]]
+    shown = wide if output.one_table() else wide.head(SHOWN_STEPS)
+    rows = [[f"{row['time_s']:g}", *(f"{row[flow] / 1e6:.3f}" for flow in flows[:SHOWN])] for row in shown.to_dicts()]
+    headings = [flow.replace(" > ", "\n> ") for flow in flows[:SHOWN]]
     output.print_table(["from\ns", *headings], rows, title="Goodput in Mbit/s")
-    if wide.height > SHOWN_STEPS:
-        echo(f"… and {wide.height - SHOWN_STEPS} steps more, see --json or -o")
+    if wide.height > shown.height:
+        output.say(f"… and {wide.height - shown.height} steps more, see --json or -o")
     _say_left_out(len(flows))
 
 
@@ -143,8 +143,10 @@ def _write(table: pl.DataFrame, target: Path | None) -> None:
 
 
 def _say_left_out(rows: int) -> None:
+    from sojourn.cli import output
+
     if rows > SHOWN:
-        echo(f"… and {rows - SHOWN} flows more, see --json or -o")
+        output.say(f"… and {rows - SHOWN} flows more, see --json or -o")
 
 
 SHOWN_STEPS = 2000

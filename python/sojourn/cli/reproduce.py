@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @options.engine
 @click.option("--short", is_flag=True, help="The figure's study in less time, where it has one; judges nothing.")
 @look_options
+@options.tables
 @options.jobs
 @options.no_code
 @options.out
@@ -82,6 +83,7 @@ def command(
     if "list" in assume:
         shown.print_assumptions(chosen[0], as_json)
         return
+    wanted.check()
     seeds = seeds or (papers.QUICK_SEEDS if quick else None)
     make = _maker(seeds, jobs, out, engine, short)
     made = [_make(one, figure, assume, out, engine, make, wanted) for one in chosen]

@@ -17,6 +17,7 @@ from sojourn.cli.terminal import echo
 @options.engine
 @options.no_code
 @options.out
+@options.tables
 @options.as_json
 def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str, out: Path, as_json: bool) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
@@ -44,12 +45,12 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     goodput, jain = result.totals["goodput_bps"] / 1e6 + 0.0, result.totals["jain"]  # no flow makes it -0.0
-    echo(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    output.say(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
     if engine != "simulate":
-        echo(f"Engine: {result.engine}")
+        output.say(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
-    echo(f"Results: {result.folder}")
+    output.say(f"Results: {result.folder}")
 
 
 def _split(text: str) -> tuple[str, str]:

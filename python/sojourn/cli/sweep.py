@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli import options
-from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 @options.metric
 @options.max_seeds
 @click.option("--yes", is_flag=True, help="Accept more than 100,000 runs.")
+@options.tables
 @options.jobs
 @options.no_code
 @options.out
@@ -65,6 +65,7 @@ def command(
     Finished runs are kept: a study that was interrupted goes on where it stopped. A table of differences compares
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
+    from sojourn.cli import output
     from sojourn.comparison import AUTO
     from sojourn.engines import check
     from sojourn.study import Study
@@ -81,6 +82,7 @@ def command(
     options.warn(loaded.advice)
     for point in loaded.points:
         check(engine, point.scenario)
+    output.check_summary(loaded.swept or ["link.aqm"])
     with _runner(out, jobs, merge, dask) as runner:
         loaded = _warmed_up(loaded, warmup, runner)
         if shard:
@@ -125,8 +127,8 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
             {"shard": shard, "of_runs": len(study.runs), "folders": folders, "warnings": study.advice} | _counts(runner)
         )
         return
-    echo(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
-    echo(f"Results: {runner.root}; join the shards with --merge DIR for each")
+    output.say(f"{study.name}, shard {shard}: {len(runs)} of {len(study.runs)} runs{_how(runner)}")
+    output.say(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
 def _warmed_up(study: Study, warmup: str | None, runner: Runner) -> Study:
@@ -157,14 +159,15 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
         output.print_json(document | _counts(runner))
         return
     title = f"{study.name}: {len(study.points)} points, {len(study.seeds)} seeds"
-    output.summary_table(table, by, title=title)
-    if differences is not None:
+    if not (baseline and output.one_table()):
+        output.summary_table(table, by, title=title)
+    if differences is not None and (baseline or not output.one_table()):
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
     if reached:
-        echo(output.until_sentence(reached))
+        output.say(output.until_sentence(reached))
     shown = list(dict.fromkeys(warmups))
-    echo(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
-    echo(f"Results: {runner.root}, one row per run in {summaries}")
+    output.say(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
+    output.say(f"Results: {runner.root}, one row per run in {summaries}")
 
 
 def _differences(result: StudyResult, baseline: str | None) -> pl.DataFrame | None:

@@ -33,6 +33,7 @@ def command() -> None:
 @command.command("stats")
 @click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
 @mtu
+@options.tables
 @options.as_json
 def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None:
     """Print rate, variability, autocorrelation, gaps and outages of traces."""
@@ -44,9 +45,8 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
     if as_json:
         output.print_json([{"file": str(file), **stats} for file, stats in found])
         return
-    for title, columns in _TABLES.items():
-        rows = [[file.name, *(show(stats) for show in columns.values())] for file, stats in found]
-        output.print_table(["trace", *columns], rows, title=title)
+    rows = [[about, *(show(stats) for _, stats in found)] for about, show in _ROWS.items()]
+    output.print_table(["trace", *(file.name for file, _ in found)], rows)
 
 
 @command.command("convert")
@@ -183,27 +183,23 @@ def _gaps(stats: dict[str, Any], *names: str) -> list[float]:
     return [stats["gaps"][name] for name in names]
 
 
-_TABLES: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
-    "Rate, variability, gaps": {
-        "opportunities": lambda s: str(s["opportunities"]),
-        "s": lambda s: f"{s['duration_s']:.1f}",
-        "mean Mbit/s": lambda s: f"{s['mean_mbps']:.3f}",
-        "CoV 10ms/100ms/1s/10s": lambda s: _slashed(_bins(s, "cov", (10, 100, 1000, 10_000))),
-        "ACF 0.1/1/10/30 s": lambda s: _slashed(_lags(s, (0.1, 1.0, 10.0, 30.0))),
-        "IDC 10ms/100ms/1s": lambda s: _slashed(_bins(s, "idc", (10, 100, 1000)), 1),
-        "gaps of 0/1 ms": lambda s: _slashed(_gaps(s, "zero", "one_ms"), 3),
-        "busy ms": lambda s: f"{s['gaps']['busy_ms']:.3f}",
-        "burst": lambda s: f"{s['gaps']['burst']:.2f}",
-        "gap p50/90/99/99.9/max ms": lambda s: _slashed(s["gaps"]["nonzero_ms"], 0),
-    },
-    "Outages, quantiles": {
-        "outages/min": lambda s: f"{s['outages'][2]['per_minute']:.1f}",
-        "time in gaps >20/50/100/300/1000 ms": lambda s: _slashed([entry["time"] for entry in s["outages"]], 3),
-        "outage median/mean ms": lambda s: _slashed([s["outage_median_ms"], s["outage_mean_ms"]], 0),
-        "100 ms rate min/p5/25/50/75/95/max": lambda s: _rates(s, 100, range(7)),
-        "empty 100 ms": lambda s: _slashed(_bins(s, "empty", (100,)), 3),
-        "1 s rate min/p5/50/95/max": lambda s: _rates(s, 1000, (0, 1, 3, 5, 6)),
-        "sigma 0.1/0.5/1 s": lambda s: _slashed([entry["value"] for entry in s["sigma"]], 0),
-    },
+_ROWS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "opportunities": lambda s: str(s["opportunities"]),
+    "length [s]": lambda s: f"{s['duration_s']:.1f}",
+    "mean rate [Mbit/s]": lambda s: f"{s['mean_mbps']:.3f}",
+    "CoV at 10 ms/100 ms/1 s/10 s": lambda s: _slashed(_bins(s, "cov", (10, 100, 1000, 10_000))),
+    "ACF at 0.1/1/10/30 s": lambda s: _slashed(_lags(s, (0.1, 1.0, 10.0, 30.0))),
+    "IDC at 10 ms/100 ms/1 s": lambda s: _slashed(_bins(s, "idc", (10, 100, 1000)), 1),
+    "share of gaps of 0/1 ms": lambda s: _slashed(_gaps(s, "zero", "one_ms"), 3),
+    "busy [ms]": lambda s: f"{s['gaps']['busy_ms']:.3f}",
+    "burst": lambda s: f"{s['gaps']['burst']:.2f}",
+    "gap p50/90/99/99.9/max [ms]": lambda s: _slashed(s["gaps"]["nonzero_ms"], 0),
+    "outages per minute": lambda s: f"{s['outages'][2]['per_minute']:.1f}",
+    "time in gaps >20/50/100/300/1000 ms": lambda s: _slashed([entry["time"] for entry in s["outages"]], 3),
+    "outage median/mean [ms]": lambda s: _slashed([s["outage_median_ms"], s["outage_mean_ms"]], 0),
+    "rate of 100 ms min/p5/25/50/75/95/max": lambda s: _rates(s, 100, range(7)),
+    "share of empty 100 ms": lambda s: _slashed(_bins(s, "empty", (100,)), 3),
+    "rate of 1 s min/p5/50/95/max": lambda s: _rates(s, 1000, (0, 1, 3, 5, 6)),
+    "sigma at 0.1/0.5/1 s": lambda s: _slashed([entry["value"] for entry in s["sigma"]], 0),
 }
-"""Columns of the printed tables; an outage is a gap of more than 100 ms."""
+"""Rows of the printed table; an outage is a gap of more than 100 ms."""
