@@ -197,7 +197,8 @@ def test_what_python_has_to_ignore_is_told_in_a_line(process: Process, tmp_path:
     (tmp_path / "bad.toml").write_text(SHORT.replace('"codel"', '"bad.py:Bad"'))
     ran = process("run", "bad.toml", "-o", "out")
     assert ran.returncode == 0
-    assert ran.stderr == "Warning: ignored in Bad.__del__: ZeroDivisionError: division by zero\n"
+    [told] = [line for line in ran.stderr.splitlines() if "%" not in line]
+    assert told == "Warning: ignored in Bad.__del__: ZeroDivisionError: division by zero"
 
 
 def test_a_verdict_that_is_no_word_is_refused(cli: Cli, tmp_path: Path) -> None:
