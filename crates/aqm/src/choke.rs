@@ -216,7 +216,8 @@ fn params(config: &Config, limit: u64, link: Link) -> (Params, IdleTable) {
     // tc refuses thresholds for which there is no weight; those of a limit cannot be refused, so follow the queue.
     let wlog = weight(config, min, burst(config, min, max)).unwrap_or(1);
     let bandwidth = if config.bandwidth.as_bps() > 0 { config.bandwidth } else { link.rate };
-    (Params::new(min, max, wlog, config.probability), IdleTable::new(wlog, config.avpkt.0, bandwidth))
+    let Bytes(avpkt) = config.avpkt;
+    (Params::in_units(avpkt, min, max, wlog, config.probability), IdleTable::new(wlog, avpkt, bandwidth))
 }
 
 fn burst(config: &Config, min: u64, max: u64) -> u64 {

@@ -3,7 +3,7 @@
 //! Its average is an integer with `Wlog` fractional bits, of bytes for RED and of packets for CHOKe.
 
 use super::config::{Adaptive, Config};
-use super::tc::wlog;
+use super::tc::{idle_damping, max_p, wlog};
 use crate::aqm::{Cx, Verdict};
 use crate::backlog::Backlog;
 use crate::limits::Limits;
@@ -69,10 +69,15 @@ pub enum Action {
 }
 
 impl Params {
-    /// Parameters for thresholds `min` and `max` in the unit of the average.
+    /// Parameters for thresholds `min` and `max` in the unit of the average, which is that of tc's thresholds.
     pub fn new(min: u64, max: u64, wlog: u32, probability: f64) -> Self {
-        let max_p = (probability * TWO_TO_32) as u32;
+        Self::in_units(1, min, max, wlog, probability)
+    }
+
+    /// The same where tc counts the thresholds in `unit` times smaller ones, as CHOKe's in bytes.
+    pub fn in_units(unit: u64, min: u64, max: u64, wlog: u32, probability: f64) -> Self {
         let qth_delta = (max.saturating_sub(min) as u32).max(1);
+        let max_p = max_p(probability, qth_delta as u64 * unit, qth_delta);
         let fifth = (qth_delta / 5) as u64;
         Self {
             qth_min: min << wlog,
@@ -123,10 +128,11 @@ impl Vars {
     pub fn decayed(&self, idle: &IdleTable, now: Instant) -> u64 {
         let Some(start) = self.qidlestart else { return self.qavg };
         let IdleTable { scell_log, stab } = idle;
-        let us_idle = ((now - start).as_nanos() as u64 / 1000).min(255 << scell_log);
+        // Scell_max has 32 bits.
+        let us_idle = ((now - start).as_nanos() as u64 / 1000).min((255u32 << scell_log) as u64);
         match stab[(us_idle >> scell_log) as usize & 255] {
             0 => {
-                let linear = ((self.qavg as u128 * us_idle as u128) >> scell_log) as u64;
+                let linear = self.qavg.wrapping_mul(us_idle) >> scell_log;
                 if linear < self.qavg >> 1 { self.qavg - linear } else { self.qavg >> 1 }
             }
             shift => self.qavg >> shift,
@@ -255,15 +261,9 @@ impl LinuxRed {
 }
 
 impl IdleTable {
-    /// The table for packets of `avpkt` bytes at `bandwidth` (tc_red_eval_idle_damping).
+    /// The table that tc makes for packets of `avpkt` bytes at `bandwidth`.
     pub fn new(wlog: u32, avpkt: u64, bandwidth: Rate) -> Self {
-        let xmit_time = libm::ceil(avpkt as f64 * 8e6 / bandwidth.as_bps() as f64 * TICKS_PER_US);
-        let lw = -libm::log(1.0 - 1.0 / (1u64 << wlog) as f64) / xmit_time;
-        let scell_log = (0..31).find(|&c| 31.0 / lw / ((1u64 << c) as f64) < 512.0).unwrap_or(31);
-        let mut stab = [31; 256];
-        for (i, bits) in stab.iter_mut().enumerate().take(255) {
-            *bits = ((((i as u64) << scell_log) as f64 * lw) as u8).min(31);
-        }
+        let (stab, scell_log) = idle_damping(wlog, avpkt, bandwidth);
         Self { scell_log, stab }
     }
 }
@@ -292,8 +292,6 @@ fn limit_bytes(limits: &Limits, link: Link) -> u64 {
 const TWO_TO_32: f64 = (1u64 << 32) as f64;
 /// A hundredth of the probability 1, rounded (RED_ONE_PERCENT).
 const PERCENT: u32 = 42_949_673;
-/// tc's clock; the kernel looks the table up in microseconds all the same.
-const TICKS_PER_US: f64 = 15.625;
 
 #[cfg(test)]
 mod tests;
