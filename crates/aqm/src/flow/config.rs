@@ -15,8 +15,9 @@ config! {
         memory_limit: Bytes = Bytes(32 << 20), in Value::Bytes(1) => Value::Bytes(1 << 40);
         /// Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
         flows: u64 = 1024, in Value::Count(1) => Value::Count(65_536);
-        /// Values of the hash where they are more than the queues: then `flows` is the most flows that wait at once, and the
-        /// first packet of another one is refused (Linux's SFQ). Zero: each value has its queue.
+        /// Values of the hash where they are more than the queues: then `flows`, or the limit in packets where that is less,
+        /// is the most flows that wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each
+        /// value has its queue.
         divisor: u64 = 0, in Value::Count(0) => Value::Count(65_536);
         /// How often the perturbed hash is seeded anew and the waiting packets are hashed again (tc's perturb); zero is never.
         perturb_period: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1_000_000));

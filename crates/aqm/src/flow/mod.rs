@@ -76,7 +76,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             table: Table::new(config, &host.rng),
             host,
             schedule: Schedule::new(config),
-            shedding: Shedding::new(config),
+            shedding: Shedding::new(config, limits.packets.unwrap_or(u32::MAX)),
             perturbation: Perturbation::new(config),
             // One more, for the packet that is queued before another one makes room.
             packets: Slab::with_capacity(capacity + 1),

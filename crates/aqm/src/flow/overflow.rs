@@ -25,14 +25,16 @@ pub(super) struct Shedding {
 }
 
 impl Shedding {
-    pub fn new(config: &Config) -> Self {
+    /// `limit` is the most waiting packets.
+    pub fn new(config: &Config, limit: u32) -> Self {
         Self {
             overflow: config.overflow,
             drop_batch: config.drop_batch as u32,
             raise: config.raise,
             headdrop: config.headdrop,
             depth: config.depth as u32,
-            places: if config.divisor > 0 { config.flows as u32 } else { u32::MAX },
+            // sfq_change has no more slots than the limit.
+            places: if config.divisor > 0 { limit.min(config.flows as u32) } else { u32::MAX },
             flows: config.flows as u32,
             last_victim: None,
         }

@@ -78,7 +78,7 @@ fn sfq_makes_room_at_the_tail_of_the_longest_or_at_its_head() {
         assert_eq!(bench.dropped, [(2, id)], "{params}");
     }
     // Of equals, the one that became so long last; where all have one packet, the one whose turn is next.
-    let mut bench = Bench::new("sfq limit 4 hash modulo");
+    let mut bench = Bench::new("sfq limit 4 hash modulo divisor 0");
     for flow in [1, 2, 2, 1] {
         bench.push(flow, 1000);
     }

@@ -23,6 +23,11 @@ fn no_more_flows_wait_than_there_are_places() {
     assert_eq!(bench.push(3, 1000), Enqueued::Queued, "a flow that waits may have more");
     assert_eq!(bench.flows(1), [0]);
     assert_eq!(bench.push(4, 1000), Enqueued::Queued, "flow 0 has left its place");
+    // There are no more places than packets.
+    let mut bench = Bench::new("sfq hash perfect flows 4 divisor 8 limit 2");
+    for (flow, verdict) in [(0, Enqueued::Queued), (1, Enqueued::Queued), (2, Enqueued::Dropped(DropReason::Limit))] {
+        assert_eq!(bench.push(flow, 1000), verdict);
+    }
     // tc's default: 128 flows.
     let mut bench = Bench::new("sfq hash perfect limit 1000");
     let refused: Vec<_> = (0..150).filter(|&flow| bench.push(flow, 1000) != Enqueued::Queued).collect();
