@@ -36,6 +36,7 @@ __all__ = [
     "scenario_schema",
     "simulate",
     "size_bytes",
+    "spelled_rate",
     "summarise",
     "synth_lte",
     "tc_queue",
@@ -90,20 +91,27 @@ def diff(
 ) -> str:
     """Play arrivals through the discipline `a` and compare with `b` or with what was recorded; JSON.
 
-    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `kernel` (whose wire and random stream), `early_is_told`,
-    `origin_ns`. `arrivals`: `time_ns` (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the
-    order of time. `recorded`: `fate` (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and
-    told, 7 dropped and not told, 8 waiting at that time. `progress` as for `simulate`.
+    `setup`: `rate`, `overhead`, `mtu`, `limit`, `seed`, `kernel` (whose wire and random stream), `told` (of which drops
+    on arrival the sender is told: early ones, those of a full queue, those of a packet that was queued first),
+    `drops_on_arrival` (whether what was recorded dropped only arriving packets), `origin_ns`. `arrivals`: `time_ns`
+    (uint64), `bytes`, `flow`, `from_host`, `to_host` (uint32), `ecn` (uint8), in the order of time. `recorded`: `fate`
+    (uint8) and `fate_ns` (uint64); the codes are those of a log, then 6 dropped and told, 7 dropped and not told, 8
+    waiting at that time, 9 dropped at that time and not known why, 10 not to be compared. `progress` as for `simulate`.
     """
 
 def made_up_arrivals(seed: int, packets: int, rate: str) -> dict[str, npt.NDArray[Any]]:
     """Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`."""
 
-def tc_queue(aqm: str, line: str, created_ns: int | None) -> tuple[str, str, bool]:
-    """Spelling of `aqm` with the parameters of tc's `line` where it gives none itself, and the limit of its queue.
+def tc_queue(aqm: str, line: str, created_ns: int | None) -> dict[str, Any]:
+    """What a recorded queue in tc's words says about comparing `aqm` with it.
 
-    The third value is whether the kernel tells the sender of that discipline's early drops.
+    `aqm`: its spelling with the parameters of `line` where it gives none itself; `limit` of its queue; `told` and
+    `drops_on_arrival` as `diff` takes them; `instead`: the name of the same discipline as Linux has it, if `aqm` is
+    another variant, else None.
     """
+
+def spelled_rate(text: str) -> str:
+    """A rate as a person would write it: "9.600000000000001 Mbit/s" is "9.6 Mbit/s"."""
 
 def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
     """Every source of a scenario: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.

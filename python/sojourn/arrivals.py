@@ -40,10 +40,22 @@ class Arrivals:
     recorded_aqm: str = ""
     created_ns: int | None = None
     """The kernel's clock when it made the recorded queue."""
+    flows: npt.NDArray[Any] | None = None
+    """The packets' own flows, where the column `flow` has the bucket that the kernel hashed each to."""
+    buckets_unknown: bool = False
+    """Whether the kernel hashed flows to buckets, and the recording does not say to which."""
 
     def with_limit(self, limit: str) -> Arrivals:
         """Return the same arrivals at a queue with another limit."""
         return replace(self, setup={**self.setup, "limit": limit})
+
+    def sharing(self, flow: int, other: int) -> Arrivals:
+        """Return the same arrivals with the packets of flow `other` in the bucket of `flow`."""
+        column = self.columns["flow"]
+        merged = np.where(column == other, np.uint32(flow), column)
+        return replace(
+            self, columns={**self.columns, "flow": merged}, flows=column if self.flows is None else self.flows
+        )
 
     def with_seed(self, seed: int) -> Arrivals:
         """Return the same arrivals at a queue with another random stream."""
@@ -125,13 +137,36 @@ def from_vector(path: Path | str) -> Arrivals:
         origin_ns=origin,
     )
     qdisc = meta["qdisc"]
-    source = f"{len(rows)} arrivals of {data.name.split('.jsonl')[0]}"
-    return Arrivals(source, columns, setup, recorded, qdisc, f"recorded: {qdisc}", meta["created"])
+    hashes = qdisc.split()[:1] in (["fq_codel"], ["fq_pie"], ["sfq"])
+    flows, known = columns["flow"], _buckets(data, rows)
+    if hashes and known is not None:
+        columns["flow"] = known
+    return Arrivals(
+        f"{len(rows)} arrivals of {data.name.split('.jsonl')[0]}",
+        columns,
+        setup,
+        recorded,
+        qdisc,
+        f"recorded: {qdisc}",
+        meta["created"],
+        flows,
+        buckets_unknown=hashes and known is None,
+    )
+
+
+def _buckets(data: Path, rows: list[Mapping[str, Any]]) -> npt.NDArray[Any] | None:
+    """The bucket of each packet's flow in the kernel; None where none was recorded."""
+    having = ["bucket" in row for row in rows]
+    if not any(having):
+        return None
+    if not all(having):
+        raise InputError(f'{data}: line {having.index(False) + 1} lacks "bucket", which others have')
+    return np.array([row["bucket"] for row in rows], dtype=np.uint32)
 
 
 def _setup(**given: object) -> dict[str, Any]:
-    defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "kernel": False, "early_is_told": True}
-    return {**defaults, "origin_ns": 0, **given}
+    defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "kernel": False, "origin_ns": 0}
+    return {**defaults, "told": TOLD_OF_ALL, "drops_on_arrival": False, **given}
 
 
 def _rate(bps: int) -> str:
@@ -205,8 +240,8 @@ def _read_row(place: str, line: str) -> Mapping[str, Any]:
     for key in (*_NUMBERS, "verdict"):
         if key not in row:
             raise InputError(f'{place} lacks "{key}"')
-    for key, (least, most) in _NUMBERS.items():
-        if type(row[key]) is not int or not least <= row[key] <= most:
+    for key, (least, most) in (_NUMBERS | _OPTIONAL).items():
+        if key in row and (type(row[key]) is not int or not least <= row[key] <= most):
             raise InputError(f'{place}: "{key}" is {row[key]!r}; expected a whole number from {least} to {most}')
     if not isinstance(row["verdict"], str) or row["verdict"] not in _VERDICTS:
         raise InputError(f'{place}: "verdict" is {row["verdict"]!r}; there is {", ".join(_VERDICTS)}')
@@ -223,6 +258,8 @@ def _lateness(first: Mapping[str, Any]) -> int:
 ETHERNET_MTU = 1514
 """The largest packet of a vector: 1500 bytes of IP behind 14 of Ethernet."""
 WAITING = 8
+TOLD_OF_ALL = (True, True, True)
+"""Senders are told of every drop on arrival: early, of a full queue, and of a packet that was queued first."""
 _VERDICTS = {"pass": 0, "mark": 1, "drop_on_arrival": 6, "drop": 7}
 _TIME = (0, 2**62)
 _NUMBERS = {
@@ -232,6 +269,7 @@ _NUMBERS = {
     "ecn": (0, 3),
     "departure_ns": (-1, 2**62),
 }
+_OPTIONAL = {"bucket": (0, 2**32 - 1)}
 _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
 _WORDS = {str: "text", int: "whole number that is not negative"}
 _BEHIND_THE_QUEUE = {"delay", "reorder", "loss"}

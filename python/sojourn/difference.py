@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
 
 RATE, LIMIT, PACKETS, SEED = "10 Mbit/s", "1000 packets", 20_000, 1
 """Of made-up arrivals."""
+MOST_SHARED = 8
+"""Pairs of flows that are taken to share buckets."""
+MOST_SEEN = 16
+"""Flows of which two may share a bucket."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,14 @@ class Difference:
     """Packets with the same verdict at the same instant."""
     same_verdicts: int
     """Packets with the same verdict, whenever it fell."""
+    differing_labels: int
+    """Packets that both dropped on arrival, one of them without telling the sender; they agree."""
     first_difference: dict[str, Any] | None
-    """The first packet that was treated differently, and both queues just before; None if there is none."""
+    """The first packet that was treated differently, and both queues before it was judged; None if there is none."""
+    instead: str | None = None
+    """The name to compare with a recording of Linux in place of `a`, where `a` is another variant."""
+    shared_buckets: tuple[tuple[int, int], ...] = ()
+    """Flows that the kernel must have hashed to one bucket: only so do all packets agree."""
 
     @property
     def agreement_percent(self) -> float:
@@ -51,7 +63,10 @@ class Difference:
             "packets": self.packets,
             "agreeing": self.agreeing,
             "same_verdicts": self.same_verdicts,
+            "differing_labels": self.differing_labels,
             "agreement_percent": self.agreement_percent,
+            "instead": self.instead,
+            "shared_buckets": [list(pair) for pair in self.shared_buckets],
             "first_difference": self.first_difference,
         }
 
@@ -113,23 +128,76 @@ def _diff(
 ) -> Difference:
     if len(arrivals.columns["time_ns"]) == 0:
         raise InputError("packets: 0 arrivals show no difference; give at least 1")
+    instead = None
     if arrivals.line is not None:
-        told = [_core.tc_queue(text, arrivals.line, arrivals.created_ns) for text in texts]
-        texts = [text for text, _, _ in told]
-        limits = [own for _, own, _ in told]
+        queues = [_core.tc_queue(text, arrivals.line, arrivals.created_ns) for text in texts]
+        texts = [queue["aqm"] for queue in queues]
+        limits = [queue["limit"] for queue in queues]
         if len(set(limits)) > 1 and limit is None:
             raise InputError(f"{' and '.join(texts)} would have different limits; give one, e.g. 1000 packets")
-        # What the kernel tells its sender matters only beside what it recorded.
-        setup = {"limit": limits[0], "early_is_told": told[0][2] or len(texts) > 1}
+        setup = {"limit": limits[0]}
+        if len(texts) == 1:  # what the kernel tells its sender matters only beside what it recorded
+            setup |= {key: queues[0][key] for key in ("told", "drops_on_arrival")}
+            instead = queues[0]["instead"]
         arrivals = replace(arrivals, setup={**arrivals.setup, **setup})
     if limit is not None:
         arrivals = arrivals.with_limit(limit)
     b = texts[1] if len(texts) > 1 else None
-    recorded = arrivals.recorded if b is None else None
-    found = json.loads(_core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, progress))
+
+    def play(arrivals: Arrivals, told: Callable[[float], None] | None = None) -> dict[str, Any]:
+        recorded = arrivals.recorded if b is None else None
+        found: dict[str, Any] = json.loads(_core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, told))
+        return found
+
+    found = play(arrivals, progress)
+    shared: tuple[tuple[int, int], ...] = ()
+    if b is None and arrivals.buckets_unknown and found["first_difference"]:
+        found, shared = shared_buckets(arrivals, found, play)
+    if found["first_difference"] and arrivals.flows is not None:
+        came = found["first_difference"]
+        came["arrival"]["flow"] = int(arrivals.flows[came["index"]])
     bound = arrivals.setup["limit"]
-    source = f"{arrivals.source}, {arrivals.setup['rate']}{'' if bound == 'unlimited' else f', limit {bound}'}"
-    return Difference(texts[0], b or arrivals.recorded_aqm, source, **found)
+    rate = _core.spelled_rate(arrivals.setup["rate"])
+    source = f"{arrivals.source}, {rate}{'' if bound == 'unlimited' else f', limit {bound}'}"
+    if not found["first_difference"]:
+        instead = None
+    return Difference(texts[0], b or arrivals.recorded_aqm, source, **found, instead=instead, shared_buckets=shared)
+
+
+def shared_buckets(
+    arrivals: Arrivals, found: dict[str, Any], play: Callable[[Arrivals], dict[str, Any]]
+) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+    """Find flows that the kernel must have hashed to one bucket, and what is `found` with them there.
+
+    The kernel's hash is seeded anew in each run and was not recorded. Of the flows last seen before the first
+    difference two are put into one bucket: those with which the first difference comes latest, again until none is
+    left. If that does not come about, the difference is another one, and `found` is as it was.
+    """
+    merged, best = arrivals, found
+    pairs: list[tuple[int, int]] = []
+    while best["first_difference"] and len(pairs) < MOST_SHARED:
+        tried = [(merged.sharing(*pair), pair) for pair in combinations(_last_seen(merged, best), 2)]
+        played = [(play(one), one, pair) for one, pair in tried]
+        if not played:
+            return found, ()
+        later, one, pair = max(played, key=lambda each: _when(each[0]))
+        if _when(later) <= _when(best):
+            return found, ()
+        merged, best = one, later
+        pairs.append(pair)
+    return (found, ()) if best["first_difference"] else (best, tuple(pairs))
+
+
+def _when(found: dict[str, Any]) -> float:
+    first = found["first_difference"]
+    return inf if first is None else float(first["at_ns"])
+
+
+def _last_seen(arrivals: Arrivals, found: dict[str, Any]) -> list[int]:
+    """The flows, or buckets, of the last packets up to the first difference."""
+    seen = arrivals.columns["time_ns"] <= found["first_difference"]["clock_ns"]
+    flows = dict.fromkeys(arrivals.columns["flow"][seen][::-1].tolist())
+    return sorted(list(flows)[:MOST_SEEN])
 
 
 def _recorded_under(

@@ -116,6 +116,92 @@ def test_a_departure_of_another_nanosecond_is_a_difference(tmp_path: Path) -> No
     assert found.first_difference["index"] == 1
 
 
+SFQ = {"qdisc": "sfq limit 4 quantum 1000"}
+
+
+def test_a_label_is_no_verdict(tmp_path: Path) -> None:
+    """What is dropped on arrival is, whether its sender was told of it or only of congestion."""
+    # Linux's FQ-PIE does not tell of a full queue, so there "drop" is the label.
+    fq_pie = sj.diff("fq_pie", vector=vector(tmp_path, by_hand("drop"), qdisc="fq_pie limit 1"))
+    assert (fq_pie.agreeing, fq_pie.differing_labels) == (3, 0)
+    other = sj.diff("fq_pie", vector=vector(tmp_path, by_hand(), qdisc="fq_pie limit 1"))
+    assert (other.agreeing, other.differing_labels, other.first_difference) == (3, 1, None)
+    # SFQ queues the packet and then makes room: it may be either.
+    rows = [PASSED | {"arrival_ns": nanos, "departure_ns": nanos * 1_200_000} for nanos in range(3)]
+    rows += [PASSED | {"arrival_ns": 3, "verdict": "drop", "departure_ns": -1}]
+    sfq = sj.diff("sfq", vector=vector(tmp_path, rows, qdisc="sfq limit 2 quantum 1514"))
+    assert (sfq.agreeing, sfq.differing_labels, sfq.first_difference) == (4, 1, None)
+    # A queue that tells of all its drops drops later what it says so of.
+    assert sj.diff("droptail", vector=vector(tmp_path, by_hand("drop"))).agreeing == 2
+
+
+def test_labels_are_told_apart_in_print(cli: Cli, tmp_path: Path) -> None:
+    result = cli("aqm", "diff", "fq_pie", "--vector", vector(tmp_path, by_hand(), qdisc="fq_pie limit 1"))
+    assert result.exit_code == 0
+    assert "Labels: 1 packets are dropped on arrival by both" in result.output
+
+
+def colliding(**more: int) -> list[dict[str, Any]]:
+    """Four packets at once, of flows 0, 0, 4 and 1, before an SFQ that has flows 0 and 4 in one bucket."""
+    turns = enumerate([(0, 0), (0, 1), (4, 3), (1, 2)])
+    return [
+        PASSED | more | {"arrival_ns": i, "flow": flow, "departure_ns": turn * 1_200_000} for i, (flow, turn) in turns
+    ]
+
+
+def test_flows_that_share_a_bucket_are_found(cli: Cli, tmp_path: Path) -> None:
+    path = vector(tmp_path, colliding(), **SFQ)
+    found = sj.diff("sfq", vector=path)
+    assert (found.agreeing, found.shared_buckets, found.first_difference) == (4, ((0, 4),), None)
+    result = cli("aqm", "diff", "sfq", "--vector", path)
+    assert result.exit_code == 0
+    assert "Buckets: flows 0 and 4 are taken to share one" in result.output
+    # No sharing explains a packet that waits for nothing.
+    rows = colliding()
+    rows[3]["departure_ns"] += 1
+    found = sj.diff("sfq", vector=vector(tmp_path, rows, **SFQ))
+    assert found.shared_buckets == ()
+    assert found.first_difference is not None
+
+
+def test_a_recorded_bucket_is_taken(tmp_path: Path) -> None:
+    rows = colliding()
+    for row, bucket in zip(rows, (9, 9, 9, 7), strict=True):
+        row["bucket"] = bucket
+    found = sj.diff("sfq", vector=vector(tmp_path, rows, **SFQ))
+    assert (found.agreeing, found.shared_buckets) == (4, ())
+    rows[3]["departure_ns"] += 1
+    first = sj.diff("sfq", vector=vector(tmp_path, rows, **SFQ)).first_difference
+    assert first is not None and first["arrival"]["flow"] == 1, "the flow, not its bucket"
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_state_is_that_of_the_decision(seed: int) -> None:
+    """A packet that RED marks on arrival shows it when it leaves; by then the average is another one."""
+    a = "red@linux min 3kB max 300kB burst 20 probability 0.9 ecn nodrop"
+    found = sj.diff(a, "droptail", packets=4000, seed=seed).first_difference
+    assert found is not None
+    assert (found["a"]["verdict"], found["b"]["verdict"]) == ("mark", "pass")
+    assert found["at_ns"] == found["arrival"]["time_ns"] < found["a"]["departure_ns"]
+    assert found["a"]["state"]["backlog_packets"] == found["b"]["state"]["backlog_packets"]
+
+
+@pytest.mark.parametrize(
+    ("aqm", "qdisc", "instead"), [("codel", "codel limit 1", "codel@linux"), ("pie", "pie limit 1", "pie@linux")]
+)
+def test_plain_names_are_pointed_to_linux(cli: Cli, tmp_path: Path, aqm: str, qdisc: str, instead: str) -> None:
+    path = vector(tmp_path, by_hand("pass", 2_400_001), qdisc=qdisc, created="mono 5")
+    result = cli("aqm", "diff", aqm, "--vector", path)
+    assert result.exit_code == 1
+    assert f"The recording is Linux's; compare {instead}" in result.output
+    assert sj.diff(instead, vector=path).instead is None
+
+
+def test_a_rate_is_written_as_a_person_would(tmp_path: Path) -> None:
+    assert "9.6 Mbit/s" in sj.diff("codel", "codel", rate="9.600000000000001 Mbit/s", packets=10).source
+    assert "33.939979 Mbit/s" in sj.diff("droptail", vector=vector(tmp_path, by_hand(), rate_bps=33_939_979)).source
+
+
 def test_two_profiles_on_the_arrivals_of_a_vector(tmp_path: Path) -> None:
     path = vector(tmp_path, by_hand(), qdisc="pfifo limit 2")
     assert sj.diff("droptail", "codel", vector=path).first_difference is None
@@ -228,6 +314,8 @@ ROWS = {
     "verdict unknown": (change("verdict", "lost"), "line 2: \"verdict\" is 'lost'"),
     "verdict missing": (lambda rows: rows[1].pop("verdict"), 'line 2 lacks "verdict"'),
     "size missing": (lambda rows: rows[1].pop("size"), 'line 2 lacks "size"'),
+    "bucket negative": (change("bucket", -1), 'line 2: "bucket" is -1'),
+    "bucket of one only": (change("bucket", 1), 'line 1 lacks "bucket", which others have'),
     "size zero": (change("size", 0), 'line 2: "size" is 0'),
     "ecn out of range": (change("ecn", 4), 'line 2: "ecn" is 4; expected a whole number from 0 to 3'),
     "arrival no number": (change("arrival_ns", "1"), "line 2: \"arrival_ns\" is '1'"),

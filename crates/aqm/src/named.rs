@@ -186,7 +186,7 @@ fn brackets(name: &str) -> Option<&str> {
 }
 
 /// The name, brackets and profile included, and the words behind it.
-fn split_name(text: &str) -> Result<(&str, &str), String> {
+pub(crate) fn split_name(text: &str) -> Result<(&str, &str), String> {
     let text = text.trim();
     let mut depth = 0;
     for (i, c) in text.char_indices() {

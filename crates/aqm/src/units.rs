@@ -100,17 +100,18 @@ fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u12
     scaled(number, size).ok_or_else(|| UnitError(format!("{number:?} is not a number; write e.g. {example:?}")))
 }
 
-/// `number × size`, exactly, rounded half up: decimal digits are never put through a float.
+/// `number × size`, rounded half up: decimal digits are never put through a float. Of the fraction 18 digits count.
 fn scaled(number: &str, size: u64) -> Option<u128> {
     let number = number.strip_prefix('+').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() || whole.len() > 18 || fraction.len() > 12 {
+    let is_digits = |s: &str| s.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() && fraction.is_empty() || whole.len() > 18 || !is_digits(fraction) {
         return None;
     }
+    let fraction = &fraction[..fraction.len().min(18)];
     let digits = |s: &str| if s.is_empty() { Some(0u128) } else { s.parse::<u64>().ok().map(u128::from) };
-    let power = 10u128.pow(fraction.len() as u32);
-    let value = digits(whole)? * power + digits(fraction)?;
-    Some((value * size as u128 + power / 2) / power)
+    let (power, size) = (10u128.pow(fraction.len() as u32), size as u128);
+    Some(digits(whole)? * size + (digits(fraction)? * size + power / 2) / power)
 }
 
 fn unit_names(units: &[Unit]) -> String {
@@ -136,9 +137,15 @@ mod tests {
         ] {
             assert_eq!(duration(text).unwrap().as_nanos(), nanos, "{text}");
         }
-        for (text, bps) in
-            [("10 Mbit/s", 10_000_000), ("10mbit", 10_000_000), ("1.5 Gbps", 1_500_000_000), ("64kbit", 64_000)]
-        {
+        for (text, bps) in [
+            ("10 Mbit/s", 10_000_000),
+            ("10mbit", 10_000_000),
+            ("1.5 Gbps", 1_500_000_000),
+            ("64kbit", 64_000),
+            ("9.600000000000001 Mbit/s", 9_600_000), // as a program prints 0.96 × 10
+            ("0.30000000000000004 kbit/s", 300),
+            ("1.00000000000000000000000000001 kbit/s", 1000),
+        ] {
             assert_eq!(rate(text).unwrap().as_bps(), bps, "{text}");
         }
         for (text, size) in [("250 kB", 250_000), ("1500B", 1500), ("64 KiB", 65_536), ("1 MB", 1_000_000)] {
@@ -161,6 +168,7 @@ mod tests {
             (rate("100kbps").unwrap_err(), r#""kbps" may mean bytes per second; write bits, e.g. "10 Mbit/s""#),
             (bytes("much").unwrap_err(), r#""much" is not a size; write e.g. "250 kB""#),
             (duration("1.2.3 s").unwrap_err(), r#""1.2.3" is not a number; write e.g. "5 ms""#),
+            (duration("1.+3 s").unwrap_err(), r#""1.+3" is not a number; write e.g. "5 ms""#),
         ] {
             assert_eq!(error.0, expected);
         }
@@ -171,5 +179,6 @@ mod tests {
         assert!(duration("99999999999999999999 s").is_err());
         assert!(duration("999999999999999999 min").is_err());
         assert!(rate("999999999999999999 Gbit/s").is_err());
+        assert!(duration("999999999999999999.999999999999999999 min").is_err());
     }
 }

@@ -51,6 +51,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(replay::spelled_rate, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;

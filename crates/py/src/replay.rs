@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::tc::Line;
 use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, Recorded, Recording, Reference, Replay};
-use sojourn_aqm::replay::{State, Wire};
+use sojourn_aqm::replay::{State, Told, Wire};
 use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
 use sojourn_sim::scenario::AqmSpec;
 
@@ -27,7 +27,10 @@ pub struct Setup {
     seed: u64,
     /// Whether the arrivals are those of the Linux kernel; else they are the simulator's.
     kernel: bool,
-    early_is_told: bool,
+    /// The fields of `Told`, in their order.
+    told: (bool, bool, bool),
+    /// Whether what was recorded dropped nothing but packets that arrive.
+    drops_on_arrival: bool,
     /// Zero of the times that are reported, on the queue's clock.
     origin_ns: u64,
 }
@@ -47,7 +50,8 @@ pub struct Columns<'py> {
 /// What was recorded of each packet: a code, and when it was decided.
 ///
 /// The codes are those of the column `fate` of a log, then 6 dropped and the sender told, 7 dropped and the sender not
-/// told (both without a time), 8 still waiting at that time, 9 dropped at that time and not known why.
+/// told (both without a time), 8 still waiting at that time, 9 dropped at that time and not known why, 10 not to be
+/// compared.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Fates<'py> {
@@ -73,7 +77,8 @@ pub fn diff(
     let reference = match (b, recorded) {
         (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals)?),
         (None, Some(recorded)) => {
-            Reference::Recording(Recording::new(&arrivals, recorded.read(arrivals.len())?, setup.early_is_told))
+            let fates = recorded.read(arrivals.len())?;
+            Reference::Recording(Recording::new(&arrivals, fates, setup.told(), setup.drops_on_arrival))
         }
         (None, None) => return Err(input("there is nothing to compare with; give a second AQM")),
     };
@@ -82,17 +87,47 @@ pub fn diff(
         let left = (0..STEPS_PER_LOOK).all(|_| comparison.step());
         left.then(|| comparison.share())
     })?;
-    Ok(report(&setup, &arrivals, &comparison).to_string())
+    let first = match comparison.judged_before() {
+        Some(packet) => Some(Difference {
+            packet,
+            at: arrivals[packet].at,
+            a: State::before_arrival(setup.replay(a, &arrivals)?, packet),
+            b: b.map(|b| Ok::<_, PyErr>(State::before_arrival(setup.replay(b, &arrivals)?, packet))).transpose()?,
+        }),
+        None => comparison.first().cloned(),
+    };
+    Ok(report(&setup, &arrivals, &comparison, first.as_ref()).to_string())
 }
 
-/// The shortest spelling of `aqm` with the parameters of tc's `line` where it gives none, the limit of its queue, and
-/// whether the kernel tells the sender of that discipline's early drops.
+/// What a recorded queue in tc's words says about comparing `aqm` with it.
+///
+/// `aqm`: its shortest spelling with the parameters of `line` where it gives none; `limit` of its queue; `told` and
+/// `drops_on_arrival` as `diff` takes them; `instead`: the name that stands for the same discipline as Linux has it, if
+/// `aqm` is another variant, else None.
 #[pyfunction]
-pub fn tc_queue(aqm: &str, line: &str, created_ns: Option<Unsigned>) -> PyResult<(String, String, bool)> {
+pub fn tc_queue<'py>(
+    py: Python<'py>,
+    aqm: &str,
+    line: &str,
+    created_ns: Option<Unsigned>,
+) -> PyResult<Bound<'py, PyDict>> {
     let created = created_ns.map(|created| created.get("created")).transpose()?.map(Instant::from_nanos);
     let line = Line::parse(line).map_err(input)?;
     let (named, limits) = line.apply(aqm, created).map_err(input)?;
-    Ok((named.spelling(), limits.to_string(), line.early_is_told()))
+    let Told { early, limit, queued } = line.told();
+    let queue = PyDict::new(py);
+    queue.set_item("aqm", named.spelling())?;
+    queue.set_item("limit", limits.to_string())?;
+    queue.set_item("told", (early, limit, queued))?;
+    queue.set_item("drops_on_arrival", line.drops_on_arrival())?;
+    queue.set_item("instead", line.instead_of(aqm))?;
+    Ok(queue)
+}
+
+/// A rate as it is written: `9.600000000000001 Mbit/s` is 9.6 Mbit/s.
+#[pyfunction]
+pub fn spelled_rate(text: &str) -> PyResult<String> {
+    Ok(link_rate(text)?.to_string())
 }
 
 /// Arrivals made up to bring out differences, as columns: `packets` of eight flows for a link of `rate`.
@@ -135,6 +170,11 @@ impl Setup {
         };
         let host = Host { link: Link { rate, mtu: self.mtu }, rng };
         Ok(Replay::new(arrivals, aqm.config.build(limits, host), wire))
+    }
+
+    fn told(&self) -> Told {
+        let (early, limit, queued) = self.told;
+        Told { early, limit, queued }
     }
 
     fn nanos(&self, at: Instant) -> i64 {
@@ -184,6 +224,7 @@ impl Fates<'_> {
                 6 | 7 => Recorded::Dropped { told: fate == 6 },
                 8 => Recorded::Waiting { until: at },
                 9 => Recorded::DroppedAt { at, reason: None },
+                10 => Recorded::Unknown,
                 _ => return Err(input(format!("recorded: packet {i} has the unknown fate {fate}"))),
             })
         };
@@ -199,12 +240,18 @@ fn link_rate(text: &str) -> PyResult<Rate> {
     }
 }
 
-fn report(setup: &Setup, arrivals: &[Arrival], comparison: &Comparison<'_, Queue>) -> Value {
-    let first = comparison.first().map(|first| difference(setup, arrivals, comparison, first));
+fn report(
+    setup: &Setup,
+    arrivals: &[Arrival],
+    comparison: &Comparison<'_, Queue>,
+    first: Option<&Difference>,
+) -> Value {
+    let first = first.map(|first| difference(setup, arrivals, comparison, first));
     json!({
-        "packets": arrivals.len(),
+        "packets": comparison.compared(),
         "agreeing": comparison.agreeing(),
         "same_verdicts": comparison.same_verdicts(),
+        "differing_labels": comparison.differing_labels(),
         "first_difference": first,
     })
 }
@@ -238,14 +285,14 @@ fn fate(setup: &Setup, fate: Fate) -> Value {
         Fate::Dropped { reason, .. } => Some(reason),
         _ => None,
     };
-    described(setup, fate.verdict(setup.early_is_told), fate.at(), reason)
+    described(setup, fate.verdict(setup.told()), fate.at(), reason)
 }
 
 fn recorded(setup: &Setup, fate: Recorded, arrival: Instant) -> Value {
     let (at, reason) = match fate {
         Recorded::Sent { at, .. } => (Some(at), None),
         Recorded::DroppedAt { at, reason } => (Some(at), reason),
-        Recorded::Dropped { .. } | Recorded::Waiting { .. } => (None, None),
+        Recorded::Dropped { .. } | Recorded::Waiting { .. } | Recorded::Unknown => (None, None),
     };
     described(setup, fate.verdict(arrival), at, reason)
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{scenario, whole};
-use sojourn_aqm::replay::{self, Arrival, Comparison, Recorded, Recording, Reference, Replay, Wire};
+use sojourn_aqm::replay::{self, Arrival, Comparison, Recorded, Recording, Reference, Replay, Told, Wire};
 use sojourn_aqm::{DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng};
 use sojourn_sim::scenario::{Scenario, Service};
 use sojourn_sim::{Output, Simulation};
@@ -94,7 +94,7 @@ fn a_log_played_again_agrees_on_every_packet() {
         assert!(arrivals.windows(2).all(|pair| pair[0].at <= pair[1].at));
         let wire = Wire::of_simulator(rate(&scenario));
         let a = Replay::new(&arrivals, queue(&scenario), wire);
-        let b = Reference::Recording(Recording::new(&arrivals, fates, true));
+        let b = Reference::Recording(Recording::new(&arrivals, fates, Told::ALL, false));
         let mut comparison = Comparison::new(&arrivals, a, b);
         while comparison.step() {}
         assert_eq!((comparison.first(), comparison.agreeing()), (None, arrivals.len()), "{aqm}");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sojourn.cli import output
@@ -19,6 +20,8 @@ def print_difference(found: Difference) -> None:
         f"Agreement: {_percent(found.agreeing, found)} % of {found.packets} packets have the same verdict at the same "
         f"instant, {_percent(found.same_verdicts, found)} % the same verdict"
     )
+    for note in _notes(found):
+        output.say(note)
     first = found.first_difference
     if first is None:
         return
@@ -28,7 +31,23 @@ def print_difference(found: Difference) -> None:
         f"arrived at {_seconds(came['time_ns'])}, treated differently at {_seconds(first['at_ns'])}"
     )
     output.print_text_table(["", "A", "B"], [*_fates(first["a"], first["b"]), *_states(first["a"], first["b"])])
-    output.say(f"State: just before; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it")
+    output.say(
+        f"State: before it was judged; the queues' clock read {first['clock_ns'] / 1e9:.9f} s, times are in s of it"
+    )
+
+
+def _notes(found: Difference) -> Iterator[str]:
+    """What is to be known of the agreement."""
+    if found.shared_buckets:
+        pairs = ", ".join(f"{flow} and {other}" for flow, other in found.shared_buckets)
+        yield f"Buckets: flows {pairs} are taken to share one, which the recording does not name; else not all agree"
+    if found.differing_labels:
+        yield (
+            f"Labels: {found.differing_labels} packets are dropped on arrival by both, and recorded as "
+            "drop where we say drop_on_arrival or the other way round; that is no difference of verdict"
+        )
+    if found.instead:
+        yield f"The recording is Linux's; compare {found.instead}, which is the same discipline as Linux has it"
 
 
 def _percent(count: int, found: Difference) -> str:

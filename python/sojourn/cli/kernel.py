@@ -102,8 +102,11 @@ def compare_command(
         output.print_table(["discipline", "agreement, %", "patterns alike", "packets"], rows)
         for one in found:
             if one.left_out:
+                packets = sum(one.left_out.values())
                 output.say(
-                    f"{one.aqm}: {len(one.left_out)} patterns left out, in which the kernel's queue lost packets"
+                    f"{one.aqm}: {packets} packets of {len(one.left_out)} patterns left out "
+                    f"({100 * packets / (one.packets + packets):.2f} %), from the first one on that the kernel's own "
+                    "queue lost"
                 )
             if one.first:
                 output.say(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")

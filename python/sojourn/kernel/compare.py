@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn.arrivals import Arrivals
+from sojourn.arrivals import TOLD_OF_ALL, Arrivals
 from sojourn.difference import Difference, compare_arrivals
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.guest import boot, job_folder
@@ -25,14 +25,15 @@ BATCH = 50
 FIRST_NS = 2_000_333_333
 REST_NS = 30 * 10**9
 """Between two patterns, on the guest's clock: until the guest's program has seen the queue run empty."""
-SENT_CODE, MARKED_CODE, DROPPED_CODE = 0, 1, 9
+SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 """As `_core.diff` takes recorded fates."""
 CE = 3
 LOSES_PACKETS = ("choke",)
 """Disciplines whose queue in the kernel may never give packets back.
 
 CHOKe's is a ring in which a packet drawn and dropped leaves a hole. It looks at the number of packets only, so where
-holes abound its tail can come round to its head, and what lies between is forgotten.
+holes abound its tail can come round to its head, and what lies between is forgotten. From the first packet on that is,
+nothing can be compared: the kernel also counts what it has forgotten as its backlog.
 """
 
 
@@ -49,8 +50,8 @@ class Agreement:
     first: Difference | None = None
     """Of the first pattern that differs, in the order of their numbers."""
     first_pattern: int | None = None
-    left_out: list[int] = field(default_factory=list)
-    """Patterns in which the kernel's own queue lost packets (`LOSES_PACKETS`); they count nowhere else."""
+    left_out: dict[int, int] = field(default_factory=dict)
+    """By pattern: packets from the first one on that the kernel's own queue lost (`LOSES_PACKETS`)."""
     lines: dict[int, str] = field(default_factory=dict)
     """tc's words of the patterns that differ, by their number."""
 
@@ -62,6 +63,8 @@ class Agreement:
     def add(self, number: int, made: Pattern, found: Difference) -> None:
         """Count a pattern."""
         self.patterns += 1
+        if found.packets < len(made.packets):
+            self.left_out[number] = len(made.packets) - found.packets
         self.packets += found.packets
         self.agreeing += found.agreeing
         if found.agreeing == found.packets:
@@ -80,7 +83,7 @@ class Agreement:
             "agreeing_patterns": self.agreeing_patterns,
             "packets": self.packets,
             "agreeing": self.agreeing,
-            "left_out": sorted(self.left_out),
+            "left_out": {str(number): packets for number, packets in sorted(self.left_out.items())},
             "differing": {str(number): line for number, line in sorted(self.lines.items())},
             "first_pattern": self.first_pattern,
             "first_difference": self.first.to_dict() if self.first else None,
@@ -108,10 +111,9 @@ def compare(
             for done, future in enumerate(as_completed(futures), 1):
                 for (aqm, number), arrivals in zip(futures[future], future.result(), strict=True):
                     one = made[aqm, number]
-                    if aqm in LOSES_PACKETS and _lost(arrivals):
-                        found[aqm].left_out.append(number)
-                    else:
-                        found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
+                    if aqm in LOSES_PACKETS:
+                        leave_out_lost(arrivals)
+                    found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
                 if progress:
                     progress(done / len(batches), done, len(batches))
         except BaseException:
@@ -129,10 +131,15 @@ def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
         return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
 
 
-def _lost(arrivals: Arrivals) -> bool:
-    """Whether some packet never left the kernel's queue."""
+def leave_out_lost(arrivals: Arrivals) -> None:
+    """Say of the first packet that never left the kernel's queue, and of all after it, that nothing is known.
+
+    Those before it were decided before the queue lost it.
+    """
     assert arrivals.recorded is not None
-    return bool((arrivals.recorded["fate_ns"] == 0).any())
+    lost = np.flatnonzero(arrivals.recorded["fate_ns"] == 0)
+    if len(lost):
+        arrivals.recorded["fate"][lost[0] :] = UNKNOWN_CODE
 
 
 def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
@@ -182,13 +189,14 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "to_host": np.full(len(came), 2, np.uint32),
     }
     setup = {
-        "rate": f"{one.rate // 1000} kbit/s",
+        "rate": f"{one.rate} bit/s",
         "overhead": one.overhead,
         "mtu": MTU,
         "limit": "unlimited",
         "seed": one.seed,
         "kernel": True,
-        "early_is_told": True,
+        "told": TOLD_OF_ALL,
+        "drops_on_arrival": False,
         "origin_ns": int(came["at"][0]),
     }
     created = int((folder / f"created.{number}").read_text().split()[1])

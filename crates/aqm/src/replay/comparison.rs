@@ -1,6 +1,6 @@
 //! Two disciplines on the same arrivals, or one beside a recording: where they part, and how far they agree.
 
-use super::{Arrival, Fate, Replay, Verdict};
+use super::{Arrival, Fate, Replay, Told, Verdict};
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
@@ -34,17 +34,24 @@ pub enum Recorded {
         /// When the recording ended.
         until: Instant,
     },
+    /// Nothing that could be compared.
+    Unknown,
 }
 
 impl Recorded {
-    fn agrees(self, fate: Fate, early_is_told: bool) -> bool {
+    fn agrees(self, fate: Fate, told: Told) -> bool {
         match (self, fate) {
             (Self::Sent { at, marked }, fate) => fate == Fate::Sent { at, marked },
-            (Self::Dropped { told }, fate) => fate.verdict(early_is_told) == drop_verdict(told),
+            // A packet that is dropped on arrival is, whatever its sender is told.
+            (Self::Dropped { told: at_once }, Fate::Dropped { arriving: true, .. }) if at_once || told != Told::ALL => {
+                true
+            }
+            (Self::Dropped { told: at_once }, fate) => fate.verdict(told) == drop_verdict(at_once),
             (Self::DroppedAt { at, reason }, Fate::Dropped { at: when, reason: why, .. }) => {
                 at == when && reason.is_none_or(|reason| reason == why)
             }
             (Self::Waiting { until }, fate) => fate.at().is_none_or(|at| at > until),
+            (Self::Unknown, _) => true,
             (Self::DroppedAt { .. }, _) => false,
         }
     }
@@ -58,7 +65,7 @@ impl Recorded {
             Self::DroppedAt { at, reason } => {
                 drop_verdict(at == arrival && matches!(reason, None | Some(DropReason::Limit | DropReason::Early)))
             }
-            Self::Waiting { .. } => Verdict::Waiting,
+            Self::Waiting { .. } | Self::Unknown => Verdict::Waiting,
         }
     }
 
@@ -67,7 +74,7 @@ impl Recorded {
         match self {
             Self::Sent { at, .. } | Self::DroppedAt { at, .. } => Some(at),
             Self::Dropped { told: true } => Some(arrival),
-            Self::Dropped { told: false } | Self::Waiting { .. } => None,
+            Self::Dropped { told: false } | Self::Waiting { .. } | Self::Unknown => None,
         }
     }
 }
@@ -76,19 +83,23 @@ impl Recorded {
 #[derive(Clone, Debug)]
 pub struct Recording {
     fates: Vec<Recorded>,
-    early_is_told: bool,
-    /// The packets of which it is known when they were decided, in that order.
-    order: Vec<u32>,
+    told: Told,
+    /// The packets of which it is known when they were decided, with that time and in that order.
+    order: Vec<(Instant, u32)>,
 }
 
 impl Recording {
-    /// The recorded fates of `arrivals`, one each; for `early_is_told` see [`Fate::verdict`].
-    pub fn new(arrivals: &[Arrival], fates: Vec<Recorded>, early_is_told: bool) -> Self {
+    /// The recorded fates of `arrivals`, one each; for `told` see [`Fate::verdict`]. `drops_on_arrival` if nothing
+    /// that waited was ever dropped.
+    pub fn new(arrivals: &[Arrival], fates: Vec<Recorded>, told: Told, drops_on_arrival: bool) -> Self {
         assert_eq!(arrivals.len(), fates.len(), "a recorded fate per arrival");
-        let at = |i: u32| fates[i as usize].at(arrivals[i as usize].at);
-        let mut order: Vec<u32> = (0..fates.len() as u32).filter(|&i| at(i).is_some()).collect();
-        order.sort_by_key(|&i| at(i));
-        Self { fates, early_is_told, order }
+        let at = |i: usize| match fates[i] {
+            Recorded::Dropped { .. } if drops_on_arrival => Some(arrivals[i].at),
+            fate => fate.at(arrivals[i].at),
+        };
+        let mut order: Vec<_> = (0..fates.len()).filter_map(|i| Some((at(i)?, i as u32))).collect();
+        order.sort();
+        Self { fates, told, order }
     }
 }
 
@@ -110,6 +121,20 @@ pub struct State {
 }
 
 impl State {
+    /// The state that packet `i` of a replay from its beginning finds when it arrives.
+    pub fn before_arrival<Q: Qdisc<u32> + ?Sized>(mut replay: Replay<'_, Q>, i: usize) -> Self {
+        let mut state = Self::default();
+        while let Some(at) = replay.next_at() {
+            if replay.arrived() == i {
+                state.capture(replay.queue(), at);
+            }
+            if replay.arrived() > i || !replay.step() {
+                break;
+            }
+        }
+        state
+    }
+
     /// The state that the step at `at` finds; the updates that are due by then have run.
     fn capture<Q: Qdisc<u32> + ?Sized>(&mut self, queue: &mut Q, at: Instant) {
         if at > Instant::ZERO {
@@ -173,7 +198,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
                 b.step();
                 parting(&self.a, b)
             }
-            Reference::Recording(b) => b.parting(&self.a, self.arrivals, &mut self.passed),
+            Reference::Recording(b) => b.parting(&self.a, &mut self.passed),
         };
         self.first = packet.map(|packet| self.difference(packet, at));
         true
@@ -189,18 +214,31 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         self.first.as_ref()
     }
 
-    /// How many packets have the same fate; at the end.
-    pub fn agreeing(&self) -> usize {
-        (0..self.arrivals.len()).filter(|&i| self.agrees(i)).count()
+    /// How many packets can be compared.
+    pub fn compared(&self) -> usize {
+        self.known().count()
     }
 
-    /// How many packets have the same verdict, whenever it fell; at the end.
+    /// How many of them have the same fate; at the end.
+    pub fn agreeing(&self) -> usize {
+        self.known().filter(|&i| self.agrees(i)).count()
+    }
+
+    /// How many of them have the same verdict, whenever it fell; at the end.
     pub fn same_verdicts(&self) -> usize {
         let alike = |i: usize| match &self.b {
-            Reference::Replay(b) => self.a.fates()[i].verdict(true) == b.fates()[i].verdict(true),
+            Reference::Replay(b) => self.a.fates()[i].verdict(Told::ALL) == b.fates()[i].verdict(Told::ALL),
             Reference::Recording(b) => b.same_verdict(i, self.a.fates()[i]),
         };
-        (0..self.arrivals.len()).filter(|&i| alike(i)).count()
+        self.known().filter(|&i| alike(i)).count()
+    }
+
+    /// The packets of which something is known.
+    fn known(&self) -> impl Iterator<Item = usize> {
+        (0..self.arrivals.len()).filter(|&i| match &self.b {
+            Reference::Replay(_) => true,
+            Reference::Recording(b) => b.fates[i] != Recorded::Unknown,
+        })
     }
 
     /// What the first queue made of packet `i`.
@@ -223,6 +261,35 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
         }
     }
 
+    /// How many packets both dropped on arrival, but under labels that say otherwise of what the sender was told.
+    pub fn differing_labels(&self) -> usize {
+        let Reference::Recording(b) = &self.b else { return 0 };
+        let differs = |&i: &usize| {
+            matches!((b.fates[i], self.a.fates()[i]),
+            (Recorded::Dropped { told }, fate @ Fate::Dropped { arriving: true, .. })
+                if fate.verdict(b.told) != drop_verdict(told))
+        };
+        self.known().filter(differs).count()
+    }
+
+    /// The packet that first shows a difference, if it was judged when it arrived and shows it later only: marked by
+    /// one of two queues that mark arrivals, or dropped in a recording that does not say when.
+    pub fn judged_before(&self) -> Option<usize> {
+        let first = self.first.as_ref()?;
+        let (packet, judges) = (first.packet, |replay: &Replay<Q>| replay.judges_arrivals());
+        let (other, judges_too) = match &self.b {
+            Reference::Replay(b) => (b.fates()[packet].verdict(Told::ALL), judges(b)),
+            Reference::Recording(b) => (b.fates[packet].verdict(self.arrivals[packet].at), false),
+        };
+        let told = match &self.b {
+            Reference::Replay(_) => Told::ALL,
+            Reference::Recording(b) => b.told,
+        };
+        let differ = self.a.fates()[packet].verdict(told) != other;
+        let later = first.at > self.arrivals[packet].at;
+        (differ && later && (judges(&self.a) || judges_too)).then_some(packet)
+    }
+
     /// A packet that one of the two never decided.
     fn left_at_the_end(&self) -> Option<Difference> {
         let packet = (0..self.arrivals.len()).find(|&i| !self.agrees(i))?;
@@ -237,7 +304,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
 
 impl Recording {
     fn agrees(&self, i: usize, fate: Fate) -> bool {
-        self.fates[i].agrees(fate, self.early_is_told)
+        self.fates[i].agrees(fate, self.told)
     }
 
     fn same_verdict(&self, i: usize, fate: Fate) -> bool {
@@ -250,22 +317,13 @@ impl Recording {
 
     /// The packet on which the last step of `a` differs from what is recorded: one that it decided otherwise, or one
     /// that it did not decide by the time of the recording.
-    fn parting<Q: Qdisc<u32> + ?Sized>(
-        &self,
-        a: &Replay<Q>,
-        arrivals: &[Arrival],
-        passed: &mut usize,
-    ) -> Option<usize> {
+    fn parting<Q: Qdisc<u32> + ?Sized>(&self, a: &Replay<Q>, passed: &mut usize) -> Option<usize> {
         let differs = |&i: &u32| !self.agrees(i as usize, a.fates()[i as usize]);
         if let Some(&i) = a.decided().iter().find(|&i| differs(i)) {
             return Some(i as usize);
         }
         let next = a.next_at().unwrap_or(Instant::NEVER);
-        while let Some(i) = self.order.get(*passed) {
-            let at = self.fates[*i as usize].at(arrivals[*i as usize].at);
-            if at.is_none_or(|at| at >= next) {
-                return None;
-            }
+        while let Some((_, i)) = self.order.get(*passed).filter(|&&(at, _)| at < next) {
             *passed += 1;
             if differs(i) {
                 return Some(*i as usize);
@@ -288,7 +346,7 @@ fn parting<Q: Qdisc<u32> + ?Sized>(a: &Replay<Q>, b: &Replay<Q>) -> Option<usize
 
 /// Whether two queues decided a packet alike and at the same instant; the reason of a drop does not count.
 fn same(a: Fate, b: Fate) -> bool {
-    a.verdict(true) == b.verdict(true) && a.at() == b.at()
+    a.verdict(Told::ALL) == b.verdict(Told::ALL) && a.at() == b.at()
 }
 
 const fn drop_verdict(on_arrival: bool) -> Verdict {

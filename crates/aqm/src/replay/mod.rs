@@ -7,13 +7,14 @@
 mod comparison;
 mod pattern;
 pub mod tc;
+mod words;
 
 pub use comparison::{Comparison, Difference, Recorded, Recording, Reference, State};
 pub use pattern::arrivals;
 
 use crate::aqm::DropReason;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Dequeued, Qdisc};
+use crate::qdisc::{Dequeued, Enqueued, Qdisc};
 use crate::rate::{Rate, Serializer};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -83,6 +84,23 @@ pub enum Fate {
     },
 }
 
+/// Of which drops on arrival a queue tells the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Those of the queue manager.
+    pub early: bool,
+    /// Those of a full queue.
+    pub limit: bool,
+    /// Those of a packet that was queued first, and then chosen to make room. A replay does not tell them from the
+    /// others of a full queue.
+    pub queued: bool,
+}
+
+impl Told {
+    /// Of all.
+    pub const ALL: Self = Self { early: true, limit: true, queued: true };
+}
+
 /// What became of a packet, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -112,14 +130,15 @@ impl Verdict {
 }
 
 impl Fate {
-    /// The verdict. Linux tells the sender of some early drops only as congestion; with `early_is_told` false they
-    /// count as later drops, as in its vectors.
-    pub const fn verdict(self, early_is_told: bool) -> Verdict {
+    /// The verdict. Linux tells the sender of some drops on arrival only as congestion; they count as later drops, as
+    /// in its vectors.
+    pub const fn verdict(self, told: Told) -> Verdict {
         match self {
             Self::Waiting => Verdict::Waiting,
             Self::Sent { marked: false, .. } => Verdict::Pass,
             Self::Sent { marked: true, .. } => Verdict::Mark,
-            Self::Dropped { reason: DropReason::Early, .. } if !early_is_told => Verdict::Drop,
+            Self::Dropped { reason: DropReason::Early, .. } if !told.early => Verdict::Drop,
+            Self::Dropped { reason: DropReason::Limit, .. } if !told.limit => Verdict::Drop,
             Self::Dropped { arriving: true, .. } => Verdict::DropOnArrival,
             Self::Dropped { arriving: false, .. } => Verdict::Drop,
         }
@@ -150,6 +169,8 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     fates: Vec<Fate>,
     /// The packets that the last step decided.
     decided: Vec<u32>,
+    /// Whether each packet so far was marked when it arrived.
+    marked: Vec<bool>,
     next: usize,
     free: Instant,
     idle: bool,
@@ -159,7 +180,8 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// `arrivals`, in the order of time, before the first of them.
     pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: Wire) -> Self {
         let fates = vec![Fate::Waiting; arrivals.len()];
-        Self { arrivals, queue, wire, fates, decided: Vec::new(), next: 0, free: Instant::ZERO, idle: true }
+        let (decided, marked) = (Vec::new(), Vec::with_capacity(arrivals.len()));
+        Self { arrivals, queue, wire, fates, decided, marked, next: 0, free: Instant::ZERO, idle: true }
     }
 
     /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
@@ -195,6 +217,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         &self.decided
     }
 
+    /// Whether the queue judges packets when they arrive, as far as it has been seen to.
+    pub fn judges_arrivals(&self) -> bool {
+        let early = |fate: &Fate| matches!(fate, Fate::Dropped { reason: DropReason::Early, arriving: true, .. });
+        self.marked.contains(&true) || self.fates.iter().any(early)
+    }
+
     /// Packets that have arrived.
     pub fn arrived(&self) -> usize {
         self.next
@@ -219,10 +247,11 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     fn arrive(&mut self, at: Instant) {
         let (arriving, fates, decided) = (self.next as u32, &mut self.fates, &mut self.decided);
         let meta = self.arrivals[self.next].meta;
-        self.queue.enqueue(at, meta, arriving, &mut |_: Meta, packet: u32, reason: DropReason| {
+        let verdict = self.queue.enqueue(at, meta, arriving, &mut |_: Meta, packet: u32, reason: DropReason| {
             fates[packet as usize] = Fate::Dropped { at, reason, arriving: packet == arriving };
             decided.push(packet);
         });
+        self.marked.push(verdict == Enqueued::Marked);
         if self.idle {
             (self.free, self.idle) = (at, false);
         }

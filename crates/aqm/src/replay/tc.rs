@@ -1,6 +1,8 @@
 //! A queue discipline in tc's words, as a recorded vector names it, and ours with the same parameters.
 
+use super::{Told, words};
 use crate::limits::Limits;
+use crate::named::split_name;
 use crate::params::Value;
 use crate::registry::{Algorithm, Named, REGISTERED};
 use crate::time::Instant;
@@ -34,10 +36,45 @@ impl<'a> Line<'a> {
         Ok(Self { kind, params })
     }
 
-    /// Whether the kernel tells the sender of early drops as drops (NET_XMIT_DROP), as PIE does, or only of congestion
-    /// (NET_XMIT_CN).
-    pub fn early_is_told(&self) -> bool {
-        self.kind == "pie"
+    /// Of which drops on arrival the kernel tells the sender (NET_XMIT_DROP); of the others it says that there is
+    /// congestion (NET_XMIT_CN).
+    pub fn told(&self) -> Told {
+        let is = |kinds: &[&str]| kinds.contains(&self.kind);
+        Told {
+            early: !is(&["red", "choke", "fq_pie"]),
+            limit: !is(&["fq_pie", "fq_codel"]),
+            queued: !is(&["fq_codel", "sfq"]),
+        }
+    }
+
+    /// Whether all that the kernel's discipline drops are packets that arrive.
+    pub fn drops_on_arrival(&self) -> bool {
+        ["red", "pie", "fq_pie", "pfifo", "bfifo"].contains(&self.kind)
+    }
+
+    /// What to compare with this line in place of `aqm`, if that is the same discipline by another source.
+    pub fn instead_of(&self, aqm: &str) -> Option<&'static str> {
+        let own = self.own()?;
+        let given = Named::parse(split_name(aqm).ok()?.0).ok()?;
+        let is_other = self.names().contains(&given.algorithm().name) && Named::parse(own).ok()? != given;
+        is_other.then_some(own)
+    }
+
+    /// The name of this discipline among ours, with the profile that is Linux's.
+    fn own(&self) -> Option<&'static str> {
+        let has = |words: &[&str]| self.params.iter().any(|(name, _)| words.contains(name));
+        Some(match self.kind {
+            "codel" => "codel@linux",
+            "fq_codel" => "fq_codel@linux",
+            "pie" => "pie@linux",
+            "fq_pie" => "fq_pie",
+            "red" if has(&ADAPTS) => "ared@linux-5.7",
+            "red" => "red@linux",
+            "choke" => "choke",
+            "sfq" if has(&["redflowlimit"]) => "sfq_red",
+            "sfq" => "sfq",
+            _ => return None,
+        })
     }
 
     /// `aqm` with this line's parameters where it gives none itself, and the limits of its queue. A discipline of
@@ -45,18 +82,22 @@ impl<'a> Line<'a> {
     ///
     /// The hash of a flow queue in the kernel is seeded from its run, so ours is free of collisions here.
     pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(Named, Limits), String> {
-        let algorithm = Named::parse(aqm)?.algorithm();
+        let given = Named::parse(aqm)?;
+        let algorithm = given.algorithm();
         let has = |name: &str| algorithm.params.iter().any(|param| param.name == name);
         let is_this = self.names().contains(&algorithm.name);
         let mut words = String::new();
-        if let Some(created) = created.filter(|_| is_this && has("created")) {
+        let is_linux = given.config.value("version").is_none_or(|version| version == Value::Choice("linux"));
+        if let Some(created) = created.filter(|_| is_this && is_linux && has("created")) {
             words += &format!(" created {}ns", created.as_nanos());
         }
         if is_this && has("hash") {
             words += " hash perfect";
         }
         for &(name, value) in self.params.iter().filter(|_| is_this) {
-            if name == "adaptative" || name == "limit" && !has("limit") {
+            // tc sends no gain of 0, so the kernel's own remains.
+            let unsent = self.is_gain(name) && value.is_some_and(|value| value.parse() == Ok(0.0));
+            if ADAPTS.contains(&name) || unsent || name == "limit" && !has("limit") {
                 continue;
             }
             words += &format!(" {name}");
@@ -64,10 +105,17 @@ impl<'a> Line<'a> {
                 words += &format!(" {}", self.with_unit(algorithm, name, value)?);
             }
         }
-        let named = Named::parse_over(aqm, &words, REGISTERED)
-            .map_err(|e| format!("with the recorded parameters \"{}\": {e}", words.trim()))?;
+        let named = Named::parse_over(aqm, &words, REGISTERED).map_err(|e| {
+            let instead = self.instead_of(aqm).map(|own| format!("; the recording is Linux's, so compare {own}"));
+            format!("with the recorded parameters \"{}\": {e}{}", words.trim(), instead.unwrap_or_default())
+        })?;
         let limits = if is_this && has("limit") { Limits::default() } else { self.limits()? };
         Ok((named, limits))
+    }
+
+    /// Whether a parameter is a gain of PIE, which tc counts in sixteenths per second.
+    fn is_gain(&self, name: &str) -> bool {
+        ["pie", "fq_pie"].contains(&self.kind) && ["alpha", "beta"].contains(&name)
     }
 
     /// The names of ours that are this kind.
@@ -84,37 +132,34 @@ impl<'a> Line<'a> {
         let Some(&(_, Some(limit))) = self.params.iter().find(|(name, _)| *name == "limit") else {
             return Ok(Limits::default());
         };
-        let unit = match (is_bare(limit), self.kind) {
-            (true, "red" | "bfifo") => "B",
-            (true, _) => "packets",
-            (false, _) => "",
+        let (number, unit) = match (words::size(limit), self.kind) {
+            (Some(bytes), "red" | "bfifo") => (format!("{bytes}"), "B"),
+            (Some(packets), _) => (format!("{packets}"), "packets"),
+            (None, _) => (limit.to_string(), ""),
         };
-        Limits::parse(&format!("{limit}{unit}")).map_err(|e| format!("limit of the qdisc: {}", e.0))
+        Limits::parse(&format!("{number}{unit}")).map_err(|e| format!("limit of the qdisc: {}", e.0))
     }
 
-    /// A value with the unit that tc leaves out.
+    /// A value of tc in words of ours.
     fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, String> {
+        if self.is_gain(name) {
+            let sixteenths: f64 = value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))?;
+            return Ok(format!("{}", sixteenths / 16.0));
+        }
+        if name == "quantum" && ["fq_codel", "fq_pie", "sfq"].contains(&self.kind) {
+            // fq_codel_change, fq_pie_change and sfq_change take no less.
+            return Ok(words::size(value).map_or_else(|| value.to_string(), |bytes| format!("{}B", bytes.max(256))));
+        }
         let range = algorithm.params.iter().find(|param| param.name == name).map(|param| param.range.0);
-        Ok(match range {
-            Some(Value::Bytes(_)) if is_bare(value) => format!("{value}B"),
-            Some(Value::Time(_)) if is_bare(value) => format!("{value}us"),
-            // tc counts the gains in sixteenths per second.
-            _ if ["pie", "fq_pie"].contains(&self.kind) && ["alpha", "beta"].contains(&name) => {
-                let sixteenths: f64 = value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))?;
-                format!("{}", sixteenths / 16.0)
-            }
-            _ => value.to_string(),
-        })
+        Ok(range.and_then(|range| words::ours(range, value)).unwrap_or_else(|| value.to_string()))
     }
 }
 
-fn is_bare(value: &str) -> bool {
-    value.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// What stands without a value.
+/// tc's spellings of RED's flag, which is a profile of ours.
+const ADAPTS: [&str; 2] = ["adaptative", "adaptive"];
+/// What is without a value.
 const FLAGS: [&str; 8] =
-    ["ecn", "adaptative", "adaptive", "harddrop", "nodrop", "headdrop", "bytemode", "dq_rate_estimator"];
+    [ADAPTS[0], ADAPTS[1], "ecn", "harddrop", "nodrop", "headdrop", "bytemode", "dq_rate_estimator"];
 
 #[cfg(test)]
 mod tests {
@@ -130,12 +175,20 @@ mod tests {
             ("codel", "red limit 400000 min 12500 max 37500", "codel", "400000 B"),
             ("fq(codel ecn) flows 16", "codel limit 60 ecn", "fq(codel ecn) flows 16", "60 packets"),
             ("droptail", "pfifo limit 100", "droptail", "100 packets"),
+            ("droptail", "bfifo limit 10kb", "droptail", "10240 B"),
+            (
+                "red@linux",
+                "red limit 400kb min 30kb max 90kb avpkt 1kb bandwidth 10.5mbit adaptive",
+                "red@linux min 30720B max 92160B avpkt 1024B bandwidth 10500000bit",
+                "409600 B",
+            ),
             (
                 "pie@linux",
                 "pie limit 9 target 20ms alpha 4",
                 "pie@linux target 20ms alpha 0.25 created 5ns",
                 "9 packets",
             ),
+            ("pie@linux", "pie limit 9 alpha 0 beta 0", "pie@linux created 5ns", "9 packets"),
             (
                 "fq_pie",
                 "fq_pie limit 9 flows 64 beta 8",
@@ -149,6 +202,13 @@ mod tests {
                 "400000 B",
             ),
             (
+                "fq_pie",
+                "fq_pie limit 9 quantum 135",
+                "fq_pie limit 9 quantum 256B hash perfect created 5ns",
+                "unlimited",
+            ),
+            ("sfq", "sfq limit 9 quantum 100", "sfq limit 9 quantum 256B hash perfect", "unlimited"),
+            (
                 "fq_codel@linux",
                 "fq_codel limit 10240 flows 1024 quantum 300 target 5ms",
                 "fq_codel@linux quantum 300B hash perfect",
@@ -161,6 +221,31 @@ mod tests {
             assert_eq!(named, expected, "{aqm}: {}", named.spelling());
             assert_eq!(limits.to_string(), limit, "{aqm}");
         }
+    }
+
+    #[test]
+    fn plain_names_of_what_linux_has_otherwise_are_pointed_to_its_own() {
+        for (aqm, line, own) in [
+            ("codel", "codel limit 60", Some("codel@linux")),
+            (" codel target 6ms", "codel limit 60", Some("codel@linux")),
+            ("codel@linux target 6ms", "codel limit 60", None),
+            ("pie", "pie limit 60", Some("pie@linux")),
+            ("red min 3kB", "red limit 60 adaptative", Some("ared@linux-5.7")),
+            ("ared", "red limit 60", Some("red@linux")),
+            ("sfq", "sfq limit 60 redflowlimit 9000", Some("sfq_red")),
+            ("choke", "choke limit 60", None),
+            ("pie", "codel limit 60", None),
+            ("fq(codel)", "codel limit 60", None),
+            ("droptail", "pfifo limit 60", None),
+        ] {
+            assert_eq!(Line::parse(line).unwrap().instead_of(aqm), own, "{aqm}: {line}");
+        }
+        // RFC 8033's PIE knows no time at which a kernel made its queue.
+        let created = Some(Instant::from_nanos(5));
+        let (named, _) = Line::parse("pie limit 60 target 20ms").unwrap().apply("pie", created).unwrap();
+        assert_eq!(named.spelling(), "pie target 20ms");
+        let refused = Line::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err();
+        assert!(refused.ends_with("; the recording is Linux's, so compare pie@linux"), "{refused}");
     }
 
     #[test]

@@ -53,16 +53,17 @@ fn overhead_and_parts_of_a_nanosecond_are_the_wires() {
 #[test]
 fn verdicts_say_who_was_told() {
     let dropped = |reason, arriving| Fate::Dropped { at: at(0), reason, arriving };
+    const NONE: Told = Told { early: false, limit: false, queued: false };
     for (fate, told, untold) in [
         (sent(1), Verdict::Pass, Verdict::Pass),
         (Fate::Sent { at: at(1), marked: true }, Verdict::Mark, Verdict::Mark),
-        (dropped(DropReason::Limit, true), Verdict::DropOnArrival, Verdict::DropOnArrival),
+        (dropped(DropReason::Limit, true), Verdict::DropOnArrival, Verdict::Drop),
         (dropped(DropReason::Early, true), Verdict::DropOnArrival, Verdict::Drop),
         (dropped(DropReason::Early, false), Verdict::Drop, Verdict::Drop),
         (dropped(DropReason::Late, false), Verdict::Drop, Verdict::Drop),
         (Fate::Waiting, Verdict::Waiting, Verdict::Waiting),
     ] {
-        assert_eq!((fate.verdict(true), fate.verdict(false)), (told, untold), "{fate:?}");
+        assert_eq!((fate.verdict(Told::ALL), fate.verdict(NONE)), (told, untold), "{fate:?}");
     }
 }
 
@@ -83,7 +84,7 @@ fn recording(arrivals: &[Arrival], fates: &[Fate]) -> Recording {
         Fate::Dropped { at, reason, .. } => Recorded::DroppedAt { at, reason: Some(reason) },
         Fate::Waiting => Recorded::Waiting { until: Instant::NEVER },
     };
-    Recording::new(arrivals, fates.iter().map(recorded).collect(), true)
+    Recording::new(arrivals, fates.iter().map(recorded).collect(), Told::ALL, false)
 }
 
 #[test]
@@ -127,7 +128,7 @@ fn the_first_difference_is_the_earliest_step_that_differs() {
 fn every_change_to_a_recording_is_found_where_it_was_made() {
     let arrivals = arrivals(3, 3000, RATE);
     let fates = replay(&arrivals, "codel ecn", 100).run();
-    let one = |wanted: Verdict| fates.iter().position(|fate| fate.verdict(true) == wanted).unwrap();
+    let one = |wanted: Verdict| fates.iter().position(|fate| fate.verdict(Told::ALL) == wanted).unwrap();
     let (passed, marked, refused) = (one(Verdict::Pass), one(Verdict::Mark), one(Verdict::DropOnArrival));
     let dropped = one(Verdict::Drop);
     let departure = |i: usize| fates[i].at().unwrap();
@@ -146,7 +147,7 @@ fn every_change_to_a_recording_is_found_where_it_was_made() {
         changed[i] = change;
         let found = compare(&arrivals, "codel ecn", Reference::Recording(recording(&arrivals, &changed)));
         assert_eq!((found.first().unwrap().packet, found.agreeing()), (i, 2999), "{change:?}");
-        let verdict_kept = fates[i].verdict(true) == change.verdict(true);
+        let verdict_kept = fates[i].verdict(Told::ALL) == change.verdict(Told::ALL);
         assert_eq!(found.same_verdicts(), 2999 + verdict_kept as usize, "{change:?}");
         assert_eq!(found.first().unwrap().b, None);
     }

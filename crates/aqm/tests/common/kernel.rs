@@ -112,10 +112,10 @@ pub fn differences(vector: &Vector, fates: &[Fate]) -> Option<String> {
 pub fn replay(vector: &Vector, queue: Box<dyn Qdisc<u32>>) -> Vec<Fate> {
     let arrival = |packet: &Packet| Arrival { at: vector.origin + packet.arrival, meta: packet.meta() };
     let arrivals: Vec<_> = vector.packets.iter().map(arrival).collect();
-    let early_is_told = Line::parse(&vector.qdisc).expect("tc's words").early_is_told();
+    let told = Line::parse(&vector.qdisc).expect("tc's words").told();
     let fates = Replay::new(&arrivals, queue, Wire::of_kernel(vector.rate, vector.overhead)).run();
     let fate = |fate: &replay::Fate| Fate {
-        verdict: fate.verdict(early_is_told),
+        verdict: fate.verdict(told),
         departure: fate.departure().map(|at| at - vector.origin),
     };
     fates.iter().map(fate).collect()
