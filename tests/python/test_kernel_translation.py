@@ -119,6 +119,8 @@ def _link(name: str) -> dict[str, str]:
         ({"link": {"aqm": "codel reentry sub2"}}, "link.aqm.reentry: the engine kernel cannot set reentry of codel"),
         ({"link": {"aqm": "pie@linux max_burst 10ms"}}, "link.aqm.max_burst: the engine kernel cannot set max_burst"),
         ({"link": {"aqm": "pie@linux alpha 0.13"}}, "link.aqm.alpha: the engine kernel counts the gains of PIE in"),
+        ({"link": {"aqm": "pie@linux beta 0"}}, "link.aqm.beta: the engine kernel counts the gains of PIE in"),
+        ({"link": {"aqm": "fq_codel quantum 255B"}}, "link.aqm.quantum: the engine kernel takes no quantum below 256"),
         ({"link": {"aqm": "codel target 1500ns"}}, "link.aqm.target: the engine kernel counts whole microseconds"),
         ({"link": {"aqm": "red@linux"}}, "link.aqm.min: the engine kernel needs the thresholds of RED; write e.g."),
         ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),

@@ -1,4 +1,8 @@
-"""Arrivals and parameters made up to bring out differences between a queue discipline of ours and the kernel's."""
+"""Arrivals and parameters made up to bring out differences between a queue discipline of ours and the kernel's.
+
+Nothing is round on purpose: rates at which no packet takes whole microseconds, odd sizes, thresholds that are no
+multiples of a packet, times with fractions, and parameters that tc has to find itself.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +48,13 @@ def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     if name not in LINES:
         raise unknown("queue manager", aqm, [*LINES, *ALIASES])
     draw = random.Random(f"{name} {seed} {number}")
-    rate = round(10 ** draw.uniform(5.7, 8)) // 1000 * 1000
+    rate = round(10 ** draw.uniform(5.3, 8.5))
     ours, line = LINES[name]
     return Pattern(
         ours,
         line(draw, rate),
         rate,
-        draw.choice((0, 0, 24)),
+        draw.choice((0, 24, draw.randint(1, 60))),
         draw.randrange(2**63),
         _packets(draw, rate, packets),
     )
@@ -61,7 +65,8 @@ def _packets(draw: random.Random, rate: int, count: int) -> list[tuple[int, int,
     made: list[tuple[int, int, int, int]] = []
     at = draw.randrange(1000)
     while len(made) < count:
-        load, sizes = draw.choice((0.3, 0.9, 1.05, 1.5, 4.0)), draw.choice(_SIZES)
+        load = draw.choice((0.3, 0.9, 1.05, 1.5, 4.0))
+        sizes = draw.choice((*_SIZES, [draw.randint(LEAST_BYTES, MTU) for _ in range(5)]))
         flows, field = draw.randint(1, FLOWS), draw.choice(((0,), (2,), (1,), (0, 2), (0, 1, 2, 3)))
         burst, random_gaps = draw.choice((1, 1, 4, 40)), draw.random() < 0.6
         for _ in range(draw.randint(20, 200)):
@@ -71,23 +76,24 @@ def _packets(draw: random.Random, rate: int, count: int) -> list[tuple[int, int,
                 made.append((at, size, flow, ecn))
                 at += draw.randint(100, 2000)
             at += int(draw.expovariate(1 / gap) if random_gaps else gap)
-        if draw.random() < 0.2:  # the queue runs empty, and its state ages
-            at += int(draw.uniform(0.05, 2) * 1e9)
+        if draw.random() < 0.5:  # the queue runs empty, and its state ages
+            at += int(10 ** draw.uniform(6, 9.5))
     return made[:count]
 
 
-_SIZES = ((1500,), (MTU,), (60,), (60, 1500), (64, 300, 576, 1000, 1500), tuple(range(LEAST_BYTES, MTU + 1, 7)))
+_SIZES = ((1500,), (MTU,), (60,), (60, 1500), (64, 300, 576, 1000, 1500), range(LEAST_BYTES, MTU + 1))
 
 Line = Callable[[random.Random, int], str]
 
 
 def _limit(draw: random.Random) -> int:
-    return draw.choice((2, 10, 50, 127, 1000))
+    return draw.choice((2, 10, 50, 127, 1000, draw.randint(1, 300)))
 
 
 def _time(draw: random.Random, least: int, most: int) -> str:
-    """A time from `least` to `most` microseconds, evenly in its logarithm."""
-    return f"{round(least * (most / least) ** draw.random())}us"
+    """A time from `least` to `most` microseconds, evenly in its logarithm; tc cuts off what is below one."""
+    us = least * (most / least) ** draw.random()
+    return draw.choice((f"{round(us)}us", f"{us / 1e3:.3f}ms", f"{us / 1e3:.6f}ms", f"{us / 1e6:.6f}s"))
 
 
 def _ecn(draw: random.Random) -> str:
@@ -99,61 +105,102 @@ def _codel(draw: random.Random) -> str:
     return f"target {_time(draw, 500, 15_000)} interval {_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
 
 
+def _fq_codel(draw: random.Random) -> str:
+    batch = f" drop_batch {draw.randint(1, 100)}" if draw.random() < 0.3 else ""
+    return f"fq_codel limit {_limit(draw)} {_flows(draw)} {_codel(draw)}{batch}"
+
+
 def _pie(draw: random.Random) -> str:
-    gains = f"alpha {draw.randint(1, 8)} beta {draw.randint(8, 32)}"
+    gains = f"alpha {draw.randint(0, 32)} beta {draw.randint(0, 32)}"
     flags = draw.choice(("", " bytemode", " dq_rate_estimator"))
     return f"target {_time(draw, 2_000, 50_000)} tupdate {_time(draw, 5_000, 40_000)} {gains}{_ecn(draw)}{flags}"
 
 
+def _average(draw: random.Random) -> int:
+    """The average packet that RED is told of."""
+    return draw.choice((1000, 1500, draw.randint(40, MTU)))
+
+
+def _thresholds(draw: random.Random, unit: int, least: int, most: int) -> tuple[int, int]:
+    """`min` and `max` in parts of `unit`, `min` at least `least` and at most `most` of them."""
+    low = draw.randint(least * unit, most * unit)
+    return low, max(low + 1, round(low * draw.choice((2, 3, 5, draw.uniform(1.1, 5)))))
+
+
+def _weight(draw: random.Random, low: int, high: int, unit: int) -> str:
+    """A burst for which tc finds a weight; or none where tc's own is as long as `min`, which it demands."""
+    burst = -(-(2 * low + high) // (3 * unit))
+    own = "" if (2 * low + high) // (3 * unit) * unit >= low else f" burst {burst}"
+    return draw.choice((own, f" burst {burst + draw.randint(0, 20)}", f" burst {burst + draw.randint(0, 3 * burst)}"))
+
+
+def _bandwidth(draw: random.Random, rate: int) -> str:
+    """The link's in whole bits or kilobits, or another one."""
+    other = round(10 ** draw.uniform(5, 9))
+    return f" bandwidth {draw.choice((f'{rate}bit', f'{rate // 1000}kbit', f'{rate / 1e6:.4f}mbit', f'{other}bit'))}"
+
+
+def _probability(draw: random.Random) -> str:
+    return f" probability {draw.choice((0.02, 0.1, 0.5, 1, round(10 ** draw.uniform(-3, 0), 5)))}"
+
+
 def _red(draw: random.Random, rate: int, flags: str = "") -> str:
-    low = draw.randint(4, 40) * 1500
-    high = low * draw.choice((2, 3, 5))
-    burst = -(-(2 * low + high) // 3000) + draw.randint(0, 20)
-    most = high * draw.choice((2, 8))
-    more = draw.choice(("", " ecn", " ecn harddrop", " ecn nodrop"))
-    probability = draw.choice((0.02, 0.1, 0.5))
-    return (
-        f"red limit {most} min {low} max {high} avpkt 1000 burst {burst} bandwidth {rate // 1000}kbit "
-        f"probability {probability}{more}{flags}"
-    )
+    average = _average(draw)
+    low, high = _thresholds(draw, average, 4, 40)
+    most = round(high * draw.uniform(1.05, 8))
+    more = draw.choice(("", " ecn", " ecn harddrop", " ecn nodrop", " ecn harddrop nodrop"))
+    given = f" min {low} max {high}{_weight(draw, low, high, average)}"
+    if draw.random() < 0.1:
+        most, given = max(most, 48 * average), draw.choice(("", f" max {most // 3}"))
+    bandwidth = draw.choice(("", *3 * (_bandwidth(draw, rate),)))
+    return f"red limit {most}{given} avpkt {average}{bandwidth}{_probability(draw)}{more}{flags}"
 
 
 def _choke(draw: random.Random, rate: int) -> str:
-    low = draw.randint(6, 40)
-    high = low * draw.choice((2, 3, 5))
-    burst = -(-(2 * low + high) // 3) + draw.randint(0, 20)
-    return (
-        f"choke limit {high * draw.choice((2, 8))} min {low} max {high} avpkt 1000 burst {burst} "
-        f"bandwidth {rate // 1000}kbit probability {draw.choice((0.02, 0.1, 0.5))}{draw.choice(('', ' ecn'))}"
-    )
+    low, high = _thresholds(draw, 1, 6, 40)
+    given = f" min {low} max {high}{_weight(draw, low, high, 1)}"
+    most = round(high * draw.uniform(1.05, 8))
+    if _fills_ring(most):
+        most = round(high * draw.uniform(1.05, 8))
+    if draw.random() < 0.1:
+        most, given = max(most, 60), ""
+    more = draw.choice(("", " ecn"))
+    return f"choke limit {most}{given} avpkt {_average(draw)}{_bandwidth(draw, rate)}{_probability(draw)}{more}"
+
+
+def _fills_ring(limit: int) -> bool:
+    """Whether CHOKe's ring in the kernel, a power of two, has little room for holes.
+
+    There the kernel may lose packets, and nothing can be compared from then on, so such limits are drawn less often.
+    """
+    return 10 * limit > 7 << limit.bit_length()
 
 
 def _flows(draw: random.Random) -> str:
-    return f"flows {draw.choice((16, 64, 1024))} quantum {draw.choice((300, 1000, 1514, 3000))}"
+    quantum = draw.choice((300, 1000, 1514, 3000, draw.randint(100, 9000)))
+    return f"flows {draw.choice((16, 64, 1024))} quantum {quantum}"
 
 
 def _sfq(draw: random.Random) -> str:
     head = draw.choice(("", " headdrop"))
-    return f"sfq limit {draw.choice((20, 60, 127, 500))} depth {draw.choice((5, 30, 127))} quantum 1514{head}"
+    quantum = draw.choice((1514, draw.randint(100, 5000)))
+    depth = draw.choice((5, 30, 127, draw.randint(2, 127)))
+    return f"sfq limit {draw.choice((20, 60, 127, 500, draw.randint(2, 300)))} depth {depth} quantum {quantum}{head}"
 
 
 def _sfq_red(draw: random.Random) -> str:
-    low = draw.randint(4, 20) * 1500
-    high = low * draw.choice((2, 3))
-    return (
-        f"{_sfq(draw)} redflowlimit {high * 2} min {low} max {high} probability {draw.choice((0.02, 0.1, 0.5))}"
-        f"{draw.choice(('', ' ecn'))}"
-    )
+    average = _average(draw)
+    low, high = _thresholds(draw, average, 4, 20)
+    weight = f" avpkt {average}{_weight(draw, low, high, average)}"
+    red = f" redflowlimit {round(high * draw.uniform(1.05, 3))} min {low} max {high}{weight}{_probability(draw)}"
+    return f"{_sfq(draw)}{red}{draw.choice(('', ' ecn', ' ecn harddrop'))}"
 
 
 LINES: dict[str, tuple[str, Line]] = {
     "codel": ("codel@linux", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
-    "fq_codel": (
-        "fq_codel@linux hash modulo",
-        lambda draw, _: f"fq_codel limit {_limit(draw)} {_flows(draw)} {_codel(draw)}",
-    ),
+    "fq_codel": ("fq_codel@linux hash modulo", lambda draw, _: _fq_codel(draw)),
     "pfifo": ("droptail", lambda draw, _: f"pfifo limit {_limit(draw)}"),
-    "bfifo": ("droptail", lambda draw, _: f"bfifo limit {draw.choice((3000, 20_000, 150_000))}"),
+    "bfifo": ("droptail", lambda draw, _: f"bfifo limit {draw.choice((3000, 20_000, draw.randint(1514, 150_000)))}"),
     "pfifo_head_drop": ("drophead", lambda draw, _: f"pfifo_head_drop limit {_limit(draw)}"),
     "pie": ("pie@linux", lambda draw, _: f"pie limit {_limit(draw)} {_pie(draw)}"),
     "fq_pie": ("fq_pie hash modulo", lambda draw, _: f"fq_pie limit {_limit(draw)} {_flows(draw)} {_pie(draw)}"),

@@ -164,14 +164,20 @@ def _rate(place: str, name: str, value: Any) -> str:
 
 
 def _number(_place: str, name: str, value: Any) -> str:
-    return f"{name} {float(value):g}"
+    return f"{name} {float(value)!r}"
+
+
+def _quantum(place: str, name: str, value: Any) -> str:
+    if octets(place, value) < LEAST_QUANTUM:
+        refuse(place, f"takes no quantum below {LEAST_QUANTUM} B", f'write "{LEAST_QUANTUM} B"')
+    return _bytes(place, name, value)
 
 
 def _sixteenths(place: str, name: str, value: Any) -> str:
-    """PIE's gains, which tc counts in sixteenths per second."""
+    """PIE's gains, which tc counts in sixteenths per second; a gain of 0 is the kernel's default."""
     number = float(value) * 16
-    if number != int(number) or not 0 <= number <= 32:
-        refuse(place, "counts the gains of PIE in sixteenths, at most 2", "write e.g. 0.125")
+    if number != int(number) or not 1 <= number <= 32:
+        refuse(place, "counts the gains of PIE in sixteenths, from 1/16 to 2", "write e.g. 0.125")
     return f"{name} {int(number)}"
 
 
@@ -190,6 +196,8 @@ def _either(_place: str, name: str, value: Any) -> str:
     return name if value else f"no{name}"
 
 
+LEAST_QUANTUM = 256
+"""In bytes: FQ-CoDel, FQ-PIE and SFQ take a smaller one for this."""
 _CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _either, "ce_threshold": _optional_time}
 _PIE: dict[str, Word] = {
     "target": _time,
@@ -208,7 +216,7 @@ _RED: dict[str, Word] = {
     "harddrop": _flag,
     "nodrop": _flag,
 }
-_SFQ: dict[str, Word] = {"depth": _count, "quantum": _bytes, "flows": _count, "headdrop": _flag, "divisor": _count}
+_SFQ: dict[str, Word] = {"depth": _count, "quantum": _quantum, "flows": _count, "headdrop": _flag, "divisor": _count}
 DISCIPLINES = {
     "droptail": Discipline("pfifo", ("plain",), {}, "either"),
     "drophead": Discipline("pfifo_head_drop", ("plain",), {}),
@@ -216,13 +224,13 @@ DISCIPLINES = {
     "fq_codel": Discipline(
         "fq_codel",
         ("rfc8290", "linux"),
-        {"flows": _count, "quantum": _bytes, "memory_limit": _bytes, "drop_batch": _count, **_CODEL},
+        {"flows": _count, "quantum": _quantum, "memory_limit": _bytes, "drop_batch": _count, **_CODEL},
     ),
     "pie": Discipline("pie", ("rfc8033", "linux"), _PIE, judges_arrivals=True),
     "fq_pie": Discipline(
         "fq_pie",
         ("linux",),
-        {"flows": _count, "quantum": _bytes, "mark_ecnth": _thousandths, **_PIE},
+        {"flows": _count, "quantum": _quantum, "mark_ecnth": _thousandths, **_PIE},
         judges_arrivals=True,
         names={"mark_ecnth": "ecn_prob"},
     ),

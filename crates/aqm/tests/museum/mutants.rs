@@ -220,6 +220,16 @@ pub const MUTANTS: &[Mutant] = &[
         caught_by: ("lib", "red::ns2::tests::drops_are_uniformly_spaced_at_a_constant_average"),
     },
     Mutant {
+        name: "red-linux-idle-table-of-exact-ticks",
+        history: "ours: a packet's time in ticks was rounded up once, where tc cuts off parts of a microsecond and of a tick",
+        file: "src/red/tc.rs",
+        edits: &[
+            ("(1e6 * (avpkt as f64 / rate as f64)) as u64 as u32", "1e6 * (avpkt as f64 / rate as f64)"),
+            ("(us as f64 * TICKS_PER_US) as u64 as u32", "libm::ceil(us * TICKS_PER_US) as u32"),
+        ],
+        caught_by: ("lib", "red::tc::tests::parameters_are_those_that_tc_sends"),
+    },
+    Mutant {
         name: "red-linux-idle-arrival-adds-the-queue",
         history: "Linux's average is not fed at the arrival that ends a pause",
         file: "src/red/linux.rs",

@@ -1,0 +1,47 @@
+"""Made-up patterns for the kernel's queue disciplines: whether they are untidy, and what is left out of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sojourn import _core
+from sojourn.arrivals import Arrivals
+from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost
+from sojourn.kernel.patterns import LINES, MTU, pattern
+
+PATTERNS = 120
+
+
+@pytest.mark.parametrize("aqm", LINES)
+def test_ours_takes_every_line(aqm: str) -> None:
+    for number in range(PATTERNS):
+        made = pattern(aqm, 3, number, 10)
+        queue = _core.tc_queue(made.aqm, made.line, 5)
+        assert queue["instead"] is None, made.line
+
+
+def test_patterns_are_untidy() -> None:
+    made = [pattern("red", 5, number, 300) for number in range(PATTERNS)]
+    whole = [one for one in made if 1000 * 8 * 10**6 % one.rate == 0]
+    assert len(whole) < PATTERNS / 20, "packets that take whole microseconds"
+    assert len({size for one in made for _, size, _, _ in one.packets}) > 500
+    words = [dict(zip(one.line.split()[1:], one.line.split()[2:], strict=False)) for one in made]
+    given = {name: [word[name] for word in words if name in word] for name in ("avpkt", "bandwidth", "burst", "min")}
+    assert all(PATTERNS / 2 < len(values) < PATTERNS for name, values in given.items() if name != "avpkt")
+    assert len(set(given["avpkt"])) > 20
+    assert len({int(size) % 1500 for size in given["min"]}) > PATTERNS / 2
+    assert all(size <= MTU for one in made for _, size, _, _ in one.packets)
+    # Idle times from below a millisecond to seconds: those that age an average by a bit and by all of it.
+    gaps = np.concatenate([np.diff([at for at, *_ in one.packets]) for one in made])
+    decades = np.bincount(np.log10(gaps).astype(int), minlength=10)
+    assert (decades[5:10] > 0).all(), decades
+
+
+def test_what_comes_after_a_lost_packet_is_not_compared() -> None:
+    fates = {"fate": np.array([SENT_CODE, DROPPED_CODE, DROPPED_CODE, SENT_CODE], np.uint8)}
+    arrivals = Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 0, 7], np.uint64)})
+    leave_out_lost(arrivals)
+    assert fates["fate"].tolist() == [SENT_CODE, DROPPED_CODE, UNKNOWN_CODE, UNKNOWN_CODE]
+    leave_out_lost(Arrivals("", {}, {}, {**fates, "fate_ns": np.array([5, 6, 8, 7], np.uint64)}))
+    assert fates["fate"].tolist() == [SENT_CODE, DROPPED_CODE, UNKNOWN_CODE, UNKNOWN_CODE]
