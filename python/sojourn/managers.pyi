@@ -299,15 +299,15 @@ class Red(Registered):
             link's rate if less. Default 0.
         weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
             per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
-            exp(-10/C). Default 0.
+            exp(-10/C). Default -1.
         gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
         gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
             was first. Default recomputed.
         wait: ns2: leaves at least 1/p packets between two drops. Default true.
         queue_in_bytes: ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of
             avpkt. Default true.
-        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops. Default
-            false.
+        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops, in
+            packets of avpkt. Default true.
         mark_p: ns2: the probability from which on also ECN-capable packets are dropped. Default 0.1.
         use_mark_p: ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks
             have no limit below. Default true.
@@ -382,15 +382,15 @@ class Ared(Registered):
             link's rate if less. Default 0.
         weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
             per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
-            exp(-10/C). Default 0.
+            exp(-10/C). Default -1.
         gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
         gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
             was first. Default recomputed.
         wait: ns2: leaves at least 1/p packets between two drops. Default true.
         queue_in_bytes: ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of
             avpkt. Default true.
-        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops. Default
-            false.
+        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops, in
+            packets of avpkt. Default true.
         mark_p: ns2: the probability from which on also ECN-capable packets are dropped. Default 0.1.
         use_mark_p: ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks
             have no limit below. Default true.
@@ -484,9 +484,9 @@ class FqCodel(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 1024.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 0.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -581,9 +581,9 @@ class Sfqcodel(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 1024.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 0.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -685,9 +685,9 @@ class FqPie(Registered):
             it is their sizes. Default 1099511627776 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 1024.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 0.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -781,9 +781,9 @@ class Sfq(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 128.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 1024.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -846,9 +846,9 @@ class SfqRed(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 128.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 1024.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -914,9 +914,9 @@ class Drr(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 1024.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 0.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
@@ -971,9 +971,9 @@ class Fq(Registered):
             it is their sizes. Default 33554432 B.
         flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
             Default 1024.
-        divisor: Values of the hash where they are more than the queues: then `flows` is the most flows that
-            wait at once, and the first packet of another one is refused (Linux's SFQ). Zero: each value has its
-            queue. Default 0.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
         perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
             (tc's perturb); zero is never. Default 0 s.
         quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default

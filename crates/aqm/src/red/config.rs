@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 
 config! {
-    /// RED's configuration; the default is ns-2's, with its automatic thresholds and weight.
+    /// RED's configuration; the default is that of ns-2.35 (ns-default.tcl), with its automatic thresholds and weight.
     pub struct Config {
         /// Average backlog from which on packets are dropped (thresh, min). Zero: ns-2 takes half of what the link carries
         /// in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is set.
@@ -44,7 +44,7 @@ config! {
         bottom: f64 = 0.0, in Value::Number(0.0) => Value::Number(1.0);
         /// ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt per second;
         /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 - exp(-10/C).
-        weight: f64 = 0.0, in Value::Number(-2.0) => Value::Number(1.0);
+        weight: f64 = -1.0, in Value::Number(-2.0) => Value::Number(1.0);
         /// ns2: beyond max the probability grows to 1 at twice max instead of jumping there.
         gentle: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// ns2: whether the segment beyond max starts from the current probability or stays where it was first.
@@ -53,8 +53,8 @@ config! {
         wait: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of avpkt.
         queue_in_bytes: bool = true, in Value::Flag(false) => Value::Flag(true);
-        /// ns2: drops large packets with a greater probability, and counts bytes between two drops.
-        bytes: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// ns2: drops large packets with a greater probability, and counts bytes between two drops, in packets of avpkt.
+        bytes: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// ns2: the probability from which on also ECN-capable packets are dropped.
         mark_p: f64 = 0.1, in Value::Number(0.0) => Value::Number(1.0);
         /// ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks have no limit below.
@@ -67,7 +67,7 @@ config! {
         nodrop: bool = false, in Value::Flag(false) => Value::Flag(true);
     }
     profiles {
-        "ns2", "ns-2: gentle, uniform spacing with wait, thresholds and weight from the link" => |_| {};
+        "ns2", "ns-2.35: in bytes, gentle, uniform spacing with wait, thresholds and weight from the link" => |_| {};
         "linux", "Linux 6.1 with tc's parameters: fixed-point average in bytes, not gentle" => linux;
     }
     validate |c| c.check()

@@ -5,6 +5,7 @@ use crate::aqm::{Cx, Verdict};
 use crate::backlog::Backlog;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::params::Bytes;
 use crate::rng::Rng;
 use crate::time::Instant;
 
@@ -173,9 +174,9 @@ impl Ns2Red {
 
     /// Makes the spacing of drops uniform instead of geometric (modify_p).
     pub(super) fn spaced(&self, p: f64, len: u32) -> f64 {
-        let avpkt = self.config.avpkt.0 as f64;
-        // Differs: ns-2 divides the bytes as integers and so rounds down to whole packets.
-        let n = if self.config.bytes { self.count_bytes as f64 / avpkt } else { self.count as f64 };
+        let Bytes(avpkt) = self.config.avpkt;
+        // Whole packets, because red.cc divides integers.
+        let n = if self.config.bytes { self.count_bytes / avpkt } else { self.count } as f64;
         let mut spaced = match n * p {
             np if self.config.wait && np < 1.0 => 0.0,
             np if self.config.wait && np < 2.0 => p / (2.0 - np),
@@ -183,7 +184,7 @@ impl Ns2Red {
             _ => 1.0,
         };
         if self.config.bytes && spaced < 1.0 {
-            spaced *= len as f64 / avpkt;
+            spaced = spaced * len as f64 / avpkt as f64;
         }
         spaced.min(1.0)
     }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::aqm::DropReason;
 use crate::packet::Ecn;
+use crate::params::Bytes;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
 use crate::registry;
 use crate::rng::Rng;
@@ -140,4 +141,19 @@ fn profiles_of_ared_are_those_of_red_with_adaptation() {
             assert_eq!(ared.value(param.name), red.value(param.name), "{}", param.name);
         }
     }
+}
+
+#[test]
+fn the_plain_name_is_the_default_of_ns_2_35() {
+    // ns-default.tcl: bytes_, queue_in_bytes_, gentle_, wait_ and use_mark_p_ true, the others as here.
+    let c: Config = crate::testing::config("ns2", &[]);
+    assert_eq!(c, Config::default());
+    assert_eq!(
+        [c.bytes, c.queue_in_bytes, c.gentle, c.wait, c.use_mark_p, c.ecn],
+        [true, true, true, true, true, false]
+    );
+    assert_eq!((c.min, c.max, c.avpkt, c.target), (Bytes(0), Bytes(0), Bytes(500), Duration::from_millis(5)));
+    assert_eq!([c.weight, c.probability, c.mark_p], [-1.0, 0.1, 0.1]);
+    assert_eq!((c.adaptive, [c.alpha, c.beta, c.top, c.bottom]), (Adaptive::Off, [0.01, 0.9, 0.5, 0.0]));
+    assert_eq!(c.interval, Duration::from_millis(500));
 }

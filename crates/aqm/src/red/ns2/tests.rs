@@ -11,7 +11,8 @@ const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
 
 /// Thresholds of 5 and 15 packets of 1000 bytes.
 fn packets() -> Config {
-    Config { min: Bytes(5000), max: Bytes(15_000), avpkt: Bytes(1000), queue_in_bytes: false, ..Config::default() }
+    let in_packets = Config { bytes: false, queue_in_bytes: false, ..Config::default() };
+    Config { min: Bytes(5000), max: Bytes(15_000), avpkt: Bytes(1000), ..in_packets }
 }
 
 fn ms(millis: i64) -> Instant {
@@ -135,7 +136,7 @@ fn spacing() {
         (&no_wait, 0.05, 20, 0, 1000, 1.0),
         // In byte mode 30,000 bytes are thirty packets, and a packet of half the size has half the probability.
         (&bytes, 0.05, 0, 30_000, 500, 0.05),
-        (&bytes, 0.05, 0, 30_500, 1000, 0.05 / 0.475),
+        (&bytes, 0.05, 0, 30_999, 1000, 0.05 / 0.5), // whole packets
         (&bytes, 0.5, 0, 3000, 9000, 1.0),
         (&bytes, 0.05, 99, 19_000, 1500, 0.0),
         (&bytes, 0.05, 0, 40_000, 100, 1.0),
