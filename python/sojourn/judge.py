@@ -8,6 +8,9 @@ but in no more than it may be of all that were asked for: the missing ones could
 In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
 models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
 measures for the others is told as `simulated`, what an emulation does as `emulated`.
+
+`original` says of a claim whether the tool or the data that were published with it satisfy it (`satisfies`,
+`contradicts`), and `original_evidence` by which numbers. It is told beside the verdict and does not enter it.
 """
 
 from __future__ import annotations
@@ -149,6 +152,11 @@ def measured_text(verdict: Verdict) -> str:
     return f"{value:.4g}" if half is None else _with_half_width(value, half)
 
 
+def original_text(verdict: Verdict) -> str:
+    """Whether the original tool or data satisfy the claim, and by which numbers; empty where nobody looked."""
+    return f"{verdict['original']} it ({verdict['original_evidence']})" if "original" in verdict else ""
+
+
 def band_text(verdict: Verdict, band: str) -> str:
     """Ends of the band `tight` or `loose`; a relation has none."""
     return "–" if verdict["kind"] == "relation" else "{:.4g} to {:.4g}".format(*verdict[band])
@@ -223,4 +231,5 @@ def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: fl
         "ci95": ci95,
         "n": n,
         **bands,
+        **{key: claim[key] for key in ("original", "original_evidence") if key in claim},
     }

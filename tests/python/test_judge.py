@@ -16,6 +16,7 @@ from sojourn.judge import (
     function_name,
     judge,
     measured_text,
+    original_text,
     published_text,
     relations_by_claim,
     tally,
@@ -64,6 +65,21 @@ def test_claims_are_those_of_the_specification(shared: Path) -> None:
     added = ("paper", "figure", "engine")
     listed = [claim for claim in all_claims() if claim["paper"] != "nichols2012"]
     assert [{key: value for key, value in claim.items() if key not in added} for claim in listed] == given
+
+
+def test_what_the_original_says_is_told_beside_the_verdict() -> None:
+    told = [claim for claim in all_claims() if "original" in claim]
+    assert {claim["original"] for claim in told} == {"satisfies", "contradicts"}
+    assert {claim["paper"] for claim in told} == {"gao2015", "ns2-codel-variants"}
+    claim = CLAIM | {"original": "contradicts", "original_evidence": "12 ms"}
+    [judged] = judge([claim], Measured({CLAIM["id"]: [10.0]}, pl.DataFrame(), [], {}))
+    assert (judged["verdict"], judged["original"], original_text(judged)) == (
+        "tight",
+        "contradicts",
+        "contradicts it (12 ms)",
+    )
+    [plain] = judge([CLAIM], Measured({CLAIM["id"]: [10.0]}, pl.DataFrame(), [], {}))
+    assert "original" not in plain and original_text(plain) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 from sojourn import papers
 from sojourn.cli import output
 from sojourn.cli.terminal import echo
-from sojourn.judge import Verdict, measured_text, published_text, tally, undecided_text
+from sojourn.judge import Verdict, measured_text, original_text, published_text, tally, undecided_text
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
@@ -128,6 +128,11 @@ def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
     relations = [_row(one) for one in verdicts if one["kind"] == "relation"]
     if relations:
         output.print_text_table(HEADINGS, relations)
+    for one in verdicts:
+        if text := original_text(one):
+            output.say(f"{one['id']}: the original {text}")
+    if any("original" in one for one in verdicts):
+        echo()
 
 
 def _row(verdict: Verdict) -> list[str]:

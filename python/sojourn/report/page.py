@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
 from sojourn.engines import kind
-from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
+from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, original_text, published_text, tally
 from sojourn.papers import Paper, Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
@@ -187,7 +187,7 @@ def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
             join([one["id"], el("small", one["metric"])]),
             "true" if one["kind"] == "relation" else published_text(one),
             _measured(one),
-            join([verdict_mark(one), el("small", one["why"]) if "why" in one else Html()]),
+            join([verdict_mark(one), *(el("small", text) for text in _beside(one))]),
             band_text(one, "tight"),
             band_text(one, "loose"),
             str(one["n"]),
@@ -195,6 +195,14 @@ def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
         for one in verdicts
     ]
     return table(headings, rows, ids=[one["id"] for one in verdicts], caption=caption)
+
+
+def _beside(verdict: Verdict) -> Iterator[str]:
+    """What explains a verdict: why nothing was run, and whether the original satisfies the claim itself."""
+    if "why" in verdict:
+        yield verdict["why"]
+    if text := original_text(verdict):
+        yield f"The original {text}."
 
 
 def _measured(verdict: Verdict) -> str:
@@ -251,7 +259,8 @@ def _meaning() -> Html:
         parts += [el("dt", el("span", name, class_=f"verdict {name}")), el("dd", text)]
     bands = (
         "The bands are Sojourn's, not the paper's. A value after ± is the half width of a 95 % confidence interval "
-        "(Student's t) over the seeds; n is their number."
+        "(Student's t) over the seeds; n is their number. Where the tool or the data of the original are known, it "
+        "says whether they satisfy the claim; that does not enter the verdict."
     )
     return join([el("dl", *parts), el("p", bands)])
 
