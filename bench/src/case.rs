@@ -75,11 +75,11 @@ impl Case {
         CASES.iter().find(|case| case.name == name)
     }
 
-    /// Runs the whole case.
-    pub fn measure(&self) -> Measured {
-        let mut simulation = Simulation::new(&self.scenario(1.0), 1);
+    /// Runs a share of the case.
+    pub fn measure(&self, share: f64) -> Measured {
+        let mut simulation = Simulation::new(&self.scenario(share), 1);
         let start = cpu_s();
-        let warm = self.seconds / 10.0;
+        let warm = self.seconds * share / 10.0;
         while simulation.now().as_secs_f64() < warm && !simulation.advance(CHUNK) {}
         let allocated = alloc::allocations();
         while !simulation.advance(CHUNK) {}
@@ -159,3 +159,18 @@ fn peak_bytes() -> u64 {
 
 /// Events between two looks at the clock.
 const CHUNK: u64 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundredth_of_every_case_runs() {
+        for case in CASES {
+            let measured = case.measure(0.01);
+            assert!(measured.packets > 100 && measured.events > measured.packets, "case {}", case.name);
+            let again = Measured::decode(&measured.encode()).expect("what was encoded");
+            assert_eq!((again.packets, again.events), (measured.packets, measured.events), "case {}", case.name);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! What queue disciplines cost: an enqueue and a dequeue at a standing queue.
 
 use crate::{callgrind, case};
+use sojourn_aqm::params::Value;
 use sojourn_aqm::registry::{self, ALGORITHMS};
 use sojourn_aqm::{Dequeued, Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 
@@ -58,13 +59,15 @@ impl Load {
         LOADS.iter().find(|load| load.name == name)
     }
 
-    /// Measures a discipline; its instructions in a process of its own, if `instructions` are asked for.
-    pub fn measure(&self, aqm: &str, instructions: bool) -> Cost {
+    /// Measures a discipline, with a share of the usual pairs; its instructions in a process of its own, if
+    /// `instructions` are asked for.
+    pub fn measure(&self, aqm: &str, share: f64, instructions: bool) -> Cost {
         let mut bench = Bench::new(aqm, *self);
+        let pairs = (PAIRS_TIMED as f64 * share) as u32;
         let time = |_| {
             let start = case::cpu_s();
-            bench.pairs(PAIRS_TIMED);
-            (case::cpu_s() - start) * 1e9 / PAIRS_TIMED as f64
+            bench.pairs(pairs);
+            (case::cpu_s() - start) * 1e9 / pairs as f64
         };
         let ns = (0..RUNS).map(time).fold(f64::INFINITY, f64::min);
         let dropped = bench.queue.stats().dropped_total().packets;
@@ -119,7 +122,7 @@ impl Bench {
         } else {
             (0..load.packets).for_each(|_| bench.enqueue());
             bench.pairs(2 * load.packets + ARRIVALS);
-            assert_eq!(bench.queue.backlog().packets, load.packets, "{aqm}: the queue stands");
+            assert_eq!(bench.queue.backlog().packets, load.packets, "{aqm}, {}: packets wait", load.name);
         }
         bench
     }
@@ -147,15 +150,20 @@ impl Bench {
 }
 
 /// The discipline, with room for more packets than the load's, so that thresholds that follow from the limit are not
-/// reached by a standing queue.
+/// reached by a standing queue, and with as many places for flows as it has values of its hash.
 fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
     let plain = registry::parse(aqm).expect("a discipline of the registry");
     let limit = if load.overloaded { load.packets } else { 20 * load.packets.max(1000) };
-    let own: String = ["limit", "depth"]
-        .iter()
-        .filter(|param| !load.overloaded && plain.value(param).is_some())
-        .map(|param| format!(" {param} {limit}"))
-        .collect();
+    let bytes = limit as u64 * LEN as u64;
+    let mut own: String =
+        [("limit", limit.to_string()), ("depth", limit.to_string()), ("redflowlimit", format!("{bytes}B"))]
+            .iter()
+            .filter(|(param, _)| !load.overloaded && plain.value(param).is_some())
+            .map(|(param, value)| format!(" {param} {value}"))
+            .collect();
+    if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
+        own += &format!(" flows {values}");
+    }
     let config = registry::parse(&format!("{aqm}{own}")).expect("a limit that large is in range");
     config.build(Limits::packets(limit), Host { link: Link { rate, mtu: LEN }, rng: Rng::from_state(1) })
 }
@@ -168,3 +176,20 @@ const RUNS: u32 = 9;
 const PAIRS_COUNTED: u32 = 10_000;
 /// The function whose instructions are counted.
 const COUNTED: &str = "*counted_pairs*";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundredth of what is timed, at queues of the full length.
+    #[test]
+    fn every_discipline_is_measured_under_every_load() {
+        for Discipline { name, state_bytes } in disciplines() {
+            for load in &LOADS {
+                let cost = load.measure(&name, 0.01, false);
+                assert!(cost.ns >= 0.0 && cost.instructions.is_none(), "{name}, {}", load.name);
+            }
+            assert!(state_bytes < 10_000, "{name}");
+        }
+    }
+}

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 /// Runs one case and prints its measurements, for the table's parent process.
 fn once(args: &[String]) -> ExitCode {
     let Some(case) = args.first().and_then(|name| Case::find(name)) else { return usage() };
-    println!("{}", case.measure().encode());
+    println!("{}", case.measure(1.0).encode());
     ExitCode::SUCCESS
 }
 
@@ -107,7 +107,7 @@ fn queue_table(queues: &[Discipline], instructions: bool) {
     for queue in queues {
         print!("{:<22} {:>7}", queue.name, queue.state_bytes);
         for load in &LOADS {
-            let cost = load.measure(&queue.name, instructions);
+            let cost = load.measure(&queue.name, 1.0, instructions);
             let counted = cost.instructions.map_or("-".to_string(), |n| format!("{n:.0}"));
             print!(" {counted:>7} {:>6.1}", cost.ns);
             let _ = std::io::stdout().flush();
