@@ -12,11 +12,13 @@ import pytest
 
 from conftest import Cli, Process, printed_json
 from sojourn import Result, Scenario
+from sojourn.difference import compare_arrivals
 from sojourn.errors import MissingError
 from sojourn.kernel import selftest
 from sojourn.kernel.cache import Kernel, find
-from sojourn.kernel.compare import compare
+from sojourn.kernel.compare import compare, recorded
 from sojourn.kernel.guest import boot, job_folder
+from sojourn.kernel.patterns import Pattern
 
 FLOWS = [
     {"kind": "tcp", "cc": "cubic", "count": 2, "rtt": "30 ms", "spread": "100 ms", "stack": "linux-6.1"},
@@ -77,6 +79,14 @@ def test_unresponsive_traffic_meets_the_queue_as_in_the_simulator(kernel: Kernel
     assert same[0].select(columns).equals(same[1].select(columns))
     apart = (same[0]["time_ns"].cast(pl.Int64) - same[1]["time_ns"].cast(pl.Int64)).abs()
     assert apart.max() < 1100, "CoDel's clock in the kernel ticks in 1024 ns"
+
+
+def test_a_pattern_lasts_until_its_queue_is_empty(kernel: Kernel) -> None:
+    packets = [(1000 + 1_234_567 * number, 1487, number % 3, 0) for number in range(700)]
+    slow = Pattern("droptail", "pfifo limit 900", 211_003, 24, 7, packets)
+    assert slow.length_ns > 40e9
+    [arrivals] = recorded(kernel, [slow])
+    assert compare_arrivals(arrivals, slow.aqm).agreeing == 700
 
 
 def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 BATCH = 50
 """Patterns that one guest plays."""
 FIRST_NS = 2_000_333_333
-REST_NS = 30 * 10**9
-"""Between two patterns, on the guest's clock: until the guest's program has seen the queue run empty."""
+REST_NS = 20 * 10**9
+"""From when a queue has run empty to the end of its pattern, on the guest's clock: what runs by timers runs on."""
+BETWEEN_NS = 10 * 10**9
+"""From there to the next pattern: the queue is replaced."""
 SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 """As `_core.diff` takes recorded fates."""
 CE = 3
@@ -161,7 +163,7 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
             f"exec tc -batch tc.{number}",
             f"random f {one.seed}",
             f"trace f {folder}/trace.{number}",
-            f"replay f arrivals.{number} told.{number}",
+            f"replay f arrivals.{number} told.{number} {start + one.length_ns + REST_NS}",
             "flush f",
         ]
     files["job"] = "\n".join([*job, ""])
@@ -173,7 +175,7 @@ def _starts(patterns: Sequence[Pattern]) -> Iterator[int]:
     at = FIRST_NS
     for one in patterns:
         yield at
-        at += one.length_ns + REST_NS
+        at += one.length_ns + REST_NS + BETWEEN_NS
 
 
 def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:

@@ -13,6 +13,8 @@ from sojourn.kernel.trace import EVENT, OFFERED, REFUSED, SENT
 
 RATE, BYTES, LIMIT, COUNT = 10_000_000, 1250, 5, 8
 START_NS = 2_000_333_333
+AFTER_NS = 20 * 10**9
+"""From the burst to the end: all of it has been sent."""
 _QDISC = f"exec tc qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}"
 
 
@@ -48,7 +50,7 @@ def _job(folder: Path) -> str:
         _QDISC,
         f"exec tc qdisc add dev f parent 1:1 handle 10: pfifo limit {LIMIT}",
         f"trace f {folder}/trace",
-        "replay f arrivals told",
+        f"replay f arrivals told {START_NS + AFTER_NS}",
         "flush f",
     ]
     return "\n".join([*lines, ""])

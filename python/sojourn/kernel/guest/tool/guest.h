@@ -37,7 +37,7 @@ void be_punctual(void);
 /* `run FILE OUT`: the traffic of a scenario. */
 void run_traffic(const char *file, const char *out);
 
-/* `replay DEVICE ARRIVALS OUT`: scripted packets through a device's queue discipline. */
-void replay(const char *device, const char *arrivals, const char *out);
+/* `replay DEVICE ARRIVALS OUT END`: scripted packets through a device's queue discipline, which has sent all at END ns. */
+void replay(const char *device, const char *arrivals, const char *out, uint64_t end);
 
 #endif

@@ -198,7 +198,7 @@ static void do_line(char **words, int count)
 		int least;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
-		{ "note", 3 }, { "run", 3 }, { "replay", 4 },
+		{ "note", 3 }, { "run", 3 }, { "replay", 5 },
 	};
 	const char *verb = words[0];
 
@@ -225,7 +225,7 @@ static void do_line(char **words, int count)
 	else if (!strcmp(verb, "run"))
 		run_traffic(words[1], words[2]);
 	else if (!strcmp(verb, "replay"))
-		replay(words[1], words[2], words[3]);
+		replay(words[1], words[2], words[3], strtoull(words[4], NULL, 10));
 	else
 		fail("job: \"%s\" is unknown", verb);
 }

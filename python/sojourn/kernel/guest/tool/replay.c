@@ -68,7 +68,7 @@ static void sleep_until(uint64_t at)
 		;
 }
 
-void replay(const char *device, const char *arrivals, const char *out)
+void replay(const char *device, const char *arrivals, const char *out, uint64_t end)
 {
 	FILE *from = open_file(arrivals, "r"), *to = open_file(out, "w");
 	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
@@ -90,7 +90,7 @@ void replay(const char *device, const char *arrivals, const char *out)
 			fprintf(to, "%u\n", number);
 		}
 	}
-	sleep_until(now() + 20 * SECOND);
+	sleep_until(end);
 	fclose(from);
 	fclose(to);
 }
