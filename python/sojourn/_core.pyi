@@ -24,6 +24,7 @@ __all__ = [
     "duration_ns",
     "emulate",
     "emulated",
+    "emulated_flow",
     "emulated_head",
     "load_trace",
     "lte_presets",
@@ -164,12 +165,16 @@ def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: in
 
 def doctor() -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
-def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str]:
-    """Summary and tables of a simulation from the logs of both directions of a link, down first.
+def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str, list[dict[int, int]]]:
+    """Summary and tables from the logs of both directions of a link, down first.
 
-    The JSON text says how far each agrees with a replay through the simulator's queue, and how many of its packets were
-    late or refused. The scenario gives warm-up, length and probes. Its traffic is not looked at.
+    Then, as JSON, how far each agrees with a replay through the simulator's queue and how many packets were late or
+    refused; and, for each direction, payload in bytes that left for the first time in the window, by flow. The scenario
+    gives warm-up, length and probes.
     """
+
+def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int) -> int:
+    """Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of both ends."""
 
 def emulated_head(path: str) -> str:
     """Head of a log of an emulated path and the time of its last record in ns, as JSON."""

@@ -27,6 +27,8 @@ class Metric:
     """What the label is about, where several metrics are about it."""
     idle: bool = False
     """Whether zero in every row says nothing, as of marks where nobody uses ECN."""
+    shown: bool = True
+    """Whether tables have it that are not asked for it."""
 
     @property
     def axis_label(self) -> str:
@@ -60,6 +62,7 @@ class Metric:
 METRICS = (
     Metric("utilisation", "utilisation", "%", 100, 1),
     Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
+    Metric("delivered_bps", "delivered", "Mbit/s", 1e-6, 2, shown=False),
     Metric("sojourn_mean_ms", "mean", "ms", group="sojourn"),
     Metric("sojourn_p50_ms", "p50", "ms", group="sojourn"),
     Metric("sojourn_p95_ms", "p95", "ms", group="sojourn"),

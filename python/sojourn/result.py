@@ -138,7 +138,11 @@ class Result:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, fingerprint."""
+        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, fingerprint.
+
+        `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
+        order in it.
+        """
         return pl.DataFrame([{"aqm": self.scenario.aqm, "seed": self.seed, **flat_summary(self.totals)}])
 
     @cached_property
@@ -272,7 +276,7 @@ def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.D
 
 def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Summary of the forward link and of the whole run as one flat row."""
-    whole = {key: totals[key] for key in ("goodput_bps", "jain", "events", "fingerprint")}
+    whole = {key: totals[key] for key in ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint")}
     return {**_flat_link(totals["links"]["forward"]), **whole}
 
 

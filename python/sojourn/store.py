@@ -24,7 +24,7 @@ from sojourn.scenario import Scenario
 from sojourn.shape import misfit
 from sojourn.units import quantity
 
-FORMAT = 2
+FORMAT = 3
 """Version of the folder's layout and of the meaning of its columns."""
 MANIFEST = "manifest.json"
 

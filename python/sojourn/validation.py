@@ -29,11 +29,11 @@ ETHERNET, FRAMING = 14, 24
 """Bytes per packet that the kernel's queues count, and that only the wire does."""
 SCALE = (1500 + ETHERNET + FRAMING) / (1500 + ETHERNET)
 
-GOODPUT_BAND = 0.03
+DELIVERED_BAND = 0.03
 DELAY_BAND, DELAY_BAND_MS = 0.15, 1.0
 FAR, FAR_MS = 0.4, 2.0
 SHARE = 0.8
-"""What agreement means: goodput and median delay within their bands in this share of the cells, and none far off."""
+"""What agreement means: payload and median delay within their bands in this share of the cells, and none far off."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,19 @@ class Cell:
     """One cell: the kernel's runs and the simulator's."""
 
     key: tuple[Any, ...]
-    goodput: float
-    """Mean goodput of the kernel in Mbit/s."""
+    delivered: float
+    """Mean payload that the kernel delivered in order, in Mbit/s."""
     delay: float
     """Mean of the kernel's median queueing delays in ms."""
     spread: float
     """Largest less smallest of the kernel's median delays in ms."""
-    goodput_here: float
+    delivered_here: float
     delay_here: float
 
     @property
-    def goodput_error(self) -> float:
-        """Goodput here over goodput there, less one."""
-        return self.goodput_here / self.goodput - 1
+    def delivered_error(self) -> float:
+        """What is delivered here over what is there, less one."""
+        return self.delivered_here / self.delivered - 1
 
     @property
     def delay_error(self) -> float:
@@ -64,12 +64,12 @@ class Cell:
     def agrees(self) -> bool:
         """Within both bands."""
         band = max(DELAY_BAND * self.delay, DELAY_BAND_MS, self.spread)
-        return abs(self.goodput_error) <= GOODPUT_BAND and abs(self.delay_error) <= band
+        return abs(self.delivered_error) <= DELIVERED_BAND and abs(self.delay_error) <= band
 
     @property
     def is_far(self) -> bool:
         """Off by more than any cell may be."""
-        return abs(self.goodput_error) > FAR or abs(self.delay_error) > max(FAR * self.delay, FAR_MS)
+        return abs(self.delivered_error) > FAR or abs(self.delay_error) > max(FAR * self.delay, FAR_MS)
 
 
 def scenario(row: dict[str, Any]) -> dict[str, Any]:
@@ -131,16 +131,17 @@ def validate(folder: Path, controls: Iterable[str], jobs: int | None = None) -> 
     rows = pl.read_csv(folder / "reference.csv").filter(pl.col("cc").is_in(list(controls))).sort(*KEY, "seed")
     runs = [Run(Scenario.build(scenario(row)), row["seed"]) for row in rows.iter_rows(named=True)]
     totals = [result.totals for result in run_all(runs, jobs=jobs)]
-    here = [(t["goodput_bps"] / 1e6, t["links"]["forward"]["sojourn_ms"]["p50"]) for t in totals]
+    here = [(t["delivered_bps"] / 1e6, t["links"]["forward"]["sojourn_ms"]["p50"]) for t in totals]
     frame = rows.with_columns(
-        goodput_here=pl.Series([goodput for goodput, _ in here]), delay_here=pl.Series([delay for _, delay in here])
+        delivered_here=pl.Series([delivered for delivered, _ in here]),
+        delay_here=pl.Series([delay for _, delay in here]),
     )
     delay = pl.col("qdelay_p50_ms")
     cells = frame.group_by(*KEY, maintain_order=True).agg(
         pl.col("goodput_mbps").mean(),
         delay.mean().alias("delay"),
         (delay.max() - delay.min()).alias("spread"),
-        pl.col("goodput_here").mean(),
+        pl.col("delivered_here").mean(),
         pl.col("delay_here").mean(),
     )
     return [Cell(row[: len(KEY)], *row[len(KEY) :]) for row in cells.iter_rows()]
@@ -151,7 +152,7 @@ def report(cells: list[Cell]) -> str:
     agreeing, far = sum(cell.agrees for cell in cells), sum(cell.is_far for cell in cells)
     lines = [
         unwrapped(HEAD).format(agreeing=agreeing, cells=len(cells), share=100 * agreeing / max(len(cells), 1), far=far),
-        "| queue | ECN | cc | rate, Mbit/s | RTT, ms | flows | goodput there | here | | delay there | here | | |",
+        "| queue | ECN | cc | rate, Mbit/s | RTT, ms | flows | delivered there | here | | delay there | here | | |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for cell in cells:
@@ -159,7 +160,7 @@ def report(cells: list[Cell]) -> str:
         verdict = "" if cell.agrees else "far" if cell.is_far else "outside"
         lines.append(
             f"| {aqm} | {'yes' if ecn else ''} | {cc} | {rate} | {rtt} | {flows} "
-            f"| {cell.goodput:.3f} | {cell.goodput_here:.3f} | {100 * cell.goodput_error:+.1f} % "
+            f"| {cell.delivered:.3f} | {cell.delivered_here:.3f} | {100 * cell.delivered_error:+.1f} % "
             f"| {cell.delay:.2f} | {cell.delay_here:.2f} | {cell.delay_error:+.2f} | {verdict} |"
         )
     return "\n".join([*lines, ""]) + unwrapped(TAIL)
@@ -173,11 +174,12 @@ def unwrapped(text: str) -> str:
 HEAD = """# The simulator against the Linux kernel
 
 The stack `linux-6.1` beside real runs of Linux 6.1 in simulated time: the same bottleneck, queue discipline,
-round-trip time, number of flows and start times; 60 s, of which 10 s are warm-up. Goodput in Mbit/s; delay is
-the median time in the queue in ms; both are means over the reference's seeds. `python -m sojourn.validation`
+round-trip time, number of flows and start times; 60 s, of which 10 s are warm-up. "Delivered" is payload in order
+in Mbit/s, as the receiving programs of the kernel's runs counted it; delay is the median time in the queue in ms; both
+are means over the reference's seeds. `python -m sojourn.validation`
 makes this page; the module says how the set-up is translated.
 
-A cell agrees if the goodput is within 3 % and the median delay within the largest of 15 %, 1 ms and the
+A cell agrees if what is delivered is within 3 % and the median delay within the largest of 15 %, 1 ms and the
 difference between the kernel's own two seeds. Wanted: at least 80 % of the cells, and none off by more than 40
 % (or 2 ms).
 

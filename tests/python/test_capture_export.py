@@ -152,12 +152,13 @@ def test_spp_gives_the_sojourn_times(run: sj.Result, taps: dict[str, Path]) -> N
     assert checked > 50
 
 
-def test_goodput_behind_the_queue_is_what_was_delivered(run: sj.Result, taps: dict[str, Path]) -> None:
+def test_goodput_behind_the_queue_is_the_result_s(run: sj.Result, taps: dict[str, Path]) -> None:
     made = goodput(load_capture(taps["out"]).packets, 10**10)
     for flow in run.totals["flows"][:3]:
         [bytes_seen] = made.filter(pl.col("flow").str.contains(f":{10_000 + flow['id']} > ", literal=True))["bytes"]
-        # What left the queue in the last moments had not arrived, in order, at the end.
-        assert flow["bytes"] <= bytes_seen <= flow["bytes"] + 60_000
+        # A capture has the start of a transmission, so of one packet the end may come after the run's.
+        assert flow["bytes"] <= bytes_seen <= flow["bytes"] + 1448
+    assert any(flow["delivered_bytes"] < flow["bytes"] for flow in run.totals["flows"]), "something waits for a hole"
 
 
 def test_captures_without_headers_are_refused(cli: Cli, tmp_path: Path, scenario_file: Path) -> None:

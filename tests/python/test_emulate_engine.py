@@ -78,8 +78,13 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert result.transfers["duration_s"].min() > 0.015
     goodput = totals["goodput_bps"]
     sent = result.packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1) & (pl.col("fate") == "sent"))
-    # A busy machine may read late; more than was sent it cannot read.
-    assert 0 < goodput * 2 / (8 * sent["bytes"].sum()) < 1.05
+    # What has left the link for the first time is in its log, so it is no more than was sent, also where a busy machine
+    # makes the programs read late.
+    assert 0 < goodput * 2 / 8 <= sent["bytes"].sum()
+    counts = [key for group in (near, far, pages) for key in (group["bytes"], group["delivered_bytes"])]
+    assert min(counts) > 0 and [flow["bytes"] for flow in totals["flows"]] != [0] * 3
+    assert sum(flow["bytes"] for flow in totals["flows"][:2]) == near["bytes"]
+    assert totals["delivered_bps"] * 2 / 8 == pytest.approx(sum(group["delivered_bytes"] for group in totals["groups"]))
     assert 0 < totals["jain"] <= 1
     # It stands: nothing is run again.
     again = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", timeout=20)

@@ -89,6 +89,27 @@ def test_a_pattern_lasts_until_its_queue_is_empty(kernel: Kernel) -> None:
     assert compare_arrivals(arrivals, slow.aqm).agreeing == 700
 
 
+def test_goodput_counts_bytes_when_they_arrive_and_delivery_when_a_hole_is_filled(kernel: Kernel) -> None:
+    rate, step_s = 10e6, 0.05
+    flow = {"kind": "tcp", "cc": "reno", "rtt": "100 ms", "stack": "linux-6.1"}
+    document = {
+        "duration": "4 s",
+        "warmup": "0 s",
+        "link": {"rate": "10 Mbit/s", "aqm": "droptail", "limit": "30 packets"},
+        "flows": [flow],
+        "probes": {"flows": "50 ms"},
+    }
+    most = rate + 1514 * 8 / step_s
+    for engine in ("simulate", "kernel"):
+        result = Scenario.build(document).run(3, engine=engine)
+        assert result.flows["goodput_bps"].max() <= most < result.flows["delivered_bps"].max(), engine
+        sums = result.flows.select(pl.col("goodput_bps", "delivered_bps").cum_sum())
+        assert (sums["goodput_bps"] >= sums["delivered_bps"] - 1).all(), "nothing is delivered before it arrives"
+        [total] = result.totals["flows"]
+        assert total["goodput_bps"] * 4 >= sums["goodput_bps"][-1] * step_s - 1
+        assert total["delivered_bytes"] <= total["bytes"] == result.totals["groups"][0]["bytes"]
+
+
 def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
     """Behind three packets of buffer small windows lose what only a time-out mends."""
     tcp = {"kind": "tcp", "cc": "reno", "rtt": "20 ms", "stack": "linux-6.1"}

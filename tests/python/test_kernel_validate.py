@@ -29,7 +29,7 @@ from sojourn.kernel.validation_page import page, table
 from sojourn.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
-THERE = {"goodput": 9.0, "delay": 10.0, "tail": 30.0, "drops": 2.0, "marks": 0.0, "jain": 0.99}
+THERE = {"delivered": 9.0, "delay": 10.0, "tail": 30.0, "drops": 2.0, "marks": 0.0, "jain": 1.0}
 
 
 def cell(point: Point = POINT, **here: float) -> Cell:
@@ -51,18 +51,18 @@ def test_the_grid_is_every_combination_and_can_run() -> None:
 
 
 def test_the_bands() -> None:
-    assert cell(goodput=9.26).agrees and not cell(goodput=9.3).agrees
+    assert cell(delivered=9.26).agrees and not cell(delivered=9.3).agrees
     assert cell(delay=11.5).agrees and not cell(delay=11.6).agrees
     quick = replace(cell(delay=2.9), there={**THERE, "delay": 2.0})
     assert quick.agrees, "a millisecond is allowed in any case"
 
 
 def test_seeds_are_merged_into_means_and_a_spread() -> None:
-    runs = [{**THERE, "goodput": goodput, "delay": delay} for goodput, delay in ((8.0, 9.0), (9.0, 12.0))]
-    found = merged(POINT, [THERE, {**THERE, "goodput": 9.4}], runs)
+    runs = [{**THERE, "delivered": delivered, "delay": delay} for delivered, delay in ((8.0, 9.0), (9.0, 12.0))]
+    found = merged(POINT, [THERE, {**THERE, "delivered": 9.4}], runs)
     assert (found.seeds_there, found.seeds_here) == (2, 2)
-    assert found.mean.there["goodput"] == 9.2 and found.mean.here["goodput"] == 8.5
-    assert found.spread == {"goodput": (8.0, 9.0), "delay": (9.0, 12.0)}
+    assert found.mean.there["delivered"] == 9.2 and found.mean.here["delivered"] == 8.5
+    assert found.spread == {"delivered": (8.0, 9.0), "delay": (9.0, 12.0)}
     assert not found.is_chance and found.is_told_apart
     assert not merged(POINT, [THERE], runs).is_told_apart
 
@@ -71,8 +71,8 @@ class Runs:
     """Stands for the runner: the kernel has run some points with some seeds, and everything gives the same numbers."""
 
     totals: ClassVar[dict[str, Any]] = {
-        "goodput_bps": 9e6,
-        "jain": 0.99,
+        "delivered_bps": 9e6,
+        "flows": [{"direction": "forward", "delivered_bps": rate} for rate in (4.5e6, 4.5e6)],
         "links": {"forward": {"sojourn_ms": {"p50": 10.0, "p95": 30.0}, "drop_rate": 0.02, "mark_rate": 0.0}},
     }
 
@@ -95,7 +95,7 @@ def test_only_what_is_finished_is_compared_if_asked_for() -> None:
     cells = Grid(None, only_finished=True, runner=runs).cells(points)
     assert [one.point for one in cells] == [POINT] and cells[0].there == THERE
     assert runs.asked == [(names[0], 1, "kernel"), (names[0], 1, "simulate")]
-    outside = cell(goodput=4.5)
+    outside = cell(delivered=4.5)
     again = Grid(None, only_finished=True, runner=runs).repeated([*cells, outside])
     assert list(again) == [POINT] and (again[POINT].seeds_there, again[POINT].seeds_here) == (2, 10)
     assert [one.point for one in Grid(None, runner=runs).cells(points)] == points
@@ -104,11 +104,11 @@ def test_only_what_is_finished_is_compared_if_asked_for() -> None:
 def test_the_page_says_what_was_chance_what_was_not_and_what_is_missing() -> None:
     chance, spread = replace(POINT, flows=1), replace(POINT, control="cubic")
     marked = Point("ared", "reno", 10, 50, 8, ecn=True)
-    cells = [cell(), cell(chance, delay=20.0), cell(spread, goodput=8.0), cell(marked, goodput=4.5)]
+    cells = [cell(), cell(chance, delay=20.0), cell(spread, delivered=8.0), cell(marked, delivered=4.5)]
     repeated = {
         chance: again(cells[1], {"delay": 20.0}, {"delay": 0.0}),
-        spread: again(cells[2], {"goodput": 8.0}, {"goodput": 9.1}),
-        marked: again(cells[3], {"goodput": 4.5}, {"goodput": 4.7}),
+        spread: again(cells[2], {"delivered": 8.0}, {"delivered": 9.1}),
+        marked: again(cells[3], {"delivered": 4.5}, {"delivered": 4.7}),
     }
     slow = replace(POINT, rate=100)
     text = page([*(one.point for one in cells), slow], cells, "Linux 6.1.192, build x", repeated, "all.csv")
@@ -130,12 +130,12 @@ def test_the_page_says_what_was_chance_what_was_not_and_what_is_missing() -> Non
         "the means agree.",
         "within the spread of the simulator's seeds.",
     ]
-    close = again(cells[3], {"goodput": 8.9}, {"goodput": 9.0})
+    close = again(cells[3], {"delivered": 8.9}, {"delivered": 9.0})
     assert "the means agree: a flow whose SYN is dropped" in page([], cells, "", {**repeated, marked: close}, None)
 
 
 def test_the_table_has_every_cell_with_both_sides() -> None:
-    frame = table([cell(), cell(goodput=4.5)])
+    frame = table([cell(), cell(delivered=4.5)])
     assert frame["agrees"].to_list() == [True, False]
-    assert frame.select("goodput_mbps_there", "goodput_mbps_here").row(1) == (9.0, 4.5)
+    assert frame.select("delivered_mbps_there", "delivered_mbps_here").row(1) == (9.0, 4.5)
     assert frame.schema["rate_mbps"] == pl.Int64 and frame["duration_s"].to_list() == [60, 60]

@@ -7,6 +7,7 @@ import io
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,9 @@ def test_names_are_found_by_heading_and_refused_where_they_are_not_clear() -> No
     table = odd_table()
     assert [column.name for column in table.chosen(["mean", "u"]).columns] == ["aqm", "a", "u"]
     assert [column.name for column in table.chosen(["sojourn p95", "aqm"]).columns] == ["b", "aqm"]
+    table = replace(table, columns=[replace(column, shown=column.name != "a") for column in table.columns])
+    assert "a" not in [column.name for column in table.chosen([]).columns]
+    assert [column.name for column in table.chosen(["a"]).columns] == ["aqm", "a"], "where it is asked for"
     both = Table([Column("a", "x", "ms", "one"), Column("b", "x", "ms", "two")], [])
     with pytest.raises(InputError, match='"x" is several columns; write a or b'):
         both.chosen(["x"])

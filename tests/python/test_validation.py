@@ -26,8 +26,8 @@ ROW = {
 }
 
 
-def cell(goodput: float, delay: float, there: float = 10.0, spread: float = 0.0) -> Cell:
-    return Cell((), goodput=9.0, delay=there, spread=spread, goodput_here=goodput, delay_here=delay)
+def cell(delivered: float, delay: float, there: float = 10.0, spread: float = 0.0) -> Cell:
+    return Cell((), delivered=9.0, delay=there, spread=spread, delivered_here=delivered, delay_here=delay)
 
 
 @pytest.mark.parametrize(

@@ -14,3 +14,4 @@ pub mod shell;
 mod sys;
 
 pub use error::Error;
+pub use path::tcp_flow;

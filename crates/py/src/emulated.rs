@@ -7,6 +7,7 @@ use serde_json::json;
 use sojourn_aqm::Instant;
 use sojourn_emu::log::{self, Log};
 use sojourn_sim::scenario::Scenario;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Head of a log of an emulated path and the time of its last record in ns, as JSON.
@@ -16,12 +17,19 @@ pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(json!({ "head": head, "end_ns": log::end(&records).as_nanos() }).to_string())
 }
 
-/// Summary and tables of a simulation from the logs of both directions of a link, down first; and, as JSON, how far
-/// each agrees with a replay through the simulator's queue, and how many of its packets were late or refused.
+/// Summary and tables of a simulation from the logs of both directions of a link, down first; as JSON, how far each
+/// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and, for each
+/// direction, the payload in bytes that left for the first time in the statistics' window, by flow.
 ///
 /// The scenario gives warm-up, length and probes. Its traffic is not looked at.
 #[pyfunction]
-pub fn emulated(py: Python<'_>, down: PathBuf, up: PathBuf, scenario_json: &str) -> PyResult<(Output, String)> {
+#[allow(clippy::type_complexity)] // what it gives is told above
+pub fn emulated(
+    py: Python<'_>,
+    down: PathBuf,
+    up: PathBuf,
+    scenario_json: &str,
+) -> PyResult<(Output, String, [BTreeMap<u32, u64>; 2])> {
     let found = py.detach(|| {
         let scenario = Scenario::parse(scenario_json, &[], Path::new("/")).map_err(input)?;
         let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
@@ -40,7 +48,14 @@ pub fn emulated(py: Python<'_>, down: PathBuf, up: PathBuf, scenario_json: &str)
         })
     };
     let about = json!({ "forward": direction(0), "reverse": direction(1) }).to_string();
-    Ok((Output::new(py, found.output)?, about))
+    Ok((Output::new(py, found.output)?, about, found.payload))
+}
+
+/// Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of sender and receiver.
+#[pyfunction]
+pub fn emulated_flow(source: Vec<u8>, destination: Vec<u8>, source_port: u16, port: u16) -> PyResult<u32> {
+    let flow = sojourn_emu::tcp_flow(&source, &destination, source_port, port);
+    flow.ok_or_else(|| input("addresses: give both as 4 or as 16 bytes"))
 }
 
 fn read(path: &Path) -> PyResult<Log> {

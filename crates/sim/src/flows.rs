@@ -4,8 +4,8 @@ use crate::network::{AirOf, Component, Layout, LinkList, NOBODY, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Scenario};
-use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, Quantiles};
-use crate::traffic::{AnyFlow, Datagrams, Generator, Port, Source, Status};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, Quantiles};
+use crate::traffic::{AnyFlow, Datagrams, Generator, Payload, Port, Source, Status};
 use crate::wlan::Air;
 use sojourn_aqm::Instant;
 
@@ -230,7 +230,7 @@ impl Flows {
             let (_, group) = network.tenant(slot);
             let (status, before) = (flow.status(), &self.at_warmup.flows[slot as usize]);
             let summary = self.groups[group as usize].flow_summary(slot, &status, before, window_s);
-            groups[group as usize].add(&status, before, &summary);
+            groups[group as usize].add(&status, before, summary.datagrams.mos);
             flows.push(summary);
         }
         let groups = groups.into_iter().zip(&self.groups).zip(&network.ledger.groups);
@@ -239,8 +239,7 @@ impl Flows {
             GroupSummary {
                 kind: group.spec.traffic.name(),
                 direction: group.direction(),
-                goodput_bps: report.bytes as f64 * 8.0 / window_s,
-                bytes: report.bytes,
+                payload: PayloadSummary::of(&report.payload, window_s),
                 offered_bytes: tally.offered,
                 opened: tally.opened,
                 closed: tally.closed,
@@ -262,14 +261,12 @@ impl Group {
     }
 
     fn flow_summary(&self, slot: u32, status: &Status, before: &Status, window_s: f64) -> FlowSummary {
-        let bytes = status.delivered - before.delivered;
         let kind = self.spec.traffic.name();
         FlowSummary {
             id: slot,
             kind,
             direction: self.direction(),
-            goodput_bps: bytes as f64 * 8.0 / window_s,
-            bytes,
+            payload: PayloadSummary::of(&status.payload.since(&before.payload), window_s),
             sent: status.sent,
             retransmissions: status.retransmissions,
             timeouts: status.timeouts,
@@ -282,21 +279,21 @@ impl Group {
 struct GroupReport {
     total: Status,
     seen: Datagrams,
-    bytes: u64,
+    payload: Payload,
     scores: Vec<f64>,
 }
 
 impl GroupReport {
     fn new(connections: &Status, before: &Status) -> Self {
-        let bytes = connections.delivered - before.delivered;
-        Self { total: *connections, seen: Datagrams::default(), bytes, scores: Vec::new() }
+        let payload = connections.payload.since(&before.payload);
+        Self { total: *connections, seen: Datagrams::default(), payload, scores: Vec::new() }
     }
 
-    fn add(&mut self, status: &Status, before: &Status, summary: &FlowSummary) {
+    fn add(&mut self, status: &Status, before: &Status, score: Option<f64>) {
         self.total.add(status);
         self.seen.add(&status.datagrams.since(&before.datagrams));
-        self.bytes += summary.bytes;
-        self.scores.extend(summary.datagrams.mos);
+        self.payload.add(&status.payload.since(&before.payload));
+        self.scores.extend(score);
     }
 
     fn datagrams(&self) -> DatagramSummary {

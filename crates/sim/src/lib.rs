@@ -29,7 +29,9 @@ pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use recorded::{Happened, Limited, Recorded, What};
 pub use replayed::Replayed;
 pub use simulation::{Output, Simulation};
-pub use summary::{DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, Quantiles, Summary};
+pub use summary::{
+    DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Quantiles, Summary,
+};
 pub use table::{Column, Table};
 pub use traffic::{Planned, mos, plan, r_factor};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

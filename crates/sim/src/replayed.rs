@@ -83,7 +83,7 @@ impl Replayed {
         self.links[l].qdisc.dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
     }
 
-    /// The result. What only programs at the ends know, goodput, groups and flows, is left empty.
+    /// The result. What only programs at the ends know, payload, groups and flows, is left empty.
     pub fn finish(mut self) -> Output {
         self.reach(self.end + Duration::from_nanos(1));
         let (links, hops, histogram) = report_links(self.links, Vec::new());
@@ -93,6 +93,7 @@ impl Replayed {
             events: self.events,
             fingerprint: format!("{:016x}", self.fingerprint.finish()),
             goodput_bps: 0.0,
+            delivered_bps: 0.0,
             jain: 1.0,
             links,
             hops,

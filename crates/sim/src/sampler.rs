@@ -3,7 +3,7 @@
 use crate::link::Link;
 use crate::scenario::Probes;
 use crate::table::{Column, Table, recorder};
-use crate::traffic::AnyFlow;
+use crate::traffic::{AnyFlow, Payload};
 use sojourn_aqm::{Duration, Instant};
 
 /// All samplers of a run, by the number of their slot.
@@ -13,8 +13,8 @@ pub(crate) struct Samplers {
     flows: Flows,
     utilisation: Utilisation,
     state: State,
-    /// Payload of each flow at the last sample.
-    delivered: Vec<u64>,
+    /// Payload of each flow at the last sample: what had arrived, and what had been delivered.
+    payload: Vec<Payload>,
     /// Of each link at the last sample: bytes, what of it was used, what could have been.
     totals: Vec<(u64, u64, u64)>,
 }
@@ -37,6 +37,7 @@ recorder! {
         srtt_ms: f64 => F64,
         in_flight: u32 => U32,
         goodput_bps: f64 => F64,
+        delivered_bps: f64 => F64,
     }
 }
 
@@ -68,7 +69,7 @@ impl Samplers {
             flows: Flows::default(),
             utilisation: Utilisation::default(),
             state: State::default(),
-            delivered: vec![0; flows],
+            payload: vec![Payload::default(); flows],
             totals: vec![(0, 0, 0); links],
         }
     }
@@ -106,9 +107,11 @@ impl Samplers {
     fn sample_flows(&mut self, now: Instant, step: Duration, flows: &[AnyFlow]) {
         for (i, flow) in flows.iter().enumerate() {
             let s = flow.status();
-            let goodput = (s.delivered - self.delivered[i]) as f64 * 8.0 / step.as_secs_f64();
-            self.delivered[i] = s.delivered;
-            self.flows.push(now.as_nanos(), i as u32, s.cwnd, s.ssthresh, s.srtt_ms, s.in_flight, goodput);
+            let since = s.payload.since(&self.payload[i]);
+            self.payload[i] = s.payload;
+            let rate = |bytes: u64| bytes as f64 * 8.0 / step.as_secs_f64();
+            let (goodput, delivered) = (rate(since.arrived), rate(since.delivered));
+            self.flows.push(now.as_nanos(), i as u32, s.cwnd, s.ssthresh, s.srtt_ms, s.in_flight, goodput, delivered);
         }
     }
 

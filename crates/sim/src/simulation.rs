@@ -7,7 +7,7 @@ use crate::network::{AirOf, Component, LinkList, Network};
 use crate::probe::{EveryPacket, InACell, InARow, Probe};
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::summary::{HopSummary, LinkSummary, Links, Summary, Tally, jain};
+use crate::summary::{HopSummary, LinkSummary, Links, PayloadSummary, Summary, Tally, jain};
 use crate::table::{Table, recorder};
 use crate::traffic::Ledger;
 use crate::wlan::Air;
@@ -177,7 +177,10 @@ impl<P: Probe> Run<P> {
         let window_s = (self.end - self.warmup).as_secs_f64();
         let (flows, groups) = self.flows.report(&self.network, window_s);
         let forward = |direction: &str| direction == "forward";
-        let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.goodput_bps).collect();
+        let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.payload.goodput_bps).collect();
+        let sum = |rate: fn(&PayloadSummary) -> f64| -> f64 {
+            groups.iter().filter(|group| forward(group.direction)).map(|group| rate(&group.payload)).sum()
+        };
         let (links, hops, histogram) = match AirOf::<P>::PRESENT {
             true => report_cell(self.network.links.into_vec()),
             false => report_links(self.network.links.into_vec(), self.names),
@@ -188,7 +191,8 @@ impl<P: Probe> Run<P> {
             warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
             events: self.events,
             fingerprint: format!("{:016x}", self.network.fingerprint.finish()),
-            goodput_bps: groups.iter().filter(|g| forward(g.direction)).map(|g| g.goodput_bps).sum(),
+            goodput_bps: sum(|payload| payload.goodput_bps),
+            delivered_bps: sum(|payload| payload.delivered_bps),
             jain: jain(&goodputs),
             links,
             hops,
@@ -302,6 +306,10 @@ mod tests {
         while !run.advance(u64::MAX) {}
         let summary = run.report().summary;
         let group = &summary.groups[0];
-        assert_eq!((group.opened, group.closed, group.transfers, group.bytes), (10, 10, 10, 1_000_000), "{group:?}");
+        assert_eq!(
+            (group.opened, group.closed, group.transfers, group.payload.bytes),
+            (10, 10, 10, 1_000_000),
+            "{group:?}"
+        );
     }
 }

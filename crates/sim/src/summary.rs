@@ -1,7 +1,7 @@
 //! What every run reports, at no cost in memory per packet.
 
 use crate::histogram::Histogram;
-use crate::traffic::{Datagrams, mos, r_factor};
+use crate::traffic::{Datagrams, Payload, mos, r_factor};
 use crate::wlan::WlanSummary;
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
@@ -204,8 +204,10 @@ pub struct Summary {
     pub events: u64,
     /// Hash of every verdict and departure of every queue.
     pub fingerprint: String,
-    /// Payload delivered in order by all forward flows and connections, per second.
+    /// Payload that arrived for the first time, of all forward flows and connections, per second.
     pub goodput_bps: f64,
+    /// Payload delivered in order by the same, per second.
+    pub delivered_bps: f64,
     /// Jain's fairness index of the goodputs of the forward flows in `flows`.
     pub jain: f64,
     /// The two directions of the bottleneck; where there are several, of the first.
@@ -314,10 +316,9 @@ pub struct FlowSummary {
     pub kind: &'static str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// Payload delivered in order, per second of the window.
-    pub goodput_bps: f64,
-    /// Payload bytes delivered in order in the window.
-    pub bytes: u64,
+    /// What arrived and what was delivered.
+    #[serde(flatten)]
+    pub payload: PayloadSummary,
     /// Data packets sent, over the whole run.
     pub sent: u64,
     /// Data packets sent again.
@@ -329,6 +330,30 @@ pub struct FlowSummary {
     pub datagrams: DatagramSummary,
 }
 
+/// Payload at its receivers in the statistics window.
+///
+/// A byte arrives once: copies of it do not count. It is delivered when all before it have arrived, so what waited at the
+/// start of the window may be delivered in it though it arrived before.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PayloadSummary {
+    /// What arrived for the first time, per second.
+    pub goodput_bps: f64,
+    /// What arrived for the first time.
+    pub bytes: u64,
+    /// What was delivered in order, per second.
+    pub delivered_bps: f64,
+    /// What was delivered in order.
+    pub delivered_bytes: u64,
+}
+
+impl PayloadSummary {
+    pub(crate) fn of(payload: &Payload, window_s: f64) -> Self {
+        let &Payload { arrived, delivered } = payload;
+        let rate = |bytes: u64| bytes as f64 * 8.0 / window_s;
+        Self { goodput_bps: rate(arrived), bytes: arrived, delivered_bps: rate(delivered), delivered_bytes: delivered }
+    }
+}
+
 /// All flows of a group, and its connections that came and went: in the statistics window where nothing else is said.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupSummary {
@@ -336,10 +361,9 @@ pub struct GroupSummary {
     pub kind: &'static str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// Payload delivered in order, per second.
-    pub goodput_bps: f64,
-    /// Payload bytes delivered in order.
-    pub bytes: u64,
+    /// What arrived and what was delivered.
+    #[serde(flatten)]
+    pub payload: PayloadSummary,
     /// Payload bytes of the transfers that were begun.
     pub offered_bytes: u64,
     /// Flows that started and connections that were opened.

@@ -47,7 +47,7 @@ fn cell(stations: &[&str], duration: &str, channel: &str, flow: &str, rest: &str
 
 /// Goodput of each flow in Mbit/s of IP.
 fn rates(summary: &Summary) -> Vec<f64> {
-    summary.flows.iter().map(|flow| flow.goodput_bps / 1e6 / PAYLOAD_SHARE).collect()
+    summary.flows.iter().map(|flow| flow.payload.goodput_bps / 1e6 / PAYLOAD_SHARE).collect()
 }
 
 fn aggregation(summary: &Summary) -> &AggregateSummary {
@@ -274,7 +274,7 @@ proptest! {
         let links = [&summary.links.forward, &summary.links.reverse];
         let lost: u64 = links.iter().map(|link| link.dropped + link.lost).sum();
         let sent: u64 = summary.flows.iter().map(|flow| flow.sent).sum();
-        let received: u64 = summary.flows.iter().map(|flow| flow.bytes / (size - 28)).sum();
+        let received: u64 = summary.flows.iter().map(|flow| flow.payload.bytes / (size - 28)).sum();
         prop_assert_eq!(sent, received + lost);
     }
 }

@@ -158,7 +158,7 @@ fn goodput_is_payload() {
     assert_eq!((forward.utilisation, forward.dropped), (1.0, 0));
     // 1 ms a packet of 1500 B, 1448 B of it payload.
     assert_eq!((forward.packets, forward.bytes), (10_000, 15_000_000));
-    let segments = tcp.summary.flows[0].bytes as f64 / 1448.0;
+    let segments = tcp.summary.flows[0].payload.bytes as f64 / 1448.0;
     assert!((segments - 10_000.0).abs() <= 1.0, "{segments} segments");
     assert!((tcp.summary.goodput_bps / 12e6 - 1448.0 / 1500.0).abs() < 1e-4, "{} bit/s", tcp.summary.goodput_bps);
 

@@ -150,7 +150,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
     if let Service::Rate(rate) = scenario.link.service {
         prop_assert!(summary.goodput_bps <= rate.as_bps() as f64, "{} bit/s above {rate}", summary.goodput_bps);
     }
-    let payload: u64 = summary.groups.iter().filter(|g| g.direction == "forward").map(|g| g.bytes).sum();
+    let payload: u64 = summary.groups.iter().filter(|g| g.direction == "forward").map(|g| g.payload.bytes).sum();
     prop_assert!(payload <= summary.links.forward.bytes, "{payload} > {} bytes", summary.links.forward.bytes);
     for flow in &summary.flows {
         prop_assert!(flow.retransmissions <= flow.sent);
@@ -240,7 +240,7 @@ proptest! {
         let output = Simulation::new(&scenario(&text), seed).finish();
         for flow in &output.summary.flows {
             // Full segments and one FIN, which is no data: each was new once.
-            prop_assert_eq!(flow.bytes, (flow.sent - flow.retransmissions - 1) * 1448, "{:?}", flow);
+            prop_assert_eq!(flow.payload.bytes, (flow.sent - flow.retransmissions - 1) * 1448, "{:?}", flow);
         }
     }
 }

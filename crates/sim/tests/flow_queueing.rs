@@ -55,7 +55,7 @@ fn a_call_does_not_wait_behind_downloads_that_are_queued_apart() {
 fn downloads_share_by_flow_or_by_host() {
     let alone_over_three = |aqm: &str| {
         let flows = run(aqm).summary.flows;
-        let goodput = |i: usize| flows[i].goodput_bps;
+        let goodput = |i: usize| flows[i].payload.goodput_bps;
         goodput(1) / ((goodput(2) + goodput(3) + goodput(4)) / 3.0)
     };
     let by_flow = alone_over_three("fq(codel@act)");

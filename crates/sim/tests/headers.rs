@@ -74,7 +74,7 @@ fn what_was_sent_and_not_dropped_is_what_is_acknowledged() {
         let own = |l: u64| (0..link.len()).filter(move |&i| link[i] == l && flows[&(l, arrival[i])] == connection);
         let sent = own(0).map(|i| seq[i] + payload[i]).max().expect("it sends");
         let acked = own(1).filter(|&i| flags[i] & ACK != 0).map(|i| ack[i]).max().expect("it is answered");
-        let delivered = output.summary.flows[connection as usize].bytes;
+        let delivered = output.summary.flows[connection as usize].payload.bytes;
         assert!(acked <= sent, "acknowledged {acked} of {sent}");
         // Acknowledgment numbers count from the SYN, whose place is 0; the last ACK may still be delayed.
         assert!((acked - 1..=acked + 2 * 1448).contains(&(delivered)), "acknowledged {acked}, delivered {delivered}");

@@ -154,7 +154,7 @@ fn a_flow_over_three_bottlenecks_gets_less_than_each_flow_across_one() {
         text += &format!("[[flows]]\nkind = \"tcp\"\nroute = {route}\nrtt = \"40 ms\"\nspread = \"1 s\"\n");
     }
     let summary = run(&text).summary;
-    let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+    let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.payload.goodput_bps).collect();
     assert!(rates[1..].iter().all(|&cross| cross > 1.5 * rates[0]), "{rates:?}");
     for links in std::iter::once(&summary.links).chain(summary.hops.iter().map(|hop| &hop.links)) {
         assert!(links.forward.utilisation > 0.9, "{}", links.forward.utilisation);

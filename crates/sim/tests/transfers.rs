@@ -43,7 +43,7 @@ fn a_short_transfer_takes_a_handshake_and_its_packets() {
         assert_eq!(transfers(&output), [(1_000_000_000, expected)], "{size} bytes");
         let group = only_group(&output);
         assert_eq!((group.opened, group.closed, group.transfers), (1, 1, 1));
-        assert_eq!((group.bytes, group.offered_bytes, group.retransmissions), (size, size, 0));
+        assert_eq!((group.payload.bytes, group.offered_bytes, group.retransmissions), (size, size, 0));
         assert_eq!(group.completion_ms.max, Some(expected as f64 / 1e6));
     }
 }
@@ -64,7 +64,7 @@ fn a_page_takes_a_handshake_a_request_the_server_and_its_packets() {
         // Each has a number of its own.
         assert_eq!(whole(&output, "transfers", "flow"), [0, 1, 2, 3, 4]);
         let group = only_group(&output);
-        assert_eq!((group.opened, group.closed, group.bytes), (5, 5, 5 * 2896));
+        assert_eq!((group.opened, group.closed, group.payload.bytes), (5, 5, 5 * 2896));
     }
 }
 
@@ -83,7 +83,7 @@ fn requests_follow_each_other_over_one_connection() {
         assert_eq!(duration, exchange, "exchange {k}");
     }
     let flow = &output.summary.flows[0];
-    assert_eq!((flow.kind, flow.bytes), ("request", 100 * found.len() as u64));
+    assert_eq!((flow.kind, flow.payload.bytes), ("request", 100 * found.len() as u64));
     let group = only_group(&output);
     assert_eq!((group.opened, group.closed, group.transfers), (1, 1, found.len() as u64));
     let period = exchange + 300_000_000;
@@ -237,7 +237,7 @@ proptest! {
         let group = only_group(&output);
         prop_assert!(group.opened > 0);
         prop_assert_eq!(group.opened, group.closed, "{:?}", group);
-        prop_assert_eq!(group.bytes, group.offered_bytes, "{:?}", group);
+        prop_assert_eq!(group.payload.bytes, group.offered_bytes, "{:?}", group);
         prop_assert!(group.transfers >= group.closed);
     }
 }

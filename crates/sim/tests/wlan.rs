@@ -52,11 +52,11 @@ fn saturated(rates: &[f64], duration: &str, channel: &str, direction: &str) -> S
 const QUIET: &str = "beacon = \"0 B\"";
 
 fn goodput_mbps(summary: &Summary) -> f64 {
-    summary.flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6
+    summary.flows.iter().map(|flow| flow.payload.goodput_bps).sum::<f64>() / 1e6
 }
 
 fn jain(summary: &Summary) -> f64 {
-    let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+    let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.payload.goodput_bps).collect();
     rates.iter().sum::<f64>().powi(2) / (rates.len() as f64 * rates.iter().map(|x| x * x).sum::<f64>())
 }
 
@@ -355,7 +355,7 @@ fn downloads(queues: &str) -> (Vec<f64>, Vec<f64>) {
     .summary;
     let airtimes: Vec<f64> = summary.wlan.expect("a channel").stations.iter().map(|s| s.airtime_down).collect();
     let total: f64 = airtimes.iter().sum();
-    (summary.flows.iter().map(|f| f.goodput_bps / 1e6).collect(), airtimes.iter().map(|a| a / total).collect())
+    (summary.flows.iter().map(|f| f.payload.goodput_bps / 1e6).collect(), airtimes.iter().map(|a| a / total).collect())
 }
 
 #[test]

@@ -122,7 +122,7 @@ def _keys(names: Sequence[str]) -> list[Column]:
 
 
 def _of_metric(metric: Metric) -> Column:
-    return Column(metric.column, metric.label, metric.unit, metric.group)
+    return Column(metric.column, metric.label, metric.unit, metric.group, shown=metric.shown)
 
 
 def _column(heading: str, *, left: bool, key: bool) -> Column:

@@ -44,8 +44,12 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         output.print_json(output.result_json(result) | about)
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
-    goodput, jain = result.totals["goodput_bps"] / 1e6 + 0.0, result.totals["jain"]  # no flow makes it -0.0
-    output.say(f"Goodput {goodput:.2f} Mbit/s, Jain index {jain:.3f}, fingerprint {result.fingerprint}")
+    # No flow makes it -0.0.
+    goodput, delivered = (result.totals[key] / 1e6 + 0.0 for key in ("goodput_bps", "delivered_bps"))
+    output.say(
+        f"Goodput {goodput:.2f} Mbit/s (delivered in order: {delivered:.2f}), "
+        f"Jain index {result.totals['jain']:.3f}, fingerprint {result.fingerprint}"
+    )
     if engine != "simulate":
         output.say(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):

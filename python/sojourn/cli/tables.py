@@ -32,6 +32,8 @@ class Column:
     """Whether it holds words."""
     key: bool = False
     """Whether it says what a row is about: then it stands in every part of a table that is too wide."""
+    shown: bool = True
+    """Whether a table has it that is not asked for it."""
 
     @property
     def title(self) -> str:
@@ -72,7 +74,8 @@ class Table:
     def chosen(self, wanted: Sequence[str], idle: Sequence[str] = ()) -> Table:
         """Return it with the wanted columns behind those that say what a row is about.
 
-        Without any, all that have content: those named `idle` have none where all their numbers are zero.
+        Without any, all that are shown unasked and have content: those named `idle` have none where all their numbers
+        are zero.
         """
         keys = [place for place, column in enumerate(self.columns) if column.key]
         if not wanted:
@@ -103,7 +106,8 @@ class Table:
 
     def _tells(self, place: int, idle: Sequence[str]) -> bool:
         cells = [row[place] for row in self.rows]
-        if self.columns[place].name in idle and not any(cell.value for cell in cells):
+        idles = self.columns[place].name in idle and not any(cell.value for cell in cells)
+        if idles or not self.columns[place].shown:
             return False
         return not cells or any(not cell.empty for cell in cells)
 

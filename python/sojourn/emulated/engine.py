@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +24,7 @@ from sojourn import _core
 from sojourn.emulated import programs
 from sojourn.emulated.logs import ENGINE, result_of
 from sojourn.errors import InputError, MissingError
+from sojourn.payload import jain, payload_summary
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 from sojourn.units import seconds
@@ -80,9 +82,9 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         with _free:
             _emulate(_words(scenario, seed, folder), spec, progress)
-        result = result_of(folder, scenario, seed, traffic=True)
+        result, payload = result_of(folder, scenario, seed, traffic=True)
         reports = [json.loads((folder / f"group-{n}.json").read_text()) for n in range(len(spec["groups"]))]
-    _add_traffic(result, reports)
+    _add_traffic(result, reports, payload)
     return result
 
 
@@ -143,15 +145,21 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
         raise MissingError(f"the emulated run failed: {last[0].removeprefix('Error: ')}")
 
 
-def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
-    """What the clients saw: groups, goodput, and the table of transfers."""
+def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: list[dict[int, int]]) -> None:
+    """Add groups, flows and the table of transfers: what the clients saw, and the payload that left the links."""
     totals, flows = result.totals, result.scenario.document["flows"]
     warmup_s, epoch_ns = float(totals["warmup_s"]), totals["emulation"]["epoch_ns"]
     window_s = result.duration_s - warmup_s
     window = range(*((epoch_ns + round(1e9 * at)) // programs.STEP_NS for at in (warmup_s, result.duration_s)))
-    for report in reports:
-        report["bytes"] = _within(report["arrived"], window)
-        report["flows"] = [_within(flow, window) for flow in report["flows"]]
+    for flow, report in zip(flows, reports, strict=True):
+        # What a program has read was delivered; of what it writes it knows nothing more.
+        downward = flow["direction"] == "forward"
+        report["delivered"] = _within(report["delivered"], window) if downward else None
+        arrived = [payload[not downward].get(_flow_number(end, downward), 0) for end in report["ends"]]
+        report["arrived"] = sum(arrived)
+        report["flows"] = [
+            (arrived[end], _within(delivered, window) if downward else None) for end, delivered in report["flows"]
+        ]
     errors = [report["error"] for report in reports if report["error"]]
     if errors:
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
@@ -159,8 +167,9 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]]) -> None:
     both = list(zip(flows, reports, strict=True))
     lasting = [(flow, count) for flow, report in both for count in report["flows"]]
     totals["flows"] = [_flow(number, flow, count, window_s) for number, (flow, count) in enumerate(lasting)]
-    totals["goodput_bps"] = sum(one["goodput_bps"] for one in totals["groups"] if one["direction"] == "forward")
-    totals["jain"] = _jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
+    forward = [one for one in totals["groups"] if one["direction"] == "forward"]
+    totals |= {key: sum(one[key] for one in forward) for key in ("goodput_bps", "delivered_bps")}
+    totals["jain"] = jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
     rows = [
         (number, 0, max(0, start - epoch_ns), duration, size)
         for number, report in enumerate(reports)
@@ -181,15 +190,15 @@ def _within(arrived: dict[str, int], window: range) -> int:
     return sum(count for step, count in arrived.items() if int(step) in window)
 
 
-def _flow(number: int, flow: dict[str, Any], count: int, window_s: float) -> dict[str, Any]:
+def _flow_number(ends: list[list[Any]], downward: bool) -> int:
+    """Number of a connection's data in the log, from its addresses and ports: the client's, then the server's."""
+    (source, port), (destination, other) = reversed(ends) if downward else ends
+    return _core.emulated_flow(ip_address(source).packed, ip_address(destination).packed, port, other)
+
+
+def _flow(number: int, flow: dict[str, Any], counts: tuple[int, int | None], window_s: float) -> dict[str, Any]:
     about = {key: flow[key] for key in ("kind", "direction")}
-    return {"id": number, **about, "goodput_bps": 8 * count / window_s, "bytes": count}
-
-
-def _jain(goodputs: list[float]) -> float:
-    """Jain's fairness index; 1 for no flows or no bytes."""
-    squares = sum(one * one for one in goodputs)
-    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares else 1.0
+    return {"id": number, **about, **payload_summary(*counts, window_s)}
 
 
 def _group(flow: dict[str, Any], report: dict[str, Any], window_s: float) -> dict[str, Any]:
@@ -199,8 +208,7 @@ def _group(flow: dict[str, Any], report: dict[str, Any], window_s: float) -> dic
     return {
         "kind": flow["kind"],
         "direction": flow["direction"],
-        "goodput_bps": 8 * report["bytes"] / window_s,
-        "bytes": report["bytes"],
+        **payload_summary(report["arrived"], report["delivered"], window_s),
         "opened": report["opened"],
         "closed": report["closed"],
         "transfers": len(report["transfers"]),

@@ -26,20 +26,26 @@ def make_result(folder: Path | str) -> Result | None:
     if any(head["head"]["kind"] != "link" for head in heads):
         return None
     scenario = scenario_of(heads, told)
-    return store.save_in(result_of(folder, scenario, int(told["seed"])), folder, list(told["command"]))
+    result, _ = result_of(folder, scenario, int(told["seed"]))
+    return store.save_in(result, folder, list(told["command"]))
 
 
-def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> Result:
-    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`."""
+def result_of(
+    folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False
+) -> tuple[Result, list[dict[int, int]]]:
+    """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`.
+
+    And the payload in bytes that left for the first time in the window, by flow, for each direction.
+    """
     told = told_by_shell(folder)
     down, up = (str(folder / f"{side}.records") for side in SIDES)
-    output, about = _core.emulated(down, up, scenario.canonical)
+    output, about, payload = _core.emulated(down, up, scenario.canonical)
     result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
-    # What the programs made of it only they know.
-    result.totals |= {"goodput_bps": None, "jain": None, "emulation": emulation}
-    return result
+    # What was delivered, and to whom, only the programs know.
+    result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
+    return result, payload
 
 
 def told_by_shell(folder: Path) -> dict[str, Any]:

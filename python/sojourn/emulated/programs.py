@@ -143,10 +143,12 @@ class Transfer:
         self.peer = socket.socket(family, socket.SOCK_STREAM)
         self.peer.setblocking(False)
         choose(self.peer, group.cc)
-        self.arrived: dict[int, int] = {}
+        self.delivered: dict[int, int] = {}
         group.opened += 1
         with suppress(BlockingIOError):
             self.peer.connect((group.client.host, group.client.port))
+        self.number = len(group.ends)
+        group.ends.append((self.peer.getsockname()[:2], (group.client.host, group.client.port)))
         group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.ask)
 
     def ask(self) -> None:
@@ -181,8 +183,8 @@ class Transfer:
         """Count bytes by the hundredth of a second: which of them count, the shell's clock decides."""
         self.got += part
         now = time.time_ns() // STEP_NS
-        for arrived in (self.arrived, self.group.arrived):
-            arrived[now] = arrived.get(now, 0) + part
+        for delivered in (self.delivered, self.group.delivered):
+            delivered[now] = delivered.get(now, 0) + part
 
     def end(self) -> None:
         """Everything is there."""
@@ -206,15 +208,17 @@ class Group:
         self.cc: str = spec["cc"]
         self.request: int = spec.get("request", 0)
         self.opened = self.closed = 0
-        self.arrived: dict[int, int] = {}
+        self.delivered: dict[int, int] = {}
+        self.ends: list[tuple[tuple[str, int], tuple[str, int]]] = []
+        """Address and port of the client and of the server, of every connection."""
         self.transfers: list[tuple[int, int, int]] = []
         self.error: str | None = None
         self.lasting: list[Transfer] = []
 
     @property
-    def flows(self) -> list[dict[int, int]]:
-        """Bytes of each flow that lasts, by time."""
-        return [one.arrived for one in self.lasting]
+    def flows(self) -> list[tuple[int, dict[int, int]]]:
+        """Of each flow that lasts its place in `ends`, and its bytes by time."""
+        return [(one.number, one.delivered) for one in self.lasting]
 
     def begin(self, zero: float, chance: random.Random) -> None:
         """Set the timers of the first connections."""
@@ -257,7 +261,7 @@ class Client:
             group.begin(self.zero, random.Random(f"{self.spec['seed']} {number}"))
             self.groups.append(group)
         self.loop.run(self.zero + self.spec["duration"])
-        fields = ("number", "arrived", "flows", "opened", "closed", "transfers", "error")
+        fields = ("number", "delivered", "ends", "flows", "opened", "closed", "transfers", "error")
         return [{field: getattr(group, field) for field in fields} for group in self.groups]
 
     def wait_for_server(self) -> None:

@@ -12,12 +12,13 @@ import polars as pl
 from sojourn import _core
 from sojourn.kernel import cache
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries, jain
+from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries
 from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
 from sojourn.kernel.values import nanoseconds
+from sojourn.payload import jain
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
@@ -119,14 +120,15 @@ def _totals(
     of_flows = flow_summaries(heard, document, flows, groups, late, window)
     lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
     of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
-    forward = [row["goodput_bps"] for row in of_groups if row["direction"] == "forward"]
+    forward = [row for row in of_groups if row["direction"] == "forward"]
     fair = jain([row["goodput_bps"] for row in of_flows if row["direction"] == "forward"])
     return {
         "duration_s": window.end / 1e9,
         "warmup_s": window.start / 1e9,
         "events": events,
         "fingerprint": links["fingerprint"],
-        "goodput_bps": sum(forward),
+        "goodput_bps": sum(row["goodput_bps"] for row in forward),
+        "delivered_bps": sum(row["delivered_bps"] for row in forward),
         "jain": fair,
         "links": links["links"],
         "hops": links["hops"],

@@ -12,8 +12,12 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.kernel.trace import Opened
+from sojourn.payload import payload_summary
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
+Bytes = tuple[int, int]
+"""Payload that was delivered in order, and all that has arrived, each byte counted once."""
+NONE: Bytes = (0, 0)
 DATAGRAM_WORDS = ("sent", "received", "expected", "delay", "variation")
 
 
@@ -30,9 +34,9 @@ class Heard:
     """Source and time."""
     sent: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """By flow: source, data packets sent, and sent again."""
-    flow_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    flow_bytes: dict[tuple[int, int], Bytes] = field(default_factory=dict)
     """By time and flow."""
-    group_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    group_bytes: dict[tuple[int, int], Bytes] = field(default_factory=dict)
     datagrams: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     samples: list[tuple[int, ...]] = field(default_factory=list)
 
@@ -47,7 +51,7 @@ class Heard:
 
     def _take(self, word: str, rest: list[str]) -> None:
         if word == "bytes" and rest[1] == "g":
-            self.group_bytes[int(rest[0]), int(rest[2])] = int(rest[3])
+            self.group_bytes[int(rest[0]), int(rest[2])] = (int(rest[3]), int(rest[4]))
             return
         numbers = [int(text) for text in rest]
         match word:
@@ -67,7 +71,7 @@ class Heard:
             case "left":
                 self.sent[numbers[0]] = (numbers[1], numbers[2], numbers[3])
             case "bytes":
-                self.flow_bytes[numbers[0], numbers[1]] = numbers[2]
+                self.flow_bytes[numbers[0], numbers[1]] = (numbers[2], numbers[3])
             case "datagrams":
                 self.datagrams[numbers[0], numbers[1]] = dict(zip(DATAGRAM_WORDS, numbers[2:], strict=True))
             case "sample":
@@ -90,18 +94,18 @@ class Heard:
 
     def flows(self, step_ns: int, datagrams: set[int]) -> pl.DataFrame:
         """The table `flows`; a flow of datagrams has no window."""
-        before: dict[int, int] = {}
-        rows: list[tuple[int, int, float, float, float, int, float]] = []
-        for at, flow, cwnd, threshold, rtt_us, in_flight, delivered in self.samples:
-            goodput = (delivered - before.get(flow, 0)) * 8e9 / step_ns
-            before[flow] = delivered
+        before: dict[int, Bytes] = {}
+        rows: list[tuple[int, int, float, float, float, int, float, float]] = []
+        for at, flow, cwnd, threshold, rtt_us, in_flight, *payload in self.samples:
+            then, before[flow] = before.get(flow, NONE), (payload[0], payload[1])
+            delivered, arrived = ((payload[i] - then[i]) * 8e9 / step_ns for i in (0, 1))
             limit = float("inf") if threshold >= INFINITE_THRESHOLD else float(threshold)
             window = (float(cwnd), limit, rtt_us / 1e3)
             if flow in datagrams or not cwnd:
                 window = (float("nan"),) * 3
-            rows.append((at, flow, *window, max(in_flight, 0), goodput))
-        kinds = (pl.UInt64, pl.UInt32, pl.Float64, pl.Float64, pl.Float64, pl.UInt32, pl.Float64)
-        names = ("time_ns", "flow", "cwnd", "ssthresh", "srtt_ms", "in_flight", "goodput_bps")
+            rows.append((at, flow, *window, max(in_flight, 0), arrived, delivered))
+        kinds = (pl.UInt64, pl.UInt32, pl.Float64, pl.Float64, pl.Float64, pl.UInt32, pl.Float64, pl.Float64)
+        names = ("time_ns", "flow", "cwnd", "ssthresh", "srtt_ms", "in_flight", "goodput_bps", "delivered_bps")
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
         return pl.DataFrame(
             {name: pl.Series(column, dtype=kind) for name, kind, column in zip(names, kinds, columns, strict=True)}
@@ -135,13 +139,12 @@ def flow_summaries(
         if flow is None:
             continue
         spec = document["flows"][group]
-        size = heard.flow_bytes[window.end, flow] - heard.flow_bytes.get((window.start, flow), 0)
         _, sent, again = heard.sent.get(flow, (0, 0, 0))
         seen = _datagrams(heard, flow, window)
         if (window.end, flow) in heard.datagrams:
             sent = heard.datagrams[window.end, flow]["sent"]
         row = {"id": flow, "kind": spec["kind"], "direction": spec["direction"]}
-        row |= {"goodput_bps": size * 8 / window.seconds, "bytes": size, "sent": sent, "retransmissions": again}
+        row |= _payload(heard.flow_bytes, flow, window) | {"sent": sent, "retransmissions": again}
         summaries.append(row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, spec["kind"] == "voice"))
     return summaries
 
@@ -165,7 +168,6 @@ def group_summaries(
         # A flow that lasts belongs to the window whenever it starts.
         begun = len(mine) or sum(at >= window.start for at in opened)
         spans = [at - start for _, source, start, at, _ in heard.done if source in of and at >= window.start]
-        size = heard.group_bytes[window.end, group] - heard.group_bytes.get((window.start, group), 0)
         gone = [(sent, again) for flow, (source, sent, again) in heard.sent.items() if source in of]
         rows = [(row["sent"], row["retransmissions"]) for row in mine if row["kind"] in _DATAGRAMS]
         totals = np.array([*gone, *rows, (0, 0)]).sum(axis=0)
@@ -176,8 +178,7 @@ def group_summaries(
             {
                 "kind": spec["kind"],
                 "direction": spec["direction"],
-                "goodput_bps": size * 8 / window.seconds,
-                "bytes": size,
+                **_payload(heard.group_bytes, group, window),
                 "offered_bytes": _offered(heard, spec, of, opened, window),
                 "opened": begun,
                 "closed": sum(source in of and at >= window.start for source, at in heard.closed),
@@ -193,10 +194,12 @@ def group_summaries(
     return summaries
 
 
-def jain(goodputs: Sequence[float]) -> float:
-    """Jain's fairness index; 1 for no flows or no bytes."""
-    squares = sum(x * x for x in goodputs)
-    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares > 0 else 1.0
+def _payload(counted: Mapping[tuple[int, int], Bytes], number: int, window: Window) -> dict[str, Any]:
+    """What came to a flow's or a group's receivers in the window."""
+    (delivered, arrived), (delivered_before, arrived_before) = (
+        counted.get((at, number), NONE) for at in (window.end, window.start)
+    )
+    return payload_summary(arrived - arrived_before, delivered - delivered_before, window.seconds)
 
 
 def _offered(heard: Heard, spec: Mapping[str, Any], sources: set[int], opened: Sequence[int], window: Window) -> int:

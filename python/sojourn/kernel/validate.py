@@ -17,6 +17,7 @@ import click
 
 from sojourn.engines import SIMULATE
 from sojourn.kernel.cache import built
+from sojourn.payload import jain
 from sojourn.runner import Run, Runner
 from sojourn.scenario import Scenario
 
@@ -35,13 +36,14 @@ DURATION_S = {10: 60, 50: 30, 100: 30}
 """By rate; a faster link sends as much in less time."""
 WARMUP_S = 10
 LIMIT = "1000 packets"
-GOODPUT_BAND, DELAY_BAND, DELAY_BAND_MS = 0.03, 0.15, 1.0
+DELIVERED_BAND, DELAY_BAND, DELAY_BAND_MS = 0.03, 0.15, 1.0
 SEEDS_THERE, SEEDS_HERE = 4, 10
 """Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
 KERNEL = "kernel"
 
 Numbers = Mapping[str, float]
-"""Goodput in Mbit/s, p50 and p95 of the delay in the queue in ms, drop and mark rate in percent, Jain's index."""
+"""Payload delivered in order in Mbit/s, p50 and p95 of the delay in the queue in ms, drop and mark rate in percent, and
+Jain's index."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,10 @@ class Cell:
 
     @property
     def distance(self) -> float:
-        """How far apart, in bands: goodput within 3 %, and the median delay within 15 % or 1 ms."""
-        goodput = abs(self.here["goodput"] / self.there["goodput"] - 1) / GOODPUT_BAND
+        """How far apart, in bands: what is delivered within 3 %, and the median delay within 15 % or 1 ms."""
+        delivered = abs(self.here["delivered"] / self.there["delivered"] - 1) / DELIVERED_BAND
         band = max(DELAY_BAND * self.there["delay"], DELAY_BAND_MS)
-        return max(goodput, abs(self.here["delay"] - self.there["delay"]) / band)
+        return max(delivered, abs(self.here["delay"] - self.there["delay"]) / band)
 
     @property
     def agrees(self) -> bool:
@@ -184,19 +186,19 @@ class Grid:
 def merged(point: Point, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
     """Means over the seeds of both sides, and the simulator's spread of what is judged."""
     means = [{key: fmean(run[key] for run in side) for key in side[0]} for side in (there, here)]
-    spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("goodput", "delay")}
+    spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
     return Repeated(Cell(point, *means), len(there), len(here), spread)
 
 
 def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
     link = totals["links"]["forward"]
     return {
-        "goodput": totals["goodput_bps"] / 1e6,
+        "delivered": totals["delivered_bps"] / 1e6,
         "delay": link["sojourn_ms"]["p50"] or 0.0,
         "tail": link["sojourn_ms"]["p95"] or 0.0,
         "drops": 100 * link["drop_rate"],
         "marks": 100 * link["mark_rate"],
-        "jain": totals["jain"],
+        "jain": jain([flow["delivered_bps"] for flow in totals["flows"] if flow["direction"] == "forward"]),
     }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from sojourn.kernel.validate import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Numbers, Point, Repeated
 from sojourn.validation import unwrapped
 
-SHOWN = {"goodput": 2, "delay": 2, "tail": 2, "drops": 2, "marks": 2, "jain": 3}
+SHOWN = {"delivered": 2, "delay": 2, "tail": 2, "drops": 2, "marks": 2, "jain": 3}
 """Numbers of a cell and their digits in the page."""
 
 
@@ -121,7 +121,7 @@ def _summary(points: Sequence[Point], cells: Sequence[Cell], again: Mapping[Poin
 
 def _marked(outside: Sequence[Cell]) -> list[str]:
     head = ["queue", "ECN", "cc", "rate", "RTT", "flows", "bands"]
-    for name in ("goodput", "p50", "p95", "drops, %", "marks, %", "Jain"):
+    for name in ("delivered", "p50", "p95", "drops, %", "marks, %", "Jain"):
         head += [f"{name} there", "here"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for cell in outside:
@@ -141,7 +141,7 @@ def _explained(outside: Sequence[Cell], again: Mapping[Point, Repeated]) -> list
         repeated = again[cell.point]
         point, mean = cell.point, repeated.mean
         seeds = f"over {repeated.seeds_there} and {repeated.seeds_here} seeds"
-        numbers = f"{_pair(mean.there, mean.here, 'goodput')} Mbit/s, {_pair(mean.there, mean.here, 'delay')} ms"
+        numbers = f"{_pair(mean.there, mean.here, 'delivered')} Mbit/s, {_pair(mean.there, mean.here, 'delay')} ms"
         cause = next((f": {cause.text}" for cause in CAUSES if cause.applies(cell)), "")
         verdict = _verdict(repeated)
         why = {
@@ -172,7 +172,7 @@ def _pair(there: Numbers, here: Numbers, key: str) -> str:
 
 CHANCE, NOT_TOLD, APART = "chance", "spread", "apart"
 COLUMNS = {
-    "goodput": "goodput_mbps",
+    "delivered": "delivered_mbps",
     "delay": "delay_p50_ms",
     "tail": "delay_p95_ms",
     "drops": "drops_percent",
@@ -182,12 +182,13 @@ COLUMNS = {
 HEAD = """# The simulator beside the real kernel, run now
 
 The same scenarios on the simulator ("here", stack `linux-6.1`) and on the real kernel ("there", {kernel}), with the
-same seed: {durations}, of which {warmup} s are warm-up. Goodput in Mbit/s, delay in the queue in ms (p50, p95).
+same seed: {durations}, of which {warmup} s are warm-up. Payload delivered in order in Mbit/s and Jain's index of
+it, which is what these runs recorded, delay in the queue in ms (p50, p95).
 `python -m sojourn.kernel.validate` makes this page; [validation.md](validation.md) does it with recorded runs, and says
 what the mechanisms contribute.
 
-A cell agrees if the goodput is within 3 % and the median delay within 15 % or 1 ms; "bands" says how far apart it is
-in these units. {complete}
+A cell agrees if what is delivered is within 3 % and the median delay within 15 % or 1 ms; "bands" says how far apart
+it is in these units. {complete}
 
 **{agreeing} of {cells} cells agree ({share:.0f} %).**{missing}
 """

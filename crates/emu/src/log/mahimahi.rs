@@ -81,7 +81,7 @@ impl Form for Mahimahi {
                 Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
                     self.line(at, format_args!("d 1 {bytes}"));
                 }
-                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::End => {}
+                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::End => {}
             }
             self.output.settle()?;
         }

@@ -87,10 +87,16 @@ impl Recorder {
         }
     }
 
+    /// Whether anything is logged, captures aside.
+    #[inline]
+    pub fn logs(&self) -> bool {
+        !self.logs.is_empty()
+    }
+
     /// Something else happened, with a number and a value that depend on the kind.
     #[inline]
     pub fn event(&mut self, now: Instant, kind: Kind, number: u32, value: u64) {
-        if !self.logs.is_empty() {
+        if self.logs() {
             self.push(Record::event(now, kind, number, value));
         }
     }

@@ -52,11 +52,13 @@ pub enum Kind {
     Overdue = 20,
     /// The end of the run.
     End = 21,
+    /// It left, and `value` bytes of its payload for the first time. Told later than it happened.
+    Payload = 22,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Sent,
         Self::Marked,
         Self::Limit,
@@ -69,6 +71,7 @@ impl Kind {
         Self::Refused,
         Self::Overdue,
         Self::End,
+        Self::Payload,
     ];
 
     /// The kind of a drop.

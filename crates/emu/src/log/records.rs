@@ -80,4 +80,4 @@ pub const MAGIC: &[u8; 8] = b"sojourn\n";
 /// The head's length is a multiple of so many bytes.
 pub const HEAD_UNIT: usize = 64;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;

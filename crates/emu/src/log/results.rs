@@ -6,6 +6,7 @@ use serde_json::Value;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
 use sojourn_sim::{Output, Replayed};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A log as [`super::read`] gives it.
@@ -13,8 +14,10 @@ pub type Log = (Value, Vec<Record>);
 
 /// What two logs say, and how far each agrees with a replay.
 pub struct Results {
-    /// As a simulation gives it, without what only programs know: goodput, groups, flows.
+    /// As a simulation gives it, without what only programs know: what was delivered, groups, flows.
     pub output: Output,
+    /// Payload that left for the first time in the statistics' window, by direction and flow, in bytes.
+    pub payload: [BTreeMap<u32, u64>; 2],
     /// Of the forward direction, down, and of the way back.
     pub agreement: [Agreement; 2],
     /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, by direction.
@@ -40,7 +43,7 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
     let agreement = [replay(&logs[0].0, &logs[0].1)?, replay(&logs[1].0, &logs[1].1)?];
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
     let mut replayed = Replayed::new([&specs[0], &specs[1]], probes, seed, warmup, end);
-    let (mut overdue, mut refused) = ([(0, 0); 2], [0; 2]);
+    let (mut overdue, mut refused, mut payload) = ([(0, 0); 2], [0; 2], [BTreeMap::new(), BTreeMap::new()]);
     let mut metas: [Vec<Meta>; 2] = [Vec::new(), Vec::new()];
     for (l, record) in merged([&logs[0].1, &logs[1].1]) {
         let Record { at, number, kind, value, .. } = *record;
@@ -63,11 +66,18 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
             Kind::Idle => replayed.asked(at, l),
             Kind::Lost => replayed.lost(at, l),
             Kind::Refused => refused[l] += 1,
+            Kind::Payload => {
+                let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
+                let flow = meta.ok_or_else(|| format!("has payload of packet {number} that it cannot have"))?.flow;
+                *payload[l].entry(flow).or_insert(0) += if at > warmup { value } else { 0 };
+            }
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
             Kind::End => {}
         }
     }
-    Ok(Results { output: replayed.finish(), agreement, overdue, refused })
+    let mut output = replayed.finish();
+    output.summary.goodput_bps = payload[0].values().sum::<u64>() as f64 * 8.0 / (end - warmup).as_secs_f64();
+    Ok(Results { output, payload, agreement, overdue, refused })
 }
 
 /// The records of both directions in the order of time, each direction's in its own.

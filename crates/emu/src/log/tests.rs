@@ -106,8 +106,13 @@ fn a_log_that_was_cut_off_holds_what_was_whole() {
     let (head, all) = read(&bytes).unwrap();
     assert_eq!((head["side"].as_str(), head["link"]["rate"].as_str()), (Some("up"), Some("12 Mbit/s")));
     let kinds: Vec<Kind> = all.iter().map(|record| record.kind).collect();
-    use Kind::{Arrival, End, Idle, Limit, Sent};
-    assert_eq!(kinds, [Arrival, Sent, Arrival, Arrival, Arrival, Limit, Sent, Sent, Idle, End]);
+    use Kind::{Arrival, End, Idle, Limit, Payload, Sent};
+    assert_eq!(
+        kinds,
+        [Arrival, Sent, Arrival, Arrival, Arrival, Limit, Sent, Payload, Sent, Payload, Idle, Payload, End]
+    );
+    let payload: Vec<u64> = all.iter().filter(|record| record.kind == Payload).map(|record| record.value).collect();
+    assert_eq!(payload, [1472; 3], "of datagrams of 1500 bytes");
     let (_, part) = read(&bytes[..bytes.len() - 40]).unwrap();
     assert_eq!(part, all[..all.len() - 2]);
     for (end, error) in [(3, "is no log of an emulated link"), (30, "is cut off in its head")] {
@@ -131,7 +136,7 @@ proptest! {
             std::fs::read(path).unwrap()
         });
         let mut up = whole.clone();
-        let body = whole.len() - 10 * RECORD_BYTES;
+        let body = whole.len() - 13 * RECORD_BYTES;
         for (place, byte) in &changes {
             up[body + place.index(whole.len() - body)] = *byte;
         }

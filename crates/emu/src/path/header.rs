@@ -73,6 +73,18 @@ pub struct Headers {
     pub ecn: Ecn,
 }
 
+/// Number of a TCP flow between addresses of 4 or 16 bytes, as the log has it.
+pub fn tcp_flow(source: &[u8], destination: &[u8], source_port: u16, port: u16) -> Option<u32> {
+    let mut ip = match (source.len(), destination.len()) {
+        (4, 4) => [&[0x45, 0, 0, 0, 0, 0, 0, 0, 64, TCP, 0, 0], source, destination].concat(),
+        (16, 16) => [&[0x60, 0, 0, 0, 0, 0, TCP, 64], source, destination].concat(),
+        _ => return None,
+    };
+    let ports = [source_port.to_be_bytes(), port.to_be_bytes()].concat();
+    ip.extend([&ports[..], &[0, 0, 0, 0, 0, 0, 0, 0, 5 << 4, 0, 0, 0, 0, 0, 0, 0]].concat());
+    Headers::parse(&ip).map(|headers| headers.flow)
+}
+
 impl Headers {
     /// Reads the headers of `ip`, an IP packet; `None` if it is none.
     pub fn parse(ip: &[u8]) -> Option<Self> {

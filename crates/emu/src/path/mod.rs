@@ -9,6 +9,7 @@ pub mod case;
 pub(crate) mod config;
 mod counters;
 mod course;
+mod fresh;
 mod header;
 pub(crate) mod join;
 mod on_off;
@@ -18,11 +19,13 @@ mod station;
 pub use buffer::{Buffer, Pool};
 pub use config::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
 pub use counters::Counters;
+pub use header::tcp_flow;
 pub use join::Sink;
 
 use crate::Error;
 use crate::log::{Kind as Logged, Recorder};
 use course::Course;
+use fresh::Fresh;
 use join::{Joiner, Written};
 use on_off::OnOff;
 use packets::{Packet, Packets, segments};
@@ -51,6 +54,8 @@ pub struct Direction {
     side: Side,
     station: Option<Station>,
     course: Course,
+    /// Of what is logged, the payload that has left.
+    fresh: Fresh,
     joiner: Joiner,
     window: Duration,
     /// Whether the last packets left within the window of each other, so that it pays to wait for the next one.
@@ -87,6 +92,7 @@ impl Direction {
             side: config.side,
             station,
             course: Course::new(medium, on_off, recorder),
+            fresh: Fresh::default(),
             joiner: Joiner::new(config.window),
             window: config.window,
             dense: false,
@@ -152,7 +158,14 @@ impl Direction {
             let packet = *course.packets.get(handle);
             course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
             course.counters.departed.0 += 1;
-            course.counters.departed.1 += course.packets.page(packet.page).headers.end as u64 + packet.len as u64;
+            let page = course.packets.page(packet.page);
+            course.counters.departed.1 += page.headers.end as u64 + packet.len as u64;
+            if course.recorder.logs() {
+                match self.fresh.of(page, &packet) {
+                    0 => {}
+                    bytes => course.recorder.event(due, Logged::Payload, packet.number, bytes.into()),
+                }
+            }
             let (recorder, refused) = (&mut course.recorder, &mut course.counters.refused);
             let mut done = |written: Written, packets: &Packets| note(recorder, refused, now, &written, packets);
             self.joiner.push(due, handle, &mut course.packets, out, &mut done);

@@ -164,6 +164,11 @@ impl Receiver {
         self.rcv_nxt.min(self.fin).saturating_sub(FIRST_BYTE)
     }
 
+    /// Bytes that wait for others before them, each counted once.
+    pub fn waiting(&self) -> u64 {
+        self.out_of_order.iter().map(|&(from, end)| end.min(self.fin).saturating_sub(from)).sum()
+    }
+
     fn on_syn(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
         self.open = true;
         self.ts_recent = header.ts_val;
@@ -537,5 +542,29 @@ mod tests {
         assert_eq!(rig.receiver.delivered(), 0);
         rig.data(0);
         assert_eq!(rig.receiver.delivered(), 2 * MSS);
+    }
+
+    #[test]
+    fn bytes_that_wait_count_once_whatever_comes_twice() {
+        let mut rig = Rig::new(true);
+        let mut seen = |n: u64| {
+            rig.data(n);
+            (rig.receiver.delivered() / MSS, rig.receiver.waiting() / MSS)
+        };
+        for (n, expected) in [(2, (0, 1)), (2, (0, 1)), (4, (0, 2)), (3, (0, 3)), (0, (1, 3)), (0, (1, 3)), (1, (5, 0))]
+        {
+            assert_eq!(seen(n), expected, "after segment {n}");
+        }
+        // Half of it is there already, and half of another one.
+        for seq in [at(6), at(6) + MSS / 2] {
+            rig.segment(Header { seq, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
+        }
+        assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (5 * MSS, MSS + MSS / 2));
+        // A FIN takes a number, but it is no byte.
+        let last = Header { seq: at(8), len: 100, flags: Flags::ACK.with(Flags::FIN), ..Header::default() };
+        rig.segment(last);
+        assert_eq!(rig.receiver.waiting(), MSS + MSS / 2 + 100);
+        (5..8).for_each(|n| drop(rig.data(n)));
+        assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (8 * MSS + 100, 0));
     }
 }

@@ -62,8 +62,7 @@ pub(crate) trait Host: Wire {
 /// A flow at a glance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Status {
-    /// Payload bytes delivered in order.
-    pub delivered: u64,
+    pub payload: Payload,
     /// Data packets sent.
     pub sent: u64,
     pub retransmissions: u64,
@@ -75,6 +74,15 @@ pub(crate) struct Status {
     pub srtt_ms: f64,
     /// Segments in the network.
     pub in_flight: u32,
+}
+
+/// Payload bytes at a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Payload {
+    /// What has arrived, each byte counted once.
+    pub arrived: u64,
+    /// What has been delivered in order.
+    pub delivered: u64,
 }
 
 /// What the receiver of datagrams has seen. All are sums, so that a window is a difference.
@@ -91,11 +99,23 @@ pub(crate) struct Datagrams {
 impl Status {
     /// Adds the counts of another flow; what is no count stays.
     pub fn add(&mut self, other: &Self) {
-        self.delivered += other.delivered;
+        self.payload.add(&other.payload);
         self.sent += other.sent;
         self.retransmissions += other.retransmissions;
         self.timeouts += other.timeouts;
         self.datagrams.add(&other.datagrams);
+    }
+}
+
+impl Payload {
+    pub fn add(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.delivered += other.delivered;
+    }
+
+    /// What came after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { arrived: self.arrived - earlier.arrived, delivered: self.delivered - earlier.delivered }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
-use super::{Endpoints, Host, Status};
+use super::{Endpoints, Host, Payload, Status};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
 use crate::tcp::cc::AnyCc;
@@ -55,12 +55,13 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
     (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window }))
 }
 
-/// A sender at a glance, and what its receiver has delivered.
+/// A sender at a glance, and what has come to its receiver.
 pub(super) fn status(sender: &Sender, receiver: &Receiver) -> Status {
     let (stats, window) = (sender.stats(), sender.window());
+    let delivered = receiver.delivered();
     let infinite = window.ssthresh == crate::tcp::cc::Window::INFINITE_SSTHRESH;
     Status {
-        delivered: receiver.delivered(),
+        payload: Payload { arrived: delivered + receiver.waiting(), delivered },
         sent: stats.sent,
         retransmissions: stats.retransmissions,
         timeouts: stats.timeouts,

@@ -2,7 +2,7 @@
 //!
 //! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
-use super::{Datagrams, Endpoints, Host, Status};
+use super::{Datagrams, Endpoints, Host, Payload, Status};
 use crate::packet::Packet;
 use crate::scenario::{UdpSpec, VoiceSpec};
 use crate::tcp::Header;
@@ -15,7 +15,7 @@ pub(crate) struct UdpFlow {
     next: Instant,
     stop: Instant,
     sent: u64,
-    delivered: u64,
+    arrived: u64,
     seen: Datagrams,
     last_delay_ns: u64,
 }
@@ -67,7 +67,7 @@ impl UdpFlow {
     fn new(spec: &UdpSpec, gaps: Gaps, start: Instant, stop: Instant) -> Self {
         let (size, ecn) = (spec.size, spec.ecn);
         let seen = Datagrams::default();
-        Self { gaps, size, ecn, next: start, stop, sent: 0, delivered: 0, seen, last_delay_ns: 0 }
+        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, seen, last_delay_ns: 0 }
     }
 
     fn after_a_gap(mut self) -> Self {
@@ -118,7 +118,7 @@ impl Endpoints for UdpFlow {
     fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
-        self.delivered += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
+        self.arrived += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
         let delay_ns = now.as_nanos() - header.ack;
         if self.seen.received > 0 {
             self.seen.variation_ns += delay_ns.abs_diff(self.last_delay_ns);
@@ -141,8 +141,9 @@ impl Endpoints for UdpFlow {
 
     fn status(&self) -> Status {
         let nothing = f64::NAN;
-        let (delivered, sent, datagrams) = (self.delivered, self.sent, self.seen);
-        Status { delivered, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+        let (arrived, sent, datagrams) = (self.arrived, self.sent, self.seen);
+        let payload = Payload { arrived, delivered: arrived };
+        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
     }
 }
 

@@ -1,5 +1,6 @@
 /* Connections over TCP: transfers, pages, questions and answers. */
 #include "traffic.h"
+#include <sys/ioctl.h>
 
 /* An end that is shut both ways would report that again and again. */
 static void watch_tcp(struct end *end)
@@ -63,6 +64,14 @@ struct tcp_info info_of(const struct end *end)
 
 	getsockopt(end->file, IPPROTO_TCP, TCP_INFO, &info, &length);
 	return info;
+}
+
+uint64_t unread_of(const struct end *end)
+{
+	int in_order = 0;
+
+	ioctl(end->file, FIONREAD, &in_order);
+	return (uint64_t)in_order + info_of(end).tcpi_rcv_ooopack;
 }
 
 void tell_totals(const char *word, const struct connection *c, bool with_time)

@@ -8,10 +8,10 @@
  *   closed FLOW SOURCE AT SENT AGAIN	both ends know of the end; data packets sent, and sent again
  *   failed FLOW SOURCE AT ERROR		the connection broke off
  *   left FLOW SOURCE SENT AGAIN		as `closed`, of a connection that is open at the end
- *   bytes AT FLOW BYTES		payload delivered by a flow that lasts, at the warm-up's end and the run's
- *   bytes AT g GROUP BYTES		the same of a whole group
+ *   bytes AT FLOW DELIVERED ARRIVED	payload of a flow that lasts, in order and all, at the warm-up's end and the run's
+ *   bytes AT g GROUP DELIVERED ARRIVED	the same of a whole group
  *   datagrams AT FLOW SENT RECEIVED EXPECTED DELAY VARIATION
- *   sample AT FLOW CWND SSTHRESH SRTT IN_FLIGHT BYTES
+ *   sample AT FLOW CWND SSTHRESH SRTT IN_FLIGHT DELIVERED ARRIVED
  */
 #include "traffic.h"
 #include <sys/timerfd.h>
@@ -67,11 +67,27 @@ struct end *new_end(int what, int file, struct source *source, struct connection
 
 /* ---- what is looked at ------------------------------------------------------------------------------------------ */
 
+/* Bytes that have come to a source's sinks and that nobody has read: most of them wait for others before them. */
+static uint64_t waiting_of(const struct source *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t port = 0; s->by_port && port < s->ports; port++) {
+		const struct end *sink = s->by_port[port]->sink;
+
+		if (sink && sink->connection)
+			bytes += unread_of(sink);
+	}
+	return bytes;
+}
+
 static void tell_counts(void *unused)
 {
-	unsigned long long at = clock_of_run();
+	unsigned long long at = clock_of_run(), waiting;
+	uint64_t *arrived = get_memory((size_t)group_count * sizeof(*arrived) + 1);
 
 	(void)unused;
+	memcpy(arrived, group_bytes, (size_t)group_count * sizeof(*arrived));
 	for (size_t i = 0; i < source_count; i++) {
 		struct source *s = sources[i];
 
@@ -79,11 +95,16 @@ static void tell_counts(void *unused)
 			fprintf(out, "datagrams %llu %d %llu %llu %llu %llu %llu\n", at, s->flow, (unsigned long long)s->sent,
 				(unsigned long long)s->received, (unsigned long long)s->expected,
 				(unsigned long long)s->delay, (unsigned long long)s->variation);
+		waiting = waiting_of(s);
+		arrived[s->group] += waiting;
 		if (s->flow >= 0)
-			fprintf(out, "bytes %llu %d %llu\n", at, s->flow, (unsigned long long)s->delivered);
+			fprintf(out, "bytes %llu %d %llu %llu\n", at, s->flow, (unsigned long long)s->delivered,
+				(unsigned long long)s->delivered + waiting);
 	}
 	for (int group = 0; group < group_count; group++)
-		fprintf(out, "bytes %llu g %d %llu\n", at, group, (unsigned long long)group_bytes[group]);
+		fprintf(out, "bytes %llu g %d %llu %llu\n", at, group, (unsigned long long)group_bytes[group],
+			(unsigned long long)arrived[group]);
+	free(arrived);
 }
 
 static void sample(void *unused)
@@ -99,9 +120,9 @@ static void sample(void *unused)
 			continue;
 		if (s->present && s->present->data)
 			t = info_of(s->present->data);
-		fprintf(out, "sample %llu %d %u %u %u %d %llu\n", at, s->flow, t.tcpi_snd_cwnd, t.tcpi_snd_ssthresh, t.tcpi_rtt,
+		fprintf(out, "sample %llu %d %u %u %u %d %llu %llu\n", at, s->flow, t.tcpi_snd_cwnd, t.tcpi_snd_ssthresh, t.tcpi_rtt,
 			(int)(t.tcpi_unacked + t.tcpi_retrans) - (int)(t.tcpi_sacked + t.tcpi_lost),
-			(unsigned long long)s->delivered);
+			(unsigned long long)s->delivered, (unsigned long long)(s->delivered + waiting_of(s)));
 	}
 	if (at + sampling < end_of_run)
 		set_deadline(zero + at + sampling, sample, NULL);

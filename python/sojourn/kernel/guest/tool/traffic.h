@@ -92,6 +92,9 @@ void on_listener(struct end *end);
 /* TCP's own statistics of the end that sends the data. */
 struct tcp_info info_of(const struct end *end);
 
+/* Bytes that have come to an end and that it has not read: those that wait for others before them, each counted once. */
+uint64_t unread_of(const struct end *end);
+
 /* Writes a line with the packets sent, after `word`. */
 void tell_totals(const char *word, const struct connection *c, bool with_time);
 
