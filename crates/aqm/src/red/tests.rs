@@ -64,8 +64,8 @@ fn a_forced_drop_starts_ns2s_spacing_again() {
 fn a_packet_that_came_marked_is_not_counted_as_marked() {
     for aqm in BEYOND {
         // Without a limit to marks, so that both mark beyond max.
-        let aqm =
-            if aqm.contains("linux") { String::from(aqm) } else { [aqm, " mark_p 1 max 100kB probability 1"].concat() };
+        let unlimited = "max 100kB mark_p 1 probability 1";
+        let aqm = if aqm.contains("linux") { String::from(aqm) } else { aqm.replace("max 4500B", unlimited) };
         let mut queue = queue(&aqm, Limits::packets(100));
         let mut marked = 0;
         for i in 0..60 {
