@@ -11,7 +11,7 @@ import pytest
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from sojourn.store import load_all
-from sojourn.swept import choose, rest_labels
+from sojourn.swept import choose, rest_names
 
 MINE = """
 import sojourn as sj
@@ -55,7 +55,7 @@ def test_a_parameter_is_swept_and_drawn(cli: Cli, tmp_path: Path, aqm: str, firs
     results = load_all([tmp_path / "out"])
     [target] = choose(results, ["link.aqm.target"])
     assert sorted(target.shown) == [5.0, 5.0, 10.0, 10.0, 20.0, 20.0]
-    assert len(set(rest_labels(results, [target]))) == 2, "what is drawn along x is no name of a curve"
+    assert len(set(map(str, rest_names(results, [target])))) == 2, "what is drawn along x is no name of a curve"
     drawn = cli("plot", "heatmap", "out", "--x", "link.aqm.target", "--y", "link.rate", "-o", "x.png")
     assert drawn.exit_code == 0, drawn.output
     assert cli("plot", "ellipse", "out", "--over", "link.aqm.target", "-o", "y.png").exit_code in (0, 2)

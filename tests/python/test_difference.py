@@ -44,9 +44,7 @@ def test_profiles_that_are_one_agree(cli: Cli) -> None:
 def test_profiles_that_differ_exit_with_1_and_show_both_states(cli: Cli) -> None:
     result = cli("aqm", "diff", "codel", "codel@linux")
     assert result.exit_code == 1, result.output
-    rows = {
-        line.split()[0]: line.split()[1:] for line in result.output.splitlines() if line[:1] == " " and line.split()
-    }
+    rows = {words[0]: words[1:] for words in map(str.split, result.output.splitlines()) if words}
     assert rows["verdict"] == ["pass", "drop"]
     assert rows["dropping"] == ["1", "1"]
     first_drop_next, second_drop_next = map(float, rows["drop_next"])
