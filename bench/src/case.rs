@@ -16,8 +16,13 @@ pub struct Case {
     flows: u32,
     /// The kind of the flows, with what it needs.
     traffic: &'static str,
+    /// Whose TCP sends, and its congestion control.
+    sender: (&'static str, &'static str),
     seconds: f64,
 }
+
+/// The sender of the cases that are measured since the first version, so that their numbers can be compared.
+const FIRST: (&str, &str) = ("linux-2.6.29", "reno");
 
 /// The measured set-ups.
 pub const CASES: &[Case] = &[
@@ -36,7 +41,8 @@ pub const CASES: &[Case] = &[
     },
     Case {
         aqm: "codel ecn",
-        traffic: "kind = \"tcp\"\necn = true\ncc = \"cubic\"",
+        traffic: "kind = \"tcp\"\necn = true",
+        sender: ("linux-2.6.29", "cubic"),
         ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0)
     },
     Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0),
@@ -47,6 +53,7 @@ pub const CASES: &[Case] = &[
         aqm: "codel",
         flows: 1,
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
+        sender: FIRST,
         seconds: 300.0,
     },
 ];
@@ -67,7 +74,7 @@ pub struct Measured {
 
 impl Case {
     const fn tcp(name: &'static str, set_up: &'static str, rate: &'static str, flows: u32, seconds: f64) -> Self {
-        Self { name, set_up, rate, aqm: "codel", flows, traffic: "kind = \"tcp\"", seconds }
+        Self { name, set_up, rate, aqm: "codel", flows, traffic: "kind = \"tcp\"", sender: FIRST, seconds }
     }
 
     /// The case called `name`.
@@ -95,6 +102,7 @@ impl Case {
     }
 
     fn scenario(&self, share: f64) -> Scenario {
+        let (stack, cc) = self.sender;
         let text = format!(
             r#"
             duration = "{} s"
@@ -104,6 +112,8 @@ impl Case {
             aqm = "{}"
             [[flows]]
             {}
+            stack = "{stack}"
+            cc = "{cc}"
             count = {}
             spread = "100 ms"
             "#,

@@ -103,6 +103,8 @@ aqm = "codel"
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 count = 2
 rtt = "20 ms"
 spread = "500 ms"

@@ -33,16 +33,22 @@ limit = "30 packets"
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 count = 2
 rtt = "20 ms"
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 rtt = "30 ms"
 ecn = true
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 direction = "reverse"
 rtt = "20 ms"
 
@@ -196,7 +202,7 @@ def test_a_row_of_bottlenecks(tmp_path: Path) -> None:
 
 
 def test_connections_that_come_and_go(tmp_path: Path) -> None:
-    web = 'kind = "web"\ninterval = "100 ms"\nsize = "20 kB"\n'
+    web = 'kind = "web"\nstack = "linux-2.6.29"\ncc = "reno"\ninterval = "100 ms"\nsize = "20 kB"\n'
     result = sj.Scenario.parse(SHORT.split("kind")[0] + web, HEADERS | {"duration": "2 s", "warmup": "0 s"}).run()
     export(result, tmp_path / "x.pcapng", side="out", link="forward")
     made = goodput(load_capture(tmp_path / "x.pcapng").packets, 10**10)

@@ -399,8 +399,9 @@ QUEUES = ("shared", "airtime")
 def cell(seed: int = 1, **sets: object) -> sj.Result:
     """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
     stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
-    down = {"kind": "tcp", "count": 2, "rtt": "20 ms"}
-    up = {"kind": "tcp", "direction": "reverse", "station": 1, "rtt": "20 ms"}
+    tcp = {"kind": "tcp", "stack": "linux-2.6.29", "cc": "reno", "rtt": "20 ms"}
+    down = {**tcp, "count": 2}
+    up = {**tcp, "direction": "reverse", "station": 1}
     scenario = {"duration": "4 s", "wlan": {"stations": stations}, "flows": [down, up]}
     return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
 

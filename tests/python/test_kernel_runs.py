@@ -22,7 +22,7 @@ from sojourn.kernel.patterns import Pattern
 
 FLOWS = [
     {"kind": "tcp", "cc": "cubic", "count": 2, "rtt": "30 ms", "spread": "100 ms", "stack": "linux-6.1"},
-    {"kind": "web", "interval": "400 ms", "size": "30 kB", "rtt": "30 ms"},
+    {"kind": "web", "cc": "reno", "interval": "400 ms", "size": "30 kB", "rtt": "30 ms", "stack": "linux-2.6.29"},
     {"kind": "voice"},
 ]
 SCENARIO: dict[str, Any] = {
@@ -147,7 +147,8 @@ def test_a_flow_is_hashed_by_its_headers_and_stays_where_it_is(kernel: Kernel) -
 
 def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "short.toml"
-    path.write_text('duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\nkind = "tcp"\nrtt = "20 ms"\n')
+    flow = 'kind = "tcp"\nstack = "linux-2.6.29"\ncc = "reno"\nrtt = "20 ms"\n'
+    path.write_text(f'duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\n{flow}')
     first = printed_json(cli("run", path, "--engine", "kernel", "--json"))
     again = printed_json(cli("run", path, "--engine", "kernel", "--json"))
     simulated = printed_json(cli("run", path, "--json"))

@@ -16,11 +16,12 @@ from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, Opened, entries, tim
 from sojourn.kernel.traffic import traffic
 from sojourn.payload import jain
 
+SENDER = {"stack": "linux-2.6.29", "cc": "reno"}
 BASE: dict[str, Any] = {
     "duration": "4 s",
     "warmup": "1 s",
     "link": {"rate": "10 Mbit/s", "delay": "5 ms"},
-    "flows": [{"kind": "tcp"}],
+    "flows": [{"kind": "tcp", **SENDER}],
 }
 
 
@@ -182,8 +183,9 @@ def test_the_network_of_a_dumbbell() -> None:
         link={"overhead": "38 B", "mpu": "84 B", "below": "1514 B"},
         reverse={"rate": "2 Mbit/s@0s,1 Mbit/s@2s", "change": "latch", "account": "ip", "overhead": "10 B"},
         flows=[
-            {"kind": "tcp", "count": 2, "access_rate": "100 Mbit/s", "access_delay": "15 ms", "initial_window": 4},
-            {"kind": "tcp", "direction": "reverse", "ecn": True},
+            {"kind": "tcp", **SENDER, "count": 2, "access_rate": "100 Mbit/s", "access_delay": "15 ms"}
+            | {"initial_window": 4},
+            {"kind": "tcp", **SENDER, "direction": "reverse", "ecn": True},
         ],
     )
     network = lay_out(scenario.document)
@@ -210,10 +212,10 @@ def test_the_network_of_a_dumbbell() -> None:
 def test_the_traffic_is_that_of_the_simulator() -> None:
     scenario = build(
         flows=[
-            {"kind": "tcp", "spread": "1 s", "count": 2, "size": "10 MB", "cc": "cubic"},
-            {"kind": "web", "interval": "100 ms", "size": "20 kB"},
+            {"kind": "tcp", **SENDER, "spread": "1 s", "count": 2, "size": "10 MB", "cc": "cubic"},
+            {"kind": "web", **SENDER, "interval": "100 ms", "size": "20 kB"},
             {"kind": "voice", "ecn": "ect0"},
-            {"kind": "tcp", "size": "1 MB", "pause": "0 s", "receive_window": "64 kB"},
+            {"kind": "tcp", **SENDER, "size": "1 MB", "pause": "0 s", "receive_window": "64 kB"},
         ],
         probes={"flows": "100 ms"},
     )
@@ -285,9 +287,9 @@ left 0 0 300 5
 def test_the_summary_of_what_the_guest_s_program_said() -> None:
     scenario = build(
         flows=[
-            {"kind": "tcp"},
+            {"kind": "tcp", **SENDER},
             {"kind": "cbr", "rate": "1 Mbit/s"},
-            {"kind": "web", "interval": "1 s", "size": "500 B"},
+            {"kind": "web", **SENDER, "interval": "1 s", "size": "500 B"},
         ]
     )
     heard, window = Heard.read(HEARD.splitlines()), Window(10**9, 4 * 10**9)

@@ -185,6 +185,7 @@ def test_the_queueing_delay_is_what_a_packet_waits_until_it_has_left_the_link() 
         below = "1514 B"
         [[flows]]
         kind = "tcp"
+        cc = "reno"
         stack = "linux-3.8"
         count = 4
         access_rate = "100 Mbit/s"

@@ -45,9 +45,10 @@ def there(paper_id: str, figure: str) -> tuple[Study, OnEngine]:
         return on_engine(found, Study.load(path, seeds=1), "kernel")
 
 
-def canonical(link: str, flow: str = "") -> dict[str, object]:
+def canonical(link: str, flow: str = 'cc = "reno"') -> dict[str, object]:
     """A scenario with these lines in two of its tables."""
-    text = f'duration = "1 s"\n[link]\nrate = "10 Mbit/s"\n{link}\n[[flows]]\nkind = "tcp"\n{flow}'
+    flow = f'kind = "tcp"\nstack = "linux-2.6.29"\n{flow}'
+    text = f'duration = "1 s"\n[link]\nrate = "10 Mbit/s"\n{link}\n[[flows]]\n{flow}'
     return Scenario.parse(text).document
 
 

@@ -222,6 +222,8 @@ aqm = "codel"
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 rtt = "40 ms"
 
 [sweep]

@@ -21,7 +21,9 @@ MY_CODEL = f"{EXAMPLE}:MyCodel"
 BASE = {
     "duration": "10 s",
     "link": {"rate": "10 Mbit/s"},
-    "flows": [{"kind": "tcp", "count": 4, "rtt": "40 ms", "spread": "1 s"}],
+    "flows": [
+        {"kind": "tcp", "stack": "linux-2.6.29", "cc": "reno", "count": 4, "rtt": "40 ms", "spread": "1 s"},
+    ],
 }
 
 

@@ -298,9 +298,11 @@ mod tests {
     fn a_simulation_told_as_a_recording_has_the_same_numbers() {
         for text in [
             "duration = \"8 s\"\nwarmup = \"2 s\"\n[link]\nrate = \"7 Mbit/s\"\noverhead = \"38 B\"\naqm = \"codel ecn\"\n\
-             limit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"40 ms\"\n[[flows]]\nkind = \"tcp\"\n\
+             limit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 4\n\
+             rtt = \"40 ms\"\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
              ecn = true\ncount = 2\nrtt = \"40 ms\"\n",
-            "duration = \"8 s\"\n[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@4s\"\nlimit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\n\
+            "duration = \"8 s\"\n[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@4s\"\nlimit = \"60 packets\"\n[[flows]]\n\
+             kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
              count = 3\nrtt = \"40 ms\"\n",
         ] {
             let (output, (links, _, _, tables)) = both(text);
@@ -321,7 +323,8 @@ mod tests {
 
     #[test]
     fn drops_on_arrival_have_the_reason_that_the_queue_s_length_tells() {
-        let text = "duration = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n";
+        let text = "duration = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\
+                    stack = \"linux-2.6.29\"\ncc = \"reno\"\n";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
         for (limited, expected) in [
             (Limited { judges_arrivals: true, packets: Some(1), bytes: None }, [1, 1]),

@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn a_replayed_simulation_gives_its_own_result() {
         let text = "duration = \"5 s\"\nwarmup = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\naqm = \"codel\"\ndelay = \"5 ms\"\n\
-                    [[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"40 ms\"\n[probes]\npackets = true\nqueue = \"10 ms\"\n\
+                    [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 4\nrtt = \"40 ms\"\n\
+                    [probes]\npackets = true\nqueue = \"10 ms\"\n\
                     state = \"10 ms\"\nutilisation = \"100 ms\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
         let simulated = Simulation::new(&scenario, 3).finish();

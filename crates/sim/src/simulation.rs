@@ -264,7 +264,8 @@ mod tests {
     /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.
     fn slots(size: &str) -> (usize, usize, u64) {
         let text = format!(
-            "duration = \"60 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\ninterval = \"20 ms\"\n\
+            "duration = \"60 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\n\
+             cc = \"reno\"\ninterval = \"20 ms\"\n\
              size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
         );
         let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
@@ -288,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
-        let text = "duration = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\ninterval = \"1 s\"\n\
+        let text = "duration = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\n\
+                    stack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"1 s\"\n\
                     size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
         let mut run = Run::<()>::new(&scenario, 1);

@@ -156,7 +156,7 @@ fn lost_frames_are_sent_again_and_handed_up_in_their_order() {
     let station = ["rate = \"mcs7\"\nsnr = \"19.39 dB\""];
     for queues in ["shared", "round-robin"] {
         let channel = format!("queues = \"{queues}\"\ntsq = 0");
-        let flow = "kind = \"tcp\"\nstack = \"linux-3.8\"\nrtt = \"10 ms\"\nreceive_window = \"400 kB\"";
+        let flow = "kind = \"tcp\"\nstack = \"linux-3.8\"\ncc = \"reno\"\nrtt = \"10 ms\"\nreceive_window = \"400 kB\"";
         let output = cell(&station, "21 s", &channel, flow, "[probes]\naccesses = true");
         let [node, outcome, frames, acknowledged] =
             ["node", "outcome", "frames", "acknowledged"].map(|name| whole(&output, "accesses", name));

@@ -151,6 +151,8 @@ fn goodput_is_payload() {
         rate = "12 Mbit/s"
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         rtt = "40 ms"
         receive_window = "434400 B"
         "#);
@@ -197,6 +199,8 @@ fn a_single_reno_flow_fills_what_its_sawtooth_fills() {
             rate = "1 Gbit/s"
             [[flows]]
             kind = "tcp"
+            stack = "linux-2.6.29"
+            cc = "reno"
             rtt = "99 ms"
             delayed_ack = false
             "#,
@@ -235,9 +239,13 @@ fn a_saturated_source_gets_every_opportunity_of_a_trace() {
         r#"kind = "cbr"
            rate = "50 Mbit/s""#,
         r#"kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
            rtt = "40 ms"
            receive_window = "1 MB""#,
         r#"kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
            count = 4
            rtt = "40 ms"
            receive_window = "300 kB""#,
@@ -289,6 +297,7 @@ fn a_single_cubic_flow_has_two_kinds_of_teeth() {
             rate = "1 Gbit/s"
             [[flows]]
             kind = "tcp"
+            stack = "linux-2.6.29"
             cc = "{cc}"
             rtt = "99 ms"
             delayed_ack = false

@@ -99,7 +99,8 @@ fn flows() -> impl Strategy<Value = String> {
     )
         .prop_map(|(cc, [sack, delayed_ack, ecn], mss, more)| {
             format!(
-                "kind = \"tcp\"\ncc = \"{cc}\"\nsack = {sack}\ndelayed_ack = {delayed_ack}\necn = {ecn}\n\
+                "kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"{cc}\"\nsack = {sack}\ndelayed_ack = {delayed_ack}\n\
+                 ecn = {ecn}\n\
                  mss = \"{mss} B\"\n{more}"
             )
         });
@@ -111,12 +112,13 @@ fn flows() -> impl Strategy<Value = String> {
             format!("kind = \"{kind}\"\nrate = \"{bps} bit/s\"\nsize = \"{size} B\"\necn = \"{ecn}\"")
         });
     let connections = prop::sample::select(vec![
-        "kind = \"tcp\"\nsize = \"30 kB\"",
-        "kind = \"tcp\"\nsize = \"5 kB\"\npause = \"20 ms\"",
-        "kind = \"web\"\ninterval = \"30 ms\"\nsize = \"12 kB\"",
-        "kind = \"web\"\ninterval = \"10 ms\"\nrandom = true\nsize = \"2 kB\"\nat_once = 3\nthink = \"2 ms\"",
-        "kind = \"packmime\"\nconnections_per_second = 30",
-        "kind = \"request\"\nsize = \"3 kB\"\necn = true",
+        "kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"30 kB\"",
+        "kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"5 kB\"\npause = \"20 ms\"",
+        "kind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"30 ms\"\nsize = \"12 kB\"",
+        "kind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"10 ms\"\nrandom = true\n\
+         size = \"2 kB\"\nat_once = 3\nthink = \"2 ms\"",
+        "kind = \"packmime\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nconnections_per_second = 30",
+        "kind = \"request\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"3 kB\"\necn = true",
         "kind = \"voice\"",
         "kind = \"streaming\"\nrate = \"640 kbit/s\"\nsize = \"840 B\"",
     ])
@@ -228,6 +230,7 @@ proptest! {
             limit = "{limit} packets"
             [[flows]]
             kind = "tcp"
+            stack = "linux-2.6.29"
             count = 2
             cc = "{cc}"
             sack = {sack}

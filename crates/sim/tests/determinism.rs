@@ -201,6 +201,8 @@ fn the_queue_manager_does_not_move_the_arrivals_of_a_source_that_does_not_listen
             spread = "1 s"
             [[flows]]
             kind = "tcp"
+            stack = "linux-2.6.29"
+            cc = "reno"
             count = 4
             rtt = "20 ms"
             spread = "1 s"

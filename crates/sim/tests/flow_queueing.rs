@@ -17,9 +17,13 @@ rate = "200 kbit/s"
 size = "250 B"
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 rtt = "40 ms"
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 count = 3
 rtt = "40 ms"
 [probes]

@@ -18,6 +18,8 @@ fn output() -> Output {
         aqm = "droptail"
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 2
         rtt = "40 ms"
         [[flows]]

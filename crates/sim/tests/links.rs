@@ -188,7 +188,7 @@ fn a_saturated_link_is_always_used_and_an_idle_one_never() {
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_another_one_another() {
-    let tcp = "[[flows]]\nkind = \"tcp\"\ncount = 3\nrtt = \"20 ms\"";
+    let tcp = "[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 3\nrtt = \"20 ms\"";
     for kind in kinds() {
         let of = |seed| run_kind(&kind, 1, "aqm = \"codel\"", tcp, seed).summary.fingerprint;
         assert_eq!(of(1), of(1), "{}", kind.name);
@@ -316,7 +316,8 @@ fn tail_drop_fills_its_buffer_in_the_slow_segments_of_the_published_schedule() {
         let output = run(&format!(
             "duration = \"300 s\"\n[link]\n\
              rate = \"100mbit@0s,10mbit@50s,1mbit@100s,50mbit@150s,1mbit@200s,100mbit@250s\"\naqm = \"{aqm}\"\n\
-             [reverse]\nrate = \"12 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\ncount = 4\nrtt = \"100 ms\"\nspread = \"1 s\"\n\
+             [reverse]\nrate = \"12 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+             count = 4\nrtt = \"100 ms\"\nspread = \"1 s\"\n\
              [probes]\nutilisation = \"50 s\""
         ));
         let (bytes, link) = (whole(&output, "utilisation", "bytes"), whole(&output, "utilisation", "link"));

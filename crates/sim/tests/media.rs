@@ -92,7 +92,8 @@ fn framing_takes_its_time_and_the_queue_counts_it_or_not() {
     // The same overhead with and without the general code: 1538 B.
     let of = |framing: &str| {
         let output = run(&format!(
-            "duration = \"5 s\"\n[link]\nrate = \"10 Mbit/s\"\n{framing}\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\nrtt = \"20 ms\""
+            "duration = \"5 s\"\n[link]\nrate = \"10 Mbit/s\"\n{framing}\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\n\
+             stack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"20 ms\""
         ));
         output.summary.fingerprint
     };
@@ -128,7 +129,7 @@ fn tcp_repairs_what_the_medium_loses() {
     let text = |link: &str, reverse: &str| {
         format!(
             "duration = \"20 s\"\n[link]\nrate = \"10 Mbit/s\"\n{link}\n[reverse]\nrate = \"10 Mbit/s\"\n{reverse}\n\
-             [[flows]]\nkind = \"tcp\"\nrtt = \"40 ms\"\n"
+             [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"40 ms\"\n"
         )
     };
     let data = run(&text("loss = 0.01", "")).summary;
@@ -165,7 +166,8 @@ fn ethernet_carries_97_and_a_half_percent_of_ip() {
     // 1448 B of payload in 1538 B on the wire: 9.415 of 10 Mbit/s; in IP 9.753.
     let output = run(
         "duration = \"20 s\"\nwarmup = \"10 s\"\n[link]\nrate = \"10 Mbit/s\"\nframing = \"ethernet-wire\"\naccount = \"ip\"\n\
-         [[flows]]\nkind = \"tcp\"\nrtt = \"20 ms\"\nreceive_window = \"100 kB\"",
+         [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"20 ms\"\n\
+         receive_window = \"100 kB\"",
     );
     let (forward, goodput) = (&output.summary.links.forward, output.summary.goodput_bps);
     assert_eq!(forward.utilisation, 1.0);

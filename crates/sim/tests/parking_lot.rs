@@ -35,7 +35,8 @@ fn a_packet_takes_the_sum_of_the_links_on_its_route() {
         let hops = route.matches(',').count() as u64 + 1;
         for (direction, data_us, ack_us) in [("forward", forward_us, back_us), ("reverse", back_us, forward_us)] {
             let output = run(&format!(
-                "duration = \"2 s\"\n{ROW}\n[[flows]]\nkind = \"tcp\"\nsize = \"1000 B\"\ndirection = \"{direction}\"\n\
+                "duration = \"2 s\"\n{ROW}\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+                 size = \"1000 B\"\ndirection = \"{direction}\"\n\
                  route = {route}\naccess_delay = \"5 ms\"\n[probes]\ntransfers = true"
             ));
             // SYN, SYN-ACK; the acknowledgment has gone ahead when the data are ready on every slower link.
@@ -114,16 +115,22 @@ fn packets_are_conserved_on_every_hop() {
         aqm = "codel"
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 3
         rtt = "80 ms"
         route = ["link", "second", "third"]
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 2
         rtt = "40 ms"
         route = ["link"]
         [[flows]]
         kind = "web"
+        stack = "linux-2.6.29"
+        cc = "reno"
         interval = "100 ms"
         size = "20 kB"
         rtt = "40 ms"
@@ -151,7 +158,10 @@ fn a_flow_over_three_bottlenecks_gets_less_than_each_flow_across_one() {
         text += &format!("[[links]]\nname = \"{name}\"\n{link}");
     }
     for route in [r#"["link", "b", "c"]"#, r#"["link"]"#, r#"["b"]"#, r#"["c"]"#] {
-        text += &format!("[[flows]]\nkind = \"tcp\"\nroute = {route}\nrtt = \"40 ms\"\nspread = \"1 s\"\n");
+        text += &format!(
+            "[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nroute = {route}\n\
+        rtt = \"40 ms\"\nspread = \"1 s\"\n"
+        );
     }
     let summary = run(&text).summary;
     let rates: Vec<f64> = summary.flows.iter().map(|flow| flow.payload.goodput_bps).collect();

@@ -22,16 +22,22 @@ fn text(aqm: &str) -> String {
         packets = true
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 3
         rtt = "20 ms"
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 2
         rtt = "35 ms"
         ecn = true
         direction = "reverse"
         [[flows]]
         kind = "tcp"
+        stack = "linux-2.6.29"
+        cc = "reno"
         count = 2
         rtt = "15 ms"
         ecn = true

@@ -36,7 +36,8 @@ fn a_short_transfer_takes_a_handshake_and_its_packets() {
     for (segments, more) in [(0, 1), (1, 0), (1, 500), (3, 0)] {
         let size = segments * MSS + more;
         let output = run(&format!(
-            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nsize = \"{size} B\"\nstart = \"1 s\"\n[probes]\ntransfers = true"
+            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+             size = \"{size} B\"\nstart = \"1 s\"\n[probes]\ntransfers = true"
         ));
         let data = segments * FULL + if more > 0 { more + ACK } else { 0 };
         let expected = way(SYN) + way(SYN) + way(ACK + data);
@@ -52,7 +53,8 @@ fn a_short_transfer_takes_a_handshake_and_its_packets() {
 fn a_page_takes_a_handshake_a_request_the_server_and_its_packets() {
     for think_ms in [0, 30] {
         let output = run(&format!(
-            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"web\"\ninterval = \"1 s\"\nsize = \"{}\"\nrequest = \"500 B\"\n\
+            "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+             interval = \"1 s\"\nsize = \"{}\"\nrequest = \"500 B\"\n\
              think = \"{think_ms} ms\"\nstart = \"100 ms\"\n[probes]\ntransfers = true",
             "2896 B"
         ));
@@ -71,7 +73,8 @@ fn a_page_takes_a_handshake_a_request_the_server_and_its_packets() {
 #[test]
 fn requests_follow_each_other_over_one_connection() {
     let output = run(&format!(
-        "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"request\"\nsize = \"100 B\"\nrequest = \"200 B\"\nthink = \"20 ms\"\n\
+        "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"request\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+         size = \"100 B\"\nrequest = \"200 B\"\nthink = \"20 ms\"\n\
          gap = \"300 ms\"\nstop = \"9 s\"\n[probes]\ntransfers = true"
     ));
     let exchange = way(200 + ACK) + 20_000_000 + way(100 + ACK);
@@ -93,7 +96,8 @@ fn requests_follow_each_other_over_one_connection() {
 #[test]
 fn a_pause_lies_between_the_end_of_a_connection_and_the_next() {
     let output = run(&format!(
-        "duration = \"20 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nsize = \"100 kB\"\npause = \"250 ms\"\n[probes]\ntransfers = true"
+        "duration = \"20 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+         size = \"100 kB\"\npause = \"250 ms\"\n[probes]\ntransfers = true"
     ));
     let found = transfers(&output);
     assert!(found.len() > 10, "{found:?}");
@@ -110,7 +114,8 @@ fn a_bounded_client_waits_for_its_turn() {
     // 100 kB a page on a link that carries 1000 kB/s: sixteen pages a second pile up, except for a client that holds back.
     let client = |more: &str| {
         run(&format!(
-            "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"web\"\ninterval = \"62.5 ms\"\nsize = \"100 kB\"\n{more}\n\
+            "duration = \"10 s\"\n{LINK}[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+             interval = \"62.5 ms\"\nsize = \"100 kB\"\n{more}\n\
              [probes]\ntransfers = true\npackets = true"
         ))
     };
@@ -149,11 +154,15 @@ fn the_queue_manager_does_not_move_the_connections() {
             aqm = "{aqm}"
             [[flows]]
             kind = "packmime"
+            stack = "linux-2.6.29"
+            cc = "reno"
             connections_per_second = 40
             rtt = "40 ms"
             protocol = "HTTP/1.0"
             [[flows]]
             kind = "tcp"
+            stack = "linux-2.6.29"
+            cc = "reno"
             count = 4
             rtt = "40 ms"
             [probes]
@@ -180,8 +189,10 @@ fn the_queue_manager_does_not_move_the_connections() {
 #[test]
 fn data_both_ways_shares_the_links_with_the_acknowledgments() {
     // A page in one direction, and in the other a full queue that its requests and acknowledgments wait in.
-    let page = "[[flows]]\nkind = \"web\"\ninterval = \"2 s\"\nsize = \"50 kB\"\nrtt = \"20 ms\"\n";
-    let upload = "[[flows]]\nkind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"20 ms\"\nreceive_window = \"200 kB\"\n";
+    let page = "[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"2 s\"\n\
+                size = \"50 kB\"\nrtt = \"20 ms\"\n";
+    let upload = "[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ndirection = \"reverse\"\n\
+                  rtt = \"20 ms\"\nreceive_window = \"200 kB\"\n";
     let time = |flows: String| {
         let output = run(&format!("duration = \"60 s\"\nwarmup = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n{flows}"));
         output.summary.groups[0].completion_ms.mean.unwrap()
@@ -199,11 +210,14 @@ proptest! {
     #[test]
     fn everything_that_was_asked_for_comes(
         kind in prop::sample::select(vec![
-            "kind = \"web\"\ninterval = \"150 ms\"\nsize = \"30 kB\"\nthink = \"5 ms\"",
-            "kind = \"web\"\ninterval = \"60 ms\"\nrandom = true\nsize = \"5 kB\"\nat_once = 3",
-            "kind = \"packmime\"\nconnections_per_second = 10\nprotocol = \"HTTP/1.0\"",
-            "kind = \"tcp\"\nsize = \"40 kB\"\npause = \"100 ms\"",
-            "kind = \"request\"\nsize = \"20 kB\"\ngap = \"50 ms\"",
+            "kind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"150 ms\"\nsize = \"30 kB\"\n\
+             think = \"5 ms\"",
+            "kind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"60 ms\"\nrandom = true\n\
+             size = \"5 kB\"\nat_once = 3",
+            "kind = \"packmime\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nconnections_per_second = 10\n\
+             protocol = \"HTTP/1.0\"",
+            "kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"40 kB\"\npause = \"100 ms\"",
+            "kind = \"request\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nsize = \"20 kB\"\ngap = \"50 ms\"",
         ]),
         direction in prop::sample::select(vec!["forward", "reverse"]),
         aqm in prop::sample::select(vec!["droptail", "codel ecn", "pie", "fq_codel"]),
@@ -245,7 +259,8 @@ proptest! {
 #[test]
 fn each_flow_of_a_group_can_have_a_longer_round_trip_than_the_one_before() {
     let output = run(&format!(
-        "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\ncount = 3\nsize = \"1448 B\"\nstart = \"1 s\"\nstagger = \"1 s\"\n\
+        "duration = \"5 s\"\n{LINK}[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 3\n\
+         size = \"1448 B\"\nstart = \"1 s\"\nstagger = \"1 s\"\n\
          rtt = \"120 ms\"\nrtt_stagger = \"7 ms\"\n[probes]\ntransfers = true"
     ));
     // The handshake takes one round trip, the data half of one; the links have 100 ms of it.

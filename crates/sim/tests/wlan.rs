@@ -198,7 +198,7 @@ fn a_slow_station_slows_all() {
 fn download(stations: usize) -> Output {
     run(&format!(
         "duration = \"40 s\"\nwarmup = \"10 s\"\n[wlan]\n[[wlan.stations]]\ncount = {stations}\nrate = \"54 Mbit/s\"\n\
-         [[flows]]\nkind = \"tcp\"\ncount = {stations}\nrtt = \"20 ms\"\nstack = \"linux-3.8\""
+         [[flows]]\nkind = \"tcp\"\nstack = \"linux-3.8\"\ncc = \"reno\"\ncount = {stations}\nrtt = \"20 ms\""
     ))
 }
 
@@ -251,7 +251,8 @@ fn small_queues_bound_what_a_connection_has_in_its_station() {
     let longest = |tsq: u32| {
         let output = run(&format!(
             "duration = \"10 s\"\n[wlan]\ntsq = {tsq}\n[[wlan.stations]]\nrate = \"54 Mbit/s\"\n[[flows]]\n\
-             kind = \"tcp\"\ncount = 2\ndirection = \"reverse\"\nrtt = \"100 ms\"\n[reverse]\n\
+             kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 2\ndirection = \"reverse\"\n\
+             rtt = \"100 ms\"\n[reverse]\n\
              below = \"1 packet\"\n[probes]\nqueue = \"1 ms\""
         ));
         let [link, packets] = ["link", "packets"].map(|name| whole(&output, "queue", name));
@@ -320,7 +321,8 @@ fn minstrel_finds_the_rate_that_the_channel_carries() {
 fn a_cell_with_the_rates_of_802_11b_tries_them() {
     let text = |rates: &str| {
         format!(
-            "duration = \"10 s\"\n[wlan]\nrates = \"{rates}\"\n[[wlan.stations]]\ncount = 2\n[[flows]]\nkind = \"tcp\"\n\
+            "duration = \"10 s\"\n[wlan]\nrates = \"{rates}\"\n[[wlan.stations]]\ncount = 2\n[[flows]]\n\
+             kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
              count = 2\ndirection = \"reverse\"\nrtt = \"20 ms\""
         )
     };
@@ -334,7 +336,8 @@ fn a_cell_with_the_rates_of_802_11b_tries_them() {
 fn an_upload_s_delay_lies_behind_the_access_point() {
     let summary =
         run("duration = \"5 s\"\n[wlan]\nbeacon = \"0 B\"\n[[wlan.stations]]\nrate = \"54 Mbit/s\"\n[[flows]]\n\
-                       kind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"100 ms\"\ndelayed_ack = false\nreceive_window = \"1448 B\"")
+                       kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ndirection = \"reverse\"\n\
+                       rtt = \"100 ms\"\ndelayed_ack = false\nreceive_window = \"1448 B\"")
         .summary;
     let wlan = summary.wlan.expect("a channel");
     // One segment at a time: its frame, 50 ms either way, its acknowledgment's frame; nothing else.

@@ -15,6 +15,8 @@ limit = "100 packets"
 
 [[flows]]
 kind = "tcp"
+stack = "linux-2.6.29"
+cc = "reno"
 count = 8
 rtt = "40 ms"
 spread = "1 s"

@@ -12,7 +12,7 @@ const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
 const SCENARIO: &str = r#"
 duration = "10 s"
 link = { rate = "10 Mbit/s", limit = "50 packets" }
-flows = [{ kind = "tcp", count = 8, rtt = "40 ms", spread = "1 s", ecn = true }]
+flows = [{ kind = "tcp", stack = "linux-2.6.29", cc = "reno", count = 8, rtt = "40 ms", spread = "1 s", ecn = true }]
 probes = { state = "100 ms" }
 "#;
 

@@ -127,7 +127,10 @@ mod tests {
     use std::path::Path;
 
     fn service(keys: &str) -> Service {
-        let text = format!("duration = \"1 s\"\n[link]\n{keys}\n[[flows]]\nkind = \"tcp\"\nrtt = \"10 ms\"");
+        let text = format!(
+            "duration = \"1 s\"\n[link]\n{keys}\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\n\
+                            cc = \"reno\"\nrtt = \"10 ms\""
+        );
         Scenario::parse(&text, &[], Path::new("/")).unwrap().link.service
     }
 

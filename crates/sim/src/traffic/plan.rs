@@ -78,8 +78,9 @@ mod tests {
     #[test]
     fn as_many_datagrams_and_connections_as_in_a_run() {
         let flows = "[[flows]]\nkind = \"voice\"\ncount = 3\nspread = \"1 s\"\n[[flows]]\nkind = \"poisson\"\nrate = \"1 Mbit/s\"\n\
-                     stop = \"5 s\"\n[[flows]]\nkind = \"web\"\ninterval = \"100 ms\"\nrandom = true\nsize = \"20 kB\"\n\
-                     [[flows]]\nkind = \"tcp\"\nstart = \"2 s\"\n";
+                     stop = \"5 s\"\n[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
+                     interval = \"100 ms\"\nrandom = true\nsize = \"20 kB\"\n\
+                     [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nstart = \"2 s\"\n";
         let scenario = scenario(flows);
         let plan = plan(&scenario, 7);
         assert_eq!(plan.iter().map(|source| source.group).collect::<Vec<_>>(), [0, 0, 0, 1, 2, 3]);

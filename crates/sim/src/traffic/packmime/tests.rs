@@ -157,7 +157,8 @@ fn servers_need_a_tenth_of_a_second_at_the_most() {
 #[test]
 fn clouds_with_the_same_seed_are_the_same() {
     let spec = |protocol| {
-        let text = "duration = \"1 s\"\n[link]\nrate = \"1 Gbit/s\"\n[[flows]]\nkind = \"packmime\"\nconnections_per_second = 80";
+        let text = "duration = \"1 s\"\n[link]\nrate = \"1 Gbit/s\"\n[[flows]]\nkind = \"packmime\"\n\
+                    stack = \"linux-2.6.29\"\ncc = \"reno\"\nconnections_per_second = 80";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
         let Traffic::PackMime(spec) = &scenario.flows[0].traffic else { panic!("a PackMime cloud") };
         PackMimeSpec { protocol, ..spec.clone() }
