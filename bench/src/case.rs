@@ -3,6 +3,7 @@
 use crate::alloc;
 use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
+use sojourn_sim::tcp::{cc, stack};
 use std::path::Path;
 
 /// A set-up: a dumbbell with a queue manager at the bottleneck, CoDel unless said otherwise, and saturated TCP sources or what `traffic` says.
@@ -44,6 +45,10 @@ pub const CASES: &[Case] = &[
         traffic: "kind = \"tcp\"\necn = true",
         sender: ("linux-2.6.29", "cubic"),
         ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0)
+    },
+    Case {
+        sender: (stack::NEWEST, cc::DEFAULT),
+        ..Case::tcp("n", "as a, with the default sender", "10 Mbit/s", 16, 2000.0)
     },
     Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0),
     Case {

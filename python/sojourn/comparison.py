@@ -148,13 +148,14 @@ def compare(
 
     `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. Of `rate`, `rtt` and
     `flows` a list has every value run, crossed with those of the others: `flows=[4, 64]`. With `ecn` the flows
-    negotiate ECN; what marks is up to the queue managers ("codel ecn"). The way back has `reverse_rate`; `framing` is
-    the link layer, e.g. "docsis".
-    The link has a `rate` (10 Mbit/s if neither is given) or follows a `trace`; the way back is the trace's sibling
-    .up or has the same rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s)
-    is left out of the statistics; "auto" finds it from the backlog, the longest of all queue managers. With `until`
-    there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first seed, for
-    figures. With `out`, results are stored there and finished ones read instead of computed.
+    negotiate ECN; what marks is up to the queue managers ("codel ecn"). The reverse path has `reverse_rate`; `framing`
+    is the link layer, e.g. "docsis".
+    `cc` and `stack` are those of scenarios where they are not given: CUBIC of the newest Linux. The link has a `rate`
+    (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same
+    rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s) is left out of the
+    statistics; "auto" finds it from the backlog, the longest of all queue managers. With `until` there are as many
+    seeds as that precision takes, from 1 on. `packets` records every packet of the first seed, for figures. With `out`,
+    results are stored there and finished ones read instead of computed.
     """
     names = [aqm_text(aqm) for aqm in listed(aqms)]
     if not names:

@@ -131,6 +131,17 @@ def test_compare_with_one_seed_has_no_interval() -> None:
     assert found.table["sojourn_mean_ms_ci95"].to_list() == [None]
 
 
+def test_the_default_sender_is_the_newest_linux_with_cubic() -> None:
+    """Which stack is the newest, the registry knows; a comparison and a scenario take the same one."""
+    link = {"rate": "1 Mbit/s"}
+    kinds = [{"kind": "tcp"}, {"kind": "web", "interval": "1 s", "size": "1 kB"}, {"kind": "request", "size": "1 kB"}]
+    senders = sj.Scenario.build({"duration": "1 s", "link": link, "flows": kinds}).document["flows"]
+    senders += sj.compare(["droptail"], duration="1 s", rate="1 Mbit/s").setup["flows"]
+    assert {(flow["stack"], flow["cc"]) for flow in senders} == {("linux-6.1", "cubic")}
+    given = sj.compare(["droptail"], duration="1 s", rate="1 Mbit/s", stack="linux-3.8", cc="reno").setup["flows"][0]
+    assert (given["stack"], given["cc"]) == ("linux-3.8", "reno")
+
+
 def test_compare_leaves_out_a_tenth_by_default() -> None:
     assert sj.compare(["codel"], duration="2 s").setup["warmup"] == "200 ms"
     assert sj.compare(["codel"], duration="2 s", warmup="0 s").setup["warmup"] == "0 s"

@@ -57,8 +57,8 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @options.metric
 @options.max_seeds
 @options.paired
-@click.option("--cc", metavar="NAME", help="Congestion control [the scenario default].")
-@click.option("--stack", metavar="NAME", help="TCP stack [the scenario default].")
+@click.option("--cc", metavar="NAME", help="Congestion control [that of scenarios].")
+@click.option("--stack", metavar="NAME", help="TCP stack [that of scenarios: the newest Linux].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
 @click.option("--plot", type=options.PATH, metavar="FILE", help="Where the figure goes [into DIR].")
 @figure_options

@@ -7,9 +7,9 @@ table! {
     /// A TCP sender and its receiver.
     pub struct TcpSpec {
         /// Congestion control, by its registered name.
-        cc: String = Kind::Word("congestion control", || names(cc::NAMES)), Need::Default("reno");
+        cc: String = Kind::Word("congestion control", || names(cc::NAMES)), Need::Default(cc::DEFAULT);
         /// TCP stack, by its registered name.
-        stack: String = Kind::Word("TCP stack", || names(stack::NAMES)), Need::Default("linux-2.6.29");
+        stack: String = Kind::Word("TCP stack", || names(stack::NAMES)), Need::Default(stack::NEWEST);
         /// Selective acknowledgements.
         sack: bool = Kind::Flag, Need::Default("true");
         /// Delayed acknowledgements at the receiver.

@@ -60,6 +60,9 @@ pub trait CongestionControl {
     }
 }
 
+/// What a sender runs where nothing is said: Linux's own default since 2.6.19, in the version of the stack.
+pub const DEFAULT: &str = "cubic";
+
 macro_rules! congestion_controls {
     ($( $name:literal => $module:ident :: $type:ident, $summary:literal; )+) => {
         /// Name and summary of every congestion control.

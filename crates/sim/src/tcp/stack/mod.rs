@@ -203,6 +203,22 @@ fn on_wheel(now: Ticks, ticks: u32) -> Ticks {
     (((now + ticks) >> (3 * level)) + 1) << (3 * level)
 }
 
+/// The newest Linux: the last one in the registry. Who sends, where nothing is said.
+pub const NEWEST: &str = {
+    let (mut newest, mut i) = (NAMES[0].0, 0);
+    while i < NAMES.len() {
+        if is_linux(NAMES[i].0) {
+            newest = NAMES[i].0;
+        }
+        i += 1;
+    }
+    newest
+};
+
+const fn is_linux(name: &str) -> bool {
+    matches!(name.as_bytes(), [b'l', b'i', b'n', b'u', b'x', b'-', ..])
+}
+
 macro_rules! stacks {
     ($( $name:literal => $module:ident, $summary:literal; )+) => {
         /// Name and summary of every stack.
@@ -212,6 +228,7 @@ macro_rules! stacks {
     };
 }
 
+// Linux's in the order of their age, then the others.
 stacks! {
     "linux-2.6.29" => linux_2_6_29, "Linux 2.6.29 (2009): IW 3, SACK + FACK + D-SACK, rate halving, F-RTO, RTO from 3 s";
     "linux-3.8" => linux_3_8, "Linux 3.8 (2013): IW 10, SACK + FACK + D-SACK, PRR, early retransmit, ABC, F-RTO, RTO from 1 s";
@@ -223,6 +240,16 @@ stacks! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_linux_is_the_last_one_of_a_list_in_the_order_of_age() {
+        let linux = NAMES.iter().filter_map(|(name, _)| name.strip_prefix("linux-"));
+        let ages: Vec<Vec<u32>> =
+            linux.map(|version| version.split('.').map(|part| part.parse().expect("a number")).collect()).collect();
+        assert!(ages.len() > 3 && ages.is_sorted(), "{ages:?}");
+        let newest: Vec<String> = ages[ages.len() - 1].iter().map(u32::to_string).collect();
+        assert_eq!(NEWEST, format!("linux-{}", newest.join(".")));
+    }
 
     #[test]
     fn the_wheel_is_late_by_up_to_a_slot_of_its_level() {
