@@ -29,6 +29,7 @@ __all__ = [
     "load_trace",
     "lte_presets",
     "made_up_arrivals",
+    "mser",
     "parse_aqm",
     "parse_scenario",
     "plan",
@@ -38,6 +39,7 @@ __all__ = [
     "simulate",
     "size_bytes",
     "spelled_rate",
+    "starts",
     "summarise",
     "synth_lte",
     "tc_queue",
@@ -127,11 +129,22 @@ def summarise(
 
     For each link: its limit, and whether its discipline drops arrivals before that. Of each entry: `time_ns`, `what`
     (0 arrives, 1 is sent, 2 dropped later, 3 dropped because of an arrival), `link`, `packet` (from 0, in the order of
-    arrival), `flow`, `bytes`, `ecn`, `from_host`, `to_host`. The summary has `links`, `hops` and `fingerprint`.
+    arrival), `flow`, `bytes`, `ecn`, `from_host`, `to_host`. The summary has `warmup_s`, `links`, `hops` and
+    `fingerprint`, and `settled` and `not_settled` where the warm-up was to be found; of `windows`, what the ends know
+    is not a number.
     """
 
 def quantiles_ms(times_ns: npt.NDArray[np.uint64]) -> str:
     """Mean, quantiles and maximum of times, in ms; JSON."""
+
+def starts(scenario_json: str) -> npt.NDArray[np.uint64]:
+    """The instants at which the statistics of a run can begin, in ns, the start of the run first."""
+
+def mser(series: Sequence[float], batch: int) -> int | None:
+    """Values at the head of `series` that belong to its transient, after MSER with batches of `batch` values.
+
+    None if it has not settled.
+    """
 
 def datagram_summary(received: int, expected: int, delay_ns: int, variation_ns: int, is_voice: bool) -> str:
     """`delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON."""
@@ -165,12 +178,12 @@ def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: in
 
 def doctor() -> str: ...
 def emulate(words: list[str]) -> tuple[int, str | None]: ...
-def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str, list[dict[int, int]]]:
+def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
     """Summary and tables from the logs of both directions of a link, down first.
 
     Then, as JSON, how far each agrees with a replay through the simulator's queue and how many packets were late or
-    refused; and, for each direction, payload in bytes that left for the first time in the window, by flow. The scenario
-    gives warm-up, length and probes.
+    refused; and the payload in bytes that left for the first time from each instant on, in ns, at which the statistics
+    can begin, by direction and flow. The scenario gives warm-up, length and probes.
     """
 
 def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int) -> int:

@@ -23,6 +23,7 @@ from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
 from sojourn.units import highest_rate, seconds
+from sojourn.warmup import AUTO, not_settled, refuse_unsettled, summaries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from sojourn.plots.api import ComparisonPlots
 
 RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
-MAX_WARMUP_S = 10.0
-AUTO = "auto"
-"""The warm-up that is found by itself."""
 MAX_PACKETS = 5_000_000
 """Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
 
@@ -51,19 +49,30 @@ class Comparison:
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per queue manager and seed."""
-        return pl.concat([result.summary for result in self.results], how="diagonal_relaxed")
+        """One row per load, queue manager and seed, named as the caller named loads and queue managers.
+
+        With a warm-up that was found, those of a load with the same seed are summarised from the same instant on.
+        """
+        names = self._names_of_runs
+        places = [
+            (*(name[key] for key in self.loads[0]), run.seed) for name, run in zip(names, self.results, strict=True)
+        ]
+        rows = [row | name for row, name in zip(summaries(self.results, places), names, strict=True)]
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per load and queue manager: means over the seeds, half widths of their 95 % confidence intervals."""
-        return aggregate(self._named_runs, [*self.loads[0], "aqm"])
+        """One row per load and queue manager: means over the seeds, half widths of their 95 % confidence intervals.
+
+        Columns besides those of `runs` as `metrics.aggregate` says.
+        """
+        return aggregate(self.runs, [*self.loads[0], "aqm"])
 
     def paired(self, baseline: str | None = None) -> pl.DataFrame:
         """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
         if not self.has_pairs:
             raise InputError(NO_PAIRS)
-        return paired(self._named_runs, "aqm", same_aqm(self.aqms, baseline), list(self.loads[0]))
+        return paired(self.runs, "aqm", same_aqm(self.aqms, baseline), list(self.loads[0]))
 
     @property
     def has_pairs(self) -> bool:
@@ -71,16 +80,21 @@ class Comparison:
         return len(set(self.aqms)) > 1 and len(self.results) > len(self._names)
 
     @property
-    def _named_runs(self) -> pl.DataFrame:
-        """Runs, named as the caller named loads and queue managers."""
-        each = len(self.results) // len(self._names)
-        rows = [name for name in self._names for _ in range(each)]
-        return self.runs.with_columns(pl.Series(key, [row[key] for row in rows]) for key in rows[0])
-
-    @property
     def _names(self) -> list[dict[str, Any]]:
         """What varies of the load, and the queue manager, of each row of the table."""
         return [{**load, "aqm": aqm} for load in self.loads for aqm in self.aqms]
+
+    @property
+    def _names_of_runs(self) -> list[dict[str, Any]]:
+        """The same of every run."""
+        each = len(self.results) // len(self._names)
+        return [name for name in self._names for _ in range(each)]
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What has to be known of the numbers: what has not settled."""
+        names = [str(name) for name in self.names]
+        return not_settled(self.results, names)
 
     @property
     def advice(self) -> list[str]:
@@ -152,10 +166,10 @@ def compare(
     is the link layer, e.g. "docsis".
     `cc` and `stack` are those of scenarios where they are not given: CUBIC of the newest Linux. The link has a `rate`
     (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same
-    rate, with tail drop at 1000 packets. `warmup` (default: a tenth of `duration`, at most 10 s) is left out of the
-    statistics; "auto" finds it from the backlog, the longest of all queue managers. With `until` there are as many
-    seeds as that precision takes, from 1 on. `packets` records every packet of the first seed, for figures. With `out`,
-    results are stored there and finished ones read instead of computed.
+    rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; without it, it is found from each
+    run's own backlog, or is a tenth of `duration`, at most 10 s, where that does not settle; "auto" refuses such runs.
+    With `until` there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first
+    seed, for figures. With `out`, results are stored there and finished ones read instead of computed.
     """
     names = [aqm_text(aqm) for aqm in listed(aqms)]
     if not names:
@@ -166,19 +180,16 @@ def compare(
         link = {"aqm": names[0], "limit": limit, "framing": framing, **_service(load.rate, trace)}
         document = {
             "duration": duration,
-            "warmup": None if warmup == AUTO else warmup,
+            "warmup": AUTO if warmup is None else warmup,
             "link": _given(link),
             "reverse": {"rate": reverse_rate} if reverse_rate is not None else None,
             "flows": [_given({**tcp, "ecn": ecn or None})],
         }
-        base = Scenario.build({"name": "compare", **_given(document)})
-        return _with_default_warmup(base) if warmup is None else base
+        return Scenario.build({"name": "compare", **_given(document)})
 
     bases, varied = combined(rate, rtt, flows, base_of)
     chosen = seed_list(seeds)
     runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
-    if warmup == AUTO:
-        bases = [_settled(base, names, chosen, runner) for base in bases]
     keeps_packets = packets and all(_is_small(base) for base in bases)
 
     def run(chosen: list[int]) -> Comparison:
@@ -189,7 +200,10 @@ def compare(
             for name in names
             for seed in chosen
         ]
-        return Comparison(names, runner(runs), varied)
+        results = runner(runs)
+        if warmup == AUTO:
+            refuse_unsettled(results)
+        return Comparison(names, results, varied)
 
     if until is None:
         return run(chosen)
@@ -204,14 +218,6 @@ def listed(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str]) -> lis
     return [aqms] if isinstance(aqms, Aqm | type) else list(aqms)
 
 
-def _settled(base: Scenario, names: Sequence[str], seeds: list[int], runner: Runner) -> Scenario:
-    """The scenario with the warm-up that the slowest of these queue managers takes."""
-    from sojourn.warmup import longest, warmups
-
-    scenarios = [base.replace({"link.aqm": name}) for name in names]
-    return base.replace({"warmup": longest(warmups(scenarios, seeds, runner))})
-
-
 def seed_list(seeds: int | Sequence[int]) -> list[int]:
     """Seeds 1 to `seeds`, or the given ones."""
     chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
@@ -224,11 +230,6 @@ def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:
     if rate is not None and trace is not None:
         raise InputError("link: has both a rate and a trace; give one of them")
     return {"trace": str(Path(trace).resolve())} if trace is not None else {"rate": rate or RATE}
-
-
-def _with_default_warmup(scenario: Scenario) -> Scenario:
-    tenth_s = seconds(scenario.document["duration"]) / 10
-    return scenario.replace({"warmup": f"{min(MAX_WARMUP_S, tenth_s) * 1000:.0f} ms"})
 
 
 def _is_small(scenario: Scenario) -> bool:

@@ -29,6 +29,8 @@ class Metric:
     """Whether zero in every row says nothing, as of marks where nobody uses ECN."""
     shown: bool = True
     """Whether tables have it that are not asked for it."""
+    counts: bool = False
+    """Whether it grows with the statistics' window."""
 
     @property
     def axis_label(self) -> str:
@@ -71,16 +73,20 @@ METRICS = (
     Metric("drop_rate", "drops", "%", 100, 2),
     Metric("mark_rate", "marks", "%", 100, 2, idle=True),
     Metric("jain", "Jain index", "", 1, 3),
-    Metric("packets", "packets", "", 1, 0),
+    Metric("packets", "packets", "", 1, 0, counts=True),
 )
 
 
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`."""
+    """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
+
+    `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that have not settled;
+    null where the warm-up was given.
+    """
     rows = []
     for key, group in groups(runs, by):
         row: dict[str, Any] = dict(zip(by, key, strict=True))
-        row["seeds"] = group.height
+        row |= {"seeds": group.height, **_warmup(group)}
         for metric in METRICS:
             values = group[metric.column].drop_nulls().to_list()
             mean, half = mean_ci(values)
@@ -89,6 +95,18 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _warmup(runs: pl.DataFrame) -> dict[str, Any]:
+    if "settled" not in runs.columns:
+        return {}
+    searched = runs["settled"].drop_nulls()
+    least, most = runs["warmup_s"].min(), runs["warmup_s"].max()
+    return {
+        "warmup_min_s": least,
+        "warmup_max_s": most,
+        "not_settled": None if searched.is_empty() else int((~searched).sum()),
+    }
 
 
 def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:

@@ -11,6 +11,7 @@ from sojourn.metrics import METRICS, groups
 from sojourn.scenario import spelled_aqm
 from sojourn.stats import paired_difference
 
+OF_SECOND = " of second"
 NO_PAIRS = "paired: takes several queue managers and several seeds; give e.g. codel and pie, and 10 seeds"
 """What there is to say where nothing can be paired."""
 
@@ -20,7 +21,8 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
 
     `difference` is the mean over the seeds of value minus baseline, in the metric's unit as in `runs`; `ci95` the half
     width of its 95 % confidence interval; `p_t` and `p_wilcoxon` are two-sided, not adjusted for the number of tests;
-    `significant` is true if every test that the number of pairs allows gives p < 0.05.
+    `significant` is true if every test that the number of pairs allows gives p < 0.05. Counts are left out where the
+    two were counted over different times.
     """
     rows = []
     for place, group in groups(runs, by):
@@ -29,9 +31,13 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
         for (name,), second in group.group_by([key], maintain_order=True):
             if name == baseline:
                 continue
-            both = first.join(second, on="seed", how="inner", suffix=" of second", maintain_order="left")
+            both = first.join(second, on="seed", how="inner", suffix=OF_SECOND, maintain_order="left")
+            spans = (both[name] for name in ("warmup_s", f"warmup_s{OF_SECOND}") if name in both.columns)
+            equally_long = len({tuple(span) for span in spans}) < 2
             for metric in METRICS:
-                pairs = both.select(metric.column, f"{metric.column} of second").drop_nulls()
+                if metric.counts and not equally_long:
+                    continue
+                pairs = both.select(metric.column, f"{metric.column}{OF_SECOND}").drop_nulls()
                 if pairs.is_empty():
                     continue
                 found = paired_difference(*(column.to_list() for column in pairs.iter_columns()))

@@ -88,6 +88,17 @@ class Result:
         return float(self.totals["duration_s"])
 
     @property
+    def warmup_s(self) -> float:
+        """What the statistics leave out, in seconds: as the scenario says, or as was found; of a log nothing."""
+        return float(self.totals.get("warmup_s", 0.0))
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether a steady state was found; None where the warm-up was given."""
+        found = self.totals.get("settled")
+        return None if found is None else bool(found)
+
+    @property
     def fingerprint(self) -> str:
         """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
         return str(self.totals["fingerprint"])
@@ -138,12 +149,26 @@ class Result:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, fingerprint.
+        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
 
         `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
         order in it.
         """
-        return pl.DataFrame([{"aqm": self.scenario.aqm, "seed": self.seed, **flat_summary(self.totals)}])
+        row = {"aqm": self.scenario.aqm, "seed": self.seed, **flat_summary(self.totals)}
+        return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
+
+    def summary_from(self, start_s: float) -> dict[str, Any]:
+        """The row of `summary` if the statistics began at `start_s`, of a run whose warm-up was found.
+
+        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart.
+        """
+        row = self.summary.row(0, named=True)
+        if start_s <= self.warmup_s:
+            return row
+        windows = self.table("windows")
+        later = windows.filter(pl.col("start_ns") >= round(1e9 * start_s))
+        window = (windows.tail(1) if later.is_empty() else later.head(1)).fill_nan(None).row(0, named=True)
+        return row | {"warmup_s": window.pop("start_ns") / 1e9} | window
 
     @cached_property
     def links(self) -> pl.DataFrame:
@@ -276,8 +301,9 @@ def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.D
 
 def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Summary of the forward link and of the whole run as one flat row."""
-    whole = {key: totals[key] for key in ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint")}
-    return {**_flat_link(totals["links"]["forward"]), **whole}
+    keys = ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint", "warmup_s")
+    whole = {key: totals[key] for key in keys}
+    return {**_flat_link(totals["links"]["forward"]), **whole, "settled": totals.get("settled")}
 
 
 def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
@@ -327,4 +353,5 @@ _PROBES = {
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',
     "utilisation": '--set probes.utilisation="1 s"',
+    "windows": "--set warmup=auto, if it settles",
 }

@@ -85,23 +85,9 @@ def mser(series: Sequence[float], batch: int = 5) -> int | None:
     error of the mean of the rest, sum of (y - mean)^2 over (n - d)^2, is least. A least value in the second half says
     that the series is too short. The last five batches are no candidates: so few can be equal by chance.
     """
-    means = [sum(series[at : at + batch]) / batch for at in range(0, len(series) - batch + 1, batch)]
-    n = len(means)
-    if n < 2 * FEWEST_BATCHES:
-        return None
-    best, least = 0, inf
-    mean, squares = 0.0, 0.0
-    for count, d in enumerate(range(n - 1, -1, -1), start=1):  # Welford's update, from the end
-        step = means[d] - mean
-        mean += step / count
-        squares += step * (means[d] - mean)
-        if count >= FEWEST_BATCHES and squares / count**2 <= least:
-            best, least = d, squares / count**2
-    return best * batch if best <= n // 2 else None
+    from sojourn import _core
 
-
-FEWEST_BATCHES = 5
-"""Batches that have to remain behind the transient."""
+    return _core.mser(list(series), batch)
 
 
 def merge_histograms(frames: Sequence[pl.DataFrame], link: str = "forward") -> pl.DataFrame:

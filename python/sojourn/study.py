@@ -29,6 +29,7 @@ from sojourn.replicate import Precision, Reached, replicate
 from sojourn.result import Result
 from sojourn.runner import Progress, Run, Runner
 from sojourn.scenario import Scenario
+from sojourn.warmup import AUTO, not_settled, refuse_unsettled, summaries
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,12 +59,30 @@ class StudyResult:
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per run: swept values by their dotted path, seed and summary."""
+        """One row per run: swept values by their dotted path, seed and summary.
+
+        With a warm-up that was found, runs that differ in the queue manager only are summarised from the same instant
+        on.
+        """
+        found = list(self.with_values())
+        beside = [path for path in self.study.beside_the_aqm if not path.startswith("link.aqm.")]
+        places = [json.dumps([[values[path] for path in beside], result.seed], default=str) for values, result in found]
         rows = []
-        for values, result in self.with_values():
-            summary = result.summary.drop("aqm").row(0, named=True)
-            rows.append({key: _cell(value) for key, value in values.items()} | summary)
-        return pl.DataFrame(rows, infer_schema_length=None)
+        for (values, _), row in zip(found, summaries(self.results, places), strict=True):
+            del row["aqm"]
+            rows.append({key: _cell(value) for key, value in values.items()} | row)
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per point: means over the seeds, as `metrics.aggregate` says."""
+        return aggregate(self.runs, self.study.swept)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known of the numbers: what has not settled."""
+        names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
+        return not_settled(self.results, names)
 
     def to_pandas(self) -> pd.DataFrame:
         """The runs as a pandas frame."""
@@ -122,6 +141,7 @@ class Study:
         """Read a study file.
 
         `seeds` replaces the file's, `sets` sets keys of the scenario by dotted path, `many` accepts any number of runs.
+        Without a `warmup` it is found from each run.
         """
         path = Path(path)
         try:
@@ -139,7 +159,8 @@ class Study:
             paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
             taken = fallback if chosen is None else seed_list(chosen)
-            return cls(path.stem, points, taken, paths, own_seeds=_count_of_seeds(file_seeds))
+            own_seeds = _count_of_seeds(file_seeds)
+            return cls(path.stem, points, taken, paths, own_seeds=own_seeds)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -180,35 +201,22 @@ class Study:
         """
         return self.run_by(Runner(root, jobs, executor, merge, command, progress))
 
-    def run_by(self, runner: Runner) -> StudyResult:
-        """Do every run that `runner` has not done or found yet."""
+    def run_by(self, runner: Runner, *, settled: bool = False) -> StudyResult:
+        """Do every run that `runner` has not done or found yet; with `settled`, refuse those that do not settle."""
         self.check_merge(runner.merge)
-        return StudyResult(self, runner(self.runs))
+        results = runner(self.runs)
+        if settled:
+            refuse_unsettled(results)
+        return StudyResult(self, results)
 
-    def run_until(self, goal: Precision, runner: Runner) -> tuple[StudyResult, Reached]:
+    def run_until(self, goal: Precision, runner: Runner, *, settled: bool = False) -> tuple[StudyResult, Reached]:
         """Run with seeds 1, 2, 3, … until every point is as precise as wanted, the study's number of them at least."""
         return replicate(
             goal,
             len(self.seeds),
-            lambda seeds: replace(self, seeds=seeds).run_by(runner),
-            lambda result: aggregate(result.runs, self.swept),
+            lambda seeds: replace(self, seeds=seeds).run_by(runner, settled=settled),
+            lambda result: result.table,
         )
-
-    def settled(self, runner: Runner) -> Study:
-        """Return this study with the warm-up that its queues take, the longest one where only the AQM differs."""
-        from sojourn.warmup import longest, warmups
-
-        found = warmups([point.scenario for point in self.points], self.seeds, runner, self.engine)
-        groups: dict[str, list[int]] = {}
-        for index, point in enumerate(self.points):
-            place = {path: point.values[path] for path in self.beside_the_aqm}
-            groups.setdefault(json.dumps(place, default=str), []).append(index)
-        points = list(self.points)
-        for members in groups.values():
-            sets = {"warmup": longest([found[index] for index in members])}
-            for index in members:
-                points[index] = replace(points[index], scenario=points[index].scenario.replace(sets))
-        return replace(self, points=points)
 
     def check_merge(self, folders: Sequence[Path]) -> None:
         """Refuse folders to merge that hold none of the runs."""
@@ -267,7 +275,13 @@ def _point(document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, 
             params[path] = value
         else:
             _set(changed, path, value)
+    _fill(changed)
     return Point(values, Scenario.parse(json.dumps(changed, default=str), params, base=base))
+
+
+def _fill(document: dict[str, Any]) -> None:
+    """Write down what a study has another default for than a single scenario."""
+    document.setdefault("warmup", AUTO)
 
 
 def _set(document: Any, path: str, value: Any) -> None:

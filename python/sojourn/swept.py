@@ -15,6 +15,7 @@ from sojourn.result import Result
 from sojourn.scenario import spelled_aqm
 from sojourn.stats import mean_ci
 from sojourn.units import quantity
+from sojourn.warmup import summaries
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
 def metric_of(results: Sequence[Result], column: str) -> Metric:
     """How a column of the summary is shown; refused if it is none or holds no numbers."""
     row = results[0].summary.row(0, named=True)
-    known = [name for name, value in row.items() if name != "seed" and not isinstance(value, str)]
+    known = [name for name, value in row.items() if name not in ("seed", "settled") and not isinstance(value, str)]
     if column not in known:
         raise unknown("metric", column, known)
     return next((metric for metric in METRICS if metric.column == column), Metric(column, column.replace("_", " ")))
@@ -122,8 +123,9 @@ def means(results: Sequence[Result], keys: dict[str, Sequence[Any]], columns: Se
 
     The half width is in `…_ci95`, null with fewer than two runs; a mean of nothing is null.
     """
+    found = summaries(results)
     table = pl.DataFrame(keys).with_columns(
-        pl.Series(name, [result.summary[name][0] for result in results], dtype=pl.Float64) for name in columns
+        pl.Series(name, [row[name] for row in found], dtype=pl.Float64) for name in columns
     )
     rows = []
     for key, group in table.group_by(list(keys), maintain_order=True):

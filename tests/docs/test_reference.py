@@ -102,8 +102,15 @@ def wireless() -> Result:
 
 
 @pytest.fixture(scope="module")
-def tables(result: Result, wireless: Result) -> dict[str, pl.DataFrame]:
-    return {name: one.table(name) for one in (result, wireless) for name in one.table_names}
+def settled() -> Result:
+    poisson = {"kind": "poisson", "rate": "5 Mbit/s"}
+    link = {"rate": "10 Mbit/s"}
+    return Scenario.build({"duration": "5 s", "warmup": "auto", "link": link, "flows": [poisson]}).run()
+
+
+@pytest.fixture(scope="module")
+def tables(result: Result, wireless: Result, settled: Result) -> dict[str, pl.DataFrame]:
+    return {name: one.table(name) for one in (result, wireless, settled) for name in one.table_names}
 
 
 def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:
@@ -126,7 +133,7 @@ def test_column_types(tables: dict[str, pl.DataFrame]) -> None:
                 assert row[1] == short[str(tables[table].schema[column])], f"{table}.{column}"
 
 
-def test_summary_keys(result: Result, wireless: Result) -> None:
+def test_summary_keys(result: Result, wireless: Result, settled: Result) -> None:
     summary = part("results.md", "The summary")
     documented = set(re.findall(r"`([\w.-]+)`", summary))
     link = result.totals["links"]["forward"]
@@ -135,6 +142,7 @@ def test_summary_keys(result: Result, wireless: Result) -> None:
     parts = [
         result.totals,
         wireless.totals,
+        settled.totals,
         wlan,
         wlan["stations"][0],
         wlan["stations"][0]["rates"][0],

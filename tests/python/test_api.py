@@ -142,8 +142,8 @@ def test_the_default_sender_is_the_newest_linux_with_cubic() -> None:
     assert (given["stack"], given["cc"]) == ("linux-3.8", "reno")
 
 
-def test_compare_leaves_out_a_tenth_by_default() -> None:
-    assert sj.compare(["codel"], duration="2 s").setup["warmup"] == "200 ms"
+def test_compare_finds_its_warm_up_by_default() -> None:
+    assert sj.compare(["codel"], duration="2 s").setup["warmup"] == "auto"
     assert sj.compare(["codel"], duration="2 s", warmup="0 s").setup["warmup"] == "0 s"
 
 

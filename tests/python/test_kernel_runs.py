@@ -147,8 +147,8 @@ def test_a_flow_is_hashed_by_its_headers_and_stays_where_it_is(kernel: Kernel) -
 
 def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "short.toml"
-    flow = 'kind = "tcp"\nstack = "linux-2.6.29"\ncc = "reno"\nrtt = "20 ms"\n'
-    path.write_text(f'duration = "1 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\n{flow}')
+    flow = 'kind = "tcp"\nstack = "linux-2.6.29"\ncc = "reno"\nrtt = "20 ms"\nspread = "0 s"\n'
+    path.write_text(f'duration = "1 s"\nwarmup = "0 s"\n[link]\nrate = "8 Mbit/s"\n[[flows]]\n{flow}')
     first = printed_json(cli("run", path, "--engine", "kernel", "--json"))
     again = printed_json(cli("run", path, "--engine", "kernel", "--json"))
     simulated = printed_json(cli("run", path, "--json"))

@@ -220,9 +220,10 @@ def test_the_traffic_is_that_of_the_simulator() -> None:
         probes={"flows": "100 ms"},
     )
     plan = _core.plan(scenario.canonical, 3)
-    told = traffic(scenario.document, plan, lay_out(scenario.document).ends)
+    told = traffic(scenario.document, plan, lay_out(scenario.document).ends, [0, 10**9])
     lines = told.text.splitlines()
-    assert lines[0] == f"clock {START_NS} 1000000000 4000000000 100000000 3 4"
+    assert lines.pop(1) == "look 1000000000"
+    assert lines[0] == f"clock {START_NS} 4000000000 100000000 3 4"
     never = 2**64 - 1
     starts = [source["start_ns"] for source in plan[:2]]
     assert len(set(starts)) == 2 and all(0 <= start < 10**9 for start in starts)

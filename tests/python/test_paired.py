@@ -157,7 +157,7 @@ def test_compare_shows_differences(cli: Cli) -> None:
     }
     other = printed_json(cli(*args, "--paired", "codel", "--json"))["paired"]
     assert {row["baseline"] for row in other} == {"codel"}
-    text = cli(*args, "--paired", "codel").output
+    text = " ".join(cli(*args, "--paired", "codel").output.split())
     assert "difference to codel, seed by seed" in text
     assert "* p < 0.05 in the paired t test" in " ".join(text.split())
     assert printed_json(cli("compare", "--aqm", "codel,pie", "--duration", "5s", "--json"))["paired"] == []

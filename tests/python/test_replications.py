@@ -1,11 +1,8 @@
-"""How long to leave out and how often to repeat: MSER-5 on known transients, and replication up to a precision."""
+"""How often to repeat, and MSER-5 on known transients; what of a run is left out: test_warmup.py."""
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Sequence
-from dataclasses import replace
 from math import exp, sqrt
 from pathlib import Path
 from typing import Any
@@ -15,15 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.kernel.cache import Kernel
 from sojourn.replicate import Precision, replicate, widest_percent
-from sojourn.runner import Run, Runner
-from sojourn.stats import FEWEST_BATCHES, mser
-from sojourn.warmup import warmups
+from sojourn.stats import mser
 
 NOISE = random.Random(1)
+FEWEST_BATCHES = 5
+"""Batches that have to remain behind the transient."""
 GAUSS = [NOISE.gauss(0, 1) for _ in range(2000)]
 
 TRANSIENTS = {
@@ -70,92 +65,6 @@ def test_mser_is_the_least_of_its_definition(series: list[int]) -> None:
         assert found // 5 in candidates
 
 
-# An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
-OVERLOAD = """
-duration = "30 s"
-
-[link]
-rate = "10 Mbit/s"
-aqm = "droptail"
-limit = "100 packets"
-
-[[flows]]
-kind = "poisson"
-rate = "5 Mbit/s"
-
-[[flows]]
-kind = "cbr"
-rate = "12 Mbit/s"
-stop = "3 s"
-"""
-
-
-def test_warm_up_ends_with_the_overload() -> None:
-    [found] = warmups([sj.Scenario.parse(OVERLOAD)], [1, 2], Runner())
-    assert 3000 <= int(found.removesuffix(" ns")) / 1e6 <= 3600
-
-
-def test_the_warm_up_of_an_engine_is_found_from_its_own_runs(tmp_path: Path) -> None:
-    (tmp_path / "study.toml").write_text(f"{OVERLOAD}[sweep]\nseeds = 2\n")
-    study = replace(sj.Study.load(tmp_path / "study.toml"), engine="kernel")
-    asked: list[Run] = []
-
-    class Recorder(Runner):
-        """Simulates what another engine is asked for."""
-
-        def __call__(self, runs: Sequence[Run]) -> list[sj.Result]:
-            asked.extend(runs)
-            return Runner()([replace(run, engine="simulate") for run in runs])
-
-    [point] = study.settled(Recorder()).points
-    assert [(run.engine, run.seed) for run in asked] == [("kernel", 1), ("kernel", 2)]
-    [found] = warmups([study.points[0].scenario], [1, 2], Runner())
-    assert sj._core.duration_ns(point.scenario.document["warmup"]) == sj._core.duration_ns(found)
-
-
-def test_the_warm_up_on_the_kernel_ends_with_the_overload(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
-    short = OVERLOAD.replace('"30 s"', '"10 s"')
-    (tmp_path / "study.toml").write_text(f"{short}[sweep]\nseeds = 1\n")
-    found = printed_json(cli("sweep", "study.toml", "--engine", "kernel", "--warmup", "auto", "--json"))
-    [warmup] = found["warmup"]
-    assert 3000 <= sj._core.duration_ns(warmup) / 1e6 <= 3600
-    assert found["computed"] == 2, "one run to find it, and one with it"
-    manifests = [json.loads(path.read_text()) for path in tmp_path.rglob("manifest.json")]
-    assert [one["engine"] for one in manifests] == [kernel.identity] * 2
-
-
-def test_a_load_that_grows_does_not_settle() -> None:
-    growing = OVERLOAD.replace('stop = "3 s"', 'start = "25 s"')
-    with pytest.raises(sj.InputError, match=r"droptail has not settled in the first half of 30 s"):
-        warmups([sj.Scenario.parse(growing)], [1, 2], Runner())
-
-
-def test_queue_managers_that_are_compared_share_a_warm_up(cli: Cli, tmp_path: Path) -> None:
-    base = SHORT.replace('"3 s"', '"20 s"')
-    (tmp_path / "study.toml").write_text(
-        f'{base}[sweep]\n"flows.0.count" = [1, 8]\n"link.aqm" = ["codel", "pie"]\nseeds = 3\n'
-    )
-    study = sj.Study.load("study.toml")
-    alone = [warmups([point.scenario], study.seeds, Runner())[0] for point in study.points]
-    ms = [int(one.removesuffix(" ns")) / 1e6 for one in alone]
-    assert ms[0] != ms[1] or ms[2] != ms[3]  # else the test could not tell
-    found = printed_json(cli("sweep", "study.toml", "--warmup", "auto", "--json"))
-    expected = [max(ms[:2])] * 2 + [max(ms[2:])] * 2
-    assert [sj._core.duration_ns(one) / 1e6 for one in found["warmup"]] == expected
-    again = printed_json(cli("sweep", "study.toml", "--warmup", "auto", "--json"))
-    assert again["computed"] == 0
-    assert again["table"] == found["table"]
-    fixed = printed_json(cli("sweep", "study.toml", "--warmup", "2 s", "--json"))
-    assert fixed["warmup"] == ["2 s"] * 4
-
-
-def test_compare_finds_its_warm_up(cli: Cli) -> None:
-    args = ["compare", "--aqm", "codel,codel@act", "--duration", "20s", "--warmup"]
-    found = printed_json(cli(*args, "auto", "--json"))["setup"]["warmup"]
-    assert 0 < sj._core.duration_ns(found) <= 10e9
-    assert printed_json(cli(*args, "3s", "--json"))["setup"]["warmup"] == "3 s"
-
-
 def _seeds_tried(goal: Precision, first: int, half: Any) -> tuple[list[int], bool]:
     """How many seeds each round has, where `half(n)` is the half width in percent."""
     tried: list[int] = []
@@ -163,7 +72,9 @@ def _seeds_tried(goal: Precision, first: int, half: Any) -> tuple[list[int], boo
     def run(seeds: list[int]) -> pl.DataFrame:
         assert seeds == list(range(1, len(seeds) + 1))
         tried.append(len(seeds))
-        return pl.DataFrame({"sojourn_mean_ms": [100.0, 50.0], "sojourn_mean_ms_ci95": [half(len(seeds)), 0.0]})
+        halves = [half(len(seeds)), 0.0]
+        rows = {"sojourn_mean_ms": [100.0, 50.0], "sojourn_mean_ms_ci95": halves, "distinct": [len(seeds)] * 2}
+        return pl.DataFrame(rows)
 
     _, reached = replicate(goal, first, run, lambda table: table)
     return tried, reached.reached

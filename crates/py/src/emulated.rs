@@ -4,8 +4,8 @@ use crate::error::input;
 use crate::output::Output;
 use pyo3::prelude::*;
 use serde_json::json;
-use sojourn_aqm::Instant;
 use sojourn_emu::log::{self, Log};
+use sojourn_sim::Statistics;
 use sojourn_sim::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,11 @@ pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 }
 
 /// Summary and tables of a simulation from the logs of both directions of a link, down first; as JSON, how far each
-/// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and, for each
-/// direction, the payload in bytes that left for the first time in the statistics' window, by flow.
+/// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and the payload
+/// in bytes that left for the first time from each instant on, in ns, at which the statistics can begin, by direction
+/// and flow.
 ///
-/// The scenario gives warm-up, length and probes. Its traffic is not looked at.
+/// The scenario gives warm-up, length and probes. Its traffic is looked at only to tell whether the load changes.
 #[pyfunction]
 #[allow(clippy::type_complexity)] // what it gives is told above
 pub fn emulated(
@@ -29,12 +30,11 @@ pub fn emulated(
     down: PathBuf,
     up: PathBuf,
     scenario_json: &str,
-) -> PyResult<(Output, String, [BTreeMap<u32, u64>; 2])> {
+) -> PyResult<(Output, String, BTreeMap<u64, log::Payload>)> {
     let found = py.detach(|| {
         let scenario = Scenario::parse(scenario_json, &[], Path::new("/")).map_err(input)?;
-        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         let logs = [read(&down)?, read(&up)?];
-        let found = log::results([&logs[0], &logs[1]], &scenario.probes, warmup, end);
+        let found = log::results([&logs[0], &logs[1]], &scenario.probes, Statistics::of(&scenario));
         found.map_err(|text| input(format!("{}: {text}", down.display())))
     })?;
     let direction = |l: usize| {
@@ -48,7 +48,8 @@ pub fn emulated(
         })
     };
     let about = json!({ "forward": direction(0), "reverse": direction(1) }).to_string();
-    Ok((Output::new(py, found.output)?, about, found.payload))
+    let payload = found.payload.into_iter().map(|(start, left)| (start.as_nanos(), left)).collect();
+    Ok((Output::new(py, found.output)?, about, payload))
 }
 
 /// Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of sender and receiver.

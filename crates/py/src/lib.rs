@@ -53,9 +53,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
     module.add_function(wrap_pyfunction!(replay::spelled_rate, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::starts, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::datagram_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::mser, module)?)?;
     module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(size_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(trace::load_trace, module)?)?;

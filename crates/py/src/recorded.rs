@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, What};
+use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, Statistics, What};
 use std::path::Path;
 
 /// Every source of a scenario in the order of their numbers: `group`, `start_ns`, `stop_ns` (None for never), and
@@ -27,6 +27,13 @@ pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: Unsigned) -> PyResu
         sources.append(source)?;
     }
     Ok(sources)
+}
+
+/// The instants at which the statistics of a run can begin, in ns, the start of the run first.
+#[pyfunction]
+pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let statistics = Statistics::of(&parse(py, scenario_json)?);
+    Ok(PyArray1::from_iter(py, statistics.starts().iter().map(|at| at.as_nanos())))
 }
 
 /// Entries of a recording, in the order of time.
@@ -51,8 +58,8 @@ pub struct Entries<'py> {
 #[derive(FromPyObject)]
 pub struct LinkLimit(String, bool);
 
-/// What a recording says of the links of a scenario: `links`, `hops` and `fingerprint` as in a summary, and the tables of
-/// the probes of packets.
+/// What a recording says of the links of a scenario: `warmup_s`, `links`, `hops` and `fingerprint` as in a summary, and
+/// the tables of the probes of packets; of `windows`, what the ends know is not a number.
 #[pyfunction]
 pub fn summarise(
     py: Python<'_>,
@@ -70,12 +77,8 @@ pub fn summarise(
     for entry in entries.read()? {
         recorded.add(entry).map_err(input)?;
     }
-    let (links, hops, fingerprint, tables) = recorded.finish();
-    let text = |part: serde_json::Result<String>| part.map_err(input);
-    // Written piece by piece, which keeps the order of the keys.
-    let (links, hops) = (text(serde_json::to_string(&links))?, text(serde_json::to_string(&hops))?);
-    let summary = format!(r#"{{"links":{links},"hops":{hops},"fingerprint":"{fingerprint}"}}"#);
-    Output::of(py, summary, tables)
+    let (told, tables) = recorded.finish();
+    Output::of(py, serde_json::to_string(&told).map_err(input)?, tables)
 }
 
 /// Mean, quantiles and maximum of times in ns, in ms; JSON.
@@ -84,6 +87,16 @@ pub fn quantiles_ms(times_ns: PyReadonlyArray1<'_, u64>) -> PyResult<String> {
     let mut histogram = Histogram::default();
     times_ns.as_slice()?.iter().for_each(|&time| histogram.record(Duration::from_nanos(time as i64)));
     serde_json::to_string(&Quantiles::of(&histogram)).map_err(input)
+}
+
+/// Values at the head of `series` that belong to its transient, after MSER with batches of `batch` values; None if it has
+/// not settled.
+#[pyfunction]
+pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
+    if batch == 0 {
+        return Err(input("batch: 0; write at least 1"));
+    }
+    Ok(sojourn_sim::mser(&series, batch))
 }
 
 /// `delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.

@@ -4,8 +4,9 @@ use crate::network::{AirOf, Component, Layout, LinkList, NOBODY, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Scenario};
-use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, Quantiles};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, Quantiles, jain};
 use crate::traffic::{AnyFlow, Datagrams, Generator, Payload, Port, Source, Status};
+use crate::window::Window;
 use crate::wlan::Air;
 use sojourn_aqm::Instant;
 
@@ -21,8 +22,9 @@ pub(crate) struct Flows {
     generators: Vec<Generator>,
     /// Number of the next connection.
     next: u32,
-    /// Each fixed flow, and the connections of each group, when the statistics began.
-    at_warmup: Snapshot,
+    /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
+    /// begin.
+    begins: Vec<Snapshot>,
 }
 
 /// What all flows of a group have in common.
@@ -51,7 +53,6 @@ impl Flows {
 
     /// Puts what a scenario makes run at the ends of a network.
     pub fn new<P: Probe>(scenario: &Scenario, seed: u64, network: &mut Network<P>) -> Self {
-        let from = Instant::ZERO + scenario.warmup;
         let group = |spec: &FlowSpec| Group { spec: spec.clone(), forward: spec.direction == Direction::Forward };
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
@@ -60,7 +61,7 @@ impl Flows {
             owners: Vec::new(),
             generators: Vec::new(),
             next: 0,
-            at_warmup: Snapshot::default(),
+            begins: Vec::new(),
         };
         let specs = (0..)
             .zip(&scenario.flows)
@@ -70,15 +71,16 @@ impl Flows {
                 Source::Generator(generator) => flows.generators.push(*generator),
                 Source::Flow(flow) => {
                     let slot = network.add_slot((group, place), spec);
-                    network.ledger.opened(from, group);
+                    network.ledger.groups[group as usize].lasting += 1;
                     flows.ends.push(flow);
                     flows.settle(slot, network);
                 }
             }
         }
         flows.fixed = flows.next;
-        flows.at_warmup.flows = vec![Status::default(); flows.ends.len()];
-        flows.at_warmup.connections = vec![Status::default(); flows.groups.len()];
+        let (lasting, connections) =
+            (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
+        flows.begins.push(Snapshot { flows: lasting, connections });
         for (i, generator) in flows.generators.iter().enumerate() {
             network.events.set(network.layout.slot(Component::Generator(i)), generator.due());
         }
@@ -188,10 +190,10 @@ impl Flows {
         }
     }
 
-    /// The statistics begin.
-    pub fn start_statistics<P: Probe>(&mut self, network: &Network<P>) {
-        self.at_warmup.flows = self.fixed().iter().map(AnyFlow::status).collect();
-        self.at_warmup.connections = self.connections(network);
+    /// The statistics can begin: the next instant of the window has come.
+    pub fn begin<P: Probe>(&mut self, network: &Network<P>) {
+        let flows = self.fixed().iter().map(AnyFlow::status).collect();
+        self.begins.push(Snapshot { flows, connections: self.connections(network) });
     }
 
     /// The flows that last for the whole run.
@@ -217,34 +219,70 @@ impl Flows {
         sums
     }
 
-    /// Every fixed flow and every group in numbers, for a window of so many seconds.
-    pub fn report<P: Probe>(&self, network: &Network<P>, window_s: f64) -> (Vec<FlowSummary>, Vec<GroupSummary>) {
+    /// At how many instants of the window the statistics could have begun, the start of the run among them.
+    pub fn begun(&self) -> usize {
+        self.begins.len()
+    }
+
+    /// What the run's flows did together, from each instant of the window on.
+    pub fn wholes<P: Probe>(&self, network: &Network<P>, window: &Window) -> Vec<Whole> {
         let connections = self.connections(network);
-        let mut groups: Vec<GroupReport> = connections
-            .iter()
-            .zip(&self.at_warmup.connections)
-            .map(|(now, then)| GroupReport::new(now, then))
-            .collect();
+        let flows: Vec<(usize, Status)> =
+            (0..).zip(self.fixed()).map(|(slot, flow)| (network.tenant(slot).1 as usize, flow.status())).collect();
+        let from = |(number, begin): (usize, &Snapshot)| {
+            let window_s = window.length(number).as_secs_f64();
+            let mut groups: Vec<Payload> = connections
+                .iter()
+                .zip(&begin.connections)
+                .map(|(now, then)| now.payload.since(&then.payload))
+                .collect();
+            let mut lasting = Vec::with_capacity(flows.len());
+            for ((group, status), before) in flows.iter().zip(&begin.flows) {
+                let payload = status.payload.since(&before.payload);
+                groups[*group].add(&payload);
+                let goodput_bps = || PayloadSummary::of(&payload, window_s).goodput_bps;
+                lasting.extend(self.groups[*group].forward.then(goodput_bps));
+            }
+            let groups = groups.iter().zip(&self.groups).filter(|(_, group)| group.forward);
+            Whole::of(groups.map(|(payload, _)| PayloadSummary::of(payload, window_s)), lasting)
+        };
+        self.begins.iter().enumerate().map(from).collect()
+    }
+
+    /// Every fixed flow and every group in numbers, from instant `number` of the window on.
+    pub fn report<P: Probe>(
+        &self,
+        network: &Network<P>,
+        number: usize,
+        window: &Window,
+    ) -> (Vec<FlowSummary>, Vec<GroupSummary>) {
+        let window_s = window.length(number).as_secs_f64();
+        let connections = self.connections(network);
+        let begin = &self.begins[number];
+        let mut groups: Vec<GroupReport> =
+            connections.iter().zip(&begin.connections).map(|(now, then)| GroupReport::new(now, then)).collect();
         let mut flows = Vec::with_capacity(self.fixed as usize);
         for (slot, flow) in (0..).zip(self.fixed()) {
             let (_, group) = network.tenant(slot);
-            let (status, before) = (flow.status(), &self.at_warmup.flows[slot as usize]);
+            let (status, before) = (flow.status(), &begin.flows[slot as usize]);
             let summary = self.groups[group as usize].flow_summary(slot, &status, before, window_s);
             groups[group as usize].add(&status, before, summary.datagrams.mos);
             flows.push(summary);
         }
-        let groups = groups.into_iter().zip(&self.groups).zip(&network.ledger.groups);
-        let groups = groups.map(|((report, group), tally)| {
+        let counts = network.ledger.counts_from(number);
+        let lasting = network.ledger.groups.iter().map(|group| group.lasting);
+        let groups = groups.into_iter().zip(&self.groups).zip(counts).zip(lasting);
+        let groups = groups.map(|(((report, group), counts), lasting)| {
             let Status { sent, retransmissions, timeouts, .. } = report.total;
             GroupSummary {
                 kind: group.spec.traffic.name(),
                 direction: group.direction(),
                 payload: PayloadSummary::of(&report.payload, window_s),
-                offered_bytes: tally.offered,
-                opened: tally.opened,
-                closed: tally.closed,
-                transfers: tally.completion.total(),
-                completion_ms: Quantiles::of(&tally.completion),
+                offered_bytes: counts.offered,
+                opened: lasting + counts.opened,
+                closed: counts.closed,
+                transfers: counts.completion.total(),
+                completion_ms: Quantiles::of(&counts.completion),
                 sent,
                 retransmissions,
                 timeouts,
@@ -257,7 +295,7 @@ impl Flows {
 
 impl Group {
     fn direction(&self) -> &'static str {
-        if self.forward { "forward" } else { "reverse" }
+        if self.forward { FORWARD } else { "reverse" }
     }
 
     fn flow_summary(&self, slot: u32, status: &Status, before: &Status, window_s: f64) -> FlowSummary {
@@ -274,6 +312,34 @@ impl Group {
         }
     }
 }
+
+/// What the forward flows of a run did together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole {
+    pub goodput_bps: f64,
+    pub delivered_bps: f64,
+    /// Jain's index of the goodputs of those that last.
+    pub jain: f64,
+}
+
+impl Whole {
+    /// Nothing is known of the ends.
+    pub const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: f64::NAN };
+
+    /// From the forward groups, and the goodputs of the forward flows that last.
+    pub fn of(groups: impl Iterator<Item = PayloadSummary>, lasting: impl IntoIterator<Item = f64>) -> Self {
+        let lasting: Vec<f64> = lasting.into_iter().collect();
+        let empty = Self { goodput_bps: 0.0, delivered_bps: 0.0, jain: jain(&lasting) };
+        groups.fold(empty, |sum, group| Self {
+            goodput_bps: sum.goodput_bps + group.goodput_bps,
+            delivered_bps: sum.delivered_bps + group.delivered_bps,
+            ..sum
+        })
+    }
+}
+
+/// What the summary calls the direction of the data.
+pub(crate) const FORWARD: &str = "forward";
 
 /// A group being added up.
 struct GroupReport {

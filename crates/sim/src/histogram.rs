@@ -5,8 +5,9 @@ use sojourn_aqm::Duration;
 /// Counts of non-negative times in nanoseconds. Two histograms merge bit for bit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Counts by bucket, as far as a value has come.
+    /// Counts by bucket, as far as a value has come; if it is packed, buckets with their counts ([`PACKED_BITS`]).
     counts: Vec<u64>,
+    packed: bool,
     total: u64,
     sum: u128,
     max: u64,
@@ -29,15 +30,29 @@ impl Histogram {
 
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
-            *count += more;
+        debug_assert!(!self.packed, "a packed histogram counts no more");
+        if other.packed {
+            let highest = other.counts.last().map_or(0, |last| (last >> PACKED_BITS) as usize + 1);
+            self.counts.resize(self.counts.len().max(highest), 0);
+            for packed in &other.counts {
+                self.counts[(packed >> PACKED_BITS) as usize] += packed & ((1 << PACKED_BITS) - 1);
+            }
+        } else {
+            self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+            self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
         }
         self.total += other.total;
         self.sum += other.sum;
         self.max = self.max.max(other.max);
+    }
+
+    /// Keeps only the buckets that counted something: it counts no more, and is there to be merged into another one.
+    pub fn pack(&mut self) {
+        if !self.packed {
+            let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+            self.counts = filled.map(|(bucket, count)| (bucket as u64) << PACKED_BITS | count).collect();
+            self.packed = true;
+        }
     }
 
     /// How many times were counted.
@@ -57,15 +72,23 @@ impl Histogram {
 
     /// The order statistic of rank ⌈q·n⌉ in nanoseconds, within 0.1 %; `None` when empty. `q` in (0, 1].
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
-        let mut seen = 0;
+        self.quantiles([q])[0]
+    }
+
+    /// The same of several `q`, which are in order.
+    pub fn quantiles<const N: usize>(&self, q: [f64; N]) -> [Option<f64>; N] {
+        let ranks = q.map(|q| ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1)));
+        debug_assert!(ranks.is_sorted());
+        let mut found = [None; N];
+        let (mut seen, mut next) = (0, 0);
         for (lower, upper, count) in self.buckets() {
             seen += count;
-            if seen >= rank {
-                return Some(((lower + upper - 1) as f64 / 2.0).min(self.max as f64));
+            while next < N && seen >= ranks[next] {
+                found[next] = Some(((lower + upper - 1) as f64 / 2.0).min(self.max as f64));
+                next += 1;
             }
         }
-        None
+        found
     }
 
     /// The buckets that counted something: lower bound, upper bound (excluded), count.
@@ -74,6 +97,9 @@ impl Histogram {
         filled.map(|(i, &count)| (lower_bound(i), lower_bound(i + 1), count))
     }
 }
+
+/// Bits of a packed count, below those of its bucket.
+const PACKED_BITS: u32 = 40;
 
 /// Below `SUB` nanoseconds every value has a bucket; above, every octave has `SUB`.
 const SUB_BITS: u32 = 9;
@@ -131,7 +157,14 @@ mod tests {
             };
             let mut merged = count(&a);
             merged.merge(&count(&b));
-            prop_assert_eq!(merged, count(&[a, b].concat()));
+            prop_assert_eq!(&merged, &count(&[a.clone(), b.clone()].concat()));
+            let mut packed = Histogram::default();
+            for times in [a, b] {
+                let mut part = count(&times);
+                part.pack();
+                packed.merge(&part);
+            }
+            prop_assert_eq!(packed, merged);
         }
     }
 }

@@ -22,6 +22,9 @@ pub mod table;
 pub mod tcp;
 pub mod trace;
 mod traffic;
+mod warmup;
+mod window;
+mod windows;
 mod wlan;
 
 pub use histogram::Histogram;
@@ -34,4 +37,5 @@ pub use summary::{
 };
 pub use table::{Column, Table};
 pub use traffic::{Planned, mos, plan, r_factor};
+pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

@@ -9,6 +9,9 @@ use crate::scenario::{Probes, Scenario};
 use crate::simulation::report_links;
 use crate::summary::{HopSummary, Links};
 use crate::table::Table;
+use crate::warmup::{Begin, Statistics};
+use crate::windows::windows_of_links;
+use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 
 /// What a recording says of a packet.
@@ -65,8 +68,27 @@ pub struct Recorded {
     /// Of each link at the last sample of the utilisation: bytes, what was used, what could have been.
     before: Vec<(u64, u64, u64)>,
     names: Vec<String>,
-    end: Instant,
+    statistics: Statistics,
     now: Instant,
+}
+
+/// What a recording says, as a summary has it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Told {
+    /// Start of the statistics.
+    pub warmup_s: f64,
+    /// Where that was to be found from the run: whether a steady state was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<bool>,
+    /// Why none was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_settled: Option<String>,
+    /// The two directions of the first bottleneck.
+    pub links: Links,
+    /// The other bottlenecks.
+    pub hops: Vec<HopSummary>,
+    /// Hash of every verdict and departure of every queue.
+    pub fingerprint: String,
 }
 
 #[derive(Clone, Copy)]
@@ -91,9 +113,10 @@ impl<T: Default> Sampled<T> {
 impl Recorded {
     /// An empty recording of `scenario`; `limited` has an entry for each link.
     pub fn new(scenario: &Scenario, seed: u64, limited: Vec<Limited>) -> Self {
-        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
+        let statistics = Statistics::of(scenario);
+        let window = statistics.window();
         let specs = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
-        let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
         let count = links.len();
         assert_eq!(count, limited.len(), "an entry for each link");
         let every = Probes { headers: false, ..scenario.probes.clone() };
@@ -109,7 +132,7 @@ impl Recorded {
             utilisation: Sampled::new(scenario.probes.utilisation),
             before: vec![(0, 0, 0); count],
             names: scenario.links.iter().map(|hop| hop.name.clone()).collect(),
-            end,
+            statistics,
             now: Instant::ZERO,
         }
     }
@@ -120,9 +143,10 @@ impl Recorded {
             return Err(format!("the recording is out of order at {}", entry.at.as_nanos()));
         }
         // What happens at the instant of a sample is in it.
-        self.sample_before(entry.at.min(self.end));
+        let end = self.statistics.window().end;
+        self.sample_before(entry.at.min(end));
         self.now = entry.at;
-        if entry.at > self.end {
+        if entry.at > end {
             return Ok(());
         }
         let packet = entry.packet as usize;
@@ -139,15 +163,21 @@ impl Recorded {
         Ok(())
     }
 
-    /// Closes the recording: links, further hops, fingerprint, tables.
-    pub fn finish(mut self) -> (Links, Vec<HopSummary>, String, Vec<Table>) {
-        self.sample_before(self.end + Duration::from_nanos(1));
-        let (links, hops, histogram) = report_links(self.links, self.names);
+    /// Closes the recording. The windows, if a steady state was found, lack what only the ends know.
+    pub fn finish(mut self) -> (Told, Vec<Table>) {
+        self.sample_before(self.statistics.window().end + Duration::from_nanos(1));
+        self.links.iter_mut().for_each(|link| link.tally.close());
+        let begin = self.statistics.begin();
+        let windows = windows_of_links(&mut self.links, &begin);
+        let (links, hops, histogram) = report_links(self.links, self.names, begin.number);
         let mut tables = vec![histogram];
+        tables.extend(windows);
         tables.extend(self.probe.into_iter().flat_map(Probe::tables));
         tables.extend(self.queue.step.map(|_| self.queue.table.into_table()));
         tables.extend(self.utilisation.step.map(|_| self.utilisation.table.into_table()));
-        (links, hops, format!("{:016x}", self.fingerprint.finish()), tables)
+        let fingerprint = format!("{:016x}", self.fingerprint.finish());
+        let Begin { warmup_s, settled, not_settled, .. } = begin;
+        (Told { warmup_s, settled, not_settled, links, hops, fingerprint }, tables)
     }
 
     fn offered(&mut self, entry: &Happened) {
@@ -200,6 +230,9 @@ impl Recorded {
     }
 
     fn sample_before(&mut self, at: Instant) {
+        while self.statistics.due() < at {
+            self.statistics.tell(self.links.iter().map(|link| u64::from(link.tally.waiting())).sum());
+        }
         while let Some(step) = self.queue.step.filter(|_| self.queue.next < at) {
             let now = self.queue.next;
             for (l, link) in self.links.iter().enumerate() {
@@ -226,7 +259,7 @@ mod tests {
     const PROBES: &str = "[probes]\npackets = true\nqueue = \"20 ms\"\nutilisation = \"500 ms\"\n";
 
     /// A simulation, and the same told as a recording.
-    fn both(text: &str) -> (Output, (Links, Vec<HopSummary>, String, Vec<Table>)) {
+    fn both(text: &str) -> (Output, (Told, Vec<Table>)) {
         let scenario = Scenario::parse(&format!("{text}{PROBES}"), &[], Path::new("/")).unwrap();
         let output = Simulation::new(&scenario, 1).finish();
         let limited = Limited { packets: Some(60), ..Limited::default() };
@@ -301,17 +334,32 @@ mod tests {
              limit = \"60 packets\"\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 4\n\
              rtt = \"40 ms\"\n[[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
              ecn = true\ncount = 2\nrtt = \"40 ms\"\n",
+            "duration = \"19 s\"\nwarmup = \"auto\"\n[link]\nrate = \"7 Mbit/s\"\naqm = \"codel\"\nlimit = \"60 packets\"\n\
+             [[flows]]\nkind = \"tcp\"\ncount = 4\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"40 ms\"\n",
             "duration = \"8 s\"\n[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@4s\"\nlimit = \"60 packets\"\n[[flows]]\n\
              kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\n\
              count = 3\nrtt = \"40 ms\"\n",
         ] {
-            let (output, (links, _, _, tables)) = both(text);
+            let (output, (Told { links, warmup_s, settled, .. }, tables)) = both(text);
             let told = |links: &Links| {
                 let mut value = serde_json::to_value(links).unwrap();
                 // Added up in another order.
                 value["forward"]["mean_backlog_packets"] = 0.into();
                 value
             };
+            assert_eq!((warmup_s, settled), (output.summary.warmup_s, output.summary.settled));
+            if text.contains("auto") {
+                let find = |tables: &[Table]| tables.iter().find(|t| t.name == "windows").expect("it settled").clone();
+                let (windows, expected) = (find(&tables), find(&output.tables));
+                // The last two are not known, and the mean backlog is added up in another order.
+                let same = |i: &usize| {
+                    !["mean_backlog_packets", "goodput_bps", "delivered_bps", "jain"]
+                        .contains(&&*expected.columns[*i].0)
+                };
+                let columns: Vec<usize> = (0..expected.columns.len()).filter(same).collect();
+                assert!(columns.len() > 20);
+                columns.iter().for_each(|&i| assert_eq!(windows.columns[i], expected.columns[i]));
+            }
             assert_eq!(told(&links), told(&output.summary.links));
             assert!(output.summary.links.forward.dropped > 10 && output.summary.links.forward.utilisation > 0.8);
             for name in ["sojourn_histogram", "utilisation"] {
@@ -350,7 +398,7 @@ mod tests {
             }
             assert!(recorded.add(entry(7, 2, What::Dropped)).unwrap_err().contains("does not wait"));
             assert!(recorded.add(entry(2, 1, What::Dropped)).unwrap_err().contains("out of order"));
-            let (links, ..) = recorded.finish();
+            let (Told { links, .. }, _) = recorded.finish();
             let by = &links.forward.dropped_by;
             assert_eq!([by["limit"], by["early"]], expected, "{limited:?}");
         }

@@ -11,6 +11,8 @@ use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Probes};
 use crate::simulation::{Output, report_links};
 use crate::summary::Summary;
+use crate::warmup::Statistics;
+use crate::windows::windows_of_links;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 
 /// Packets of the two directions of a link, told in the order of time.
@@ -22,21 +24,21 @@ pub struct Replayed {
     packets: Packets,
     fingerprint: Fingerprint,
     events: u64,
-    warmup: Instant,
-    end: Instant,
+    statistics: Statistics,
 }
 
 impl Replayed {
-    /// Nothing yet, of the forward link and the way back in a run with `seed`; statistics are from `warmup` to `end`.
-    pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, warmup: Instant, end: Instant) -> Self {
+    /// Nothing yet, of the forward link and the reverse path in a run with `seed`.
+    pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, statistics: Statistics) -> Self {
         // What flows know is not recorded, nor headers.
         let probes = Probes { flows: None, headers: false, ..*probes };
         let samplers = Samplers::new(&probes, links.len(), 0);
         let due = std::array::from_fn(|i| samplers.first(i));
-        let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end)).collect();
+        let window = statistics.window();
+        let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
         let probe = probes.packets.then(|| EveryPacket::new(&probes));
         let (packets, fingerprint) = (Packets::default(), Fingerprint::default());
-        Self { links, samplers, due, probe, packets, fingerprint, events: 0, warmup, end }
+        Self { links, samplers, due, probe, packets, fingerprint, events: 0, statistics }
     }
 
     /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
@@ -85,11 +87,17 @@ impl Replayed {
 
     /// The result. What only programs at the ends know, payload, groups and flows, is left empty.
     pub fn finish(mut self) -> Output {
-        self.reach(self.end + Duration::from_nanos(1));
-        let (links, hops, histogram) = report_links(self.links, Vec::new());
+        let end = self.statistics.window().end;
+        self.reach(end + Duration::from_nanos(1));
+        self.links.iter_mut().for_each(|link| link.tally.close());
+        let begin = self.statistics.begin();
+        let windows = windows_of_links(&mut self.links, &begin);
+        let (links, hops, histogram) = report_links(self.links, Vec::new(), begin.number);
         let summary = Summary {
-            duration_s: (self.end - Instant::ZERO).as_secs_f64(),
-            warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
+            duration_s: (end - Instant::ZERO).as_secs_f64(),
+            warmup_s: begin.warmup_s,
+            settled: begin.settled,
+            not_settled: begin.not_settled,
             events: self.events,
             fingerprint: format!("{:016x}", self.fingerprint.finish()),
             goodput_bps: 0.0,
@@ -102,6 +110,7 @@ impl Replayed {
             wlan: None,
         };
         let mut tables = vec![histogram];
+        tables.extend(windows);
         tables.extend(self.probe.into_iter().flat_map(EveryPacket::tables));
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
@@ -110,6 +119,10 @@ impl Replayed {
     /// Takes the samples that are due before `now`.
     fn reach(&mut self, now: Instant) {
         self.events += 1;
+        while self.statistics.due() < now {
+            let waiting = |link: &Link| u64::from(link.qdisc.backlog().packets);
+            self.statistics.tell(self.links.iter().map(waiting).sum());
+        }
         while let Some(i) = (0..self.due.len()).min_by_key(|&i| self.due[i]).filter(|&i| self.due[i] < now) {
             self.due[i] = self.samplers.sample(i, self.due[i], &mut self.links, &[]);
         }
@@ -146,14 +159,21 @@ mod tests {
 
     #[test]
     fn a_replayed_simulation_gives_its_own_result() {
-        let text = "duration = \"5 s\"\nwarmup = \"1 s\"\n[link]\nrate = \"8 Mbit/s\"\naqm = \"codel\"\ndelay = \"5 ms\"\n\
+        replays("5 s", "1 s");
+        replays("12 s", "auto");
+    }
+
+    fn replays(duration: &str, warmup: &str) {
+        let text = "[link]\nrate = \"8 Mbit/s\"\naqm = \"codel\"\ndelay = \"5 ms\"\n\
                     [[flows]]\nkind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\ncount = 4\nrtt = \"40 ms\"\n\
                     [probes]\npackets = true\nqueue = \"10 ms\"\n\
                     state = \"10 ms\"\nutilisation = \"100 ms\"";
-        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let text = format!("duration = \"{duration}\"\nwarmup = \"{warmup}\"\n{text}");
+        let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
         let simulated = Simulation::new(&scenario, 3).finish();
-        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let mut replayed = Replayed::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, warmup, end);
+        assert!(warmup != "auto" || simulated.summary.settled == Some(true) && simulated.summary.warmup_s > 0.5);
+        let statistics = Statistics::of(&scenario);
+        let mut replayed = Replayed::new([&scenario.link, &scenario.reverse], &scenario.probes, 3, statistics);
 
         let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
         let [time, link, flow, bytes, sojourn, fate, arrival] =
@@ -204,6 +224,8 @@ mod tests {
         }
         let json = |output: &Output| serde_json::to_value(&output.summary.links).unwrap();
         assert_eq!(json(&found), json(&simulated));
+        assert_eq!(found.summary.warmup_s, simulated.summary.warmup_s);
+        assert_eq!(found.summary.settled, simulated.summary.settled);
         assert_eq!(column(&found, "utilisation", "utilisation"), column(&simulated, "utilisation", "utilisation"));
         // The way back has no such variable, and what is no number is not equal to itself.
         let count = |output: &Output| match column(output, "state", "count") {

@@ -1,17 +1,19 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
-use crate::flows::Flows;
-use crate::histogram::Histogram;
+use crate::flows::{FORWARD, Flows, Whole};
 use crate::link::Link;
 use crate::network::{AirOf, Component, LinkList, Network};
 use crate::probe::{EveryPacket, InACell, InARow, Probe};
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::summary::{HopSummary, LinkSummary, Links, PayloadSummary, Summary, Tally, jain};
+use crate::summary::{Counts, HopSummary, LinkSummary, Links, Summary};
 use crate::table::{Table, recorder};
 use crate::traffic::Ledger;
+use crate::warmup::Statistics;
+use crate::window::Part;
+use crate::windows::windows;
 use crate::wlan::Air;
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Duration, Instant};
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -85,8 +87,10 @@ struct Run<P: Probe> {
     names: Vec<String>,
     now: Instant,
     end: Instant,
-    warmup: Instant,
+    statistics: Statistics,
     events: u64,
+    /// Events that only look when the statistics begin.
+    looks: u64,
     network: Network<P>,
     flows: Flows,
     samplers: Samplers,
@@ -94,27 +98,27 @@ struct Run<P: Probe> {
 
 impl<P: Probe> Run<P> {
     fn new(scenario: &Scenario, seed: u64) -> Self {
-        let (warmup, end) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
-        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, warmup, end));
+        let statistics = Statistics::of(scenario);
+        let window = statistics.window();
+        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window));
         let mut links: Vec<Link> = links.collect();
         let air = AirOf::<P>::new(scenario, seed, &mut links);
-        // One slot more than there are samplers: the start of the statistics.
+        // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
-        let ledger = Ledger::new(scenario.flows.len(), warmup, scenario.probes.transfers);
+        let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
         let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes), air);
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
         for i in 0..Samplers::COUNT {
             network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
-        if warmup > Instant::ZERO {
-            network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), warmup);
-        }
+        network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), next_look(&statistics, 1));
         if AirOf::<P>::PRESENT {
             network.expect_channel();
         }
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
-        Self { names, now: Instant::ZERO, end, warmup, events: 0, network, flows, samplers }
+        let end = window.end;
+        Self { names, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
     }
 
     fn advance(&mut self, events: u64) -> bool {
@@ -159,8 +163,8 @@ impl<P: Probe> Run<P> {
             Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
             Component::Generator(i) => self.flows.on_generator(now, i, &mut self.network),
             Component::Sampler(i) if i == Samplers::COUNT => {
-                self.flows.start_statistics(&self.network);
-                self.network.events.set(self.network.layout.slot(component), Instant::NEVER);
+                let next = self.look(now);
+                self.network.events.set(self.network.layout.slot(component), next);
             }
             Component::Channel => {
                 self.network.on_channel(now);
@@ -173,27 +177,47 @@ impl<P: Probe> Run<P> {
         }
     }
 
-    fn report(self) -> Output {
-        let window_s = (self.end - self.warmup).as_secs_f64();
-        let (flows, groups) = self.flows.report(&self.network, window_s);
-        let forward = |direction: &str| direction == "forward";
-        let goodputs: Vec<f64> = flows.iter().filter(|f| forward(f.direction)).map(|f| f.payload.goodput_bps).collect();
-        let sum = |rate: fn(&PayloadSummary) -> f64| -> f64 {
-            groups.iter().filter(|group| forward(group.direction)).map(|group| rate(&group.payload)).sum()
-        };
+    /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.
+    #[cold]
+    fn look(&mut self, now: Instant) -> Instant {
+        self.looks += 1;
+        if self.statistics.due() == now {
+            let waiting = |link: &Link| u64::from(link.qdisc.backlog().packets);
+            self.statistics.tell(self.network.links.as_slice().iter().map(waiting).sum());
+        }
+        let begun = self.flows.begun();
+        if self.statistics.window().starts().get(begun) == Some(&now) {
+            self.flows.begin(&self.network);
+        }
+        next_look(&self.statistics, self.flows.begun())
+    }
+
+    fn report(mut self) -> Output {
+        self.network.links.as_mut_slice().iter_mut().for_each(|link| link.tally.close());
+        let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
+        let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
+        let whole = Whole::of(
+            groups.iter().filter(|group| group.direction == FORWARD).map(|group| group.payload),
+            flows.iter().filter(|flow| flow.direction == FORWARD).map(|flow| flow.payload.goodput_bps),
+        );
+        let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
+        let windows = windows(&mut self.network.links.as_mut_slice()[0], &begin, |number| wholes[number]);
         let (links, hops, histogram) = match AirOf::<P>::PRESENT {
-            true => report_cell(self.network.links.into_vec()),
-            false => report_links(self.network.links.into_vec(), self.names),
+            true => report_cell(self.network.links.into_vec(), begin.number),
+            false => report_links(self.network.links.into_vec(), self.names, begin.number),
         };
-        let (wlan, accesses) = self.network.air.report();
+        let (wlan, accesses) = self.network.air.report(begin.number);
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
-            warmup_s: (self.warmup - Instant::ZERO).as_secs_f64(),
-            events: self.events,
+            warmup_s: begin.warmup_s,
+            settled: begin.settled,
+            not_settled: begin.not_settled,
+            // What a run has that is told when they begin.
+            events: self.events - self.looks + u64::from(begin.number > 0),
             fingerprint: format!("{:016x}", self.network.fingerprint.finish()),
-            goodput_bps: sum(|payload| payload.goodput_bps),
-            delivered_bps: sum(|payload| payload.delivered_bps),
-            jain: jain(&goodputs),
+            goodput_bps: whole.goodput_bps,
+            delivered_bps: whole.delivered_bps,
+            jain: whole.jain,
             links,
             hops,
             wlan,
@@ -201,6 +225,7 @@ impl<P: Probe> Run<P> {
             flows,
         };
         let mut tables = vec![histogram];
+        tables.extend(windows);
         tables.extend(self.network.probe.tables());
         tables.extend(accesses);
         tables.extend(self.network.ledger.into_table());
@@ -218,10 +243,16 @@ recorder! {
     }
 }
 
-/// The first hop, and the others with their names.
-pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<HopSummary>, Table) {
+/// When `statistics` want to look next: at the backlog, or because they can begin at instant `number` of their window.
+fn next_look(statistics: &Statistics, number: usize) -> Instant {
+    let begin = statistics.window().starts().get(number).copied().unwrap_or(Instant::NEVER);
+    statistics.due().min(begin)
+}
+
+/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed.
+pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>, number: usize) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
-    let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, &mut table));
+    let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, number, &mut table));
     let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });
     let first = both().expect("there is a first hop");
     let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: both()? })).collect();
@@ -229,29 +260,26 @@ pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>) -> (Links, Vec<
 }
 
 /// The access point's queue as the forward direction, those of the stations together as the way back.
-fn report_cell(links: Vec<Link>) -> (Links, Vec<HopSummary>, Table) {
+fn report_cell(links: Vec<Link>, number: usize) -> (Links, Vec<HopSummary>, Table) {
     let (mut table, mut usable) = (SojournHistogram::default(), 0);
     let mut links = links.into_iter().enumerate();
-    let mut report = |(l, link)| report_link(l, link, &mut table);
+    let mut report = |(l, link)| report_link(l, link, number, &mut table);
     let forward = links.next().map(&mut report).expect("there is an access point");
-    let mut together: Option<Tally> = None;
+    let mut together = Counts::default();
+    let mut length = Duration::ZERO;
     for (l, mut link) in links {
-        usable = link.usable_in_window();
-        match &mut together {
-            None => together = Some(link.tally.clone()),
-            Some(tally) => tally.merge(&link.tally),
-        }
+        (usable, length) = (link.usable_from(number), link.tally.window().length(number));
+        together.add(&link.tally.sum(number));
         report((l, link));
     }
-    let reverse = together.expect("there is a station").report(usable).0;
+    let reverse = together.report(length, usable);
     (Links { forward, reverse }, Vec::new(), table.into_table())
 }
 
-fn report_link(l: usize, mut link: Link, table: &mut SojournHistogram) -> LinkSummary {
-    let usable = link.usable_in_window();
-    let (summary, sojourn): (LinkSummary, Histogram) = link.tally.report(usable);
-    sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
-    summary
+fn report_link(l: usize, mut link: Link, number: usize, table: &mut SojournHistogram) -> LinkSummary {
+    let counts = link.tally.sum(number);
+    counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+    counts.report(link.tally.window().length(number), link.usable_from(number))
 }
 
 #[cfg(test)]

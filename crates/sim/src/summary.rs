@@ -2,71 +2,73 @@
 
 use crate::histogram::Histogram;
 use crate::traffic::{Datagrams, Payload, mos, r_factor};
+use crate::window::{Part, Parts, Window};
 use crate::wlan::WlanSummary;
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 use std::collections::BTreeMap;
 
-/// Running counts of one link inside its statistics window.
+/// Running counts of one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    from: Instant,
-    to: Instant,
+    parts: Parts<Counts>,
+    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
+    /// or is going to be for them.
+    pub total_bytes: u64,
+    pub total_used: u64,
+    backlog: u32,
+    backlog_since: Instant,
+}
+
+/// The counts of one link in a part of the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
     sojourn: Histogram,
     arrived: u64,
     departed: u64,
     dropped: [u64; DropReason::ALL.len()],
     marked: u64,
-    /// What was used of the link in the window: time that the transmitter was busy, bits of a rate that varies, or
-    /// bytes that opportunities carried.
+    /// What was used of the link: time that the transmitter was busy, bits of a rate that varies, or bytes that
+    /// opportunities carried.
     used: u64,
     lost: u64,
     bytes: u64,
-    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
-    /// or is going to be for them.
-    pub total_bytes: u64,
-    pub total_used: u64,
     /// Packet-nanoseconds waited.
     area: u128,
-    backlog: u32,
-    backlog_since: Instant,
 }
 
 impl Tally {
-    pub fn new(from: Instant, to: Instant) -> Self {
-        Self {
-            from,
-            to,
-            sojourn: Histogram::default(),
-            arrived: 0,
-            departed: 0,
-            dropped: [0; DropReason::ALL.len()],
-            marked: 0,
-            used: 0,
-            lost: 0,
-            bytes: 0,
-            total_bytes: 0,
-            total_used: 0,
-            area: 0,
-            backlog: 0,
-            backlog_since: from,
+    pub fn new(window: &Window) -> Self {
+        let (backlog, backlog_since) = (0, Instant::ZERO);
+        Self { parts: Parts::new(window), total_bytes: 0, total_used: 0, backlog, backlog_since }
+    }
+
+    /// When the statistics can begin, and when they end.
+    pub fn window(&self) -> &Window {
+        self.parts.window()
+    }
+
+    /// The counts to which `now` belongs.
+    #[inline(always)]
+    fn counts(&mut self, now: Instant) -> &mut Counts {
+        if now >= self.parts.next() {
+            self.go_on(now);
         }
+        self.parts.now()
     }
 
-    /// The statistics window.
-    pub fn window(&self) -> (Instant, Instant) {
-        (self.from, self.to)
-    }
-
-    #[inline]
-    fn counts(&self, now: Instant) -> bool {
-        now >= self.from
+    #[cold]
+    fn go_on(&mut self, now: Instant) {
+        while now >= self.parts.next() {
+            self.accumulate(self.parts.next());
+            self.parts.go_on();
+        }
     }
 
     /// A packet arrived at the queue; `queued` unless it was dropped at once.
     #[inline]
     pub fn arrival(&mut self, now: Instant, queued: bool) {
-        self.arrived += self.counts(now) as u64;
+        self.counts(now).arrived += 1;
         if queued {
             self.accumulate(now);
             self.backlog += 1;
@@ -77,31 +79,29 @@ impl Tally {
     #[inline]
     pub fn passage(&mut self, now: Instant, meta: &Meta) {
         self.total_bytes += meta.len as u64;
-        if self.counts(now) {
-            self.arrived += 1;
-            self.departed += 1;
-            self.bytes += meta.len as u64;
-            self.sojourn.record(Duration::ZERO);
-        }
+        let counts = self.counts(now);
+        counts.arrived += 1;
+        counts.departed += 1;
+        counts.bytes += meta.len as u64;
+        counts.sojourn.record(Duration::ZERO);
     }
 
     /// Transmission of a packet began.
     #[inline(always)]
     pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
+        let counts = self.counts(now);
+        counts.marked += newly_marked as u64;
+        counts.departed += 1;
+        counts.bytes += meta.len as u64;
+        counts.sojourn.record(now - meta.enqueued);
         self.accumulate(now);
         self.backlog -= 1;
         self.total_bytes += meta.len as u64;
-        if self.counts(now) {
-            self.marked += newly_marked as u64;
-            self.departed += 1;
-            self.bytes += meta.len as u64;
-            self.sojourn.record(now - meta.enqueued);
-        }
     }
 
     /// A packet was dropped.
     pub fn drop(&mut self, now: Instant, reason: DropReason, was_queued: bool) {
-        self.dropped[reason as usize] += self.counts(now) as u64;
+        self.counts(now).dropped[reason as usize] += 1;
         if was_queued {
             self.accumulate(now);
             self.backlog -= 1;
@@ -114,27 +114,35 @@ impl Tally {
         self.backlog
     }
 
-    /// The transmitter is busy for a span; `capacity` is what it does in one.
-    #[inline]
+    /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.
+    #[inline(always)]
     pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
-        self.total_used += capacity(start, end);
-        let (start, end) = (start.max(self.from), end.min(self.to));
-        if end > start {
-            self.used += capacity(start, end);
+        let whole = capacity(start, end);
+        self.total_used += whole;
+        if end <= self.parts.until() {
+            self.parts.now().used += whole;
+        } else {
+            self.use_in_pieces(start, end, &capacity);
         }
     }
 
-    /// A packet that left the server at `now` got lost on the medium.
-    pub fn loss(&mut self, now: Instant) {
-        self.lost += (now >= self.from && now <= self.to) as u64;
+    #[cold]
+    #[inline(never)]
+    fn use_in_pieces(&mut self, start: Instant, end: Instant, capacity: &dyn Fn(Instant, Instant) -> u64) {
+        self.parts.pieces(start, end, |counts, from, to| counts.used += capacity(from, to));
+    }
+
+    /// A packet that left the server at `at` got lost on the medium.
+    pub fn loss(&mut self, at: Instant) {
+        self.parts.of(at).lost += (at <= self.window().end) as u64;
     }
 
     #[inline]
     pub fn opportunity(&mut self, now: Instant, bytes: u32) {
         self.total_used += bytes as u64;
-        // An opportunity belongs to the window (from, to], like the capacity.
-        if now > self.from {
-            self.used += bytes as u64;
+        // An opportunity belongs to the part before an instant at which one begins, like the capacity.
+        if now > Instant::ZERO {
+            self.parts.of(now - Duration::from_nanos(1)).used += bytes as u64;
         }
     }
 
@@ -142,16 +150,32 @@ impl Tally {
     #[inline]
     fn accumulate(&mut self, now: Instant) {
         if now > self.backlog_since {
-            self.area += (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
+            let area = (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
+            self.parts.now().area += area;
             self.backlog_since = now;
         }
     }
 
-    /// Adds the counts of another queue of the same window.
-    pub fn merge(&mut self, other: &Self) {
-        let (to, mut other) = (self.to, other.clone());
-        self.accumulate(to);
-        other.accumulate(to);
+    /// Closes the books at the end of the window.
+    pub fn close(&mut self) {
+        let end = self.window().end;
+        self.counts(end);
+        self.accumulate(end);
+    }
+
+    /// The counts in each part, of books that are closed.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
+        self.parts.parts()
+    }
+
+    /// The counts from instant `number` of the window on, of books that are closed.
+    pub fn sum(&self, number: usize) -> Counts {
+        self.parts.sum(number)
+    }
+}
+
+impl Part for Counts {
+    fn add(&mut self, other: &Self) {
         self.sojourn.merge(&other.sojourn);
         self.area += other.area;
         self.dropped.iter_mut().zip(&other.dropped).for_each(|(sum, more)| *sum += more);
@@ -167,15 +191,19 @@ impl Tally {
         }
     }
 
-    /// The report; `usable` is what could have been used in the window.
-    pub fn report(mut self, usable: u64) -> (LinkSummary, Histogram) {
-        self.accumulate(self.to);
-        let window = (self.to - self.from).as_nanos() as f64;
+    fn pack(&mut self) {
+        self.sojourn.pack();
+    }
+}
+
+impl Counts {
+    /// The report of counts over a span in which `usable` could have been used.
+    pub fn report(&self, span: Duration, usable: u64) -> LinkSummary {
         let utilisation = if usable > 0 { self.used as f64 / usable as f64 } else { 0.0 };
         let dropped: u64 = self.dropped.iter().sum();
         let share = |n: u64| if self.arrived > 0 { n as f64 / self.arrived as f64 } else { 0.0 };
         let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), self.dropped[r as usize])).collect();
-        let summary = LinkSummary {
+        LinkSummary {
             utilisation,
             packets: self.departed,
             bytes: self.bytes,
@@ -186,10 +214,14 @@ impl Tally {
             marked: self.marked,
             drop_rate: share(dropped),
             mark_rate: share(self.marked),
-            mean_backlog_packets: self.area as f64 / window,
+            mean_backlog_packets: self.area as f64 / span.as_nanos() as f64,
             sojourn_ms: Quantiles::of(&self.sojourn),
-        };
-        (summary, self.sojourn)
+        }
+    }
+
+    /// Sojourn times of the packets sent.
+    pub fn sojourn(&self) -> &Histogram {
+        &self.sojourn
     }
 }
 
@@ -200,6 +232,12 @@ pub struct Summary {
     pub duration_s: f64,
     /// Start of the statistics.
     pub warmup_s: f64,
+    /// Where that was to be found from the run: whether a steady state was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled: Option<bool>,
+    /// Why none was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_settled: Option<String>,
     /// Events processed.
     pub events: u64,
     /// Hash of every verdict and departure of every queue.
@@ -292,16 +330,17 @@ impl Quantiles {
     /// Of all times that a histogram counts.
     pub fn of(times: &Histogram) -> Self {
         let ms = |nanos: f64| nanos / 1e6;
-        let quantile = |q| times.quantile(q).map(ms);
+        let [p10, p25, p50, p75, p90, p95, p99] =
+            times.quantiles([0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99]).map(|quantile| quantile.map(ms));
         Self {
             mean: times.mean().map(ms),
-            p10: quantile(0.10),
-            p25: quantile(0.25),
-            p50: quantile(0.50),
-            p75: quantile(0.75),
-            p90: quantile(0.90),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
+            p10,
+            p25,
+            p50,
+            p75,
+            p90,
+            p95,
+            p99,
             max: times.max().map(|nanos| ms(nanos as f64)),
         }
     }
@@ -443,21 +482,24 @@ mod tests {
     #[test]
     fn busy_time_is_cut_at_the_window() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let mut tally = Tally::new(at(10), at(20));
+        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
         let time = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
         tally.transmission(at(8), at(12), time);
         tally.transmission(at(18), at(24), time);
-        assert_eq!(tally.report(time(at(10), at(20))).0.utilisation, 0.4);
+        tally.close();
+        assert_eq!(tally.sum(1).report(at(20) - at(10), time(at(10), at(20))).utilisation, 0.4);
+        assert_eq!(tally.sum(0).report(at(20) - at(0), time(at(0), at(20))).utilisation, 0.3);
     }
 
     #[test]
     fn mean_backlog_is_a_time_average_of_the_window() {
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let mut tally = Tally::new(at(10), at(20));
+        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
         (0..5).for_each(|_| tally.arrival(at(0), true));
         (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
         tally.departure(at(16), &Meta::new(1500, 0), false);
         // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
-        assert!((tally.report(1).0.mean_backlog_packets - 1.4).abs() < 1e-12);
+        tally.close();
+        assert!((tally.sum(1).report(at(20) - at(10), 1).mean_backlog_packets - 1.4).abs() < 1e-12);
     }
 }

@@ -95,8 +95,8 @@ def command(
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
     The way back is the trace's sibling .up, else it has the same rate, with tail drop at 1000 packets. Several seeds
-    give means ± the half width of their 95 % confidence interval, and a table of differences, seed by seed. Without
-    --warmup a tenth of the time is left out, at most 10 s. The exit code is 1 if --until was not reached.
+    give means ± the half width of their 95 % confidence interval, and a table of differences, seed by seed. The exit
+    code is 1 if --until was not reached.
     """
     from sojourn.aqms import split_list
     from sojourn.cli import output
@@ -135,7 +135,7 @@ def command(
     wanted.save(drawn.figure, figure)
     if as_json:
         runs = [output.result_json(result) for result in found.results]
-        document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts()}
+        document: dict[str, Any] = {"setup": found.setup, "table": found.table.to_dicts(), "notes": found.notes}
         document["warnings"] = found.advice
         document["paired"] = differences.to_dicts() if differences is not None else []
         document["until"] = output.until_json(found.reached) if found.reached else None
@@ -158,11 +158,11 @@ def command(
 def print_comparison(found: Comparison) -> None:
     """Print the table, and below it what all runs share."""
     from sojourn.cli import output
+    from sojourn.warmup import described
 
-    seeds = found.table["seeds"][0]
-    title = "one seed" if seeds == 1 else f"means over {seeds} seeds ± half width of the 95 % confidence interval"
-    output.summary_table(found.table, [*found.loads[0], "aqm"], title=title)
-    for sentence in output.describe(found.setup):
+    output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
+    warmup = described(found.runs, found.setup["warmup"])
+    for sentence in [*found.notes, *output.describe(found.setup | {"warmup": warmup})]:
         output.say(f"  {sentence}")
 
 

@@ -75,7 +75,8 @@ paired = click.option(
 warmup = click.option(
     "--warmup",
     metavar="TIME",
-    help='Time left out of the statistics; "auto" finds it from the backlog (MSER-5).',
+    help="Time left out of the statistics [found from each run's backlog by MSER-5, else a tenth, at most 10 s]; "
+    '"auto": as without it, but runs that do not settle are refused.',
 )
 until = click.option(
     "--until",

@@ -64,7 +64,7 @@ def check_summary(names: Sequence[str]) -> None:
     from sojourn.metrics import METRICS
 
     wanted = _chosen()
-    table = Table([*_keys(names), *map(_of_metric, METRICS), Column("fingerprint", "fingerprint")], [])
+    table = Table([*_keys(names), *map(_of_metric, METRICS), WARMUP, Column("fingerprint", "fingerprint")], [])
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
@@ -74,16 +74,38 @@ def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "")
 
     metrics = [metric for metric in METRICS if metric.column in table.columns]
     prints = ["fingerprint"] if "fingerprint" in table.columns else []
+    asked = not WARMUP.words.isdisjoint([*_chosen().columns, _chosen().sort.removeprefix("-")])
+    found = "not_settled" in table.columns and (asked or table["not_settled"].is_not_null().any())
     rows = [
         [
             *(_named(row[name]) for name in names),
             *(_number(metric, row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
+            *([Cell(_warmup(row))] if found else []),
             *(Cell(str(row[name])) for name in prints),
         ]
         for row in table.iter_rows(named=True)
     ]
-    columns = [*_keys(names), *map(_of_metric, metrics), *(Column(name, name) for name in prints)]
+    warmup = [WARMUP] if found else []
+    columns = [*_keys(names), *map(_of_metric, metrics), *warmup, *(Column(name, name) for name in prints)]
     emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
+
+
+def _warmup(row: dict[str, Any]) -> str:
+    """What a row's runs left out, and how many of them have not settled."""
+    least, most = (f"{row[name]:.2f}" for name in ("warmup_min_s", "warmup_max_s"))
+    span = least if least == most else f"{least}–{most}"
+    unsettled = row["not_settled"]
+    if not unsettled:
+        return span
+    return f"{span} not settled" if unsettled == row["seeds"] else f"{span} {unsettled} not settled"
+
+
+def title_of_means(table: pl.DataFrame) -> str:
+    """What the rows of an aggregated table are."""
+    seeds = table["seeds"][0]
+    if seeds == 1:
+        return "one seed"
+    return f"means over {seeds} seeds ± half width of the 95 % confidence interval"
 
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
@@ -154,6 +176,7 @@ def _chosen() -> Wanted:
 
 
 WANTED = "sojourn.tables"
+WARMUP = Column("warmup_s", "warm-up", "s")
 
 
 def _width() -> int:

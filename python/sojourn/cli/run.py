@@ -29,6 +29,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     from sojourn.cli.progress import progress
     from sojourn.runner import Run, run_all
     from sojourn.scenario import Scenario
+    from sojourn.warmup import of_run
 
     pairs = [_split(text) for text in sets]
     if len({key for key, _ in pairs}) < len(pairs):
@@ -50,6 +51,8 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         f"Goodput {goodput:.2f} Mbit/s (delivered in order: {delivered:.2f}), "
         f"Jain index {result.totals['jain']:.3f}, fingerprint {result.fingerprint}"
     )
+    if sentence := of_run(result):
+        output.say(sentence)
     if engine != "simulate":
         output.say(f"Engine: {result.engine}")
     for fault in result.totals.get("emulation", {}).get("faults", []):

@@ -66,9 +66,9 @@ def command(
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.cli import output
-    from sojourn.comparison import AUTO
     from sojourn.engines import check
     from sojourn.study import Study
+    from sojourn.warmup import AUTO
 
     if shard and (until or warmup == AUTO or paired):
         raise click.UsageError(
@@ -80,18 +80,18 @@ def command(
         )
     loaded = replace(Study.load(study, many=yes), engine=engine)
     options.warn(loaded.advice)
+    loaded = loaded.replace({"warmup": warmup}) if warmup else loaded
     for point in loaded.points:
         check(engine, point.scenario)
     output.check_summary(loaded.swept or ["link.aqm"])
     with _runner(out, jobs, merge, dask) as runner:
-        loaded = _warmed_up(loaded, warmup, runner)
         if shard:
             _run_shard(loaded, shard, runner, as_json)
             return
         if until:
-            result, reached = loaded.run_until(until, runner)
+            result, reached = loaded.run_until(until, runner, settled=warmup == AUTO)
         else:
-            result, reached = loaded.run_by(runner), None
+            result, reached = loaded.run_by(runner, settled=warmup == AUTO), None
     _print(result, reached, paired, runner, as_json)
     ctx.exit(1 if reached and not reached.reached else 0)
 
@@ -131,18 +131,11 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
     output.say(f"Results: {runner.root}; join the shards with --merge DIR for each")
 
 
-def _warmed_up(study: Study, warmup: str | None, runner: Runner) -> Study:
-    from sojourn.comparison import AUTO
-
-    if warmup == AUTO:
-        return study.settled(runner)
-    return study.replace({"warmup": warmup}) if warmup else study
-
-
 def _print(result: StudyResult, reached: Reached | None, baseline: str | None, runner: Runner, as_json: bool) -> None:
     from sojourn.cli import output
     from sojourn.files import write_changed
     from sojourn.metrics import aggregate
+    from sojourn.warmup import described
 
     study, runs = result.study, result.runs
     differences = _differences(result, baseline)
@@ -153,7 +146,7 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
     warmups = [point.scenario.document["warmup"] for point in study.points]
     if as_json:
         document: dict[str, Any] = {"table": table.to_dicts(), "seeds": study.seeds, "warmup": warmups}
-        document |= {"paired": differences.to_dicts() if differences is not None else []}
+        document |= {"paired": differences.to_dicts() if differences is not None else [], "notes": result.notes}
         document |= {"until": output.until_json(reached) if reached else None, "warnings": study.advice}
         document |= {"folders": [str(one.folder) for one in result.results], "runs": str(summaries)}
         output.print_json(document | _counts(runner))
@@ -163,9 +156,9 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
         output.summary_table(table, by, title=title)
     if differences is not None and (baseline or not output.one_table()):
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
-    if reached:
-        output.say(output.until_sentence(reached))
-    shown = list(dict.fromkeys(warmups))
+    for sentence in [*result.notes, *([output.until_sentence(reached)] if reached else [])]:
+        output.say(sentence)
+    shown = [described(runs, warmup) for warmup in dict.fromkeys(warmups)]
     output.say(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
     output.say(f"Results: {runner.root}, one row per run in {summaries}")
 

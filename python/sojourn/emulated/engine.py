@@ -22,9 +22,9 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.emulated import programs
-from sojourn.emulated.logs import ENGINE, result_of
+from sojourn.emulated.logs import ENGINE, Payload, result_of
 from sojourn.errors import InputError, MissingError
-from sojourn.payload import jain, payload_summary
+from sojourn.payload import columns_of_ends, payload_summary, whole
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 from sojourn.units import seconds
@@ -145,31 +145,22 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
         raise MissingError(f"the emulated run failed: {last[0].removeprefix('Error: ')}")
 
 
-def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: list[dict[int, int]]) -> None:
+def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload) -> None:
     """Add groups, flows and the table of transfers: what the clients saw, and the payload that left the links."""
     totals, flows = result.totals, result.scenario.document["flows"]
-    warmup_s, epoch_ns = float(totals["warmup_s"]), totals["emulation"]["epoch_ns"]
-    window_s = result.duration_s - warmup_s
-    window = range(*((epoch_ns + round(1e9 * at)) // programs.STEP_NS for at in (warmup_s, result.duration_s)))
-    for flow, report in zip(flows, reports, strict=True):
-        # What a program has read was delivered; of what it writes it knows nothing more.
-        downward = flow["direction"] == "forward"
-        report["delivered"] = _within(report["delivered"], window) if downward else None
-        arrived = [payload[not downward].get(_flow_number(end, downward), 0) for end in report["ends"]]
-        report["arrived"] = sum(arrived)
-        report["flows"] = [
-            (arrived[end], _within(delivered, window) if downward else None) for end, delivered in report["flows"]
-        ]
+    epoch_ns = totals["emulation"]["epoch_ns"]
     errors = [report["error"] for report in reports if report["error"]]
     if errors:
         totals["emulation"]["faults"].append(f"a connection failed: {errors[0]}")
-    totals["groups"] = [_group(flow, report, window_s) for flow, report in zip(flows, reports, strict=True)]
-    both = list(zip(flows, reports, strict=True))
-    lasting = [(flow, count) for flow, report in both for count in report["flows"]]
-    totals["flows"] = [_flow(number, flow, count, window_s) for number, (flow, count) in enumerate(lasting)]
-    forward = [one for one in totals["groups"] if one["direction"] == "forward"]
-    totals |= {key: sum(one[key] for one in forward) for key in ("goodput_bps", "delivered_bps")}
-    totals["jain"] = jain([one["goodput_bps"] for one in totals["flows"] if one["direction"] == "forward"])
+
+    def since(start_ns: int) -> dict[str, Any]:
+        return _ends(flows, reports, payload[start_ns], epoch_ns, range(start_ns, round(1e9 * result.duration_s)))
+
+    totals |= since(round(1e9 * result.warmup_s))
+    if "windows" in result.table_names:
+        windows = result.table("windows")
+        ends = [since(start) for start in windows["start_ns"]]
+        result.add_table("windows", windows.with_columns(columns_of_ends(ends)))
     rows = [
         (number, 0, max(0, start - epoch_ns), duration, size)
         for number, report in enumerate(reports)
@@ -185,6 +176,36 @@ def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: list[di
     result.add_table("transfers", pl.DataFrame(rows, schema=schema, orient="row"))
 
 
+def _ends(
+    flows: list[dict[str, Any]],
+    reports: list[dict[str, Any]],
+    arrived: list[dict[int, int]],
+    epoch_ns: int,
+    span: range,
+) -> dict[str, Any]:
+    """What the logs and the clients know of `span`, ns of the run up to its end, as the summary has it.
+
+    `arrived` has the payload that left the links in it, by direction and flow.
+    """
+    steps = range(*((epoch_ns + at) // programs.STEP_NS for at in (span.start, span.stop)))
+    window_s = len(span) / 1e9
+    groups: list[dict[str, Any]] = []
+    lasting: list[dict[str, Any]] = []
+    for flow, report in zip(flows, reports, strict=True):
+        downward = flow["direction"] == "forward"
+        # What a program has read was delivered; of what it writes it knows nothing more.
+        delivered, *each = (
+            _within(told, steps) if downward else None
+            for told in (report["delivered"], *(told for _, told in report["flows"]))
+        )
+        counts = [arrived[not downward].get(_flow_number(end, downward), 0) for end in report["ends"]]
+        groups.append(_group(flow, report, payload_summary(sum(counts), delivered, window_s)))
+        for (end, _), read in zip(report["flows"], each, strict=True):
+            about = {"id": len(lasting), "kind": flow["kind"], "direction": flow["direction"]}
+            lasting.append(about | payload_summary(counts[end], read, window_s))
+    return {"groups": groups, "flows": lasting, **whole(groups, lasting)}
+
+
 def _within(arrived: dict[str, int], window: range) -> int:
     """Bytes that came in the statistics' window."""
     return sum(count for step, count in arrived.items() if int(step) in window)
@@ -196,19 +217,14 @@ def _flow_number(ends: list[list[Any]], downward: bool) -> int:
     return _core.emulated_flow(ip_address(source).packed, ip_address(destination).packed, port, other)
 
 
-def _flow(number: int, flow: dict[str, Any], counts: tuple[int, int | None], window_s: float) -> dict[str, Any]:
-    about = {key: flow[key] for key in ("kind", "direction")}
-    return {"id": number, **about, **payload_summary(*counts, window_s)}
-
-
-def _group(flow: dict[str, Any], report: dict[str, Any], window_s: float) -> dict[str, Any]:
+def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
     times = pl.Series([duration / 1e6 for _, duration, _ in report["transfers"]], dtype=pl.Float64)
     completion: dict[str, Any] = {"mean": times.mean(), "max": times.max()}
     completion |= {f"p{q}": times.quantile(q / 100) for q in (10, 25, 50, 75, 90, 95, 99)}
     return {
         "kind": flow["kind"],
         "direction": flow["direction"],
-        **payload_summary(report["arrived"], report["delivered"], window_s),
+        **payload,
         "opened": report["opened"],
         "closed": report["closed"],
         "transfers": len(report["transfers"]),

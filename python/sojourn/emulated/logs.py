@@ -6,14 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sojourn import _core, store
 from sojourn.errors import InputError, damaged
+from sojourn.payload import payload_summary
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
 ENGINE = "emulate"
 SIDES = ("down", "up")
 """The directions: the forward link of a result, and the way back."""
+Payload = dict[int, list[dict[int, int]]]
+"""Payload in bytes that left the links for the first time from an instant on, in ns: by direction and flow."""
 SHELL = "shell.json"
 """What the shell says about itself."""
 
@@ -30,12 +35,10 @@ def make_result(folder: Path | str) -> Result | None:
     return store.save_in(result, folder, list(told["command"]))
 
 
-def result_of(
-    folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False
-) -> tuple[Result, list[dict[int, int]]]:
+def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> tuple[Result, Payload]:
     """Result of a run of `scenario` whose logs and `shell.json` are in `folder`; without its flows unless `traffic`.
 
-    And the payload in bytes that left for the first time in the window, by flow, for each direction.
+    And the payload that left the links for the first time.
     """
     told = told_by_shell(folder)
     down, up = (str(folder / f"{side}.records") for side in SIDES)
@@ -45,6 +48,13 @@ def result_of(
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
     # What was delivered, and to whom, only the programs know.
     result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
+    if "windows" in result.table_names:
+        windows = result.table("windows")
+        goodputs = [
+            payload_summary(sum(payload[start][0].values()), None, result.duration_s - start / 1e9)["goodput_bps"]
+            for start in windows["start_ns"]
+        ]
+        result.add_table("windows", windows.with_columns(pl.Series("goodput_bps", goodputs, dtype=pl.Float64)))
     return result, payload
 
 

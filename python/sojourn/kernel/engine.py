@@ -18,7 +18,7 @@ from sojourn.kernel.refuse import refuse
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
 from sojourn.kernel.values import nanoseconds
-from sojourn.payload import jain
+from sojourn.payload import columns_of_ends, whole
 from sojourn.result import Result
 from sojourn.scenario import Scenario
 
@@ -53,11 +53,18 @@ def run(
         heard = Heard.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
     output = _core.summarise(scenario.canonical, seed, limits, entries(events, START_NS, heard.opened, groups))
-    document, late = scenario.document, timeouts(events, heard.opened)
-    window = Window(*(nanoseconds(key, document[key]) for key in ("warmup", "duration")))
+    document, late, links = scenario.document, timeouts(events, heard.opened), json.loads(output.summary)
+
+    def since(start_ns: int) -> dict[str, Any]:
+        window = Window(start_ns, nanoseconds("duration", document["duration"]))
+        return _totals(links, heard, document, flows, groups, late, window, len(events))
+
     tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
     tables |= _told(heard, document, flows, groups)
-    totals = _totals(json.loads(output.summary), heard, document, flows, groups, late, window, len(events))
+    if "windows" in tables:
+        ends = [since(start) for start in tables["windows"]["start_ns"]]
+        tables["windows"] = tables["windows"].with_columns(columns_of_ends(ends))
+    totals = since(round(1e9 * links["warmup_s"]))
     return Result(scenario, seed, totals, {name: partial(tables.__getitem__, name) for name in tables})
 
 
@@ -71,7 +78,7 @@ def _job(
             refuse(f"probes.{name}", reason, "leave it out")
     network = lay_out(document)
     plan = _core.plan(scenario.canonical, seed)
-    told = traffic(document, plan, network.ends)
+    told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
     job = [
         *network.job,
         "at L",
@@ -120,16 +127,12 @@ def _totals(
     of_flows = flow_summaries(heard, document, flows, groups, late, window)
     lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
     of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
-    forward = [row for row in of_groups if row["direction"] == "forward"]
-    fair = jain([row["goodput_bps"] for row in of_flows if row["direction"] == "forward"])
     return {
         "duration_s": window.end / 1e9,
-        "warmup_s": window.start / 1e9,
+        **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},
         "events": events,
         "fingerprint": links["fingerprint"],
-        "goodput_bps": sum(row["goodput_bps"] for row in forward),
-        "delivered_bps": sum(row["delivered_bps"] for row in forward),
-        "jain": fair,
+        **whole(of_groups, of_flows),
         "links": links["links"],
         "hops": links["hops"],
         "groups": of_groups,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,13 @@ class Traffic:
     """Of each source the number of its flow, or None if it opens connections that come and go."""
 
 
-def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], ends: Sequence[Ends]) -> Traffic:
-    """Write the traffic of a canonical scenario; `plan` says when each source begins."""
+def traffic(
+    document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], ends: Sequence[Ends], starts: Iterable[int]
+) -> Traffic:
+    """Write the traffic of a canonical scenario.
+
+    `plan` says when each source begins, `starts` when the statistics can begin, ns.
+    """
     files: dict[str, bytes] = {}
     flows: list[int | None] = []
     lines = []
@@ -47,11 +52,12 @@ def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], ends
         if flow["kind"] in ("web", *DATAGRAMS):
             files[f"times.{index}"] = np.asarray(planned["times_ns"], np.uint64).tobytes()
     fixed = sum(one is not None for one in flows)
-    warmup, end = (nanoseconds(key, document[key]) for key in ("warmup", "duration"))
+    end = nanoseconds("duration", document["duration"])
     step = document["probes"].get("flows")
     sampling = nanoseconds("probes.flows", step) if step else 0
-    clock = f"clock {START_NS} {warmup} {end} {sampling} {fixed} {len(document['flows'])}"
-    return Traffic("\n".join([clock, *lines, ""]), files, flows)
+    clock = f"clock {START_NS} {end} {sampling} {fixed} {len(document['flows'])}"
+    looks = [f"look {at}" for at in starts if at]
+    return Traffic("\n".join([clock, *looks, *lines, ""]), files, flows)
 
 
 def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], times: str) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from sojourn.plots.channels import Channels
 from sojourn.plots.distribution import distributions
 from sojourn.plots.scales import LEAST_SPREAD, Span, sojourn_axis
 from sojourn.stats import quantile
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,14 +80,14 @@ def throughput(result: Result) -> pl.Series:
     """Mbit/s that the forward link sent, per step after the warm-up."""
     table = result.utilisation.filter(pl.col("link") == "forward")
     steps = table.with_columns(start_s=pl.col("time_s").shift(1, fill_value=0.0))
-    counted = steps.filter(pl.col("start_s") >= seconds(result.scenario.document["warmup"]) - 1e-9)
+    counted = steps.filter(pl.col("start_s") >= result.warmup_s - 1e-9)
     return counted.select(mbps=8e-6 * pl.col("bytes") / (pl.col("time_s") - pl.col("start_s")))["mbps"]
 
 
 def goodput(result: Result) -> pl.Series:
     """Mbit/s of payload that all forward flows delivered, per step after the warm-up."""
     forward = [flow["id"] for flow in result.totals["flows"] if flow["direction"] == "forward"]
-    counted = pl.col("flow").is_in(forward) & (pl.col("time_s") > seconds(result.scenario.document["warmup"]))
+    counted = pl.col("flow").is_in(forward) & (pl.col("time_s") > result.warmup_s)
     steps = result.flows.filter(counted).group_by("time_s").agg(pl.col("goodput_bps").sum()).sort("time_s")
     return (steps["goodput_bps"] * 1e-6).alias("mbps")
 

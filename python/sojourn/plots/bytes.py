@@ -13,6 +13,7 @@ from sojourn.packets import dropped
 from sojourn.plots import marks, scales
 from sojourn.plots.channels import Channels, facets
 from sojourn.plots.timeseries import forward_packets
+from sojourn.plots.warmup import shade_warmups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +44,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
         axes.set_xlabel("time [s]")
     for axes in sheet.left:
         axes.set_ylabel(f"bytes sent [{unit}]")
+    shade_warmups(panels, [[shown[name] for name in group] for group in groups.values()], sheet)
     sheet.legend(channels.legend())
 
 

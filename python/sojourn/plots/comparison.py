@@ -19,6 +19,7 @@ from sojourn.plots.distribution import (
 )
 from sojourn.plots.scales import sojourn_axis
 from sojourn.plots.timeseries import draw_panels, forward_packets, note_bands
+from sojourn.plots.warmup import shade_warmups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +55,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time [s]")
     panels[0].set_xlim(0, max(result.duration_s for result in firsts.values()))
+    shade_warmups(panels[: len(firsts)], [[result] for result in firsts.values()], sheet)
     _draw_distributions(found, side, sheet)
     note_bands(list(packets.values()), list(firsts.values()), sheet)
     note_steps(firsts, found, sheet)

@@ -13,6 +13,7 @@ from sojourn.packets import MEMORY_S, drop_rate
 from sojourn.plots import marks, scales
 from sojourn.plots.channels import Channels, facets, thin
 from sojourn.plots.scales import plain
+from sojourn.plots.warmup import shade_warmups
 from sojourn.plots.window import check_span
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def draw(
         axes.set_ylim(bottom=0)
         axes.set_xlim(from_s, end)
     panels[-1].set_xlabel("time [s]")
+    shade_warmups(panels, [[shown[name] for name in group] for group in groups.values()], sheet)
     sheet.note(f"drop rate: TEWMA with a memory of {plain(memory_s)} s")
 
 

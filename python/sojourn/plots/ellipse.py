@@ -19,7 +19,6 @@ from sojourn.packets import dropped
 from sojourn.plots import marks, scales
 from sojourn.plots.channels import Channels, facets
 from sojourn.plots.scales import LINEAR_RATIO, LOWEST_MS
-from sojourn.units import seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +71,7 @@ def points_of_run(result: Result) -> NDArray[np.float64]:
 def points_of_flows(result: Result) -> NDArray[np.float64]:
     """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent any."""
     counted = (pl.col("link") == "forward") & ~dropped()
-    after = pl.col("time_s") >= seconds(result.scenario.document["warmup"])
+    after = pl.col("time_s") >= result.warmup_s
     delays = result.packets.filter(counted & after).group_by("flow").agg(pl.col("sojourn_ms").mean())
     flows = result.flow_totals.filter(pl.col("direction") == "forward")
     flows = flows.select(pl.col("id").cast(pl.UInt32).alias("flow"), pl.col("goodput_bps") / 1e6)

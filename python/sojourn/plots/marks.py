@@ -195,6 +195,13 @@ def reference(axes: Axes, y: float, name: str, **look: Any) -> None:
     _remember(axes, name, "reference", {"y": [y]}, [axes.axhline(y, **style)])
 
 
+def shade(axes: Axes, start: float, end: float, name: str, *, zorder: float, **look: Any) -> None:
+    """Shade what lies between two values of `x`, with a dashed line at its end; its artists have `name` as their id."""
+    area = axes.axvspan(start, end, linewidth=0, gid=name, zorder=zorder, **look)
+    edge = axes.axvline(end, color="0.55", linewidth=0.6, linestyle=(0, (4, 3)), zorder=zorder + 0.4, gid=name)
+    _remember(axes, name, "reference", {"x": [start], "x_end": [end]}, [area, edge])
+
+
 def _remember(axes: Axes, name: str, mark: str, columns: Mapping[str, Any], artists: Sequence[Any]) -> Series:
     arrays = {key: np.asarray(column) for key, column in columns.items()}
     found = Series(name, mark, arrays, list(artists))

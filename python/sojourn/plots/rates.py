@@ -17,6 +17,7 @@ from sojourn.plots.capacity import draw_capacity, known_capacity, measured_capac
 from sojourn.plots.channels import areas, thin
 from sojourn.plots.scales import plain
 from sojourn.plots.timeseries import forward_packets
+from sojourn.plots.warmup import shade_warmups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +45,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s:
         axes.set_ylim(bottom=0)
         axes.set_xlim(0, longest)
     panels[-1].set_xlabel("time [s]")
+    shade_warmups(panels, [[result] for result in shown.values()], sheet, areas=True)
     sheet.note(f"packets counted in steps of {plain(step)} s")
     sheet.legend()
 

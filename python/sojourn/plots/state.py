@@ -15,6 +15,7 @@ from sojourn.plots import marks, scales
 from sojourn.plots.channels import Channels
 from sojourn.plots.scales import plain
 from sojourn.plots.timeseries import DROP_STRIP, draw_drops, draw_series, note_bands
+from sojourn.plots.warmup import shade_warmups
 from sojourn.plots.window import target_of
 from sojourn.units import seconds
 
@@ -66,6 +67,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variabl
     for axes in panels:
         axes.set_xlim(0, duration)
     sheet.figure.align_ylabels(panels)
+    shade_warmups(panels, [list(shown.values())] * len(panels), sheet)
     note_bands(list(tables.values()), list(shown.values()), sheet)
 
 

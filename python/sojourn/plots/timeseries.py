@@ -13,6 +13,7 @@ from sojourn.packets import dropped
 from sojourn.plots import marks, scales
 from sojourn.plots.channels import Channels, muted, thin
 from sojourn.plots.scales import Span, plain, sojourn_axis
+from sojourn.plots.warmup import shade_warmups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     panels[-1].set_xlabel("time [s]")
     for axes in panels:
         axes.set_xlim(0, max(result.duration_s for result in shown.values()))
+    shade_warmups(panels, [[result] for result in shown.values()], sheet)
     note_bands([forward_packets(result) for result in shown.values()], list(shown.values()), sheet)
 
 

@@ -13,6 +13,7 @@ from sojourn.packets import between, packets
 from sojourn.plots import marks, scales
 from sojourn.plots.channels import areas, thin
 from sojourn.plots.scales import plain
+from sojourn.plots.warmup import shade_warmups
 from sojourn.units import seconds
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def draw(
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         axes.set_ylabel("sojourn [ms]")
     panels[-1].set_xlabel("time [s]")
+    shade_warmups(panels, [[result] for result in shown.values()], sheet)
     sheet.figure.align_ylabels(panels.tolist())
     if targets:
         sheet.note(f"dotted: target, {' or '.join(plain(one) for one in sorted(filter(None, targets)))} ms")

@@ -14,7 +14,7 @@ mod results;
 pub use record::{Kind, RECORD_BYTES, Record};
 pub use records::{HEAD_UNIT, MAGIC, read};
 pub use replay::{Agreement, replay};
-pub use results::{Log, Results, end, results};
+pub use results::{Log, Payload, Results, end, results};
 
 use crate::Error;
 use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};

@@ -5,19 +5,22 @@ use super::replay::{Agreement, replay};
 use serde_json::Value;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
-use sojourn_sim::{Output, Replayed};
+use sojourn_sim::{Output, Replayed, Statistics};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A log as [`super::read`] gives it.
 pub type Log = (Value, Vec<Record>);
 
+/// Payload in bytes by direction and flow.
+pub type Payload = [BTreeMap<u32, u64>; 2];
+
 /// What two logs say, and how far each agrees with a replay.
 pub struct Results {
     /// As a simulation gives it, without what only programs know: what was delivered, groups, flows.
     pub output: Output,
-    /// Payload that left for the first time in the statistics' window, by direction and flow, in bytes.
-    pub payload: [BTreeMap<u32, u64>; 2],
+    /// Payload that left for the first time from each instant on at which the statistics can begin.
+    pub payload: Vec<(Instant, Payload)>,
     /// Of the forward direction, down, and of the way back.
     pub agreement: [Agreement; 2],
     /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, by direction.
@@ -31,8 +34,8 @@ pub fn end(records: &[Record]) -> Instant {
     records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
 }
 
-/// Reads the logs `down` and `up`; statistics are from `warmup` to `end`.
-pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) -> Result<Results, String> {
+/// Reads the logs `down` and `up` until the statistics end.
+pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Result<Results, String> {
     for ((head, _), side) in logs.iter().zip(["down", "up"]) {
         if head["kind"] != "link" || head["side"] != side {
             return Err(format!("is of {} {}; give one of link {side}", head["kind"], head["side"]));
@@ -41,9 +44,11 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
     let spec = |head: &Value| LinkSpec::parse("link", &head["link"], Path::new("/")).map_err(|e| e.to_string());
     let specs = [spec(&logs[0].0)?, spec(&logs[1].0)?];
     let agreement = [replay(&logs[0].0, &logs[0].1)?, replay(&logs[1].0, &logs[1].1)?];
+    let end = statistics.end();
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
-    let mut replayed = Replayed::new([&specs[0], &specs[1]], probes, seed, warmup, end);
-    let (mut overdue, mut refused, mut payload) = ([(0, 0); 2], [0; 2], [BTreeMap::new(), BTreeMap::new()]);
+    let mut payload: Vec<(Instant, Payload)> = statistics.starts().iter().map(|&at| (at, Payload::default())).collect();
+    let mut replayed = Replayed::new([&specs[0], &specs[1]], probes, seed, statistics);
+    let (mut overdue, mut refused) = ([(0, 0); 2], [0; 2]);
     let mut metas: [Vec<Meta>; 2] = [Vec::new(), Vec::new()];
     for (l, record) in merged([&logs[0].1, &logs[1].1]) {
         let Record { at, number, kind, value, .. } = *record;
@@ -69,15 +74,30 @@ pub fn results(logs: [&Log; 2], probes: &Probes, warmup: Instant, end: Instant) 
             Kind::Payload => {
                 let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
                 let flow = meta.ok_or_else(|| format!("has payload of packet {number} that it cannot have"))?.flow;
-                *payload[l].entry(flow).or_insert(0) += if at > warmup { value } else { 0 };
+                let part = payload.partition_point(|&(start, _)| start < at).max(1) - 1;
+                *payload[part].1[l].entry(flow).or_insert(0) += value;
             }
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
             Kind::End => {}
         }
     }
     let mut output = replayed.finish();
-    output.summary.goodput_bps = payload[0].values().sum::<u64>() as f64 * 8.0 / (end - warmup).as_secs_f64();
+    add_up(&mut payload);
+    let since = |start: Instant| (start - Instant::ZERO).as_secs_f64();
+    let begun = payload.iter().find(|&&(start, _)| since(start) == output.summary.warmup_s);
+    let (begin, left) = begun.expect("the statistics begin at one of their instants");
+    output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
     Ok(Results { output, payload, agreement, overdue, refused })
+}
+
+/// From what left between each instant and the next to what left from it on.
+fn add_up(payload: &mut [(Instant, Payload)]) {
+    for i in (1..payload.len()).rev() {
+        let (before, from) = payload.split_at_mut(i);
+        for (sum, part) in before[i - 1].1.iter_mut().zip(&from[0].1) {
+            part.iter().for_each(|(&flow, bytes)| *sum.entry(flow).or_insert(0) += bytes);
+        }
+    }
 }
 
 /// The records of both directions in the order of time, each direction's in its own.
@@ -88,4 +108,24 @@ fn merged(logs: [&[Record]; 2]) -> impl Iterator<Item = (usize, &Record)> {
         (Some(_), _) => down.next().map(|record| (0, record)),
         (None, _) => up.next().map(|record| (1, record)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_left_between_instants_adds_up_from_the_end() {
+        let at = |nanos| Instant::ZERO + sojourn_aqm::Duration::from_nanos(nanos);
+        let part = |down: &[(u32, u64)], up: &[(u32, u64)]| [down, up].map(|pairs| pairs.iter().copied().collect());
+        let mut payload =
+            vec![(at(0), part(&[(1, 5)], &[(3, 2)])), (at(7), part(&[(2, 40)], &[])), (at(9), part(&[(1, 100)], &[]))];
+        add_up(&mut payload);
+        let expected = [
+            (at(0), part(&[(1, 105), (2, 40)], &[(3, 2)])),
+            (at(7), part(&[(1, 100), (2, 40)], &[])),
+            (at(9), part(&[(1, 100)], &[])),
+        ];
+        assert_eq!(payload, expected);
+    }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::path::{Direction, LogConfig, Pool, Side, Sink};
 use proptest::prelude::*;
+use sojourn_sim::Statistics;
 use sojourn_sim::scenario::{LinkSpec, Probes};
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -144,7 +145,11 @@ proptest! {
         let mut down = read(whole).unwrap();
         down.0["side"] = "down".into();
         let probes = Probes { packets: true, queue: Some(Duration::from_millis(1)), ..Probes::default() };
-        let found = results([&down, &up], &probes, Instant::ZERO, Instant::ZERO + Duration::from_millis(5));
+        let found = results(
+            [&down, &up],
+            &probes,
+            Statistics::given(Instant::ZERO, Instant::ZERO + Duration::from_millis(5)),
+        );
         match found {
             Ok(found) => prop_assert!(!changes.is_empty() || found.agreement[1].agreeing == 4),
             Err(text) => prop_assert!(!text.is_empty() && !changes.is_empty(), "{}", text),

@@ -19,6 +19,7 @@ use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
 use crate::summary::Tally;
+use crate::window::Window;
 use crate::wlan::Air;
 use below::Below;
 use bucket::Bucket;
@@ -82,8 +83,8 @@ pub(crate) struct Seat {
     pub seed: u64,
     /// Bytes that one opportunity carries.
     pub mtu: u32,
-    /// Start of the statistics.
-    pub from: Instant,
+    /// When the statistics can begin.
+    pub window: Window,
 }
 
 impl Seat {
@@ -94,10 +95,10 @@ impl Seat {
 }
 
 impl Link {
-    /// Link `index` of a run with `seed`, statistics from `warmup` to `end`.
-    pub fn new(spec: &LinkSpec, index: usize, seed: u64, warmup: Instant, end: Instant) -> Self {
+    /// Link `index` of a run with `seed`.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
         let framing = spec.framing;
-        let seat = Seat { index, seed, mtu: spec.mtu, from: warmup };
+        let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
         let (server, medium) = (spec.service.server(&seat), Medium::new(spec, index, seed));
         let constant = matches!(server, Server::Fixed(_)) && medium.is_none();
         Self {
@@ -112,7 +113,7 @@ impl Link {
             entry: InFlight::new(),
             pipe: InFlight::new(),
             exit: InFlight::new(),
-            tally: Tally::new(warmup, end),
+            tally: Tally::new(window),
         }
     }
 
@@ -154,15 +155,16 @@ impl Link {
         }
     }
 
-    /// What it could have used in the statistics window, in the same measure.
-    pub fn usable_in_window(&mut self) -> u64 {
-        let (from, to) = self.tally.window();
+    /// What it could have used in the statistics that begin at instant `number` of the window, in the same measure.
+    pub fn usable_from(&mut self, number: usize) -> u64 {
+        let window = self.tally.window();
+        let (from, to) = (window.starts()[number], window.end);
         match &mut self.server {
             Server::Fixed(server) => server.pace.capacity(from, to),
             Server::Fluid(server) => server.pace.capacity(from, to),
             Server::Latch(server) => server.pace.capacity(from, to),
             Server::Bucket(server) => server.pace.capacity(from, to),
-            Server::Opportunities(server) => server.bytes_in_window(to),
+            Server::Opportunities(server) => server.bytes_in_window(number),
             Server::Channel => (to - from).as_nanos() as u64,
         }
     }

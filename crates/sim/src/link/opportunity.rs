@@ -8,6 +8,7 @@ use super::{Seat, Server};
 use crate::network::{Component, Network};
 use crate::packet::Handle;
 use crate::probe::Probe;
+use crate::window::Window;
 use sojourn_aqm::{Dequeued, Instant};
 
 /// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
@@ -45,15 +46,16 @@ pub(crate) struct Opportunities {
 struct Meter {
     source: Box<dyn Source>,
     count: u64,
-    /// Start of the statistics, and the opportunities until then once it has come.
-    from: Instant,
-    at_from: Option<u64>,
+    window: Window,
+    /// The opportunities until each instant at which the statistics can begin, once it has come.
+    before: Vec<u64>,
 }
 
 impl Opportunities {
     /// The opportunities of `source`, for a link at `seat`.
     pub fn new(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
-        let meter = Meter { source: Box::new(source.clone()), count: 0, from: seat.from, at_from: None };
+        let (source_of_meter, window) = (Box::new(source.clone()), seat.window.clone());
+        let meter = Meter { source: source_of_meter, count: 0, window, before: Vec::new() };
         Self { source: Box::new(source), meter, mtu: seat.mtu, budget: 0, in_transit: None, awake: false }
     }
 
@@ -63,10 +65,10 @@ impl Opportunities {
         self.meter.count * self.mtu as u64
     }
 
-    /// Bytes of the opportunities in the statistics, which end at `end`.
-    pub fn bytes_in_window(&mut self, end: Instant) -> u64 {
-        self.meter.advance(end);
-        (self.meter.count - self.meter.at_from.unwrap_or(0)) * self.mtu as u64
+    /// Bytes of the opportunities in the statistics that begin at instant `number` of the window.
+    pub fn bytes_in_window(&mut self, number: usize) -> u64 {
+        self.meter.advance(self.meter.window.end);
+        (self.meter.count - self.meter.before[number]) * self.mtu as u64
     }
 
     /// Where they come from.
@@ -89,9 +91,9 @@ impl Opportunities {
 
 impl Meter {
     fn advance(&mut self, now: Instant) {
-        if self.at_from.is_none() && now >= self.from {
-            self.count += self.source.pass(self.from);
-            self.at_from = Some(self.count);
+        while let Some(&start) = self.window.starts().get(self.before.len()).filter(|&&start| now >= start) {
+            self.count += self.source.pass(start);
+            self.before.push(self.count);
         }
         self.count += self.source.pass(now);
     }

@@ -7,6 +7,7 @@ use super::medium::Medium as Inner;
 use super::{Seat, Server};
 use crate::link::one_by_one::Pace;
 use crate::scenario::{LossSpec, Service, Steps};
+use crate::window::Window;
 use sojourn_aqm::{Duration, Instant};
 
 pub use super::one_by_one::Sent;
@@ -17,7 +18,7 @@ pub struct Transmitter(Server);
 impl Transmitter {
     /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes.
     pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Self {
-        Self(service.server(&Seat { index, seed, mtu, from: Instant::ZERO }))
+        Self(service.server(&Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }))
     }
 
     /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one; only for a

@@ -19,6 +19,7 @@ mod steps;
 mod tests;
 pub mod traffic;
 mod tree;
+mod warmup;
 mod wlan;
 
 pub use aqm::AqmSpec;
@@ -35,6 +36,7 @@ pub use service::{
 };
 pub use steps::{Stepped, Steps};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
+pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
@@ -51,8 +53,8 @@ pub struct Scenario {
     pub name: String,
     /// Length of the run; above zero.
     pub duration: Duration,
-    /// Start of the statistics; shorter than the duration.
-    pub warmup: Duration,
+    /// What the statistics leave out; shorter than the duration.
+    pub warmup: Warmup,
     /// Default seed of every random stream.
     pub seed: u64,
     /// The wireless LAN that is the bottleneck; without one, it is a link with a way back.
@@ -147,9 +149,11 @@ impl Scenario {
         check_known("", values, KEYS.iter())?;
         let table = Table::new("", values, KEYS);
         let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
-        if warmup >= duration {
-            let text = format!("{warmup} is not below duration ({duration}); write a shorter one");
-            return Err(table.error("warmup", text));
+        if let Warmup::Given(span) = warmup {
+            if span >= duration {
+                let text = format!("{span} is not below duration ({duration}); write a shorter one");
+                return Err(table.error("warmup", text));
+            }
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
         let wlan = values.get("wlan").map(WlanSpec::read).transpose()?;
@@ -313,9 +317,9 @@ const KEYS: &[Key] = &[
     },
     Key {
         name: "warmup",
-        kind: Kind::Time,
+        kind: Kind::Own(&warmup::WARMUP),
         need: Need::Default("0 s"),
-        doc: "Start of the statistics; what happens before is left out.",
+        doc: "Start of the statistics; what happens before is left out. With auto it is found from the run's own backlog.",
     },
     Key {
         name: "seed",

@@ -89,6 +89,11 @@ impl<T: Copy> Steps<T> {
         self.steps.len() > 1
     }
 
+    /// When the value changes, in order.
+    pub fn changes_at(&self) -> impl Iterator<Item = Duration> + '_ {
+        self.steps[1..].iter().map(|&(at, _)| at)
+    }
+
     /// When each value begins to hold, and the value.
     pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
         self.steps.iter().copied()

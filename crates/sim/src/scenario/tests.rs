@@ -71,7 +71,8 @@ fn error_with(sets: &[(&str, &str)]) -> String {
 fn every_key_arrives() {
     let scenario = parse(EXAMPLE).unwrap();
     assert_eq!((scenario.name.as_str(), scenario.seed), ("four flows through CoDel", 7));
-    assert_eq!((scenario.duration, scenario.warmup), (Duration::from_secs(100), Duration::from_secs(10)));
+    let warmup = Warmup::Given(Duration::from_secs(10));
+    assert_eq!((scenario.duration, scenario.warmup), (Duration::from_secs(100), warmup));
     let link = &scenario.link;
     assert_eq!(link.service.nominal_rate(1500).as_bps(), 10_000_000);
     assert_eq!((link.delay, link.framing.overhead, link.mtu), (Duration::from_millis(5), 7, 1500));

@@ -31,6 +31,7 @@ use crate::scenario::{
 };
 use crate::table::Table;
 use crate::tcp::Header;
+use crate::window::Window;
 use dcf::{Contention, Dcf};
 use error::Signal;
 use node::Node;
@@ -62,8 +63,8 @@ pub(crate) trait Air: Send + Sized {
     fn wlan(&mut self) -> &mut Wlan;
     /// Whether the host of a sender takes another packet.
     fn has_room(&self, slot: u32) -> bool;
-    /// What it has done.
-    fn report(self) -> (Option<WlanSummary>, Option<Table>);
+    /// What it has done from instant `number` of the window on.
+    fn report(self, number: usize) -> (Option<WlanSummary>, Option<Table>);
 }
 
 /// Hears of the packets that a queue drops.
@@ -84,7 +85,7 @@ impl Air for () {
     fn has_room(&self, _: u32) -> bool {
         true
     }
-    fn report(self) -> (Option<WlanSummary>, Option<Table>) {
+    fn report(self, _: usize) -> (Option<WlanSummary>, Option<Table>) {
         (None, None)
     }
 }
@@ -99,7 +100,7 @@ impl Air for Box<Wlan> {
 
     fn new(scenario: &Scenario, seed: u64, links: &mut [Link]) -> Self {
         let spec = scenario.wlan.as_ref().expect("a cell is made for a scenario with one");
-        let mut wlan = Wlan::new(spec, scenario, seed);
+        let mut wlan = Wlan::new(spec, scenario, seed, links[ACCESS_POINT].tally.window());
         if spec.channel.queues != Queues::Shared {
             links[ACCESS_POINT].qdisc = Box::new(wlan.station_queues(&scenario.link, seed));
         }
@@ -114,9 +115,9 @@ impl Air for Box<Wlan> {
     fn has_room(&self, slot: u32) -> bool {
         self.sockets.has_room(slot)
     }
-    fn report(self) -> (Option<WlanSummary>, Option<Table>) {
-        let rtts = self.rtts.report();
-        let (summary, table) = self.tally.report(rtts);
+    fn report(self, number: usize) -> (Option<WlanSummary>, Option<Table>) {
+        let rtts = self.rtts.report(number);
+        let (summary, table) = self.tally.report(number, rtts);
         (Some(summary), table)
     }
 }
@@ -166,7 +167,7 @@ struct Beacon {
 }
 
 impl Wlan {
-    fn new(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Self {
+    fn new(spec: &WlanSpec, scenario: &Scenario, seed: u64, window: &Window) -> Self {
         let channel = &spec.channel;
         let nodes = nodes(spec, scenario, seed);
         let slot = if channel.slot == SlotTime::Short { SHORT_SLOT } else { LONG_SLOT };
@@ -174,7 +175,6 @@ impl Wlan {
             let fading = station.fading.map(|sd| (sd.0, station.coherence));
             station.snr.map(|snr| Signal::new(snr.0, fading, Rng::stream(seed, "signal", i as u64)))
         });
-        let (from, to) = (Instant::ZERO + scenario.warmup, Instant::ZERO + scenario.duration);
         Self {
             dcf: Dcf::new(rules(spec, &nodes), slot, seed, channel.eifs == Eifs::Listeners),
             errors: channel.errors,
@@ -184,8 +184,8 @@ impl Wlan {
             ends_at: None,
             concerned: Vec::with_capacity(nodes.len()),
             sockets: Sockets::new(channel.tsq),
-            rtts: Rtts::new(scenario.flows.len(), from),
-            tally: ChannelTally::new(nodes.len() - 1, from, to, scenario.probes.accesses == Some(true)),
+            rtts: Rtts::new(scenario.flows.len(), window),
+            tally: ChannelTally::new(nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
             asked: None,
             placed: vec![0; scenario.flows.len()],
             nodes,

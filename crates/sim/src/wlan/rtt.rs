@@ -8,16 +8,37 @@ use super::stats::RttSummary;
 use crate::histogram::Histogram;
 use crate::summary::Quantiles;
 use crate::tcp::{Flags, Header};
+use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
 /// The round-trip times of all flows, by their groups.
 #[derive(Debug)]
-pub struct Rtts {
-    from: Instant,
+pub(crate) struct Rtts {
     /// Segments that are not acknowledged, by the slot of their flow, in the order of their numbers.
     pending: Vec<VecDeque<Segment>>,
-    groups: Vec<(Histogram, Histogram)>,
+    groups: usize,
+    /// By group.
+    times: Parts<Vec<Times>>,
+}
+
+/// The round-trip times of a group in a part of the run.
+#[derive(Clone, Debug, Default)]
+struct Times {
+    sent: Histogram,
+    tapped: Histogram,
+}
+
+impl Part for Times {
+    fn add(&mut self, other: &Self) {
+        self.sent.merge(&other.sent);
+        self.tapped.merge(&other.tapped);
+    }
+
+    fn pack(&mut self) {
+        self.sent.pack();
+        self.tapped.pack();
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +50,9 @@ struct Segment {
 }
 
 impl Rtts {
-    /// Statistics of so many groups from an instant on.
-    pub fn new(groups: usize, from: Instant) -> Self {
-        Self { from, pending: Vec::new(), groups: vec![Default::default(); groups] }
+    /// Statistics of so many groups.
+    pub fn new(groups: usize, window: &Window) -> Self {
+        Self { pending: Vec::new(), groups, times: Parts::new(window) }
     }
 
     /// The flow in `slot` is another one from now on.
@@ -77,21 +98,27 @@ impl Rtts {
         }
         while pending.front().is_some_and(|first| first.end <= header.ack) {
             let Segment { sent, tapped, once, .. } = pending.pop_front().expect("it was just seen");
-            if once && now >= self.from {
-                let (from_sent, from_tap) = &mut self.groups[group as usize];
-                from_sent.record(now - sent);
-                from_tap.record(now - tapped);
+            if once {
+                let groups = self.times.at(now);
+                groups.resize_with(self.groups, Times::default);
+                let times = &mut groups[group as usize];
+                times.sent.record(now - sent);
+                times.tapped.record(now - tapped);
             }
         }
     }
 
-    /// The report of each group.
-    pub fn report(&self) -> Vec<RttSummary> {
-        let summary = |(sent, tapped): &(Histogram, Histogram)| RttSummary {
-            sent_ms: Quantiles::of(sent),
-            tapped_ms: Quantiles::of(tapped),
-        };
-        self.groups.iter().map(summary).collect()
+    /// The report of each group from instant `number` of the window on.
+    pub fn report(&self, number: usize) -> Vec<RttSummary> {
+        let summary =
+            |times: &Times| RttSummary { sent_ms: Quantiles::of(&times.sent), tapped_ms: Quantiles::of(&times.tapped) };
+        self.sum(number).iter().map(summary).collect()
+    }
+
+    fn sum(&self, number: usize) -> Vec<Times> {
+        let mut groups = self.times.sum(number);
+        groups.resize_with(self.groups, Times::default);
+        groups
     }
 }
 
@@ -123,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_segment_that_was_sent_once_is_measured() {
-        let mut rtts = Rtts::new(1, ms(0));
+        let mut rtts = Rtts::new(1, &Window::new([], ms(1000)));
         for i in 0..4 {
             rtts.sent(ms(10 * i), 5, &data(1 + 1000 * i));
         }
@@ -132,7 +159,7 @@ mod tests {
         rtts.sent(ms(50), 5, &data(2001));
         rtts.answered(ms(100), 5, 0, &ack(2001));
         rtts.answered(ms(120), 5, 0, &ack(4001));
-        let (sent, tapped) = &rtts.groups[0];
+        let Times { sent, tapped } = &rtts.sum(0)[0];
         assert_eq!((sent.total(), sent.max()), (3, Some(100_000_000)));
         assert_eq!(sent.mean(), Some((100.0 + 90.0 + 90.0) / 3.0 * 1e6));
         assert_eq!(tapped.mean(), Some((60.0 + 90.0 + 90.0) / 3.0 * 1e6));
@@ -140,14 +167,14 @@ mod tests {
 
     #[test]
     fn what_comes_before_the_statistics_begin_is_left_out() {
-        let mut rtts = Rtts::new(1, ms(60));
+        let mut rtts = Rtts::new(1, &Window::new([ms(60)], ms(1000)));
         (0..2).for_each(|i| rtts.sent(ms(0), 0, &data(1 + 1000 * i)));
         rtts.answered(ms(50), 0, 0, &ack(1001));
         rtts.answered(ms(60), 0, 0, &ack(2001));
-        assert_eq!(rtts.groups[0].0.total(), 1);
+        assert_eq!(rtts.sum(1)[0].sent.total(), 1);
         rtts.sent(ms(61), 0, &data(2001));
         rtts.forget(0);
         rtts.answered(ms(70), 0, 0, &ack(3001));
-        assert_eq!(rtts.groups[0].0.total(), 1);
+        assert_eq!(rtts.sum(1)[0].sent.total(), 1);
     }
 }

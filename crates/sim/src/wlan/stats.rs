@@ -5,6 +5,7 @@ use super::phy::Bitrate;
 use crate::histogram::Histogram;
 use crate::summary::Quantiles;
 use crate::table::{Table, recorder};
+use crate::window::{Part, Parts, Window};
 use serde::Serialize;
 use sojourn_aqm::{Duration, Instant};
 
@@ -112,17 +113,23 @@ pub enum Ending {
 
 /// Running counts.
 #[derive(Debug)]
-pub struct ChannelTally {
-    from: Instant,
-    to: Instant,
+pub(crate) struct ChannelTally {
+    counts: Parts<ChannelCounts>,
+    stations: usize,
+    recorder: Option<Accesses>,
+}
+
+/// The counts of a part of the run.
+#[derive(Clone, Debug, Default)]
+struct ChannelCounts {
     accesses: u64,
     collisions: u64,
     beacons: u64,
     busy: u64,
+    /// The access point, then the stations; as far as they have sent.
     nodes: Vec<NodeTally>,
-    /// Airtime of the access point's frames, by station.
+    /// Airtime of the access point's frames, by station; as far as there were some.
     down: Vec<u64>,
-    recorder: Option<Accesses>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -194,29 +201,18 @@ impl Attempt {
 }
 
 impl ChannelTally {
-    /// Counts of so many stations in a window.
-    pub fn new(stations: usize, from: Instant, to: Instant, recording: bool) -> Self {
-        Self {
-            from,
-            to,
-            accesses: 0,
-            collisions: 0,
-            beacons: 0,
-            busy: 0,
-            nodes: vec![NodeTally::default(); stations + 1],
-            down: vec![0; stations],
-            recorder: recording.then(Accesses::default),
-        }
+    /// Counts of so many stations.
+    pub fn new(stations: usize, window: &Window, recording: bool) -> Self {
+        Self { counts: Parts::new(window), stations, recorder: recording.then(Accesses::default) }
     }
 
     /// The medium is busy from `start` to `end` with what so many senders, and perhaps a beacon, have to say.
     pub fn access(&mut self, start: Instant, end: Instant, senders: usize, beacon: bool) {
-        if start >= self.from {
-            self.accesses += 1;
-            self.collisions += u64::from(senders + usize::from(beacon) > 1);
-            self.beacons += u64::from(beacon);
-        }
-        self.busy += self.inside(start, end);
+        let counts = self.counts.at(start);
+        counts.accesses += 1;
+        counts.collisions += u64::from(senders + usize::from(beacon) > 1);
+        counts.beacons += u64::from(beacon);
+        self.spend(start, end, |counts, spent| counts.busy += spent);
     }
 
     /// One of them.
@@ -229,31 +225,27 @@ impl ChannelTally {
             let (bytes, number) = (attempt.bytes, attempt.number);
             recorder.push(at, sender, station, kbps, bytes, number, outcome, spent, frames, acknowledged);
         }
-        let spent = self.inside(start, start + airtime);
-        let tally = &mut self.nodes[node];
-        tally.airtime += spent;
-        if node == 0 {
-            self.down[station] += spent;
+        let tally = self.counts.at(start).node(node);
+        tally.attempts += 1;
+        tally.rates[rate.index()] += 1;
+        tally.collisions += u64::from(ending == Ending::Collided);
+        tally.errors += u64::from(matches!(ending, Ending::Lost | Ending::AckLost));
+        if attempt.is_aggregate {
+            tally.aggregates += 1;
+            tally.aggregated += u64::from(frames);
+            tally.failed += u64::from(frames - acknowledged);
         }
-        if start >= self.from {
-            tally.attempts += 1;
-            tally.rates[rate.index()] += 1;
-            tally.collisions += u64::from(ending == Ending::Collided);
-            tally.errors += u64::from(matches!(ending, Ending::Lost | Ending::AckLost));
-            if attempt.is_aggregate {
-                tally.aggregates += 1;
-                tally.aggregated += u64::from(frames);
-                tally.failed += u64::from(frames - acknowledged);
+        self.spend(start, start + airtime, |counts, spent| {
+            counts.node(node).airtime += spent;
+            if node == 0 {
+                *at(&mut counts.down, station) += spent;
             }
-        }
+        });
     }
 
     /// `node` is through with a frame that came into its ring at `entered` and to its head at `first`.
     pub fn through(&mut self, now: Instant, node: usize, acknowledged: bool, entered: Instant, first: Instant) {
-        if now < self.from {
-            return;
-        }
-        let tally = &mut self.nodes[node];
+        let tally = self.counts.at(now).node(node);
         tally.frames += u64::from(acknowledged);
         tally.given_up += u64::from(!acknowledged);
         tally.ring.record(first - entered);
@@ -262,23 +254,24 @@ impl ChannelTally {
 
     /// The receiver of `node` hands up a frame of an aggregate that it has had since an instant.
     pub fn released(&mut self, now: Instant, node: usize, since: Instant) {
-        if now >= self.from {
-            self.nodes[node].reorder.record(now - since);
-        }
+        self.counts.at(now).node(node).reorder.record(now - since);
     }
 
-    /// The report, and every attempt if that was wanted.
-    pub fn report(self, rtts: Vec<RttSummary>) -> (WlanSummary, Option<Table>) {
-        let window = (self.to - self.from).as_nanos() as f64;
+    /// The report from instant `number` of the window on, and every attempt if that was wanted.
+    pub fn report(self, number: usize, rtts: Vec<RttSummary>) -> (WlanSummary, Option<Table>) {
+        let window = self.counts.window().length(number).as_nanos() as f64;
+        let mut sum = self.counts.sum(number);
+        sum.nodes.resize_with(self.stations + 1, NodeTally::default);
+        sum.down.resize(self.stations, 0);
         let share = |spent: u64| spent as f64 / window;
-        let mut nodes = self.nodes.iter().map(|node| node.report(window));
+        let mut nodes = sum.nodes.iter().map(|node| node.report(window));
         let access_point = nodes.next().expect("there is an access point");
-        let stations = nodes.zip(&self.down).map(|(node, &down)| StationSummary { node, airtime_down: share(down) });
+        let stations = nodes.zip(&sum.down).map(|(node, &down)| StationSummary { node, airtime_down: share(down) });
         let summary = WlanSummary {
-            accesses: self.accesses,
-            collisions: self.collisions,
-            beacons: self.beacons,
-            busy: share(self.busy),
+            accesses: sum.accesses,
+            collisions: sum.collisions,
+            beacons: sum.beacons,
+            busy: share(sum.busy),
             access_point,
             stations: stations.collect(),
             rtts,
@@ -286,11 +279,67 @@ impl ChannelTally {
         (summary, self.recorder.map(Accesses::into_table))
     }
 
-    /// The part of a span that lies in the window.
-    fn inside(&self, start: Instant, end: Instant) -> u64 {
-        let (start, end) = (start.max(self.from), end.min(self.to));
-        if end > start { (end - start).as_nanos() as u64 } else { 0 }
+    /// Tells every part how many nanoseconds of a span lie in it.
+    fn spend(&mut self, start: Instant, end: Instant, mut spend: impl FnMut(&mut ChannelCounts, u64)) {
+        self.counts.pieces(start, end, |counts, from, to| spend(counts, (to - from).as_nanos() as u64));
     }
+}
+
+impl ChannelCounts {
+    fn node(&mut self, node: usize) -> &mut NodeTally {
+        at(&mut self.nodes, node)
+    }
+}
+
+impl Part for ChannelCounts {
+    fn add(&mut self, other: &Self) {
+        self.accesses += other.accesses;
+        self.collisions += other.collisions;
+        self.beacons += other.beacons;
+        self.busy += other.busy;
+        self.nodes.add(&other.nodes);
+        self.down.add(&other.down);
+    }
+
+    fn pack(&mut self) {
+        self.nodes.pack();
+    }
+}
+
+impl Part for NodeTally {
+    fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.airtime, other.airtime),
+            (&mut self.frames, other.frames),
+            (&mut self.given_up, other.given_up),
+            (&mut self.attempts, other.attempts),
+            (&mut self.collisions, other.collisions),
+            (&mut self.errors, other.errors),
+            (&mut self.aggregates, other.aggregates),
+            (&mut self.aggregated, other.aggregated),
+            (&mut self.failed, other.failed),
+        ] {
+            *sum += more;
+        }
+        self.rates.iter_mut().zip(other.rates).for_each(|(sum, more)| *sum += more);
+        self.ring.merge(&other.ring);
+        self.mac.merge(&other.mac);
+        self.reorder.merge(&other.reorder);
+    }
+
+    fn pack(&mut self) {
+        self.ring.pack();
+        self.mac.pack();
+        self.reorder.pack();
+    }
+}
+
+/// Entry `i` of a list that grows to it.
+fn at<T: Default>(list: &mut Vec<T>, i: usize) -> &mut T {
+    if i >= list.len() {
+        list.resize_with(i + 1, T::default);
+    }
+    &mut list[i]
 }
 
 impl NodeTally {

@@ -8,7 +8,7 @@
  *   closed FLOW SOURCE AT SENT AGAIN	both ends know of the end; data packets sent, and sent again
  *   failed FLOW SOURCE AT ERROR		the connection broke off
  *   left FLOW SOURCE SENT AGAIN		as `closed`, of a connection that is open at the end
- *   bytes AT FLOW DELIVERED ARRIVED	payload of a flow that lasts, in order and all, at the warm-up's end and the run's
+ *   bytes AT FLOW DELIVERED ARRIVED	payload of a flow that lasts, in order and all, at each look and at the run's end
  *   bytes AT g GROUP DELIVERED ARRIVED	the same of a whole group
  *   datagrams AT FLOW SENT RECEIVED EXPECTED DELAY VARIATION
  *   sample AT FLOW CWND SSTHRESH SRTT IN_FLIGHT DELIVERED ARRIVED
@@ -25,7 +25,9 @@ char payload[CHUNK];
 static struct source **sources;
 static size_t source_count;
 static int group_count;
-static uint64_t warmup, end_of_run, sampling;
+static uint64_t end_of_run, sampling;
+static uint64_t *looks;
+static size_t look_count;
 static int events = -1;
 static bool over;
 
@@ -213,9 +215,16 @@ static void read_line(const char *line)
 	int group, flow, used = 0;
 	struct source *s;
 
-	if (sscanf(line, "clock %llu %llu %llu %llu %d %d", &n[0], &n[1], &n[2], &n[3], &next_flow, &group_count) == 6) {
-		zero = n[0], warmup = n[1], end_of_run = n[2], sampling = n[3];
+	if (sscanf(line, "clock %llu %llu %llu %d %d", &n[0], &n[1], &n[2], &next_flow, &group_count) == 5) {
+		zero = n[0], end_of_run = n[1], sampling = n[2];
 		group_bytes = get_memory((size_t)group_count * sizeof(*group_bytes));
+		return;
+	}
+	if (sscanf(line, "look %llu", &n[0]) == 1) {
+		looks = realloc(looks, (look_count + 1) * sizeof(*looks));
+		if (!looks)
+			fail("memory");
+		looks[look_count++] = n[0];
 		return;
 	}
 	if (sscanf(line, "%15s %31s %31s %31s %31s %d %d %n", word, a, b, from, to, &group, &flow, &used) != 7)
@@ -298,8 +307,8 @@ void run_traffic(const char *file, const char *result)
 		fail("the set-up took until %llu ns, the run begins at %llu", (unsigned long long)now(), (unsigned long long)zero);
 	for (size_t i = 0; i < source_count; i++)
 		arm(sources[i]);
-	if (warmup)
-		set_deadline(zero + warmup, tell_counts, NULL);
+	for (size_t i = 0; i < look_count; i++)
+		set_deadline(zero + looks[i], tell_counts, NULL);
 	if (sampling)
 		set_deadline(zero + sampling, sample, NULL);
 	set_deadline(zero, progress, NULL);

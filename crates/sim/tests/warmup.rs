@@ -1,0 +1,245 @@
+//! A warm-up that is found from the run itself: the numbers are those of the same run with that warm-up given.
+
+mod common;
+
+use common::{real, scenario, whole};
+use serde_json::Value;
+use sojourn_aqm::Duration;
+use sojourn_sim::scenario::{Scenario, Warmup};
+use sojourn_sim::{Column, Output, Simulation, mser};
+use std::fs;
+use std::path::Path;
+
+/// A dumbbell, a row, two cells; TCP, pages, requests, transfers, datagrams, calls; every way to serve a link.
+const KINDS: &[(&str, &str)] = &[
+    (
+        "a dumbbell",
+        "[link]\nrate = \"10 Mbit/s\"\naqm = \"codel ecn\"\n[[flows]]\nkind = \"tcp\"\ncount = 3\nrtt = \"37 ms\"\necn = true\n",
+    ),
+    (
+        "both ways, with losses, framing and a driver",
+        "[link]\nrate = \"7 Mbit/s\"\naqm = \"fq_codel\"\nframing = \"atm\"\nloss = 0.001\nbelow = \"1514 B\"\n[[flows]]\nkind = \"tcp\"\n\
+         count = 2\nrtt = \"30 ms\"\n[[flows]]\nkind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"50 ms\"\n[[flows]]\nkind = \"voice\"\n\
+         [[flows]]\nkind = \"cbr\"\nrate = \"130 kbit/s\"\nsize = \"333 B\"\n",
+    ),
+    (
+        "a row",
+        "[link]\nrate = \"10 Mbit/s\"\naqm = \"pie\"\n[[links]]\nname = \"second\"\nrate = \"7 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\n\
+         route = [\"link\", \"second\"]\nrtt = \"40 ms\"\n[[flows]]\nkind = \"tcp\"\nroute = [\"second\"]\nrtt = \"20 ms\"\n",
+    ),
+    (
+        "connections that come and go",
+        "[link]\nrate = \"9 Mbit/s\"\nlimit = \"60 packets\"\n[[flows]]\nkind = \"packmime\"\nconnections_per_second = 20\nrtt = \"20 ms\"\n\
+         [[flows]]\nkind = \"web\"\ninterval = \"97 ms\"\nsize = \"31 kB\"\n[[flows]]\nkind = \"request\"\nsize = \"9 kB\"\nrtt = \"11 ms\"\n\
+         [[flows]]\nkind = \"tcp\"\nsize = \"70 kB\"\npause = \"30 ms\"\nrtt = \"25 ms\"\n[probes]\ntransfers = true\n",
+    ),
+    (
+        "a cell",
+        "[wlan]\n[[wlan.stations]]\ncount = 2\nsnr = \"22 dB\"\nfading = \"3 dB\"\n[[wlan.stations]]\nrate = \"mcs7\"\n[link]\naqm = \"codel\"\n\
+         [[flows]]\nkind = \"tcp\"\ncount = 3\nrtt = \"20 ms\"\n[[flows]]\nkind = \"tcp\"\ndirection = \"reverse\"\nrtt = \"20 ms\"\n\
+         [probes]\naccesses = true\n",
+    ),
+    (
+        "opportunities",
+        "[link]\npoisson = \"8 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\ncount = 2\nrtt = \"40 ms\"\n",
+    ),
+    (
+        "a bucket",
+        "[link]\nbucket = \"6 Mbit/s\"\nburst = \"300 kB\"\npeak = \"20 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\nrtt = \"40 ms\"\n",
+    ),
+    ("a rate in steps", "[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@1s\"\n[[flows]]\nkind = \"tcp\"\nrtt = \"40 ms\"\n"),
+    (
+        "a rate in steps, latched",
+        "[link]\nrate = \"9 Mbit/s@0s,3 Mbit/s@1s\"\nchange = \"latch\"\n[[flows]]\nkind = \"tcp\"\nrtt = \"40 ms\"\n",
+    ),
+    (
+        "quanta of a rate",
+        "[link]\nrate = \"9 Mbit/s@0s,8 Mbit/s@99s\"\nchange = \"opportunity\"\naqm = \"pie\"\n[[flows]]\nkind = \"tcp\"\ncount = 2\nrtt = \"40 ms\"\n",
+    ),
+];
+
+/// Texts of scenarios with nothing said of the warm-up, which are `seconds` long.
+fn scenarios(seconds: &str) -> Vec<(String, String)> {
+    let head = format!("duration = \"{seconds} s\"\n");
+    KINDS.iter().map(|(name, text)| (name.to_string(), format!("{head}{text}"))).collect()
+}
+
+fn run(scenario: &Scenario) -> Output {
+    Simulation::new(scenario, 1).finish()
+}
+
+fn with(scenario: &Scenario, warmup: Warmup) -> Scenario {
+    Scenario { warmup, ..scenario.clone() }
+}
+
+/// The summary without what it says of the search, and the tables but for the later windows.
+fn told(mut output: Output) -> (Value, Vec<sojourn_sim::Table>) {
+    let mut summary = serde_json::to_value(&output.summary).expect("a summary is JSON");
+    let object = summary.as_object_mut().expect("an object");
+    object.remove("settled");
+    object.remove("not_settled");
+    output.tables.retain(|table| table.name != "windows");
+    (summary, output.tables)
+}
+
+fn begin(output: &Output) -> Warmup {
+    Warmup::Given(Duration::from_nanos((output.summary.warmup_s * 1e9).round() as i64))
+}
+
+#[test]
+fn the_numbers_are_those_of_the_warm_up_that_was_found() {
+    let mut settled = 0;
+    // A length that no batch divides.
+    for (name, text) in scenarios("31.000000777") {
+        let plain = scenario(&text);
+        let found = run(&with(&plain, Warmup::Auto));
+        settled += u32::from(found.summary.settled == Some(true));
+        let given = run(&with(&plain, begin(&found)));
+        assert_eq!(given.summary.settled, None, "{name}");
+        assert_eq!(told(found), told(given), "{name}");
+    }
+    assert!(settled >= 5, "only {settled} have settled");
+}
+
+/// The files that stand for everything else that the simulator can do.
+#[test]
+fn the_same_of_the_scenarios_with_recorded_fingerprints() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    for entry in fs::read_dir(&folder).expect("there are scenarios") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|suffix| suffix != "toml") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("it is read");
+        let plain = Scenario::parse(&text, &[], &folder).expect("it is right");
+        let found = run(&with(&plain, Warmup::Auto));
+        let given = run(&with(&plain, begin(&found)));
+        assert_eq!(told(found), told(given), "{}", path.display());
+    }
+}
+
+#[test]
+fn each_later_window_has_the_numbers_of_a_run_with_that_warm_up() {
+    for (name, text) in scenarios("7.3") {
+        let plain = scenario(&text);
+        let found = run(&with(&plain, Warmup::Auto));
+        let Some(windows) = found.tables.iter().find(|table| table.name == "windows") else {
+            assert_eq!(found.summary.settled, Some(false), "{name}");
+            continue;
+        };
+        let starts = whole(&found, "windows", "start_ns");
+        assert_eq!(starts[0], (found.summary.warmup_s * 1e9).round() as u64, "{name}");
+        assert!(starts.is_sorted() && *starts.last().unwrap() <= 3_650_000_000, "{name}");
+        for row in (0..starts.len()).step_by(17).chain([starts.len() - 1]) {
+            let span = Duration::from_nanos(starts[row] as i64);
+            let given = serde_json::to_value(run(&with(&plain, Warmup::Given(span))).summary).unwrap();
+            for (column, values) in &windows.columns[1..] {
+                let value = match values {
+                    Column::F64(values) => values[row],
+                    Column::U64(values) => values[row] as f64,
+                    _ => unreachable!("{column}"),
+                };
+                let link = &given["links"]["forward"];
+                let expected = match column.as_str() {
+                    "goodput_bps" | "jain" => &given[column],
+                    "dropped_hard_limit" => &link["dropped_by"]["hard-limit"],
+                    _ if column.starts_with("dropped_") => &link["dropped_by"][&column[8..]],
+                    _ if column.starts_with("sojourn_") => &link["sojourn_ms"][&column[8..column.len() - 3]],
+                    _ => &link[column],
+                };
+                assert_eq!(Some(value), expected.as_f64(), "{name}: {column} from {span}");
+            }
+        }
+    }
+}
+
+/// What MSER-5 looks at is what the probe `queue` shows at a thousand equal steps, all queues together.
+#[test]
+fn the_warm_up_is_what_the_probe_of_the_queues_tells() {
+    for (name, text) in scenarios("20") {
+        let scenario = Scenario::parse(&text, &[("probes.queue".into(), "20 ms".into())], Path::new("/")).unwrap();
+        let output = run(&with(&scenario, Warmup::Auto));
+        if output.summary.settled != Some(true) {
+            continue;
+        }
+        let (time, packets) = (whole(&output, "queue", "time_ns"), whole(&output, "queue", "packets"));
+        let mut series: Vec<f64> = vec![0.0; 1000];
+        for (time, packets) in time.iter().zip(packets) {
+            series[(time / 20_000_000) as usize - 1] += packets as f64;
+        }
+        let head = mser(&series, 5).unwrap_or_else(|| panic!("{name}: has settled"));
+        assert_eq!(whole(&output, "windows", "start_ns")[0], head as u64 * 20_000_000, "{name}");
+        assert_eq!(
+            real(&output, "windows", "sojourn_mean_ms")[0],
+            output.summary.links.forward.sojourn_ms.mean.unwrap()
+        );
+    }
+}
+
+#[test]
+fn where_link_or_load_change_no_more_than_a_tenth_is_left_out() {
+    let base = "duration = \"40 s\"\nwarmup = \"auto\"\n[link]\nrate = \"2 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\nrtt = \"40 ms\"\n";
+    let settled = |sets: &[(&str, &str)]| {
+        let sets: Vec<_> = sets.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let summary = run(&Scenario::parse(base, &sets, Path::new("/")).unwrap()).summary;
+        assert_eq!(summary.settled, Some(summary.not_settled.is_none()));
+        (summary.warmup_s, summary.not_settled)
+    };
+    let changes = [
+        ("link.rate", "2 Mbit/s@0s,1 Mbit/s@30s", "link.rate changes with time"),
+        ("reverse.rate", "2 Mbit/s@0s,1 Mbit/s@30s", "reverse.rate changes with time"),
+        ("link.delay", "2 ms@0s,4 ms@30s", "link.delay changes with time"),
+        ("flows.0.stop", "30 s", "flows[0].stop ends flows during the run"),
+        ("flows.0.start", "5 s", "flows[0].start begins flows during the run"),
+        ("flows.0.spread", "21 s", "flows[0].spread begins flows during the second half of the run"),
+        ("flows.0.size", "2 MB", "flows[0].size ends flows once they are done"),
+        (
+            "links",
+            "[{\"name\":\"b\",\"rate\":\"2 Mbit/s\",\"reverse\":{\"rate\":\"1 Mbit/s@0s,2 Mbit/s@9s\"}}]",
+            "links[0].reverse.rate changes with time",
+        ),
+    ];
+    for (key, value, why) in changes {
+        assert_eq!(settled(&[(key, value)]), (4.0, Some(why.to_string())));
+    }
+    let staggered = [("flows.0.count", "3"), ("flows.0.stagger", "3 s")];
+    assert_eq!(settled(&staggered), (4.0, Some("flows[0].stagger begins flows during the run".into())));
+    // More than ten seconds are never left out of what does not settle.
+    let long = [("duration", "120 s"), ("link.rate", "2 Mbit/s@0s,1 Mbit/s@30s")];
+    assert_eq!(settled(&long).0, 10.0);
+    // What comes after the end, or in the first tenth, is no change.
+    for (key, value) in [
+        ("link.rate", "2 Mbit/s@0s,1 Mbit/s@4s"),
+        ("link.delay", "2 ms@0s,1 ms@3s"),
+        ("link.rate", "2 Mbit/s@0s,1 Mbit/s@40s"),
+        ("flows.0.stop", "40 s"),
+        ("flows.0.start", "40 s"),
+        ("flows.0.start", "4 s"),
+        ("flows.0.spread", "3 s"),
+    ] {
+        let (_, why) = settled(&[(key, value)]);
+        assert_eq!(why, None, "{key} = {value}");
+    }
+    // No steady state is before the last flow has begun.
+    assert!(settled(&[("flows.0.spread", "7 s"), ("flows.0.count", "9")]).0 >= 7.0);
+}
+
+#[test]
+fn a_queue_that_does_not_settle_leaves_out_a_tenth_and_says_so() {
+    let text = "duration = \"30 s\"\nwarmup = \"auto\"\n[link]\nrate = \"10 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\ncount = 4\n\
+                stack = \"linux-6.1\"\ncc = \"cubic\"\nrtt = \"40 ms\"\nspread = \"1 s\"\n";
+    let summary = run(&scenario(text)).summary;
+    let not_settled = Some("the backlog has no steady state".to_string());
+    assert_eq!((summary.warmup_s, summary.settled, summary.not_settled), (3.0, Some(false), not_settled));
+}
+
+#[test]
+fn many_flows_do_not_take_much_memory() {
+    // Statistics can begin at fewer instants then; they begin no earlier than found.
+    let text = "duration = \"5 s\"\nwarmup = \"auto\"\n[link]\nrate = \"400 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\n\
+                count = 5000\nrate = \"40 kbit/s\"\nspread = \"1.3 s\"\n";
+    let output = run(&scenario(text));
+    assert_eq!(output.summary.settled, Some(true));
+    let starts = whole(&output, "windows", "start_ns");
+    assert!(output.summary.warmup_s >= 1.3 && starts.len() < 35, "{} {}", output.summary.warmup_s, starts.len());
+}

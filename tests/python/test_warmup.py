@@ -1,0 +1,262 @@
+"""What of a run is left out: found from its own backlog, said where it is not found, shared by what is compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import SHORT, Cli, printed_json
+from sojourn.kernel.cache import Kernel
+from sojourn.labels import Name
+from sojourn.metrics import METRICS
+from sojourn.plots.api import draw
+from sojourn.plots.warmup import GID
+from sojourn.units import seconds
+
+# An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
+OVERLOAD = """
+duration = "30 s"
+warmup = "auto"
+
+[link]
+rate = "10 Mbit/s"
+aqm = "droptail"
+limit = "100 packets"
+
+[[flows]]
+kind = "poisson"
+rate = "5 Mbit/s"
+
+[[flows]]
+kind = "cbr"
+rate = "12 Mbit/s"
+stop = "3 s"
+"""
+LONG = SHORT.replace('"3 s"', '"20 s"').replace('warmup = "1 s"\n', "")
+"""Two flows through CoDel for 20 s; nothing is said of the warm-up."""
+UNSETTLED = ["--aqm", "droptail", "--duration", "30s", "--cc", "cubic", "--stack", "linux-6.1"]
+
+
+def test_the_warm_up_ends_with_the_overload() -> None:
+    for seed in (1, 2):
+        result = sj.Scenario.parse(OVERLOAD).run(seed)
+        assert result.settled
+        assert 3 <= result.warmup_s <= 3.6
+
+
+def test_the_warm_up_on_the_kernel_ends_with_the_overload(kernel: Kernel, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(f"{OVERLOAD}[sweep]\nseeds = 1\n")
+    found = printed_json(cli("sweep", "study.toml", "--engine", "kernel", "--json"))
+    assert found["warmup"] == ["auto"] and found["computed"] == 1
+    [manifest] = [json.loads(path.read_text()) for path in tmp_path.rglob("manifest.json")]
+    assert manifest["engine"] == kernel.identity
+    assert manifest["summary"]["settled"] and 3 <= manifest["summary"]["warmup_s"] <= 3.6
+
+
+def test_a_run_on_the_kernel_has_the_numbers_of_the_warm_up_that_was_found(kernel: Kernel) -> None:
+    web = '[[flows]]\nkind = "web"\ninterval = "500 ms"\nsize = "20 kB"\ncc = "reno"\n'
+    sets = {"warmup": "auto", "link.aqm": "fq_codel@linux", "duration": "8 s"}
+    found = sj.Scenario.parse(LONG + web, sets).run(1, engine="kernel")
+    assert found.settled
+    given = found.scenario.replace({"warmup": f"{found.warmup_s} s"}).run(1, engine="kernel")
+    assert {**found.totals, "settled": None} == {**given.totals, "settled": None}
+    windows = found.table("windows")
+    assert windows["goodput_bps"][0] == given.totals["goodput_bps"]
+    assert windows["jain"].is_between(0.5, 1).all()
+
+
+def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
+    """What left the link and what the programs read is counted from the same instant on, also in the table `windows`."""
+    from sojourn.emulated.engine import _add_traffic, _flow_number
+
+    result = sj.Scenario.parse(OVERLOAD).run()
+    step = 10_000_000
+    read = {str(n): 900 for n in range(30_000_000_000 // step)}
+    ends = [["10.1.0.2", 40_123], ["10.1.0.1", 5001]]
+    report: dict[str, Any] = {"delivered": read, "flows": [[0, read]], "ends": [ends]}
+    report |= {"error": "", "opened": 1, "closed": 0, "transfers": []}
+    result.totals["emulation"] = {"epoch_ns": 0, "faults": []}
+    result.scenario.document["flows"] = result.scenario.document["flows"][:1]
+    starts = [round(1e9 * result.warmup_s), *result.table("windows")["start_ns"]]
+    payload = {at: [{_flow_number(ends, True): (30_000_000_000 - at) // 10_000}, {}] for at in starts}
+    _add_traffic(result, [report], payload)
+    steps = 3000 - round(result.warmup_s * 100)
+    [group], [flow] = result.totals["groups"], result.totals["flows"]
+    assert group["bytes"] == flow["bytes"] == 1000 * steps
+    assert group["delivered_bytes"] == flow["delivered_bytes"] == 900 * steps
+    later = result.table("windows")
+    assert later["goodput_bps"].to_list() == pytest.approx([800_000.0] * later.height)
+    assert later["delivered_bps"].to_list() == pytest.approx([720_000.0] * later.height, rel=1e-3)
+
+
+def test_what_does_not_settle_leaves_out_a_tenth_and_says_so(cli: Cli) -> None:
+    text = cli("compare", *UNSETTLED).output
+    assert "3.00 not settled" in text
+    assert "not settled: the backlog has no steady state; a tenth of the time, at most 10 s, is left out" in text
+    found = printed_json(cli("compare", *UNSETTLED, "--json"))
+    [run] = found["runs"]
+    manifest = json.loads((Path(run["folder"]) / "manifest.json").read_text())
+    assert manifest["scenario"]["warmup"] == found["setup"]["warmup"] == "auto"
+    assert (manifest["summary"]["warmup_s"], manifest["summary"]["settled"]) == (3.0, False)
+    assert [(row["warmup_max_s"], row["not_settled"]) for row in found["table"]] == [(3.0, 1)]
+
+
+def test_only_a_warm_up_that_was_asked_for_is_refused(cli: Cli, tmp_path: Path) -> None:
+    asked = cli("compare", *UNSETTLED, "--warmup", "auto")
+    assert asked.exit_code == 2
+    assert "the backlog under droptail has not settled in the first half of 30 s; give a longer" in asked.stderr
+    steps = ["--aqm", "codel", "--duration", "4s", "--rate", "8mbit@0s,4mbit@2s"]
+    assert cli("compare", *steps).exit_code == 0
+    refused = cli("compare", *steps, "--warmup", "auto")
+    assert refused.exit_code == 2
+    assert "warmup: link.rate changes with time, so that nothing settles; give" in refused.stderr
+    # The key of a file is the default written down.
+    (tmp_path / "study.toml").write_text(SHORT.replace('"1 s"', '"auto"') + 'stop = "2 s"\n[sweep]\nseeds = 2\n')
+    text = cli("sweep", "study.toml").output
+    assert "not settled: flows[0].stop ends flows during the run; a tenth" in text and "2 not settled" not in text
+    assert "0.30 not settled" in text and "warm-up 0.3 s (auto)" in text
+    assert cli("sweep", "study.toml", "--warmup", "auto").exit_code == 2
+    with pytest.raises(sj.InputError, match="has not settled"):
+        sj.compare(["droptail"], duration="30 s", warmup="auto")
+
+
+def test_a_run_says_what_it_found(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(LONG)
+    text = cli("run", "run.toml", "--set", "warmup=auto").output
+    assert re.search(r"^Warm-up \d[.\d]* s \(auto\)$", text, re.MULTILINE)
+    text = cli("run", "run.toml", "--set", "warmup=auto", "--set", "flows.0.stop=9 s").output
+    assert "Warm-up 2 s (auto); not settled: flows[0].stop ends flows during the run; a tenth" in text
+    assert "Warm-up" not in cli("run", "run.toml").output
+
+
+def test_slow_start_is_left_out_by_default() -> None:
+    """PIE with four flows: a tenth of ten seconds leaves most of the first overshoot in."""
+    ten, sixty = (
+        sj.compare(["pie"], duration=duration, cc="reno", stack="linux-2.6.29").table.row(0, named=True)
+        for duration in ("10 s", "60 s")
+    )
+    tenth = sj.compare(["pie"], duration="10 s", warmup="1 s", cc="reno", stack="linux-2.6.29").table
+    assert tenth["sojourn_p95_ms"][0] > 300
+    assert ten["sojourn_p95_ms"] == pytest.approx(sixty["sojourn_p95_ms"], rel=0.2)
+    assert sixty["sojourn_mean_ms"] == pytest.approx(15.7, rel=0.1)
+
+
+def test_queue_managers_that_are_compared_are_seen_over_the_same_time(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(
+        f'{LONG}[sweep]\n"flows.0.count" = [1, 8]\n"link.aqm" = ["codel", "pie"]\nseeds = 3\n'
+    )
+    result = sj.Study.load(tmp_path / "study.toml").run()
+    own = {(row["link.aqm"], row["flows.0.count"], row["seed"]): one for row, one in _named(result)}
+    assert len({one.warmup_s for one in own.values() if one.settled}) > 3  # else the test could not tell
+    for row in result.runs.iter_rows(named=True):
+        aqm, count, seed = (row[name] for name in ("link.aqm", "flows.0.count", "seed"))
+        one, others = own[aqm, count, seed], [own[name, count, seed] for name in ("codel", "pie")]
+        longest = max(other.warmup_s for other in others if other.settled) if one.settled else 2.0
+        given = one.scenario.replace({"warmup": f"{longest} s"}).run(seed).summary.row(0, named=True)
+        assert row["warmup_s"] == longest
+        for key in given.keys() & row.keys() - {"settled"}:
+            assert row[key] == given[key], key
+
+
+def _named(result: object) -> list[tuple[dict[str, object], sj.Result]]:
+    return [(values | {"seed": one.seed}, one) for values, one in result.with_values()]  # type: ignore[attr-defined]
+
+
+def test_runs_that_have_not_settled_share_nothing() -> None:
+    """Tail drop has no steady state in so short a time; CoDel and PIE share theirs, which is longer than a tenth."""
+    found = sj.compare(["droptail", "codel", "pie"], duration="30 s", seeds=2)
+    own = {(result.scenario.aqm, result.seed): result.warmup_s for result in found.results}
+    for aqm, seed, warmup_s, settled in found.runs.select("aqm", "seed", "warmup_s", "settled").iter_rows():
+        if aqm == "droptail" and not settled:
+            assert warmup_s == 3
+        else:
+            others = [own[name, seed] for name in ("codel", "pie")]
+            assert warmup_s >= max(others)
+    counted = found.paired("codel").filter(metric="packets")["aqm"].to_list()
+    assert "pie" in counted and "droptail" not in counted, "counts over different times are not compared"
+
+
+def test_a_given_warm_up_is_kept(cli: Cli) -> None:
+    found = printed_json(cli("compare", "--aqm", "codel,pie", "--duration", "4s", "--warmup", "1500ms", "--json"))
+    assert found["setup"]["warmup"] == "1.5 s" and found["notes"] == []
+    assert [row["not_settled"] for row in found["table"]] == [None, None]
+    assert all(run["summary"]["warmup_s"] == 1.5 and "settled" not in run["summary"] for run in found["runs"])
+    args = ["compare", "--aqm", "codel,pie", "--duration", "4s", "--warmup", "1500ms"]
+    assert "warm-up" not in cli(*args).output
+    assert "warmup_s" in cli(*args, "--csv", "--columns", "warmup_s").stdout
+
+
+def test_the_hash_has_the_word() -> None:
+    from sojourn.store import run_hash
+
+    auto, given = (sj.Scenario.parse(SHORT, {"warmup": warmup}) for warmup in ("auto", "1 s"))
+    assert auto.document["warmup"] == "auto"
+    assert run_hash(auto, 1) != run_hash(given, 1)
+    assert auto.run().fingerprint == given.run().fingerprint
+
+
+def test_a_study_has_defaults_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "plain.toml").write_text(LONG.replace('spread = "500 ms"\n', "") + "[sweep]\nseeds = 2\n")
+    document = sj.Study.load(tmp_path / "plain.toml").points[0].scenario.document
+    assert document["warmup"] == "auto"
+    document = sj.Scenario.load(tmp_path / "plain.toml", {"sweep": ""}).document
+    assert (document["warmup"], document["flows"][0]["spread"]) == ("0 s", "0 s")
+    (tmp_path / "told.toml").write_text(f"{SHORT}[sweep]\nseeds = 2\n")
+    document = sj.Study.load(tmp_path / "told.toml").points[0].scenario.document
+    assert (document["warmup"], document["flows"][0]["spread"]) == ("1 s", "500 ms")
+
+
+@pytest.mark.parametrize("wanted", ["soon", "Auto", "auto 5s"])
+def test_a_warm_up_that_is_neither_is_refused(wanted: str) -> None:
+    with pytest.raises(sj.InputError, match=r"^warmup: .*write"):
+        sj.Scenario.parse(SHORT, {"warmup": wanted})
+
+
+@pytest.mark.parametrize("name", ["timeseries", "drops", "window", "bytes", "rates", "state"])
+def test_figures_over_time_show_what_is_left_out_on_grey(name: str) -> None:
+    probes = {"probes.packets": True, "probes.state": "50 ms"}
+    scenario = sj.Scenario.parse(LONG, {"warmup": "auto", "duration": "8 s"} | probes)
+    runs = [scenario.run(1), scenario.replace({"link.aqm": "pie"}).run(1)]
+    assert all(run.settled and run.warmup_s > 0 for run in runs)
+    options = {"from": "0 s", "to": "4 s"} if name == "window" else {}
+    figure = draw(name, runs, [Name("codel"), Name("pie")], options=options)[0].figure
+    edges = {
+        round(float(patch.get_extents().transformed(axes.transData.inverted()).x1), 6)
+        for axes in figure.axes
+        for patch in axes.patches
+        if patch.get_gid() == GID
+    }
+    assert edges == {round(run.warmup_s, 6) for run in runs}
+    assert "grey: warm-up, not in the statistics" in figure.get_supxlabel()
+    for axes in figure.axes:
+        assert axes.get_xlim()[0] == 0, "all of the run is shown"
+
+
+def test_the_summary_from_later_on_is_in_half_per_cents() -> None:
+    result = sj.Scenario.parse(LONG, {"warmup": "auto"}).run()
+    assert result.settled
+    assert result.summary_from(0) == result.summary.row(0, named=True)
+    row = result.summary_from(result.warmup_s + 0.01)
+    assert row["warmup_s"] == pytest.approx(result.warmup_s + 0.1)
+    assert result.summary_from(99)["warmup_s"] == seconds("20 s") / 2
+    columns = {metric.column for metric in METRICS}
+    assert columns <= row.keys() and row.keys() == result.summary_from(0).keys()
+    changed = {key for key in row if row[key] != result.summary_from(0)[key]}
+    assert {"packets", "warmup_s"} <= changed and not {"seed", "aqm", "events", "fingerprint", "settled"} & changed
+
+
+def test_a_point_keeps_its_runs(tmp_path: Path) -> None:
+    """A finished study is found again, with the same shared windows."""
+    (tmp_path / "study.toml").write_text(f'{LONG}[sweep]\n"link.aqm" = ["codel", "pie"]\nseeds = 2\n')
+    study = sj.Study.load(tmp_path / "study.toml")
+    first, again = (study.run(tmp_path / "out") for _ in range(2))
+    assert all(one.found for one in again.results)
+    assert first.runs.equals(again.runs)
+    assert isinstance(first.table, pl.DataFrame) and replace(study, seeds=[1]).run(tmp_path / "out").results[0].found
