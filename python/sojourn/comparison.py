@@ -46,6 +46,8 @@ class Comparison:
     """What the loads differ in, of `rate`, `rtt` and `flows`; one empty entry if there is one load."""
     reached: Reached | None = None
     """How precise they are, where `until` asked for it."""
+    named_twice: tuple[str, ...] = ()
+    """A sentence on each queue manager that was named twice."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -77,7 +79,7 @@ class Comparison:
     @property
     def has_pairs(self) -> bool:
         """Whether there are several queue managers to compare seed by seed, and several seeds."""
-        return len(set(self.aqms)) > 1 and len(self.results) > len(self._names)
+        return len(self.aqms) > 1 and len(self.results) > len(self._names)
 
     @property
     def _names(self) -> list[dict[str, Any]]:
@@ -92,9 +94,9 @@ class Comparison:
 
     @cached_property
     def notes(self) -> list[str]:
-        """What has to be known of the numbers: what has not settled."""
+        """What has to be known of the numbers: names given twice, runs that are the same, and what has not settled."""
         names = [str(name) for name in self.names]
-        return not_settled(self.results, names)
+        return [*self.named_twice, *repeated(self.table), *not_settled(self.results, names)]
 
     @property
     def advice(self) -> list[str]:
@@ -171,7 +173,7 @@ def compare(
     With `until` there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first
     seed, for figures. With `out`, results are stored there and finished ones read instead of computed.
     """
-    names = [aqm_text(aqm) for aqm in listed(aqms)]
+    names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
     if not names:
         raise InputError('no AQM given; write e.g. "codel,pie"')
 
@@ -203,7 +205,7 @@ def compare(
         results = runner(runs)
         if warmup == AUTO:
             refuse_unsettled(results)
-        return Comparison(names, results, varied)
+        return Comparison(names, results, varied, named_twice=named_twice)
 
     if until is None:
         return run(chosen)
@@ -224,6 +226,24 @@ def seed_list(seeds: int | Sequence[int]) -> list[int]:
     if not chosen:
         raise InputError("seeds: none given; write e.g. 20 (seeds 1 to 20) or [1, 2, 3]")
     return chosen
+
+
+def once(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The names in their order, each once, and a sentence on each that is there more often."""
+    distinct = list(dict.fromkeys(names))
+    return distinct, tuple(f"{name}: named twice, run once" for name in distinct if names.count(name) > 1)
+
+
+def repeated(table: pl.DataFrame) -> list[str]:
+    """A sentence on seeds that give the same run; `table` as `metrics.aggregate` makes it."""
+    fewer = table.filter(pl.col("distinct") < pl.col("seeds"))
+    if fewer.is_empty():
+        return []
+    seeds, distinct = fewer.sort("distinct").select("seeds", "distinct").row(0)
+    where = "" if fewer.height == table.height else f" in {fewer.height} of {table.height} rows"
+    runs = "1 distinct run" if distinct == 1 else f"{distinct} distinct runs"
+    why = "nothing varies with the seed; set `spread`" if distinct == 1 else "those with equal fingerprints count once"
+    return [f"{seeds} seeds, {runs}{where}: {why}"]
 
 
 def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:

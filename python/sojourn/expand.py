@@ -24,6 +24,22 @@ def axes_of(sweep: Mapping[str, Any]) -> list[Axis]:
     return [_axis(path, found) for path, found in _flatten(sweep)]
 
 
+def distinct_values(axes: Sequence[Axis]) -> tuple[list[Axis], tuple[str, ...]]:
+    """The axes with each of their values once, and a sentence on each that is there more often."""
+    twice = []
+    distinct: list[Axis] = []
+    for axis in axes:
+        own: dict[str, dict[str, Any]] = {}
+        for values in axis:
+            key = json.dumps(values, sort_keys=True, default=str)
+            if key in own:
+                shown = ", ".join(str(value) for value in values.values())
+                twice.append(f"{', '.join(values)}: {shown} listed twice, run once")
+            own.setdefault(key, values)
+        distinct.append(list(own.values()))
+    return distinct, tuple(dict.fromkeys(twice))
+
+
 def count_of(axes: Sequence[Axis]) -> int:
     """How many combinations there are."""
     return prod(len(axis) for axis in axes)

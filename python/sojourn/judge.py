@@ -27,7 +27,7 @@ from typing import Any
 import polars as pl
 
 from sojourn.engines import kind
-from sojourn.stats import mean_ci
+from sojourn.stats import sample_ci
 
 Claim = dict[str, Any]
 """A claim as in `claims.json`."""
@@ -189,7 +189,7 @@ def relations_by_claim(functions: Iterable[Callable[[pl.DataFrame], bool]]) -> d
 
 def _judge_value(claim: Claim, measured: Measured) -> Verdict:
     samples = measured.samples[claim["id"]]
-    mean, half = mean_ci(samples)
+    mean, half = sample_ci(samples)
     inside = {band: claim[f"{band}_lo"] <= mean <= claim[f"{band}_hi"] for band in ("tight", "loose")}
     verdict = "tight" if inside["tight"] else "loose" if inside["loose"] else "failed"
     extra = {"pooled": measured.pooled[claim["id"]]} if claim["id"] in measured.pooled else {}

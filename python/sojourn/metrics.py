@@ -80,21 +80,28 @@ METRICS = (
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
 
-    `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that have not settled;
-    null where the warm-up was given.
+    Runs with equal fingerprints are one run: `seeds` says how many there are, `distinct` how many differ, and a single
+    one has no interval. `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that
+    have not settled; null where the warm-up was given.
     """
     rows = []
     for key, group in groups(runs, by):
         row: dict[str, Any] = dict(zip(by, key, strict=True))
-        row |= {"seeds": group.height, **_warmup(group)}
+        distinct = distinct_runs(group)
+        row |= {"seeds": group.height, "distinct": distinct.height, **_warmup(group)}
         for metric in METRICS:
-            values = group[metric.column].drop_nulls().to_list()
+            values = distinct[metric.column].drop_nulls().to_list()
             mean, half = mean_ci(values)
             row[metric.column] = mean if values else None
             row[f"{metric.column}_ci95"] = half
         row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """The first of all rows with the same fingerprint (and columns `by`): they are the same run."""
+    return runs.unique([*by, "fingerprint"], keep="first", maintain_order=True)
 
 
 def _warmup(runs: pl.DataFrame) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import polars as pl
 from sojourn.errors import unknown
 from sojourn.metrics import METRICS, groups
 from sojourn.scenario import spelled_aqm
-from sojourn.stats import paired_difference
+from sojourn.stats import Paired, paired_difference
 
 OF_SECOND = " of second"
 NO_PAIRS = "paired: takes several queue managers and several seeds; give e.g. codel and pie, and 10 seeds"
@@ -21,8 +21,9 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
 
     `difference` is the mean over the seeds of value minus baseline, in the metric's unit as in `runs`; `ci95` the half
     width of its 95 % confidence interval; `p_t` and `p_wilcoxon` are two-sided, not adjusted for the number of tests;
-    `significant` is true if every test that the number of pairs allows gives p < 0.05. Counts are left out where the
-    two were counted over different times.
+    `significant` is true if every test that the number of pairs allows gives p < 0.05. `n` counts pairs that differ:
+    pairs with equal fingerprints are one. Where both are the same run with every seed, `same` is true: nothing is
+    compared then. Counts are left out where the two were counted over different times.
     """
     rows = []
     for place, group in groups(runs, by):
@@ -32,6 +33,9 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
             if name == baseline:
                 continue
             both = first.join(second, on="seed", how="inner", suffix=OF_SECOND, maintain_order="left")
+            prints = ["fingerprint", f"fingerprint{OF_SECOND}"]
+            both = both.unique(prints, keep="first", maintain_order=True)
+            same = both[prints[0]].equals(both[prints[1]], check_names=False)
             spans = (both[name] for name in ("warmup_s", f"warmup_s{OF_SECOND}") if name in both.columns)
             equally_long = len({tuple(span) for span in spans}) < 2
             for metric in METRICS:
@@ -40,12 +44,14 @@ def paired(runs: pl.DataFrame, key: str, baseline: str, by: Sequence[str] = ()) 
                 pairs = both.select(metric.column, f"{metric.column}{OF_SECOND}").drop_nulls()
                 if pairs.is_empty():
                     continue
-                found = paired_difference(*(column.to_list() for column in pairs.iter_columns()))
+                samples = [column.to_list() for column in pairs.iter_columns()]
+                found = Paired(pairs.height, 0.0, None, None, None) if same else paired_difference(*samples)
                 rows.append(
                     dict(zip(by, place, strict=True))
                     | {key: name, "baseline": baseline, "metric": metric.column, "n": found.n}
                     | {"difference": found.difference, "ci95": found.ci95}
                     | {"p_t": found.p_t, "p_wilcoxon": found.p_wilcoxon, "significant": found.significant}
+                    | {"same": same}
                 )
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -46,7 +46,9 @@ class Reached:
     goal: Precision
     seeds: int
     widest_percent: float
-    """Widest half width of all rows, in percent of the mean."""
+    """Widest half width of all rows, in percent of the mean; infinite where there is none."""
+    varies: bool = True
+    """Whether there is more than one distinct run in every row: else more seeds make nothing more precise."""
 
     @property
     def reached(self) -> bool:
@@ -59,15 +61,18 @@ def replicate(
 ) -> tuple[Outcome, Reached]:
     """Run with seeds 1 to `seeds`, then with more of them, until every row of the table is precise or `goal.most`.
 
-    All rows get the same seeds, so that their differences stay paired. How many come next follows from the widest row
-    alone: its half width shrinks with the square root of their number. They are at most doubled, and the same results
-    give the same steps, whoever did the runs.
+    It ends at once where a row has a single distinct run, which no repetition makes more precise. All rows get the same
+    seeds, so that their differences stay paired. How many come next follows from the widest row alone: its half width
+    shrinks with the square root of their number. They are at most doubled, and the same results give the same steps,
+    whoever did the runs.
     """
     count = min(max(seeds, FEWEST_SEEDS), goal.most)
     while True:
         outcome = run(list(range(1, count + 1)))
-        found = Reached(goal, count, widest_percent(table(outcome), goal.metric))
-        if found.reached or count >= goal.most:
+        rows = table(outcome)
+        varies = count < 2 or bool((rows["distinct"] > 1).all())
+        found = Reached(goal, count, widest_percent(rows, goal.metric), varies)
+        if found.reached or not varies or count >= goal.most:
             return outcome, found
         needed = ceil(min(2.0, (found.widest_percent / goal.percent) ** 2) * count - 1e-9)  # 25, not 25.000…1
         count = min(max(count + 1, needed), goal.most)

@@ -31,6 +31,12 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, float(stdtrit(n - 1, 0.975)) * sqrt(variance / n)
 
 
+def sample_ci(values: Sequence[float]) -> tuple[float, float | None]:
+    """The same of replications of which nothing else is known: values that are all equal are taken for one run's."""
+    mean, half = mean_ci(values)
+    return mean, half if len(set(values)) > 1 else None
+
+
 @dataclass(frozen=True)
 class Paired:
     """What two samples of the same replications differ in."""

@@ -16,10 +16,10 @@ import polars as pl
 
 from sojourn import store
 from sojourn.advice import advice
-from sojourn.comparison import seed_list
+from sojourn.comparison import repeated, seed_list
 from sojourn.engines import SIMULATE
 from sojourn.errors import InputError
-from sojourn.expand import axes_of, combinations, count_of
+from sojourn.expand import axes_of, combinations, count_of, distinct_values
 from sojourn.frames import to_pandas
 from sojourn.inputs import parse_toml, read_text
 from sojourn.inputs import tomllib as tomllib
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
 """In the path of a parameter of a queue manager: link.aqm.target."""
+SPREAD = "1 s"
+"""Flows of a study start at random within this time where nothing is said: else nothing might vary with the seed."""
 MANY_RUNS = 100_000
 """More runs than these are taken for a slip."""
 
@@ -80,9 +82,23 @@ class StudyResult:
 
     @property
     def notes(self) -> list[str]:
-        """What has to be known of the numbers: what has not settled."""
+        """What has to be known of the numbers: runs or queue managers that are the same, and what has not settled."""
         names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
-        return not_settled(self.results, names)
+        listed = [*self.study.listed_twice, *self._same_points()]
+        return [*listed, *repeated(self.table), *not_settled(self.results, names)]
+
+    def _same_points(self) -> list[str]:
+        """A sentence on values that are written differently and mean the same scenario."""
+        by_scenario: dict[str, list[dict[str, Any]]] = {}
+        for point in self.study.points:
+            by_scenario.setdefault(json.dumps(point.scenario.document, sort_keys=True), []).append(point.values)
+        sentences = []
+        for first, *others in by_scenario.values():
+            if others:
+                paths = [path for path in first if any(values[path] != first[path] for values in others)]
+                names = [" ".join(str(values[path]) for path in paths) for values in (first, *others)]
+                sentences.append(f"{', '.join(paths)}: {' and '.join(names)} are the same, and so are their runs")
+        return list(dict.fromkeys(sentences))
 
     def to_pandas(self) -> pd.DataFrame:
         """The runs as a pandas frame."""
@@ -128,6 +144,8 @@ class Study:
     """What runs it."""
     own_seeds: int = 0
     """How many seeds its file asks for; 0 if it comes from none."""
+    listed_twice: tuple[str, ...] = ()
+    """A sentence on each value that was listed twice."""
 
     @classmethod
     def load(
@@ -141,7 +159,7 @@ class Study:
         """Read a study file.
 
         `seeds` replaces the file's, `sets` sets keys of the scenario by dotted path, `many` accepts any number of runs.
-        Without a `warmup` it is found from each run.
+        Without a `warmup` it is found from each run; flows without a `spread` have one of 1 s, so that runs differ.
         """
         path = Path(path)
         try:
@@ -153,14 +171,14 @@ class Study:
                 raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
             file_seeds = sweep.pop("seeds", None)
             chosen = seeds if seeds is not None else file_seeds
-            axes = axes_of(sweep)
+            axes, twice = distinct_values(axes_of(sweep))
             _check_number(count_of(axes) * _count_of_seeds(chosen), many)
             points = [_point(document, sets or {}, values, path.parent) for values in combinations(axes)]
             paths = tuple(tuple(axis[0]) for axis in axes)
             fallback = [points[0].scenario.seed]
             taken = fallback if chosen is None else seed_list(chosen)
             own_seeds = _count_of_seeds(file_seeds)
-            return cls(path.stem, points, taken, paths, own_seeds=own_seeds)
+            return cls(path.stem, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
@@ -280,8 +298,13 @@ def _point(document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, 
 
 
 def _fill(document: dict[str, Any]) -> None:
-    """Write down what a study has another default for than a single scenario."""
+    """Write down what a study has other defaults for than a single scenario."""
     document.setdefault("warmup", AUTO)
+    flows = document.get("flows")
+    for flow in flows if isinstance(flows, list) else []:
+        # A flow that stops might have to start later than that otherwise.
+        if isinstance(flow, dict) and "stop" not in flow:
+            flow.setdefault("spread", SPREAD)
 
 
 def _set(document: Any, path: str, value: Any) -> None:

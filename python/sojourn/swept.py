@@ -10,7 +10,7 @@ import polars as pl
 
 from sojourn.errors import InputError, unknown
 from sojourn.labels import Name, differing, flatten, name_rows
-from sojourn.metrics import METRICS, Metric
+from sojourn.metrics import METRICS, Metric, distinct_runs
 from sojourn.result import Result
 from sojourn.scenario import spelled_aqm
 from sojourn.stats import mean_ci
@@ -121,15 +121,16 @@ def metric_of(results: Sequence[Result], column: str) -> Metric:
 def means(results: Sequence[Result], keys: dict[str, Sequence[Any]], columns: Sequence[str]) -> pl.DataFrame:
     """One row per distinct `keys`, in order of appearance: mean and half width of its 95 % interval, per column.
 
-    The half width is in `…_ci95`, null with fewer than two runs; a mean of nothing is null.
+    The half width is in `…_ci95`, null with fewer than two runs that differ; a mean of nothing is null.
     """
     found = summaries(results)
     table = pl.DataFrame(keys).with_columns(
-        pl.Series(name, [row[name] for row in found], dtype=pl.Float64) for name in columns
+        *(pl.Series(name, [row[name] for row in found], dtype=pl.Float64) for name in columns),
+        fingerprint=pl.Series([row["fingerprint"] for row in found]),
     )
     rows = []
-    for key, group in table.group_by(list(keys), maintain_order=True):
-        row = dict(zip(keys, key, strict=True))
+    for key, same in table.group_by(list(keys), maintain_order=True):
+        group, row = distinct_runs(same), dict(zip(keys, key, strict=True))
         for name in columns:
             values = group[name].drop_nulls().to_list()
             mean, half = mean_ci(values)

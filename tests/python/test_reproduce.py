@@ -33,7 +33,10 @@ def test_claims_as_json(cli: Cli, out: Path) -> None:
     assert all({"id", "verdict", "expected", "measured", "ci95"} <= claim.keys() for claim in claims)
     assert all(claim["verdict"] in VERDICTS - {"not-run"} for claim in claims)
     values = [claim for claim in claims if claim["kind"] == "value"]
-    assert all(claim["measured"] > 0 and claim["ci95"] >= 0 and claim["n"] == 2 for claim in values)
+    assert all(claim["measured"] > 0 and claim["n"] == 2 for claim in values)
+    # Two runs with the same quantile have no interval.
+    assert all(claim["ci95"] is None or claim["ci95"] > 0 for claim in values)
+    assert sum(claim["ci95"] is not None for claim in values) > len(values) / 2
     assert all("pooled" in claim for claim in values if claim["id"].endswith("q99"))
     assert (result.exit_code == 1) == any(claim["verdict"] == "failed" for claim in claims)
 

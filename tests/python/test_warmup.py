@@ -18,6 +18,7 @@ from sojourn.labels import Name
 from sojourn.metrics import METRICS
 from sojourn.plots.api import draw
 from sojourn.plots.warmup import GID
+from sojourn.study import SPREAD
 from sojourn.units import seconds
 
 # An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
@@ -205,12 +206,16 @@ def test_the_hash_has_the_word() -> None:
 def test_a_study_has_defaults_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "plain.toml").write_text(LONG.replace('spread = "500 ms"\n', "") + "[sweep]\nseeds = 2\n")
     document = sj.Study.load(tmp_path / "plain.toml").points[0].scenario.document
-    assert document["warmup"] == "auto"
+    assert (document["warmup"], document["flows"][0]["spread"]) == ("auto", SPREAD)
     document = sj.Scenario.load(tmp_path / "plain.toml", {"sweep": ""}).document
     assert (document["warmup"], document["flows"][0]["spread"]) == ("0 s", "0 s")
     (tmp_path / "told.toml").write_text(f"{SHORT}[sweep]\nseeds = 2\n")
     document = sj.Study.load(tmp_path / "told.toml").points[0].scenario.document
     assert (document["warmup"], document["flows"][0]["spread"]) == ("1 s", "500 ms")
+    # Flows that stop may have no time to start at random.
+    stopping = LONG.replace('spread = "500 ms"\n', 'stop = "200 ms"\n')
+    (tmp_path / "stop.toml").write_text(f"{stopping}[sweep]\nseeds = 2\n")
+    assert sj.Study.load(tmp_path / "stop.toml").points[0].scenario.document["flows"][0]["spread"] == "0 s"
 
 
 @pytest.mark.parametrize("wanted", ["soon", "Auto", "auto 5s"])

@@ -101,10 +101,12 @@ def _warmup(row: dict[str, Any]) -> str:
 
 
 def title_of_means(table: pl.DataFrame) -> str:
-    """What the rows of an aggregated table are."""
-    seeds = table["seeds"][0]
+    """What the rows of an aggregated table are: means with their intervals where there are several distinct runs."""
+    seeds, distinct = (max(table[name].to_list()) for name in ("seeds", "distinct"))
     if seeds == 1:
         return "one seed"
+    if distinct == 1:
+        return f"{seeds} seeds, 1 distinct run"
     return f"means over {seeds} seeds ± half width of the 95 % confidence interval"
 
 
@@ -117,15 +119,19 @@ def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     for key, group in groups(differences, names):
         found = {row["metric"]: row for row in group.iter_rows(named=True)}
         rows.append([*map(_named, key), *(_difference(metric, found.get(metric.column)) for metric in metrics)])
-    tests = _tests(max(differences["n"].to_list()))
-    title = f"difference to {differences['baseline'][0]}, seed by seed ± half width of its 95 % confidence interval"
+    title = f"difference to {differences['baseline'][0]}"
+    if differences["ci95"].is_not_null().any():
+        tests = _tests(max(differences["n"].to_list()))
+        title = f"{title}, seed by seed ± half width of its 95 % confidence interval; {tests}"
     idle = [metric.column for metric in metrics if metric.idle]
-    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, f"{title}; {tests}"), idle)
+    emit(Table([*_keys(names), *map(_of_metric, metrics)], rows, title), idle)
 
 
 def _difference(metric: Metric, row: dict[str, Any] | None) -> Cell:
     if row is None:
         return Cell("–")
+    if row["same"]:
+        return Cell("same", row["difference"])
     sign = "+" if row["difference"] > 0 else ""
     star = " *" if row["significant"] else "  "
     return Cell(f"{sign}{metric.show(row['difference'], row['ci95'])}{star}", row["difference"], row["ci95"])
@@ -193,12 +199,18 @@ def _tests(n: int) -> str:
 def until_json(reached: Reached) -> dict[str, Any]:
     """How precise the results are, and what was wanted."""
     goal = {"metric": reached.goal.metric, "percent": reached.goal.percent, "max_seeds": reached.goal.most}
-    return goal | {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
+    found = {"seeds": reached.seeds, "widest_percent": reached.widest_percent, "reached": reached.reached}
+    return goal | found | {"varies": reached.varies}
 
 
 def until_sentence(reached: Reached) -> str:
     """The same in words."""
     goal = reached.goal
+    if not reached.varies:
+        return (
+            f"{goal.percent:g} % not reached: with {reached.seeds} seeds there is 1 distinct run, which no repetition "
+            "makes more precise; set `spread`"
+        )
     word = "reached" if reached.reached else "not reached"
     return (
         f"Half width of {goal.metric}: at most {reached.widest_percent:.2g} % of the mean with {reached.seeds} seeds; "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from sojourn.plots import marks
-from sojourn.stats import mean_ci
+from sojourn.stats import sample_ci
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +24,8 @@ def draw_line(
 ) -> None:
     """Draw the mean of a column, times `scale`, over another one, with 95 % confidence intervals over the seeds."""
     groups = sorted((key[0], group[value].to_list()) for key, group in cells.group_by(x))
-    points = [mean_ci(values) for _, values in groups]
-    means, halves = [scale * mean for mean, _ in points], [scale * (half or 0.0) for _, half in points]
+    points = [sample_ci(values) for _, values in groups]
+    means = [scale * mean for mean, _ in points]
+    halves = [nan if half is None else scale * half for _, half in points]  # no bar where nothing varies
     look = {"ms": 3.5, "capsize": 1.5, "linewidth": 1.0} | style
     marks.line(axes, [at for at, _ in groups], means, label, half=halves, **look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -95,8 +96,10 @@ def _draw_points(
 def draw_line(table: pl.DataFrame, metric: Metric, axes: Axes, name: str, **look: Any) -> None:
     """Draw a metric over `x` with the bars of its confidence interval."""
     line = table.filter(pl.col(metric.column).is_not_null()).sort("x")
-    values, half = line[metric.column] * metric.scale, line[f"{metric.column}_ci95"].fill_null(0) * metric.scale
-    marks.line(axes, line["x"].to_numpy(), values.to_numpy(), name, half=half.to_numpy(), **look)
+    values, half = line[metric.column] * metric.scale, line[f"{metric.column}_ci95"].cast(float) * metric.scale
+    # No bar where there is no interval, not one of no length.
+    known = None if half.is_null().all() else half.fill_null(nan).to_numpy()
+    marks.line(axes, line["x"].to_numpy(), values.to_numpy(), name, half=known, **look)
 
 
 def fit(table: pl.DataFrame, metric: Metric, axes: Axes) -> None:

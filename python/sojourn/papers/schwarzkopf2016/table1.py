@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import nan
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -147,7 +148,7 @@ def _draw_panel(by_id: dict[str, Verdict], statistic: str, rtt_ms: int, axes: Ax
         measured = [cell["measured"] for cell in cells]
         if None in measured:  # left out
             continue
-        half = [cell["ci95"] or 0.0 for cell in cells]
+        half = [nan if cell["ci95"] is None else cell["ci95"] for cell in cells]
         look = {"marker": marker, "linestyle": "none", "color": curve["color"], "ms": 4, "capsize": 2}
         marks.line(axes, at, measured, f"{aqm}, measured", half=half, **look)
     axes.set_xticks(range(len(FLOWS)), [str(flows) for flows in FLOWS])
