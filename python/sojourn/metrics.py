@@ -41,17 +41,19 @@ class Metric:
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
 
-        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0.
+        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give the
+        same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is shown
+        alone.
         """
         if value is None:
             return "–"
         shown = value * self.scale
-        if half_width is None:
+        if not half_width:
             return f"{shown:.{self._decimals(abs(shown), 4)}f}"
         half = half_width * self.scale
         decimals = self._decimals(half, 2)
         least = 10**-decimals
-        width = f"<{least:.{decimals}f}" if 0 < half < least / 2 else f"{half:.{decimals}f}"
+        width = f"<{least:.{decimals}f}" if half < least / 2 else f"{half:.{decimals}f}"
         return f"{shown:.{decimals}f} ± {width}"
 
     def _decimals(self, number: float, significant: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import nan, sqrt
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -48,7 +48,7 @@ class Paired:
     ci95: float | None
     """Half width of its 95 % confidence interval; None with one pair."""
     p_t: float | None
-    """Two-sided p of the paired t test; None with one pair."""
+    """Two-sided p of the paired t test; None with one pair, or where all pairs differ by the same: nothing varies."""
     p_wilcoxon: float | None
     """Two-sided p of Wilcoxon's signed-rank test; None with fewer than six pairs that differ."""
 
@@ -68,8 +68,8 @@ def paired_difference(first: Sequence[float], second: Sequence[float]) -> Paired
     from scipy.special import stdtr
 
     error = sqrt(sum((one - mean) ** 2 for one in differences) / (n - 1) / n)
-    t = abs(mean) / error if error > 0 else inf if mean else 0.0
-    return Paired(n, mean, half, float(2 * stdtr(n - 1, -t)), _wilcoxon([one for one in differences if one != 0]))
+    p_t = float(2 * stdtr(n - 1, -abs(mean) / error)) if error > 0 else None
+    return Paired(n, mean, half, p_t, _wilcoxon([one for one in differences if one != 0]))
 
 
 def _wilcoxon(differences: Sequence[float]) -> float | None:
