@@ -68,34 +68,29 @@ fn parse(words: &[String]) -> Result<Parsed, Error> {
 }
 
 fn refuse(error: &Error) -> Ended {
-    let _ = writeln!(stderr(), "Error: {error}");
+    say(&format!("Error: {error}"));
     Ended { code: error.exit_code(), log: None }
 }
 
 /// Says how it went, and finds the exit code.
 fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option<std::path::PathBuf>) -> Ended {
-    let mut out = stderr();
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
-        let _ = writeln!(out, "Error: {command}: {error}; give the name of a program after --");
+        say(&format!("Error: {command}: {error}; give the name of a program after --"));
         // As a shell does: 127 where there is no such program, 126 where it cannot be run.
         return Ended { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
     }
     let faults = outcome.faults();
     let name = &outcome.shell.name;
-    if !quiet && (out.is_terminal() || log.is_some()) {
-        for line in outcome.lines() {
-            let _ = writeln!(out, "{name}: {line}");
-        }
+    if !quiet && (stderr().is_terminal() || log.is_some()) {
+        outcome.lines().iter().for_each(|line| say(&format!("{name}: {line}")));
     }
-    for fault in &faults {
-        let _ = writeln!(out, "{name}: not faithful: {}", fault.0);
-    }
+    faults.iter().for_each(|fault| say(&format!("{name}: not faithful: {}", fault.0)));
     let mut failed = strict && !faults.is_empty();
     if let Some(folder) = &log {
         let path = folder.join(SHELL_FILE);
         if let Err(error) = std::fs::write(&path, outcome.json()) {
-            let _ = writeln!(out, "Error: {}: {error}; free some space or log to another place", path.display());
+            say(&format!("Error: {}: {error}; free some space or log to another place", path.display()));
             failed = true;
         }
     }
@@ -108,8 +103,41 @@ fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option
     Ended { code, log: log.map(|folder| folder.display().to_string()) }
 }
 
+/// Tells a line. No name in it can steer the terminal: what that obeys or cannot show is spelled out.
+fn say(line: &str) {
+    // A reader that has gone is no error.
+    let _ = writeln!(stderr(), "{}", printable(line));
+}
+
+/// The text with control characters, but for tab and line feed, and changes of direction as their numbers.
+fn printable(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control() && !matches!(c, '\t' | '\n') || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, c| {
+        if !steers(c) {
+            shown.push(c);
+        } else if c <= '\u{ff}' {
+            shown += &format!("\\x{:02x}", c as u32);
+        } else {
+            shown += &format!("\\u{:04x}", c as u32);
+        }
+        shown
+    })
+}
+
 /// Where [`Outcome::json`] lies in a log's folder.
 const SHELL_FILE: &str = "shell.json";
 
 /// The sides, up first.
 const SIDES: [Side; 2] = [Side::Up, Side::Down];
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn a_name_cannot_steer_a_terminal() {
+        assert_eq!(printable("a\r \u{1b}[31m\u{84}\u{202e}\tü\n"), "a\\x0d \\x1b[31m\\x84\\u202e\tü\n");
+    }
+}
