@@ -13,7 +13,7 @@ from attack.cases import Case
 
 CODES = {0, 2, 3, 130}
 _MORE = {"aqm": {1}} | {key: {126, 127} for key in ("link", "delay", "loss")}
-"""Further codes: a difference was found, the command of a shell cannot be started."""
+"""Further codes: a difference was found, the command of a shell cannot be started; a precision was not reached."""
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -25,7 +25,8 @@ def judge(one: Case, result: Result, folder: Path) -> list[str]:
         faults.append(f"traceback: {type(result.exception).__name__}: {str(result.exception)[:200]} at {last}")
     elif "Traceback" in result.output:
         faults.append("traceback in what is printed")
-    if result.exit_code not in CODES | _MORE.get("".join(one.words[:1]), set()):
+    allowed = CODES | _MORE.get("".join(one.words[:1]), set()) | ({1} if "--until" in one.words else set())
+    if result.exit_code not in allowed:
         faults.append(f"exit code {result.exit_code}")
     if result.exit_code in (2, 3) and not result.stderr.strip():
         faults.append("refused without a word")

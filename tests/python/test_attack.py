@@ -69,6 +69,7 @@ class Ended:
         (Ended(0, stdout="{"), ["run", "--json"], "--json is no JSON"),
         (Ended(0), ["run"], None),
         (Ended(1), ["aqm", "diff", "codel", "pie"], None),
+        (Ended(1), ["sweep", "s.toml", "--until", "5%"], None),
     ],
 )
 def test_the_judge_sees_faults(tmp_path: Path, ended: Any, words: list[str], fault: str | None) -> None:
