@@ -45,24 +45,21 @@ class Codel(Registered):
     """
     def __init__(
         self,
-        profile: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "linux-3.10", "hardlimit",
-            "hardlimit-strict", "mahimahi", "count-n"] | None = None,
+        profile: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n", "hardlimit-strict", "linux-3.10"] | None = None,
         *,
         target: str = ...,
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
         n: int = ...,
         max_delay: str = ...,
         hard_limit: Literal["off", "printed", "strict"] = ...,
-        entry: Literal["at-once", "acm"] = ...,
         window: Literal["interval", "act"] = ...,
-        reentry: Literal["acm", "sub2", "act", "delta", "const"] = ...,
-        count_on: Literal["drop", "still-ok", "never"] = ...,
         small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
-        maxpacket: Literal["mtu", "seen-256", "seen-512", "tun"] = ...,
-        law: Literal["float", "linux", "millis"] = ...,
-        victim: Literal["judged", "successor"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
@@ -73,24 +70,20 @@ class Codel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
-        n: The constant drop count where reentry is const. Default 600.
-        max_delay: The longest sojourn time where there is a hard limit. Default 50 ms.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc8289.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
         hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
-            strictly. Default off.
-        entry: What a first drop needs beyond a sojourn time that stayed above target. Default at-once.
+            strictly (hardlimit). Default off.
         window: How long the sojourn time must stay above target: the interval, or less after a recent phase
-            (act). Default interval.
-        reentry: Where the drop count starts when dropping begins again soon after the last phase. Default
-            delta.
-        count_on: Which drops count. Default still-ok.
-        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one. Default
-            at-most.
-        maxpacket: The largest packet: the link's, or the largest seen so far. Default mtu.
-        law: The arithmetic of times and of the control law. Default float.
-        victim: Which packet is dropped: the one judged, or (mahimahi's error) the one behind it. Default
-            judged.
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
         keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
-            older Linux did; it matters where other flows' bytes count too. Default false.
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
         """
 
 @final
@@ -464,17 +457,14 @@ class FqCodel(Registered):
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
         n: int = ...,
         max_delay: str = ...,
         hard_limit: Literal["off", "printed", "strict"] = ...,
-        entry: Literal["at-once", "acm"] = ...,
         window: Literal["interval", "act"] = ...,
-        reentry: Literal["acm", "sub2", "act", "delta", "const"] = ...,
-        count_on: Literal["drop", "still-ok", "never"] = ...,
         small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
-        maxpacket: Literal["mtu", "seen-256", "seen-512", "tun"] = ...,
-        law: Literal["float", "linux", "millis"] = ...,
-        victim: Literal["judged", "successor"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
@@ -512,24 +502,20 @@ class FqCodel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default true.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
-        n: The constant drop count where reentry is const. Default 600.
-        max_delay: The longest sojourn time where there is a hard limit. Default 50 ms.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc8289.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
         hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
-            strictly. Default off.
-        entry: What a first drop needs beyond a sojourn time that stayed above target. Default at-once.
+            strictly (hardlimit). Default off.
         window: How long the sojourn time must stay above target: the interval, or less after a recent phase
-            (act). Default interval.
-        reentry: Where the drop count starts when dropping begins again soon after the last phase. Default
-            delta.
-        count_on: Which drops count. Default still-ok.
-        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one. Default
-            at-most.
-        maxpacket: The largest packet: the link's, or the largest seen so far. Default mtu.
-        law: The arithmetic of times and of the control law. Default float.
-        victim: Which packet is dropped: the one judged, or (mahimahi's error) the one behind it. Default
-            judged.
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
         keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
-            older Linux did; it matters where other flows' bytes count too. Default false.
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
         """
 
 @final
@@ -561,17 +547,14 @@ class Sfqcodel(Registered):
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
         n: int = ...,
         max_delay: str = ...,
         hard_limit: Literal["off", "printed", "strict"] = ...,
-        entry: Literal["at-once", "acm"] = ...,
         window: Literal["interval", "act"] = ...,
-        reentry: Literal["acm", "sub2", "act", "delta", "const"] = ...,
-        count_on: Literal["drop", "still-ok", "never"] = ...,
         small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
-        maxpacket: Literal["mtu", "seen-256", "seen-512", "tun"] = ...,
-        law: Literal["float", "linux", "millis"] = ...,
-        victim: Literal["judged", "successor"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
         keep_above: bool = ...,
         exclude_ce: bool = ...,
     ) -> None:
@@ -609,23 +592,20 @@ class Sfqcodel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
-        n: The constant drop count where reentry is const. Default 600.
-        max_delay: The longest sojourn time where there is a hard limit. Default 50 ms.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            ns2-2012.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
         hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
-            strictly. Default off.
-        entry: What a first drop needs beyond a sojourn time that stayed above target. Default at-once.
+            strictly (hardlimit). Default off.
         window: How long the sojourn time must stay above target: the interval, or less after a recent phase
-            (act). Default interval.
-        reentry: Where the drop count starts when dropping begins again soon after the last phase. Default sub2.
-        count_on: Which drops count. Default still-ok.
-        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one. Default
-            at-most-or-last.
-        maxpacket: The largest packet: the link's, or the largest seen so far. Default seen-256.
-        law: The arithmetic of times and of the control law. Default float.
-        victim: Which packet is dropped: the one judged, or (mahimahi's error) the one behind it. Default
-            judged.
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most-or-last.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
         keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
-            older Linux did; it matters where other flows' bytes count too. Default false.
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
         """
 
 @final

@@ -118,7 +118,7 @@ def _link(name: str) -> dict[str, str]:
     [
         ({"link": {"aqm": "codel@act"}}, "link.aqm: the engine kernel has no codel@act; choose codel@linux"),
         ({"link": {"aqm": "dualpi2"}}, "link.aqm: the engine kernel has no dualpi2; choose one of droptail, "),
-        ({"link": {"aqm": "codel reentry sub2"}}, "link.aqm.reentry: the engine kernel cannot set reentry of codel"),
+        ({"link": {"aqm": "codel@linux keep_above"}}, "link.aqm.keep_above: the engine kernel cannot set keep_above"),
         ({"link": {"aqm": "pie@linux max_burst 10ms"}}, "link.aqm.max_burst: the engine kernel cannot set max_burst"),
         ({"link": {"aqm": "pie@linux alpha 0.13"}}, "link.aqm.alpha: the engine kernel counts the gains of PIE in"),
         ({"link": {"aqm": "pie@linux beta 0"}}, "link.aqm.beta: the engine kernel counts the gains of PIE in"),

@@ -13,7 +13,7 @@
 //! own CoDel. Not inside tunnels, where all flows look like one, nor where shares must follow something other than
 //! the number of flows. Use `hash perfect` to leave hash collisions out of an experiment.
 
-use crate::codel::{self, CountOn, Law};
+use crate::codel::{self, Version};
 use crate::flow_queue;
 
 flow_queue! {
@@ -28,8 +28,7 @@ flow_queue! {
 
 fn linux(c: &mut Config) {
     c.aqm.ecn = true;
-    c.aqm.count_on = CountOn::Drop;
-    c.aqm.law = Law::Linux;
+    c.aqm.version = Version::Linux;
 }
 
 fn linux_3_10(c: &mut Config) {

@@ -291,6 +291,23 @@ macro_rules! config {
     (@choices $choices:expr) => { $choices };
 }
 
+/// Refuses a parameter that a version of `algorithm` lacks, unless it is as in the profile of the version's name.
+pub(crate) fn refuse_foreign<C: Config>(
+    config: &C,
+    algorithm: &str,
+    version: &str,
+    has: impl Fn(&str) -> bool,
+) -> Result<(), Refusal> {
+    let baseline = C::profile(version).expect("each version has its profile");
+    let foreign = |name: &&str| !has(name) && config.value(name) != baseline.value(name);
+    let Some(name) = C::PARAMS.iter().map(|param| param.name).find(foreign) else { return Ok(()) };
+    let left = baseline.value(name).expect("a parameter of the table");
+    let profile = format!("{}@{version}", algorithm.to_lowercase());
+    Err(format!(
+        "{name}: version {version} of {algorithm} does not have it; leave it at {left} (or write {profile} for the version)"
+    ))
+}
+
 /// The error for a name that does not exist: with the nearest one that does.
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let nearest = known.clone().map(|k| (distance(name, k), k)).min();

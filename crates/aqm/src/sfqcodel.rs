@@ -7,7 +7,7 @@
 //! For results published with ns-2's module. It takes turns by packets, so flows of small packets get less than an
 //! equal share of bytes; for new work take [FQ-CoDel](crate::fq_codel).
 
-use crate::codel::{self, MaxPacket, Reentry, SmallBacklog};
+use crate::codel::{self, SmallBacklog, Version};
 use crate::flow::{Hash, Overflow, Scheduler};
 use crate::flow_queue;
 
@@ -22,7 +22,6 @@ fn ns2(c: &mut Config) {
     c.queue.quantum.0 = 0;
     c.queue.hash = Hash::Jenkins;
     c.queue.overflow = Overflow::LongestFirst;
-    c.aqm.reentry = Reentry::Sub2;
-    c.aqm.maxpacket = MaxPacket::Seen256;
+    c.aqm.version = Version::Ns2_2012;
     c.aqm.small_backlog = SmallBacklog::AtMostOrLast;
 }

@@ -1,83 +1,117 @@
-//! CoDel's parameters, the knobs in which its published variants differ, and the variants as sets of knobs.
+//! CoDel's parameters, and its versions, a line each.
 
-use super::Law;
-use crate::params::Value;
+use super::historic::{self, Reentry};
+use super::rfc8289;
+use crate::params::{self, Value};
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
-use alloc::string::String;
 
-config! {
-    /// CoDel's configuration; the default is RFC 8289.
-    pub struct Config {
-        /// Acceptable standing queue delay: sojourn times below it are never acted upon.
-        target: Duration = Duration::from_millis(5), in MICROSECOND => Value::Time(Duration::from_secs(10));
-        /// How long the sojourn time must stay above target before the first drop: a worst-case round-trip time.
-        interval: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(100));
-        /// Marks ECN-capable packets instead of dropping them, at most one per dequeue.
-        ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
-        /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached.
-        ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
-        /// The constant drop count where reentry is const.
-        n: u64 = 600, in Value::Count(1) => Value::Count(1_000_000_000);
-        /// The longest sojourn time where there is a hard limit.
-        max_delay: Duration = Duration::from_millis(50), in MICROSECOND => Value::Time(Duration::from_secs(100));
-        /// Whether packets older than max_delay are dropped outright: off, as printed in the paper, or strictly.
-        hard_limit: HardLimit = HardLimit::Off, in WORD => WORD, choices HardLimit::WORDS;
-        /// What a first drop needs beyond a sojourn time that stayed above target.
-        entry: Entry = Entry::AtOnce, in WORD => WORD, choices Entry::WORDS;
-        /// How long the sojourn time must stay above target: the interval, or less after a recent phase (act).
-        window: Window = Window::Interval, in WORD => WORD, choices Window::WORDS;
-        /// Where the drop count starts when dropping begins again soon after the last phase.
-        reentry: Reentry = Reentry::Delta, in WORD => WORD, choices Reentry::WORDS;
-        /// Which drops count.
-        count_on: CountOn = CountOn::StillOk, in WORD => WORD, choices CountOn::WORDS;
-        /// Backlogs in which nothing is dropped: below one largest packet, or at most one.
-        small_backlog: SmallBacklog = SmallBacklog::AtMost, in WORD => WORD, choices SmallBacklog::WORDS;
-        /// The largest packet: the link's, or the largest seen so far.
-        maxpacket: MaxPacket = MaxPacket::Mtu, in WORD => WORD, choices MaxPacket::WORDS;
-        /// The arithmetic of times and of the control law.
-        law: Law = Law::Float, in WORD => WORD, choices Law::WORDS;
-        /// Which packet is dropped: the one judged, or (mahimahi's error) the one behind it.
-        victim: Victim = Victim::Judged, in WORD => WORD, choices Victim::WORDS;
-        /// Remembers since when the sojourn time was above target where the queue is found empty, as older Linux did; it
-        /// matters where other flows' bytes count too.
-        keep_above: bool = false, in Value::Flag(false) => Value::Flag(true);
-    }
-    profiles {
-        "rfc8289", "RFC 8289 (2018)" => |_| {};
-        "acm2012", "the first publication, ACM Queue 10(5), 2012: a fresh phase waits for two intervals" => acm2012;
-        "ns2-2012", "ns-2 (ns-2.36): count - 2 on re-entry" => ns2_2012;
-        "draft00", "draft-ietf-aqm-codel-00 (2014) as printed by Schwarzkopf et al. 2016: count - 2 on re-entry" => draft00;
-        "act", "CoDel-ACT (K. Nichols, July 2012): count decays, and a recent phase shortens the wait" => act;
-        "linux", "Linux since 4.0: fixed-point law, count at each drop" => linux;
-        "linux-3.10", "Linux 3.6 to 3.19: the largest packet is the largest seen" => |c| { linux(c); c.maxpacket = MaxPacket::Seen256; c.keep_above = true; };
-        "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: at most one packet per dequeue beyond max_delay" => hardlimit;
-        "hardlimit-strict", "Hard Limit CoDel, no packet beyond max_delay" => |c| { hardlimit(c); c.hard_limit = HardLimit::Strict; };
-        "mahimahi", "mahimahi's queue, errors included: whole milliseconds, and the packet behind the judged one is dropped" => mahimahi;
-        "count-n", "draft00 with a constant count n (Schwarzkopf et al. 2016, III.E.4)" => count_n;
-    }
-    validate |c| {
-        if c.target >= c.interval {
-            return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval));
+/// Declares the versions and the configuration. A line is a version's word, what it is, and what computes it; each
+/// version is a profile of the same name.
+macro_rules! versions {
+    ($( $version:ident = $word:literal, $summary:literal => $engine:expr; )+) => {
+        choice! {
+            /// Whose algorithm it is.
+            pub enum Version { $( #[doc = $summary] $version = $word, )+ }
         }
-        if c.law == Law::Millis && c.interval < MILLISECOND {
-            return Err(format!("interval ({}) is nothing in whole milliseconds, in which law = millis computes", c.interval));
+
+        impl Version {
+            /// The word, which is also the profile's.
+            fn word(self) -> &'static str {
+                match self { $( Self::$version => $word, )+ }
+            }
+
+            /// What computes it.
+            pub(super) fn engine(self) -> Engine {
+                match self { $( Self::$version => $engine, )+ }
+            }
         }
-        if c.victim == Victim::Successor && (c.ecn || c.ce_threshold != HOUR || c.hard_limit != HardLimit::Off) {
-            return Err(String::from("victim = successor drops only; leave ecn, ce_threshold and hard_limit off"));
+
+        config! {
+            /// CoDel's configuration; the default is RFC 8289.
+            pub struct Config {
+                /// Acceptable standing queue delay: sojourn times below it are never acted upon.
+                target: Duration = rfc8289::TARGET, in MICROSECOND => Value::Time(Duration::from_secs(10));
+                /// How long the sojourn time must stay above target before the first drop: a worst-case round-trip time.
+                interval: Duration = rfc8289::INTERVAL, in MICROSECOND => Value::Time(Duration::from_secs(100));
+                /// Marks ECN-capable packets instead of dropping them, at most one per dequeue.
+                ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
+                /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached.
+                ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
+                /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
+                version: Version = Version::Rfc8289, in WORD => WORD, choices Version::WORDS;
+                /// The constant drop count (count-n).
+                n: u64 = 600, in Value::Count(1) => Value::Count(1_000_000_000);
+                /// The longest sojourn time (hardlimit).
+                max_delay: Duration = Duration::from_millis(50), in MICROSECOND => Value::Time(Duration::from_secs(100));
+                /// Whether packets older than max_delay are dropped outright: off, as printed in the paper, or strictly (hardlimit).
+                hard_limit: HardLimit = HardLimit::Off, in WORD => WORD, choices HardLimit::WORDS;
+                /// How long the sojourn time must stay above target: the interval, or less after a recent phase (historic versions).
+                window: Window = Window::Interval, in WORD => WORD, choices Window::WORDS;
+                /// Backlogs in which nothing is dropped: below one largest packet, or at most one (historic versions).
+                small_backlog: SmallBacklog = SmallBacklog::AtMost, in WORD => WORD, choices SmallBacklog::WORDS;
+                /// The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+                maxpacket: MaxPacket = MaxPacket::Mtu, in WORD => WORD, choices MaxPacket::WORDS;
+                /// Remembers since when the sojourn time was above target where the queue is found empty, as older Linux did; it
+                /// matters where other flows' bytes count too (linux).
+                keep_above: bool = false, in Value::Flag(false) => Value::Flag(true);
+            }
+            profiles {
+                $( $word, $summary => |c| c.become_version(Version::$version); )+
+                "hardlimit-strict", "Hard Limit CoDel, no packet beyond max_delay" => |c| {
+                    c.become_version(Version::HardLimit);
+                    c.hard_limit = HardLimit::Strict;
+                };
+                "linux-3.10", "Linux 3.6 to 3.19: the largest packet is the largest seen" => |c| {
+                    c.become_version(Version::Linux);
+                    c.maxpacket = MaxPacket::Seen256;
+                    c.keep_above = true;
+                };
+            }
+            validate |c| {
+                if c.target >= c.interval {
+                    return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval));
+                }
+                if c.version == Version::Mahimahi && c.interval < MILLISECOND {
+                    return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval));
+                }
+                params::refuse_foreign(c, "CoDel", c.version.word(), |param| c.version.has(param))
+            }
         }
-        Ok(())
-    }
+    };
+}
+
+versions! {
+    Rfc8289 = "rfc8289", "RFC 8289 (2018)" => Engine::Rfc8289;
+    Acm2012 = "acm2012", "the first publication, ACM Queue 10(5), 2012: a fresh phase waits for two intervals; each drop counts, count - 2 on re-entry within one; the largest packet is the largest seen, 512 B at first" => Engine::Historic(&historic::ACM2012);
+    Ns2_2012 = "ns2-2012", "ns-2 (ns-2.36): count - 2 on re-entry within 8 intervals; the largest packet is the largest seen, 256 B at first" => Engine::Historic(&historic::NS2_2012);
+    Draft00 = "draft00", "draft-ietf-aqm-codel-00 (2014) as printed by Schwarzkopf et al. 2016: ns2-2012 with a largest packet of 512 B at first" => Engine::Historic(&historic::DRAFT00);
+    Act = "act", "CoDel-ACT (K. Nichols, July 2012): ns2-2012 in which a count above 126 decays, and a recent phase shortens the wait" => Engine::Historic(&historic::ACT);
+    Linux = "linux", "Linux since 4.0: fixed-point law, count at each drop" => Engine::Linux;
+    HardLimit = "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: acm2012 with at most one packet per dequeue beyond max_delay" => Engine::Historic(&historic::HARD_LIMIT);
+    Mahimahi = "mahimahi", "mahimahi's queue, errors included: whole milliseconds, each drop counts, and the packet behind the judged one is dropped" => Engine::Mahimahi;
+    CountN = "count-n", "draft00 with a constant count n (Schwarzkopf et al. 2016, III.E.4)" => Engine::Historic(&historic::COUNT_N);
+}
+
+/// What computes a version.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Engine {
+    Rfc8289,
+    Linux,
+    Mahimahi,
+    Historic(&'static historic::Variant),
 }
 
 choice! {
-    /// What a first drop needs beyond a sojourn time above target for the window.
-    pub enum Entry {
+    /// What happens to packets that have waited longer than max_delay.
+    pub enum HardLimit {
         /// Nothing.
-        AtOnce = "at-once",
-        /// The last drop less than an interval ago, or the sojourn time above target for another interval.
-        Acm = "acm",
+        Off = "off",
+        /// They are dropped before the first look only, as printed: one of them can still pass behind a drop.
+        Printed = "printed",
+        /// They are dropped wherever they come to the head.
+        Strict = "strict",
     }
 }
 
@@ -88,34 +122,6 @@ choice! {
         Interval = "interval",
         /// interval/sqrt(count) if the last drop is less than 8 intervals ago.
         Act = "act",
-    }
-}
-
-choice! {
-    /// `count` when dropping begins again; where the condition fails it is 1.
-    pub enum Reentry {
-        /// count - 2 within an interval of the last drop.
-        Acm = "acm",
-        /// count - 2 within 8 intervals of the last drop.
-        Sub2 = "sub2",
-        /// As sub2, but decaying by 0.9844 where that leaves more than 126.
-        Act = "act",
-        /// The drops counted in the last phase, within 16 intervals of the last drop.
-        Delta = "delta",
-        /// The parameter n.
-        Const = "const",
-    }
-}
-
-choice! {
-    /// Which drops after the first of a phase count.
-    pub enum CountOn {
-        /// Each.
-        Drop = "drop",
-        /// Those after which the next packet is still ok to drop.
-        StillOk = "still-ok",
-        /// None.
-        Never = "never",
     }
 }
 
@@ -138,106 +144,110 @@ choice! {
         Mtu = "mtu",
         /// The largest one that came to the head, starting from 256 bytes.
         Seen256 = "seen-256",
-        /// The largest one that came to the head, starting from 512 bytes.
-        Seen512 = "seen-512",
-        /// 1504 bytes whatever the link: 1500 and the header of a TUN device.
-        Tun = "tun",
     }
 }
 
-choice! {
-    /// What happens to packets that have waited longer than max_delay.
-    pub enum HardLimit {
-        /// Nothing.
-        Off = "off",
-        /// They are dropped before the first look only, as printed: one of them can still pass behind a drop.
-        Printed = "printed",
-        /// They are dropped wherever they come to the head.
-        Strict = "strict",
-    }
-}
-
-choice! {
-    /// Which packet is dropped when one is ok to drop.
-    pub enum Victim {
-        /// That one.
-        Judged = "judged",
-        /// The one behind it, which nobody judged; the old one is sent.
-        Successor = "successor",
-    }
-}
-
-impl SmallBacklog {
-    #[inline]
-    pub(super) fn holds(self, bytes: u64, maxpacket: u32, last: bool) -> bool {
-        match self {
-            Self::AtMostOrLast => last || bytes <= maxpacket as u64,
-            Self::Below => bytes < maxpacket as u64,
-            Self::AtMost => bytes <= maxpacket as u64,
+impl Config {
+    /// The version with its own values of the parameters that others share.
+    fn become_version(&mut self, version: Version) {
+        self.version = version;
+        if let Engine::Historic(variant) = version.engine() {
+            let historic::Knobs { window, small_backlog, hard_limit, .. } = variant.knobs;
+            (self.window, self.small_backlog, self.hard_limit) = (window, small_backlog, hard_limit);
         }
     }
 }
 
-impl MaxPacket {
-    pub(super) fn initial(self) -> u32 {
-        match self {
-            Self::Mtu => 0,
-            Self::Tun => 1504,
-            Self::Seen256 => 256,
-            Self::Seen512 => 512,
-        }
+impl Version {
+    /// Whether the version knows the parameter.
+    fn has(self, param: &str) -> bool {
+        let own: &[&str] = match self.engine() {
+            Engine::Rfc8289 => &["ecn", "ce_threshold"],
+            Engine::Linux => &["ecn", "ce_threshold", "maxpacket", "keep_above"],
+            // Its queue drops only.
+            Engine::Mahimahi => &[],
+            Engine::Historic(variant) => match param {
+                "n" if variant.knobs.reentry == Reentry::Const => &["n"],
+                "max_delay" | "hard_limit" if variant.knobs.hard_limit != HardLimit::Off => {
+                    &["max_delay", "hard_limit"]
+                }
+                _ => &["ecn", "window", "small_backlog"],
+            },
+        };
+        COMMON.contains(&param) || own.contains(&param)
     }
 }
 
-fn acm2012(c: &mut Config) {
-    c.entry = Entry::Acm;
-    c.reentry = Reentry::Acm;
-    c.count_on = CountOn::Drop;
-    c.small_backlog = SmallBacklog::Below;
-    c.maxpacket = MaxPacket::Seen512;
-}
-
-fn hardlimit(c: &mut Config) {
-    acm2012(c);
-    c.hard_limit = HardLimit::Printed;
-}
-
-fn ns2_2012(c: &mut Config) {
-    c.reentry = Reentry::Sub2;
-    c.maxpacket = MaxPacket::Seen256;
-}
-
-fn act(c: &mut Config) {
-    ns2_2012(c);
-    c.window = Window::Act;
-    c.reentry = Reentry::Act;
-}
-
-fn draft00(c: &mut Config) {
-    c.reentry = Reentry::Sub2;
-    c.maxpacket = MaxPacket::Seen512;
-}
-
-fn count_n(c: &mut Config) {
-    draft00(c);
-    c.reentry = Reentry::Const;
-    c.count_on = CountOn::Never;
-}
-
-fn linux(c: &mut Config) {
-    c.count_on = CountOn::Drop;
-    c.law = Law::Linux;
-}
-
-fn mahimahi(c: &mut Config) {
-    c.count_on = CountOn::Drop;
-    c.maxpacket = MaxPacket::Tun;
-    c.law = Law::Millis;
-    c.victim = Victim::Successor;
-}
-
+/// Parameters of every version.
+const COMMON: [&str; 3] = ["version", "target", "interval"];
 const HOUR: Duration = Duration::from_secs(3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
 /// The range of a choice is its words.
 const WORD: Value = Value::Choice("");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::params::Config as _;
+    use crate::testing::config;
+
+    #[test]
+    fn target_must_be_below_interval() {
+        let refused = config::<Config>("rfc8289", &[("target", "100 ms")]).validate().unwrap_err();
+        assert_eq!(refused, "target (100 ms) must be below interval (100 ms); write e.g. target 5ms interval 100ms");
+        assert!(config::<Config>("rfc8289", &[("target", "99 ms")]).validate().is_ok());
+    }
+
+    #[test]
+    fn mahimahi_needs_an_interval_of_a_millisecond() {
+        let short = config::<Config>("mahimahi", &[("target", "1 us"), ("interval", "900 us")]);
+        let refused = short.validate().unwrap_err();
+        assert!(
+            refused.starts_with("interval (900 us) is nothing in whole milliseconds, in which mahimahi"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn a_version_refuses_what_it_does_not_have() {
+        for (profile, param, text, refused) in [
+            ("rfc8289", "ce_threshold", "1 ms", false),
+            ("rfc8289", "window", "act", true),
+            ("rfc8289", "window", "interval", false),
+            ("rfc8289", "n", "5", true),
+            ("linux", "maxpacket", "seen-256", false),
+            ("linux-3.10", "keep_above", "off", false),
+            ("linux", "small_backlog", "below", true),
+            ("mahimahi", "ecn", "on", true),
+            ("mahimahi", "ce_threshold", "1 ms", true),
+            ("mahimahi", "hard_limit", "strict", true),
+            ("ns2-2012", "small_backlog", "at-most-or-last", false),
+            ("ns2-2012", "window", "act", false),
+            ("ns2-2012", "keep_above", "on", true),
+            ("ns2-2012", "ce_threshold", "1 ms", true),
+            ("acm2012", "max_delay", "9 ms", true),
+            ("hardlimit", "max_delay", "9 ms", false),
+            ("hardlimit", "n", "5", true),
+            ("count-n", "n", "5", false),
+        ] {
+            let config = config::<Config>(profile, &[(param, text)]);
+            assert_eq!(config.validate().is_err(), refused, "{profile} {param} {text}");
+        }
+        let refusal = config::<Config>("mahimahi", &[("ecn", "on")]).validate().unwrap_err();
+        let expected = "ecn: version mahimahi of CoDel does not have it; leave it at false (or write codel@mahimahi for the version)";
+        assert_eq!(refusal, expected);
+    }
+
+    #[test]
+    fn every_version_is_its_profiles_and_every_profile_is_valid() {
+        for word in Version::WORDS {
+            assert_eq!(config::<Config>(word, &[]).version.word(), *word);
+        }
+        for (profile, _) in Config::PROFILES {
+            assert_eq!(config::<Config>(profile, &[]).validate(), Ok(()), "{profile}");
+        }
+        assert_eq!(config::<Config>("rfc8289", &[]), Config::default(), "the plain name's profile is the default");
+        assert!(Duration::from_secs(3600) == Config::default().ce_threshold);
+    }
+}

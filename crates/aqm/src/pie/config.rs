@@ -1,10 +1,8 @@
 //! PIE's parameters, and its versions as sets of them.
 
-use crate::params::{Bytes, Value};
+use crate::params::{self, Bytes, Value};
 use crate::time::Duration;
 use crate::{choice, config};
-use alloc::format;
-use alloc::string::String;
 
 config! {
     /// PIE's configuration; the default is RFC 8033.
@@ -67,10 +65,7 @@ config! {
         "linux", "Linux since 5.1, in its arithmetic of 64-bit integers" => linux;
     }
     validate |c| {
-        let profile = c.version.profile();
-        let baseline = Config::profile(profile).expect("each version has its profile");
-        let foreign = |name: &&str| !c.version.has(name) && c.value(name) != baseline.value(name);
-        Config::PARAMS.iter().map(|param| param.name).find(foreign).map_or(Ok(()), |name| Err(refusal(c, name)))
+        params::refuse_foreign(c, "PIE", c.version.profile(), |param| c.version.has(param))
     }
 }
 
@@ -150,11 +145,6 @@ impl Version {
         let in_reals = self != Self::Linux && IN_REALS.contains(&param);
         COMMON.contains(&param) || in_reals || own.contains(&param)
     }
-}
-
-fn refusal(c: &Config, param: &str) -> String {
-    let profile = c.version.profile();
-    format!("{param}: version {profile} of PIE does not have it; leave it out (or write pie@{profile} for the version)")
 }
 
 fn draft00(c: &mut Config) {

@@ -1,15 +1,19 @@
-//! The errors that the profile `mahimahi` keeps.
-
 use super::*;
+use crate::codel::Codel;
+use crate::codel::testing::{Line, Saturated, dequeue, ms, state};
+use crate::packet::Ecn;
+use crate::testing::config;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Looks at `line` at `now_ms`: the packet delivered, and those left, by the time they were enqueued.
-fn deliver(codel: &mut Codel, now_ms: f64, line: &mut Line) -> (Option<Instant>, Vec<Instant>) {
+fn deliver<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut Line) -> (Option<Instant>, Vec<Instant>) {
     let delivered = dequeue(codel, now_ms, line).map(|meta| meta.enqueued);
     (delivered, line.packets.iter().map(|meta| meta.enqueued).collect())
 }
 
-fn mahimahi() -> Codel {
-    Codel::new(&config("mahimahi", &[]))
+fn mahimahi() -> Mahimahi {
+    Mahimahi::new(&config("mahimahi", &[]))
 }
 
 #[test]
@@ -30,13 +34,13 @@ fn the_packet_behind_the_judged_one_is_dropped() {
 fn several_drops_at_once_spare_the_first() {
     let mut codel = mahimahi();
     (codel.dropping, codel.count) = (true, 1);
-    codel.first_above_time = 100;
+    codel.first_above_time = Millis(100);
     // Two drop times have passed, at 205 and 275 ms; the next is at 332.
-    codel.drop_next = 205;
+    codel.drop_next = Millis(205);
     let mut line = Line::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let expected = (Some(ms(1.0)), [4.0, 5.0, 6.0].map(ms).to_vec());
     assert_eq!(deliver(&mut codel, 300.0, &mut line), expected);
-    assert_eq!((codel.count, codel.drop_next, codel.dropping), (3, 332, true));
+    assert_eq!((codel.count, codel.drop_next, codel.dropping), (3, Millis(332), true));
 }
 
 #[test]
@@ -49,17 +53,17 @@ fn the_packet_dropped_last_decides_whether_dropping_goes_on() {
     ] {
         let mut codel = mahimahi();
         (codel.dropping, codel.count) = (true, 1);
-        (codel.first_above_time, codel.drop_next) = (100, 205);
+        (codel.first_above_time, codel.drop_next) = (Millis(100), Millis(205));
         let expected = (Some(ms(line[0])), line[2..].iter().copied().map(ms).collect());
         assert_eq!(deliver(&mut codel, 250.0, &mut Line::of(line)), expected, "{line:?}");
-        assert_eq!((codel.dropping, codel.drop_next, codel.count), (dropping, drop_next, 2), "{line:?}");
+        assert_eq!((codel.dropping, codel.drop_next, codel.count), (dropping, Millis(drop_next), 2), "{line:?}");
     }
 }
 
 #[test]
 fn a_lone_packet_is_never_dropped() {
     let mut codel = mahimahi();
-    (codel.dropping, codel.first_above_time, codel.drop_next) = (true, 100, 205);
+    (codel.dropping, codel.first_above_time, codel.drop_next) = (true, Millis(100), Millis(205));
     let mut line = Line { others: 9000, ..Line::of(&[1.0]) };
     assert_eq!(deliver(&mut codel, 300.0, &mut line), (Some(ms(1.0)), vec![]));
     assert_eq!((line.dropped.len(), codel.dropping, codel.count), (0, false, 1), "but the attempt counts");
@@ -74,12 +78,13 @@ fn drop_times_are_whole_milliseconds() {
 
 #[test]
 fn the_step_ends_at_nothing() {
-    let law = ControlLaw::new(Law::Millis, Duration::from_millis(100));
+    let mut codel = mahimahi();
     for (count, millis) in [(1, 100), (2, 70), (3, 57), (2500, 2), (2501, 1), (10_000, 1), (10_001, 0)] {
-        assert_eq!(law.step(count), millis, "count {count}");
+        codel.count = count;
+        assert_eq!(codel.control_law(Millis(7)), Millis(7 + millis), "count {count}");
     }
-    assert_eq!(Law::Millis.clock(Instant::from_nanos(2_999_999)), 2);
-    assert_eq!((Law::Millis.span(Duration::from_micros(5_900)), Law::Millis.secs(5)), (5, 0.005));
+    assert_eq!(Millis::at(Instant::from_nanos(2_999_999)), Millis(2));
+    assert_eq!((Millis::of(Duration::from_micros(5_900)), Millis(5).as_secs_f64()), (Millis(5), 0.005));
 }
 
 #[test]
@@ -87,11 +92,11 @@ fn a_backlog_of_1504_bytes_is_small() {
     for (behind, above) in [(1504, false), (1505, true)] {
         let mut codel = mahimahi();
         dequeue(&mut codel, 10.0, &mut Line { others: behind, ..Line::of(&[0.0]) });
-        assert_eq!(codel.first_above_time > 0, above, "{behind} bytes behind");
+        assert_eq!(codel.first_above_time > Millis::ZERO, above, "{behind} bytes behind");
     }
     // The successor's backlog is what lies behind it.
     let mut codel = mahimahi();
-    (codel.dropping, codel.first_above_time, codel.drop_next) = (true, 100, 205);
+    (codel.dropping, codel.first_above_time, codel.drop_next) = (true, Millis(100), Millis(205));
     let mut line = Line { others: 4, ..Line::of(&[1.0, 2.0, 3.0]) };
     deliver(&mut codel, 300.0, &mut line);
     assert!(!codel.dropping, "1504 bytes behind it");
@@ -101,17 +106,7 @@ fn a_backlog_of_1504_bytes_is_small() {
 fn a_drop_time_ahead_is_not_recent() {
     for (now, count) in [(1_000, 7), (899, 1), (2_499, 7), (2_500, 1)] {
         let mut codel = mahimahi();
-        (codel.count, codel.lastcount, codel.drop_next) = (10, 3, 900);
-        assert_eq!(codel.reentry_count(now), count, "at {now} ms");
+        (codel.count, codel.lastcount, codel.drop_next) = (10, 3, Millis(900));
+        assert_eq!(codel.reentry_count(Millis(now)), count, "at {now} ms");
     }
-}
-
-#[test]
-fn it_neither_marks_nor_has_a_hard_limit() {
-    for (param, text) in [("ecn", "on"), ("ce_threshold", "1 ms"), ("hard_limit", "strict")] {
-        let refused = config("mahimahi", &[(param, text)]).validate().unwrap_err();
-        assert_eq!(refused, "victim = successor drops only; leave ecn, ce_threshold and hard_limit off", "{param}");
-    }
-    let refused = config("mahimahi", &[("target", "1 us"), ("interval", "900 us")]).validate().unwrap_err();
-    assert_eq!(refused, "interval (900 us) is nothing in whole milliseconds, in which law = millis computes");
 }

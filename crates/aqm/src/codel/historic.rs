@@ -1,0 +1,319 @@
+//! CoDel's historic variants, from its first publication to the drafts: one listing, and what they differ in as knobs.
+//! Another one is a set of knobs here and a line in `config.rs`.
+//!
+//! The order is that of the RFC's listing ([`super::rfc8289`]), which came of them; what is not explained here is
+//! explained there. `acm2012` and what is built on it has a condition for entering a phase of its own, and CoDel-ACT
+//! shortens the wait before one.
+
+use super::config::{HardLimit, SmallBacklog, Window};
+use super::rfc8289::step;
+use super::{Config, Observed, counted, mark_or_drop};
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::time::{Duration, Instant};
+
+/// What the variants differ in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Knobs {
+    pub entry: Entry,
+    pub window: Window,
+    pub reentry: Reentry,
+    pub count_on: CountOn,
+    pub small_backlog: SmallBacklog,
+    pub hard_limit: HardLimit,
+}
+
+/// What a first drop needs beyond a sojourn time above target for the window.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    /// Nothing.
+    AtOnce,
+    /// The last drop less than an interval ago, or the sojourn time above target for another interval.
+    Acm,
+}
+
+/// `count` when dropping begins again; where the condition fails it is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reentry {
+    /// count - 2 within an interval of the last drop.
+    Acm,
+    /// count - 2 within 8 intervals of the last drop.
+    Sub2,
+    /// As `Sub2`, but decaying by 0.9844 where that leaves more than 126.
+    Act,
+    /// The parameter n.
+    Const,
+}
+
+/// Which drops after the first of a phase count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CountOn {
+    /// Each.
+    Drop,
+    /// Those after which the next packet is still ok to drop.
+    StillOk,
+    /// None.
+    Never,
+}
+
+/// A published variant.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Variant {
+    pub knobs: Knobs,
+    /// Bytes of the largest packet before a larger one is seen.
+    pub maxpacket: u32,
+}
+
+/// As printed in ACM Queue 10(5).
+pub(super) const ACM2012: Variant = Variant {
+    knobs: Knobs {
+        entry: Entry::Acm,
+        reentry: Reentry::Acm,
+        count_on: CountOn::Drop,
+        small_backlog: SmallBacklog::Below,
+        ..NS2_2012.knobs
+    },
+    maxpacket: 512,
+};
+
+/// The listing of Gao et al. 2015 is that of [`ACM2012`] with lines added.
+pub(super) const HARD_LIMIT: Variant =
+    Variant { knobs: Knobs { hard_limit: HardLimit::Printed, ..ACM2012.knobs }, ..ACM2012 };
+
+/// codel.cc of ns-2.36.
+pub(super) const NS2_2012: Variant = Variant {
+    knobs: Knobs {
+        entry: Entry::AtOnce,
+        window: Window::Interval,
+        reentry: Reentry::Sub2,
+        count_on: CountOn::StillOk,
+        small_backlog: SmallBacklog::AtMost,
+        hard_limit: HardLimit::Off,
+    },
+    maxpacket: 256,
+};
+
+/// codel.cc of July 2012.
+pub(super) const ACT: Variant =
+    Variant { knobs: Knobs { window: Window::Act, reentry: Reentry::Act, ..NS2_2012.knobs }, ..NS2_2012 };
+
+/// draft-ietf-aqm-codel-00.
+pub(super) const DRAFT00: Variant = Variant { maxpacket: 512, ..NS2_2012 };
+
+/// Schwarzkopf et al. 2016, III.E.4.
+pub(super) const COUNT_N: Variant =
+    Variant { knobs: Knobs { reentry: Reentry::Const, count_on: CountOn::Never, ..DRAFT00.knobs }, ..DRAFT00 };
+
+/// What [`Historic::dodequeue`] found at the head.
+struct Look {
+    ok_to_drop: bool,
+    /// Beyond the hard limit, where there is one.
+    hard_drop: bool,
+}
+
+/// A queue's state.
+#[derive(Clone, Debug)]
+pub(super) struct Historic {
+    /// When the head will have been above target for long enough; `ZERO` while it is below.
+    first_above_time: Instant,
+    /// The next drop while dropping; else about the time of the last one. Starting from zero harms no re-entry rule:
+    /// each of them looks at `count` first, and the 2012 one at times after an interval has passed.
+    drop_next: Instant,
+    /// Drops of this phase, or of the last one, as far as they count.
+    count: u32,
+    /// `count` right after the last entry.
+    lastcount: u32,
+    dropping: bool,
+    ecn: bool,
+    knobs: Knobs,
+    /// Largest packet seen, in bytes.
+    maxpacket: u32,
+    n: u32,
+    target: Duration,
+    interval: Duration,
+    max_delay: Duration,
+}
+
+impl Historic {
+    /// An idle queue's state; what is a parameter as well as a knob is as configured.
+    pub fn new(config: &Config, variant: &Variant) -> Self {
+        Self {
+            first_above_time: Instant::ZERO,
+            drop_next: Instant::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            ecn: config.ecn,
+            knobs: Knobs {
+                window: config.window,
+                small_backlog: config.small_backlog,
+                hard_limit: config.hard_limit,
+                ..variant.knobs
+            },
+            maxpacket: variant.maxpacket,
+            n: config.n as u32,
+            target: config.target,
+            interval: config.interval,
+            max_delay: config.max_delay,
+        }
+    }
+}
+
+impl Aqm for Historic {
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        let now = cx.now;
+        let r = self.dodequeue(now, queue);
+        let ok_to_drop = if r.hard_drop { self.drop_beyond_hard_limit(now, queue) } else { r.ok_to_drop };
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            } else if now >= self.drop_next {
+                self.keep_dropping(now, queue);
+            }
+        } else if ok_to_drop && self.may_enter(now) {
+            self.enter_dropping(now, queue);
+        }
+        queue.pop()
+    }
+
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let Self { count, lastcount, dropping, .. } = *self;
+        let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
+        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+    }
+}
+
+impl Historic {
+    /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
+    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) {
+        while self.dropping && now >= self.drop_next {
+            if self.knobs.count_on == CountOn::Drop {
+                self.count_drop();
+            }
+            let marked = mark_or_drop(queue, self.ecn);
+            if !marked && !self.dodequeue_next(now, queue) {
+                self.dropping = false;
+                return;
+            }
+            if self.knobs.count_on == CountOn::StillOk {
+                self.count_drop();
+            }
+            self.drop_next += step(self.interval, self.count);
+            if marked {
+                return;
+            }
+        }
+    }
+
+    fn count_drop(&mut self) {
+        self.count = counted(self.count, 1);
+    }
+
+    /// Whether a phase may begin now that the head is ok to drop.
+    fn may_enter(&self, now: Instant) -> bool {
+        match self.knobs.entry {
+            Entry::AtOnce => true,
+            Entry::Acm => self.recent(now, 1) || now - self.first_above_time >= self.interval,
+        }
+    }
+
+    /// Starts a phase with its first drop.
+    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) {
+        if !mark_or_drop(queue, self.ecn) {
+            self.dodequeue_next(now, queue);
+        }
+        let count = self.reentry_count(now);
+        (self.count, self.lastcount, self.dropping) = (count, count, true);
+        self.drop_next = now + step(self.interval, count);
+    }
+
+    /// `count` at the start of a phase.
+    fn reentry_count(&self, now: Instant) -> u32 {
+        let count = self.count;
+        match self.knobs.reentry {
+            Reentry::Acm if self.recent(now, 1) => count.saturating_sub(2).max(1),
+            Reentry::Sub2 if count > 2 && self.recent(now, 8) => count - 2,
+            Reentry::Act if count > 2 && self.recent(now, 8) => match count - 2 {
+                less if less > 126 => (0.9844 * (less + 2) as f64) as u32,
+                less => less,
+            },
+            Reentry::Const => self.n,
+            Reentry::Acm | Reentry::Sub2 | Reentry::Act => 1,
+        }
+    }
+
+    /// Whether the last drop is less than so many intervals ago; a drop time ahead, after a quick exit, is.
+    fn recent(&self, now: Instant, intervals: i64) -> bool {
+        now - self.drop_next < self.interval * intervals
+    }
+
+    /// Drops heads older than the hard limit; may the one then at the head be dropped?
+    #[cold]
+    fn drop_beyond_hard_limit<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) -> bool {
+        loop {
+            queue.drop(0, DropReason::HardLimit);
+            let r = self.dodequeue(now, queue);
+            if !r.hard_drop {
+                return r.ok_to_drop;
+            }
+        }
+    }
+
+    /// The look at the packet behind a dropped one, which the listing of the hard limit does not test for it.
+    fn dodequeue_next<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) -> bool {
+        let r = self.dodequeue(now, queue);
+        if r.hard_drop && self.knobs.hard_limit == HardLimit::Strict {
+            return self.drop_beyond_hard_limit(now, queue);
+        }
+        r.ok_to_drop
+    }
+
+    /// Looks at the head: may it be dropped?
+    #[inline(always)] // the look at every departure, with the few that follow a drop
+    fn dodequeue<Q: Fifo>(&mut self, now: Instant, queue: &Q) -> Look {
+        let Some(head) = queue.meta(0) else {
+            self.first_above_time = Instant::ZERO;
+            return Look { ok_to_drop: false, hard_drop: false };
+        };
+        let sojourn_time = now - head.enqueued;
+        self.maxpacket = self.maxpacket.max(head.len);
+        let mut ok_to_drop = false;
+        if sojourn_time < self.target || self.is_small(queue, head.len) {
+            self.first_above_time = Instant::ZERO;
+        } else if self.first_above_time == Instant::ZERO {
+            self.first_above_time = now + self.window(now);
+        } else {
+            ok_to_drop = now >= self.first_above_time;
+        }
+        // It overrides the protection of a small backlog.
+        let hard_drop = self.knobs.hard_limit != HardLimit::Off && sojourn_time > self.max_delay;
+        Look { ok_to_drop: ok_to_drop || hard_drop, hard_drop }
+    }
+
+    /// Whether the backlog without the head of `len` bytes is small.
+    #[inline]
+    fn is_small<Q: Fifo>(&self, queue: &Q, len: u32) -> bool {
+        let (bytes, maxpacket) = (queue.total_backlog().bytes - len as u64, self.maxpacket as u64);
+        match self.knobs.small_backlog {
+            SmallBacklog::AtMost => bytes <= maxpacket,
+            SmallBacklog::Below => bytes < maxpacket,
+            SmallBacklog::AtMostOrLast => bytes <= maxpacket || queue.len() == 1,
+        }
+    }
+
+    /// How long the sojourn time must stay above target before the first drop; `count` is that of the last phase.
+    fn window(&self, now: Instant) -> Duration {
+        let shortened = self.knobs.window == Window::Act && self.count > 1 && self.recent(now, 8);
+        if shortened { step(self.interval, self.count) } else { self.interval }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! CoDel in Linux (`include/net/codel.h`, `codel_impl.h` of 6.1), in its arithmetic: ticks of 1024 ns in 32 bits, and
+//! an inverse square root of 16 bits that one Newton step per change of `count` improves. Names follow the kernel's.
+//!
+//! `linux-3.10` is the code of 3.6 to 3.19: a backlog is small by the largest packet seen (`maxpacket`), and an empty
+//! queue leaves `first_above_time` as it is (`keep_above`).
+//!
+//! Differs: `count` saturates.
+
+use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
+use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::packet::Meta;
+use crate::time::{Duration, Instant};
+use core::ops::{Add, Sub};
+
+/// A point or a span of the kernel's clock (`codel_time_t`). It wraps after 4,398 s, so order is the sign of a
+/// difference: spans up to 2,199 s are compared rightly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks(u32);
+
+impl Ticks {
+    const ZERO: Self = Self(0);
+    /// 1024 ns each: a shift where microseconds would need a division.
+    const SHIFT: u32 = 10;
+
+    /// A point, rounded down.
+    #[inline]
+    fn at(now: Instant) -> Self {
+        Self((now.as_nanos() >> Self::SHIFT) as u32)
+    }
+
+    /// A span, rounded down; the longest that can be compared is never over.
+    fn of(span: Duration) -> Self {
+        Self((span.as_nanos() >> Self::SHIFT).min(i32::MAX as i64) as u32)
+    }
+
+    /// `codel_time_after`.
+    #[inline]
+    fn is_after(self, other: Self) -> bool {
+        (self - other).0 as i32 > 0
+    }
+
+    /// `codel_time_before`.
+    #[inline]
+    fn is_before(self, other: Self) -> bool {
+        ((self - other).0 as i32) < 0
+    }
+
+    fn as_secs_f64(self) -> f64 {
+        ((self.0 as u64) << Self::SHIFT) as f64 / 1e9
+    }
+}
+
+impl Add for Ticks {
+    type Output = Self;
+    #[inline]
+    fn add(self, span: Self) -> Self {
+        Self(self.0.wrapping_add(span.0))
+    }
+}
+
+impl Sub for Ticks {
+    type Output = Self;
+    #[inline]
+    fn sub(self, earlier: Self) -> Self {
+        Self(self.0.wrapping_sub(earlier.0))
+    }
+}
+
+/// A queue's state: `codel_vars`, and what it needs of `codel_params` and `codel_stats`.
+#[derive(Clone, Debug)]
+pub(super) struct Linux {
+    /// Drops of this phase, or of the last one, as far as they count.
+    count: u32,
+    /// `count` right after the last entry.
+    lastcount: u32,
+    dropping: bool,
+    /// Approximation of 1/sqrt(count), 16 bits after the point.
+    rec_inv_sqrt: u16,
+    ecn: bool,
+    keep_above: bool,
+    /// When the head will have been above target for an interval; zero while it is below.
+    first_above_time: Ticks,
+    /// The next drop while dropping; else about the time of the last one.
+    drop_next: Ticks,
+    /// Sojourn time of the head last looked at.
+    ldelay: Ticks,
+    target: Ticks,
+    interval: Ticks,
+    ce_threshold: Ticks,
+    /// Largest packet seen, where that is the measure of a small backlog.
+    maxpacket: Option<u32>,
+}
+
+impl Linux {
+    /// `codel_params_init`, `codel_vars_init` and `codel_stats_init`.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            rec_inv_sqrt: ONE,
+            ecn: config.ecn,
+            keep_above: config.keep_above,
+            first_above_time: Ticks::ZERO,
+            drop_next: Ticks::ZERO,
+            ldelay: Ticks::ZERO,
+            target: Ticks::of(config.target),
+            interval: Ticks::of(config.interval),
+            ce_threshold: Ticks::of(config.ce_threshold),
+            maxpacket: match config.maxpacket {
+                MaxPacket::Mtu => None,
+                MaxPacket::Seen256 => Some(256),
+            },
+        }
+    }
+
+    /// Changes `count`. The root follows by one step, which is enough where `count` rises by one; after a jump it is
+    /// inaccurate for a while, and squares its error at each further step.
+    fn set_count(&mut self, count: u32) {
+        // A count that wraps does no harm in the kernel, which does not divide by it. Here it saturates.
+        self.count = count.min(MAX_COUNT);
+        self.rec_inv_sqrt = newton_step(self.rec_inv_sqrt, self.count);
+    }
+
+    /// `codel_control_law`: `interval / sqrt(count)` as one multiplication.
+    fn control_law(&self, t: Ticks) -> Ticks {
+        let step = (self.interval.0 as u64 * ((self.rec_inv_sqrt as u64) << 16)) >> 32;
+        t + Ticks(step as u32)
+    }
+
+    /// `codel_should_drop`: whether `head` may be dropped.
+    #[inline(always)] // the look at every departure, with the few that follow a drop
+    fn should_drop<Q: Fifo>(&mut self, head: Option<Meta>, now: Ticks, cx: &Cx, queue: &Q) -> bool {
+        let Some(head) = head else {
+            self.first_above_time = Ticks::ZERO;
+            return false;
+        };
+        self.ldelay = now - Ticks::at(head.enqueued);
+        let largest = match &mut self.maxpacket {
+            None => cx.link.mtu,
+            Some(seen) => {
+                *seen = head.len.max(*seen);
+                *seen
+            }
+        };
+        let backlog = || queue.total_backlog().bytes - head.len as u64;
+        if self.ldelay.is_before(self.target) || backlog() <= largest as u64 {
+            // Back below. It counts as above again only after another whole interval.
+            self.first_above_time = Ticks::ZERO;
+        } else if self.first_above_time == Ticks::ZERO {
+            // Gone above from below. Only if it stays there for an interval may a packet be dropped: a burst is gone by
+            // then, a standing queue is not.
+            self.first_above_time = now + self.interval;
+        } else {
+            return now.is_after(self.first_above_time);
+        }
+        false
+    }
+
+    /// The loop of `codel_dequeue`: it is time for the next drop. A large backlog can ask for drops more often than
+    /// packets leave, so the next one may be due now as well.
+    fn keep_dropping<Q: Fifo>(&mut self, now: Ticks, cx: &Cx, queue: &mut Q) {
+        while self.dropping && !now.is_before(self.drop_next) {
+            self.set_count(self.count + 1);
+            if mark_or_drop(queue, self.ecn) {
+                self.drop_next = self.control_law(self.drop_next);
+                return;
+            }
+            if !self.should_drop(queue.meta(0), now, cx, queue) {
+                // The drop ended the phase; it has been counted all the same.
+                self.dropping = false;
+                return;
+            }
+            // From the schedule and not from `now`: a late dequeue does not slow the law.
+            self.drop_next = self.control_law(self.drop_next);
+        }
+    }
+
+    /// The other branch of `codel_dequeue`: a phase begins.
+    fn enter_dropping<Q: Fifo>(&mut self, now: Ticks, cx: &Cx, queue: &mut Q) {
+        if !mark_or_drop(queue, self.ecn) {
+            self.should_drop(queue.meta(0), now, cx, queue);
+        }
+        self.dropping = true;
+        // If the delay went above target soon after it went below, the drop rate that controlled the queue last time is
+        // a good start: not `count`, which has grown over several phases, but what the last one added to it.
+        let delta = self.count.wrapping_sub(self.lastcount) as i32;
+        let recent = (now - self.drop_next).is_before(Ticks(self.interval.0.wrapping_mul(16)));
+        if delta > 1 && recent {
+            // An inexact root is good enough here: the steps that follow correct it quadratically.
+            self.set_count(delta as u32);
+        } else {
+            self.count = 1;
+            self.rec_inv_sqrt = ONE;
+        }
+        self.lastcount = self.count;
+        self.drop_next = self.control_law(now);
+    }
+}
+
+impl Aqm for Linux {
+    /// `codel_dequeue`.
+    #[inline]
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        let head = queue.meta(0);
+        if head.is_none() {
+            self.dropping = false;
+            if !self.keep_above {
+                self.first_above_time = Ticks::ZERO;
+            }
+            return None;
+        }
+        let now = Ticks::at(cx.now);
+        let drop = self.should_drop(head, now, cx, queue);
+        if self.dropping {
+            if !drop {
+                // The sojourn time is below target: the phase is over.
+                self.dropping = false;
+            } else if !now.is_before(self.drop_next) {
+                self.keep_dropping(now, cx, queue);
+            }
+        } else if drop {
+            self.enter_dropping(now, cx, queue);
+        }
+        if self.ldelay.is_after(self.ce_threshold) {
+            mark_beyond_threshold(queue);
+        }
+        queue.pop()
+    }
+
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        // As in the kernel, the root follows with the next change only.
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let Self { count, lastcount, dropping, .. } = *self;
+        let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
+        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+    }
+}
+
+/// `codel_Newton_step`, one step of the iteration for 1/sqrt(count): x' = x (3 - count x²) / 2.
+fn newton_step(rec_inv_sqrt: u16, count: u32) -> u16 {
+    let invsqrt = (rec_inv_sqrt as u64) << 16;
+    let invsqrt2 = (invsqrt * invsqrt) >> 32;
+    let mut val = (3u64 << 32).wrapping_sub(count as u64 * invsqrt2);
+    val >>= 2; // avoids overflow in the following multiplication
+    val = val.wrapping_mul(invsqrt) >> (32 - 2 + 1);
+    (val >> 16) as u16
+}
+
+/// 1/sqrt(1) to 16 bits.
+const ONE: u16 = u16::MAX;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,233 @@
+//! CoDel as listed in RFC 8289: section 5 in its order, with its names.
+//!
+//! Differs: the RFC's `dodequeue` takes the head out and judges it; here the head is judged where it is, because what
+//! is taken out is transmitted. The backlog after its removal is then the one without it. `count` saturates.
+//!
+//! Marks (`ecn`, `ce_threshold`) are not in the listing: they are made where Linux makes them, with the RFC's count.
+
+use super::{Config, Observed, counted, mark_beyond_threshold, mark_or_drop};
+use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::time::{Duration, Instant};
+
+// 5.1. Data Types
+
+/// What [`Rfc8289::dodequeue`] found at the head.
+struct DodequeueResult {
+    sojourn_time: Duration,
+    /// Whether the sojourn time has been above `target` for at least `interval`.
+    ok_to_drop: bool,
+}
+
+// 5.2. Per-Queue State
+
+/// A queue's state.
+#[derive(Clone, Debug)]
+pub(super) struct Rfc8289 {
+    /// When the sojourn time will have been above `target` for an interval; `ZERO` while it is below.
+    first_above_time: Instant,
+    /// The next drop while dropping; else about the time of the last one.
+    drop_next: Instant,
+    /// Drops of this phase, or of the last one, as far as they count.
+    count: u32,
+    /// `count` right after the last entry.
+    lastcount: u32,
+    dropping: bool,
+    ecn: bool,
+    target: Duration,
+    interval: Duration,
+    ce_threshold: Duration,
+}
+
+// 5.3. Constants. The RFC's third, the largest packet, is the link's.
+
+/// 5 to 10 % of the interval, so that a link whose queue is held there stays in use.
+pub(super) const TARGET: Duration = Duration::from_millis(5);
+/// About the longest usual round-trip time: a sender needs one to react, and only a queue that outlasts it is a
+/// standing queue and no burst.
+pub(super) const INTERVAL: Duration = Duration::from_millis(100);
+
+impl Rfc8289 {
+    /// An idle queue's state. A `drop_next` of zero harms nothing: it is compared only where `count` says that there
+    /// was a phase before.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            first_above_time: Instant::ZERO,
+            drop_next: Instant::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+            ecn: config.ecn,
+            target: config.target,
+            interval: config.interval,
+            ce_threshold: config.ce_threshold,
+        }
+    }
+}
+
+impl Aqm for Rfc8289 {
+    // 5.4. Enqueue Routine: a packet is stamped with the time of its arrival, which every queue discipline here does.
+
+    // 5.5. Dequeue Routine
+
+    #[inline]
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        if queue.is_empty() {
+            // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
+            self.first_above_time = Instant::ZERO;
+            self.dropping = false;
+            return None;
+        }
+        let now = cx.now;
+        let mut r = self.dodequeue(now, cx, queue);
+        if self.dropping {
+            if !r.ok_to_drop {
+                // The delay is below target again, or the queue as good as empty: the phase is over.
+                self.dropping = false;
+            } else if now >= self.drop_next {
+                self.keep_dropping(now, cx, queue, &mut r);
+            }
+        } else if r.ok_to_drop {
+            self.enter_dropping(now, cx, queue, &mut r);
+        }
+        if r.sojourn_time > self.ce_threshold {
+            mark_beyond_threshold(queue);
+        }
+        queue.pop()
+    }
+
+    fn shed(&mut self, _: &mut Cx, n: u32) {
+        self.count = counted(self.count, n);
+    }
+
+    fn unscheduled(&mut self) {
+        self.dropping = false;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let Self { count, lastcount, dropping, .. } = *self;
+        let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
+        Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
+    }
+}
+
+impl Rfc8289 {
+    /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
+    /// leave, hence a loop: as many are dropped now as the schedule asks for.
+    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &mut Q, r: &mut DodequeueResult) {
+        while self.dropping && now >= self.drop_next {
+            let marked = mark_or_drop(queue, self.ecn);
+            if !marked {
+                *r = self.dodequeue(now, cx, queue);
+            }
+            if !r.ok_to_drop {
+                // A drop that ends the phase is not counted, and `drop_next` stays the time at which it was due.
+                self.dropping = false;
+                return;
+            }
+            self.count = counted(self.count, 1);
+            // From the last drop and not from `now`: a late dequeue does not slow the control law.
+            self.drop_next = self.control_law(self.drop_next, self.count);
+            if marked {
+                return;
+            }
+        }
+    }
+
+    /// The sojourn time has been above target for an interval: a phase begins with a drop.
+    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &mut Q, r: &mut DodequeueResult) {
+        if !mark_or_drop(queue, self.ecn) {
+            *r = self.dodequeue(now, cx, queue);
+        }
+        self.dropping = true;
+        // If the last phase ended not long ago, the drop rate that controlled the queue then is a better start than
+        // one drop per interval. `drop_next` was at most an interval after the last drop, so it says when that was; it
+        // may lie ahead. What is carried over are the drops of the last phase alone, as in Linux, which the RFC follows.
+        let delta = self.count.wrapping_sub(self.lastcount) as i32;
+        let recent = now - self.drop_next < self.interval * 16;
+        self.count = if delta > 1 && recent { delta as u32 } else { 1 };
+        self.drop_next = self.control_law(now, self.count);
+        self.lastcount = self.count;
+    }
+
+    // 5.6. Helper Routines
+
+    /// The time of the drop after the one at `t`. TCP's rate falls with the square root of the drop rate, so drops whose
+    /// distance falls with the root of their number lower it in a straight line, however many senders there are.
+    fn control_law(&self, t: Instant, count: u32) -> Instant {
+        t + step(self.interval, count)
+    }
+
+    /// Looks at the head, and tracks whether the sojourn time is above target, and for how long it has been.
+    #[inline(always)] // the look at every departure, with the few that follow a drop
+    fn dodequeue<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &Q) -> DodequeueResult {
+        let Some(head) = queue.meta(0) else {
+            self.first_above_time = Instant::ZERO;
+            return DodequeueResult { sojourn_time: Duration::ZERO, ok_to_drop: false };
+        };
+        let sojourn_time = now - head.enqueued;
+        let bytes = || queue.total_backlog().bytes - head.len as u64;
+        let mut ok_to_drop = false;
+        // A backlog of one packet is no queue to speak of, whatever its delay: a slow link needs it to stay in use.
+        if sojourn_time < self.target || bytes() <= cx.link.mtu as u64 {
+            self.first_above_time = Instant::ZERO;
+        } else if self.first_above_time == Instant::ZERO {
+            // Just gone above from below: if it stays there for an interval, it is ok to drop.
+            self.first_above_time = now + self.interval;
+        } else {
+            ok_to_drop = now >= self.first_above_time;
+        }
+        DodequeueResult { sojourn_time, ok_to_drop }
+    }
+}
+
+/// `interval / sqrt(count)`, to the nanosecond.
+pub(super) fn step(interval: Duration, count: u32) -> Duration {
+    Duration::from_nanos(libm::round(interval.as_nanos() as f64 / libm::sqrt(count as f64)) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codel::MAX_COUNT;
+    use crate::codel::testing::{Line, dequeue, ms, state};
+    use crate::testing::config;
+
+    #[test]
+    fn the_control_law_is_exact_to_the_nanosecond() {
+        for (count, nanos) in [(1, 100_000_000), (2, 70_710_678), (3, 57_735_027), (4, 50_000_000), (2500, 2_000_000)] {
+            assert_eq!(step(INTERVAL, count).as_nanos(), nanos, "count {count}");
+        }
+    }
+
+    #[test]
+    fn re_entry_counts() {
+        for (count, lastcount, intervals, expected) in [
+            (10, 3, 0.1, 7),
+            (10, 8, 0.1, 2),
+            (10, 9, 0.1, 1),
+            (10, 3, 15.9, 7),
+            (10, 3, 16.0, 1),
+            (10, 3, -0.5, 7), // drop_next still ahead after a quick exit
+            (3, 10, 0.1, 1),
+        ] {
+            let mut codel = Rfc8289::new(&config("rfc8289", &[]));
+            (codel.count, codel.lastcount) = (count, lastcount);
+            codel.first_above_time = ms(9_900.0);
+            codel.drop_next = ms(10_000.0 - 100.0 * intervals);
+            let mut line = Line { others: 9000, ..Line::of(&[9_000.0, 9_500.0]) };
+            dequeue(&mut codel, 10_000.0, &mut line);
+            let found = (line.dropped.len(), codel.count, codel.lastcount);
+            assert_eq!(found, (1, expected, expected), "{count} {lastcount}, {intervals} intervals ago");
+            assert_eq!(codel.drop_next, ms(10_000.0) + step(INTERVAL, expected));
+        }
+    }
+
+    #[test]
+    fn count_saturates() {
+        let mut codel = Rfc8289::new(&config("rfc8289", &[]));
+        (codel.count, codel.dropping) = (MAX_COUNT, true);
+        (codel.first_above_time, codel.drop_next) = (ms(9_900.0), ms(10_000.0));
+        dequeue(&mut codel, 10_000.0, &mut Line { others: 9000, ..Line::of(&[9_000.0, 9_500.0]) });
+        assert_eq!(state(&codel, "count"), f64::from(MAX_COUNT));
+    }
+}

@@ -1,0 +1,117 @@
+//! What the tests of CoDel's versions share.
+
+use super::Codel;
+use super::Config;
+use crate::aqm::{Aqm, DropReason, Fifo, Popped};
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Dequeued, Qdisc};
+use crate::rng::Rng;
+use crate::single::SingleQueue;
+use crate::testing::{LINK, cx, queue_under};
+use crate::time::Instant;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
+
+pub fn ms(millis: f64) -> Instant {
+    Instant::from_nanos(libm::round(millis * 1e6) as u64)
+}
+
+pub fn state<A: Aqm>(aqm: &A, name: &str) -> f64 {
+    let mut value = f64::NAN;
+    aqm.observe(&mut |n, x| {
+        if n == name {
+            value = x
+        }
+    });
+    value
+}
+
+/// A saturated link: packets that all arrived at time 0, one of which is sent each millisecond.
+pub struct Saturated {
+    pub queue: SingleQueue<Codel, u32>,
+    ecn: Ecn,
+}
+
+impl Saturated {
+    pub fn new(config: &Config, ecn: Ecn) -> Self {
+        let mut queue = queue_under(Codel::new(config), Limits::default(), LINK);
+        for id in 0..3000 {
+            queue.enqueue(Instant::ZERO, Meta::new(1500, 0).with_ecn(ecn), id, &mut |_, _, _| {});
+        }
+        Self { queue, ecn }
+    }
+
+    /// Dequeues once; how many packets were dropped, and whether the one delivered was marked.
+    pub fn dequeue(&mut self, now: Instant) -> (usize, bool) {
+        let mut drops = 0;
+        let out = self.queue.dequeue(now, &mut |_, _, _| drops += 1);
+        let Dequeued::Packet(meta, _) = out else { panic!("the queue is long") };
+        (drops, meta.ecn != self.ecn)
+    }
+
+    /// The milliseconds, up to `until`, at which packets are dropped or marked.
+    pub fn signals(&mut self, until: u64) -> Vec<u64> {
+        let mut times = vec![];
+        for t in 0..=until {
+            let (drops, marked) = self.dequeue(ms(t as f64));
+            times.extend(core::iter::repeat_n(t, drops + usize::from(marked)));
+        }
+        times
+    }
+}
+
+/// A line of packets at one instant, made by hand; beside it other flows' bytes.
+#[derive(Default)]
+pub struct Line {
+    pub packets: VecDeque<Meta>,
+    pub others: u64,
+    pub dropped: Vec<DropReason>,
+}
+
+impl Line {
+    pub fn of(enqueued_ms: &[f64]) -> Self {
+        let packet = |&t| Meta { enqueued: ms(t), ..Meta::new(1500, 0) };
+        Self { packets: enqueued_ms.iter().map(packet).collect(), ..Self::default() }
+    }
+}
+
+impl Fifo for Line {
+    fn len(&self) -> usize {
+        self.packets.len()
+    }
+    fn bytes(&self) -> u64 {
+        self.packets.iter().map(|p| p.len as u64).sum()
+    }
+    fn total_backlog(&self) -> Backlog {
+        Backlog { packets: self.len() as u32, bytes: self.bytes() + self.others }
+    }
+    fn meta(&self, i: usize) -> Option<Meta> {
+        self.packets.get(i).copied()
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let is_ect = self.packets[i].ecn.is_ect();
+        if is_ect {
+            self.packets[i].ecn = Ecn::Ce
+        } else {
+            self.drop(i, reason)
+        }
+        is_ect
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        self.packets.remove(i);
+        self.dropped.push(reason);
+    }
+    fn pop(&mut self) -> Option<Popped> {
+        self.packets.pop_front().map(|meta| Popped { meta })
+    }
+}
+
+/// Dequeues from `line` at `now_ms`.
+pub fn dequeue<A: Aqm>(codel: &mut A, now_ms: f64, line: &mut Line) -> Option<Meta> {
+    let mut rng = Rng::from_state(1);
+    let mut cx = cx(ms(now_ms), &mut rng, line.total_backlog(), LINK);
+    codel.dequeue(&mut cx, line).map(|popped| popped.meta)
+}
