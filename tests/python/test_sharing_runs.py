@@ -189,7 +189,8 @@ def test_executors_run_queue_managers_in_files(tmp_path: Path) -> None:
 
 def test_executors_refuse_a_class_of_this_program() -> None:
     class Mine(sj.Aqm):
-        pass
+        def emptied(self, cx: object) -> None:
+            pass
 
     task = sj.Scenario.parse(SHORT, {"link.aqm": Mine})
     with pytest.raises(sj.InputError, match="known to this program only"):

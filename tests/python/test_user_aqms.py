@@ -106,7 +106,8 @@ class Shallow(sj.Aqm):
 
 
 def test_classes_and_instances_stand_for_their_names() -> None:
-    found = sj.compare(["codel", MY_CODEL, Shallow, Shallow(depth=9)], duration="3 s", flows=2)
+    managers = ["codel", MY_CODEL, Shallow, Shallow(depth=9)]
+    found = sj.compare(managers, duration="3 s", warmup="300 ms", flows=2, stack="linux-2.6.29", cc="reno")
     longest = dict(zip(found.table["aqm"], found.table["sojourn_max_ms"], strict=True))
     assert len(longest) == 4
     assert found.aqms[2].endswith("test_user_aqms.py:Shallow")
