@@ -41,9 +41,9 @@ class Metric:
     def show(self, value: float | None, half_width: float | None = None) -> str:
         """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
 
-        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give the
-        same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is shown
-        alone.
+        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give
+        the same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is
+        shown alone.
         """
         if value is None:
             return "–"

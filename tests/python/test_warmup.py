@@ -74,7 +74,7 @@ def test_a_run_on_the_kernel_has_the_numbers_of_the_warm_up_that_was_found(kerne
 
 
 def test_the_emulator_counts_from_the_warm_up_that_was_found() -> None:
-    """What left the link and what the programs read is counted from the same instant on, also in the table `windows`."""
+    """What left the link and what the programs read: from the same instant on, also in the table `windows`."""
     from sojourn.emulated.engine import _add_traffic, _flow_number
 
     result = sj.Scenario.parse(OVERLOAD).run()

@@ -108,7 +108,7 @@ def _new_bytes(packets: pl.DataFrame) -> list[int]:
     return found
 
 
-MOST_ROWS = 1_000_000
+MOST_ROWS = 500_000
 """Rows of the table: one per step and flow."""
 CLOCK_STEP_NS = 3600 * 10**9
 SYN = 2
