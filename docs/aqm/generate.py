@@ -71,7 +71,7 @@ def _page(entry: dict[str, Any]) -> str:
 
 
 def _doc_comment(name: str) -> tuple[list[str], list[str]]:
-    """The comment at the top of the algorithm's source: what stands before `# When to use`, and what behind."""
+    """The comment at the top of the algorithm's source: the part before `# When to use`, and the part behind."""
     files = [SOURCES / f"{name}.rs", SOURCES / name / "mod.rs"]
     source = next(file for file in files if file.exists()).read_text(encoding="utf-8")
     comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]

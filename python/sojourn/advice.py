@@ -26,8 +26,8 @@ def advice(scenarios: Iterable[Scenario]) -> list[str]:
     if not marking:
         return []
     asks = "asks" if len(marking) == 1 else "ask"
-    mend = 'let flows use it: ecn = true in [[flows]], "--ecn" of sojourn compare'
-    return [f"{', '.join(marking)} {asks} for ECN, which no flow uses, so packets are dropped and not marked; {mend}"]
+    remedy = 'let flows use it: ecn = true in [[flows]], "--ecn" of sojourn compare'
+    return [f"{', '.join(marking)} {asks} for ECN, which no flow uses, so packets are dropped and not marked; {remedy}"]
 
 
 _ASKED = re.compile(r"(^|[\s(])ecn($|[\s)])")

@@ -109,7 +109,7 @@ class Comparison:
 
     @cached_property
     def setup(self) -> dict[str, Any]:
-        """What all runs share, every default written out; what differs between loads stands side by side, "4 | 64"."""
+        """What all runs share, every default written out; differences between loads are side by side, "4 | 64"."""
         per_load = len(self.results) // len(self.loads)
         scenario = dict(shared([result.scenario.document for result in self.results[::per_load]]))
         scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}

@@ -1,4 +1,4 @@
-"""The one map from exceptions to exit codes and to sentences that name the place and the mend."""
+"""The one map from exceptions to exit codes and to sentences that name the place and the remedy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INTERRUPTED = 130
 
 
 class MissingError(RuntimeError):
-    """Something outside the program is missing, such as a worker; the text names it and the mend."""
+    """Something outside the program is missing, such as a worker; the text names it and the remedy."""
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:
@@ -43,7 +43,7 @@ def explain(error: BaseException) -> tuple[int, str] | None:
         return MACHINE, str(error)
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return MACHINE, f"{place}{error.strerror or error}; {_MENDS.get(error.errno or 0, _ANY_MEND)}"
+        return MACHINE, f"{place}{error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_REMEDY)}"
     if isinstance(error, MemoryError):
         return MACHINE, "out of memory; run fewer jobs at once (--jobs 1) or without probes.packets"
     return None
@@ -72,8 +72,8 @@ def unknown(kind: str, name: str, known: list[str]) -> InputError:
     return InputError(f'{kind} "{name}" is unknown; {hint}')
 
 
-_ANY_MEND = "choose another place with -o"
-_MENDS = {
+_ANY_REMEDY = "choose another place with -o"
+_REMEDIES = {
     errno.ENOSPC: "free some space or choose another place with -o",
     errno.EDQUOT: "free some space or choose another place with -o",
     errno.EFBIG: "raise the limit on file sizes (ulimit -f) or choose another place with -o",

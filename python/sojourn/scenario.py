@@ -104,7 +104,7 @@ class Scenario:
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-        """The bottlenecks in their order: by name, the forward direction and the way back."""
+        """The bottlenecks in their order: by name, the forward direction and the reverse path."""
         first = {"link": (self.document["link"], self.document["reverse"])}
         return first | {hop["name"]: (hop, hop["reverse"]) for hop in self.document.get("links", [])}
 

@@ -154,8 +154,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
         damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
     if manifest["format"] != FORMAT:
-        mend = f"this sojourn reads {FORMAT}; run it again"
-        raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {mend}")
+        remedy = f"this sojourn reads {FORMAT}; run it again"
+        raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {remedy}")
     _check_manifest(folder, manifest)
     return manifest
 
@@ -164,8 +164,8 @@ def _own_manifest(folder: Path) -> dict[str, Any]:
     """Manifest of a run that is to stand for one of our own: computed by the same version."""
     manifest = read_manifest(folder)
     if manifest["sojourn"] != _core.version():
-        mend = "delete the folder or choose another place with -o"
-        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {mend}")
+        remedy = "delete the folder or choose another place with -o"
+        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {remedy}")
     return manifest
 
 

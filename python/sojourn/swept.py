@@ -64,7 +64,7 @@ def choose(results: Sequence[Result], paths: Sequence[str | None]) -> list[Param
             raise _not_a_number(path, results, known)
     given = [path for path in paths if path is not None]
     if len(set(given)) < len(given):
-        raise InputError(f"{given[0]}: stands on both axes; name two different keys")
+        raise InputError(f"{given[0]}: given for both axes; name two different keys")
     found: dict[int, Parameter] = {i: known[path] for i, path in enumerate(paths) if path is not None}
     for place in (i for i, path in enumerate(paths) if path is None):
         found[place] = _next({path: one for path, one in known.items() if path not in fixed}, list(found.values()))
@@ -178,13 +178,13 @@ def _not_a_number(path: str, results: Sequence[Result], known: dict[str, Paramet
     if lacking:
         return InputError(f"{path}: {lacking[0].scenario.aqm} has none; leave out the results without it")
     varying = [name for name, parameter in known.items() if parameter.varies]
-    mend = f"name one such as {varying[0]}" if varying else "leave it out"
-    return InputError(f"{path}: not a number of one unit in all results; {mend}")
+    remedy = f"name one such as {varying[0]}" if varying else "leave it out"
+    return InputError(f"{path}: not a number of one unit in all results; {remedy}")
 
 
 _AQM = "link.aqm."
 _PREFERRED = ("link.rate", "flows.0.rtt", "flows.0.count", "link.limit", "link.delay")
-"""Which parameter stands first among those with equally many values."""
+"""Which parameter comes first among those with equally many values."""
 _NAMES = {
     "link.rate": "rate of the link",
     "link.limit": "limit of the queue",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sojourn.aqms import Aqm
 
 REFERENCE = re.compile(r"[^\s(),@]+:[^\s(),@:]+")
-"""A class by name, as it stands in the spelling of an AQM. A blank, bracket, comma, @ or % in a path is escaped."""
+"""A class by name, as it is written in the spelling of an AQM. A blank, bracket, comma, @ or % in a path is escaped."""
 
 
 def algorithm_named(name: str, base: str) -> _core.Algorithm:

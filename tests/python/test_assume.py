@@ -141,7 +141,7 @@ BAD = {
     "bad value": (["--assume", "run_length=50"], ["duration", "unit"]),
     "bad kind": (["--assume", "sack=[1]"], ["sack"]),
     "not about it": (["--figure", "fig1", "--assume", "run_length=50 s"], ["fig1", "table1"]),
-    "all and one": (["--assume", "all", "--assume", "sack=false"], ["stands alone"]),
+    "all and one": (["--assume", "all", "--assume", "sack=false"], ["cannot be combined"]),
 }
 
 

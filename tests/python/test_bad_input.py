@@ -1,4 +1,4 @@
-"""Bad input: an error that names place and mend, exit code 2, and nothing written."""
+"""Bad input: an error that names place and remedy, exit code 2, and nothing written."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ STUDY_CASES = {
     "a range without a step": ('"a.b" = { from = 1, to = 2 }', ["sweep.a.b", "not a range", "step"]),
     "a range of two units": ('"a.b" = { from = "1 ms", to = "2 s", step = "1 ms" }', ["sweep.a.b", "units"]),
     "an empty range": ('"a.b" = { from = 2, to = 1, step = 1 }', ["sweep.a.b", "empty range"]),
-    "a range that stands still": ('"a.b" = { from = 1, to = 2, step = 0 }', ["sweep.a.b", "empty range"]),
+    "a range with step 0": ('"a.b" = { from = 1, to = 2, step = 0 }', ["sweep.a.b", "empty range"]),
     "a range of words": ('"a.b" = { from = "x", to = 2, step = 1 }', ["sweep.a.b.from", "not a number"]),
     "an endless range": ('"a.b" = { from = 1, to = 1e9, step = 0.1 }', ["sweep.a.b", "larger step"]),
     "a tuple too short": ('"link.aqm, seed" = [["codel"]]', ["sweep.link.aqm, seed", "for each of"]),

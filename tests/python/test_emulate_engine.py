@@ -86,7 +86,7 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert sum(flow["bytes"] for flow in totals["flows"][:2]) == near["bytes"]
     assert totals["delivered_bps"] * 2 / 8 == pytest.approx(sum(group["delivered_bytes"] for group in totals["groups"]))
     assert 0 < totals["jain"] <= 1
-    # It stands: nothing is run again.
+    # It is kept: nothing is run again.
     again = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", timeout=20)
     assert result.fingerprint in again.stdout
 

@@ -354,7 +354,7 @@ BAD = {
     "its own options": (["window", "--x", "link.rate"], "it takes --from and --to"),
     "no such key": (["utilisation", "--x", "link.rat"], 'did you mean "link.rate"?'),
     "a key that is text": (["heatmap", "--x", "link.aqm"], "link.aqm: not a number of one unit in all results"),
-    "twice the same key": (["heatmap", "--x", "link.rate", "--y", "link.rate"], "link.rate: stands on both axes"),
+    "twice the same key": (["heatmap", "--x", "link.rate", "--y", "link.rate"], "link.rate: given for both axes"),
     "no such metric": (["heatmap", "--metric", "sojourn_p999_ms"], 'did you mean "sojourn_p99_ms"?'),
     "a metric that is text": (["heatmap", "--metric", "fingerprint"], 'metric "fingerprint" is unknown'),
     "no such points": (["ellipse", "--over", "seed"], 'did you mean "seeds"?'),
@@ -392,7 +392,7 @@ def test_without_packets_the_probe_is_named(cli: Cli, scenario_file: Path, kind:
 
 def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
     text = " ".join(cli("plot", "--help").output.split())
-    assert "--x PATH Of utilisation, heatmap: key on the horizontal axis" in text
+    assert "--x PATH For utilisation, heatmap: numeric key on the horizontal axis" in text
     assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in plots.KINDS.items())
 
 

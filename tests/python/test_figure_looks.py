@@ -138,7 +138,7 @@ def _apart(figure: Any) -> Iterator[tuple[str, Any]]:
         for loc, title in (("left", axes._left_title), ("right", axes._right_title)):
             if axes.get_title(loc=loc).strip():
                 lines, box = title.get_text().split("\n"), title.get_window_extent()
-                # A title that stands above a remark ends with an empty line.
+                # A title above a remark ends with an empty line.
                 yield lines[0], box if lines[-1] else box.from_extents(box.x0, box.y1 - 6, box.x1, box.y1)
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_label_text():
@@ -525,7 +525,7 @@ def test_axes_have_no_offset_over_200_random_studies(study: list[sj.Result], tmp
 
 
 def _checked_ticks(axis: Any, about: object) -> Iterator[float]:
-    """Positions of an axis's numbers, each of which says where it stands, and no two of which are the same."""
+    """Positions of an axis's numbers, each of which says where it is, and no two of which are the same."""
     low, high = sorted(axis.get_view_interval())
     seen: dict[str, float] = {}
     for tick in axis.get_major_ticks():

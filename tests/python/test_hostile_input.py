@@ -214,7 +214,7 @@ NAMES = {"link": "$x_{ $", "file": "a$b_{$.py"}
 
 @pytest.mark.parametrize("kind", ["cdf", "box", "timeseries", "drops", "utilisation", "state", "rates", "ellipse"])
 def test_names_are_no_formulas(cli: Cli, tmp_path: Path, kind: str) -> None:
-    """matplotlib reads what stands between two $ as a formula, and fails if it is none."""
+    """matplotlib reads what is between two $ as a formula, and fails if it is none."""
     (tmp_path / NAMES["file"]).write_text(
         "import sojourn as sj\nclass Mine(sj.Aqm):\n    def observe(self):\n        return {'$y_{$': 1.0}\n"
     )

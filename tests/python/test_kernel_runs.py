@@ -111,7 +111,7 @@ def test_goodput_counts_bytes_when_they_arrive_and_delivery_when_a_hole_is_fille
 
 
 def test_time_outs_are_counted_by_flow(kernel: Kernel) -> None:
-    """Behind three packets of buffer small windows lose what only a time-out mends."""
+    """Behind three packets of buffer small windows lose what only a time-out repairs."""
     tcp = {"kind": "tcp", "cc": "reno", "rtt": "20 ms", "stack": "linux-6.1"}
     document = {
         "duration": "8 s",

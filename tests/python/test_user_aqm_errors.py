@@ -110,7 +110,7 @@ def test_a_queue_goes_on_after_an_exception(tmp_path: Path) -> None:
 
 
 class Keeper(sj.Aqm):
-    """Keeps what it is lent, and does something at a later call."""
+    """Keeps what it is given for a call, and does something at a later call."""
 
     kept: list[Any] = []  # noqa: RUF012
     then: Callable[[], object] | None = None

@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
-/// What the host lends to an algorithm for one call.
+/// What the host gives an algorithm for one call.
 #[derive(Debug)]
 pub struct Cx<'a> {
     /// The host's clock, read once for this call.

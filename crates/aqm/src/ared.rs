@@ -1,5 +1,5 @@
 //! Adaptive RED: [RED](crate::red) whose greatest probability is steered so that the average backlog stays halfway
-//! between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001). The name stands for red with `adaptive` on.
+//! between the thresholds (S. Floyd, R. Gummadi, S. Shenker, 2001). The name means red with `adaptive` on.
 //!
 //! # When to use
 //!

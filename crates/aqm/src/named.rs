@@ -179,7 +179,7 @@ fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Stri
     Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)
 }
 
-/// What stands in the brackets of a name.
+/// What is in the brackets of a name.
 fn brackets(name: &str) -> Option<&str> {
     let (_, inner) = name.split_once('(')?;
     Some(inner.trim_end().strip_suffix(')').unwrap_or(inner))

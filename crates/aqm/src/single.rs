@@ -189,7 +189,7 @@ impl LeftOut {
     }
 }
 
-/// The queue as lent to the algorithm for one call.
+/// The queue as borrowed by the algorithm for one call.
 struct View<'a, P> {
     now: Instant,
     ring: &'a mut Ring<P>,

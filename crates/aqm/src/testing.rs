@@ -42,7 +42,7 @@ pub fn push<A: Aqm>(queue: &mut SingleQueue<A, u32>, now: Instant, len: u32, ecn
     enqueued
 }
 
-/// What a call of the algorithm of a queue with `backlog` is lent.
+/// What the algorithm of a queue with `backlog` gets in a call.
 pub fn cx(now: Instant, rng: &mut Rng, backlog: Backlog, link: Link) -> Cx<'_> {
     Cx { now, rng, total_backlog: backlog, backlog, link }
 }

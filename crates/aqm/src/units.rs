@@ -78,7 +78,7 @@ const BYTE_UNITS: &[Unit] = &[
 
 const PACKET_UNITS: &[Unit] = &[(&["packets", "packet", "pkts", "pkt", "p"], 1)];
 
-/// `text` in the base unit of `units`, rounded to the nearest; `what` and `example` name the mend.
+/// `text` in the base unit of `units`, rounded to the nearest; `what` and `example` name the remedy.
 fn quantity(text: &str, units: &[Unit], what: &str, example: &str) -> Result<u128, UnitError> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-' && c != '+').unwrap_or(text.len());

@@ -21,7 +21,7 @@ fn every_parameter_outside_its_range_is_refused_by_name() {
             for text in unreadable(param) {
                 let error = algorithm.configure("", &[(param.name.to_string(), text.to_string())]);
                 let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name));
-                // The text, or what stands where its unit should.
+                // The text, or what is in the place of its unit.
                 let quoted = [text, text.split_whitespace().last().unwrap_or("")].map(|part| format!("{part:?}"));
                 let named = error.starts_with(&format!("{}: ", param.name));
                 assert!(

@@ -65,7 +65,7 @@ fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = An
 fn every_profile_is_valid_and_every_parameter_reads_what_it_prints() {
     for algorithm in ALGORITHMS {
         for (profile, summary) in algorithm.profiles {
-            let config = algorithm.configure(profile, &[]).expect("a profile is valid as it stands");
+            let config = algorithm.configure(profile, &[]).expect("a profile is valid unchanged");
             assert!(!summary.is_empty());
             for (i, param) in algorithm.params.iter().enumerate() {
                 let namesakes = algorithm.params[..i].iter().filter(|other| other.name == param.name).count();

@@ -19,8 +19,9 @@ use std::path::Path;
 
 /// Examines the machine: a few seconds. Only for a process with a single thread.
 ///
-/// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the mend),
-/// `timer_ns` (how much later than asked a wait of 1 ms ended) and `rates`.
+/// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the
+/// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended) and
+/// `rates`.
 pub fn examine() -> Value {
     let checks = checks();
     let possible = checks.iter().all(|check| check.ok || !check.needed);
@@ -41,20 +42,21 @@ struct Check {
     ok: bool,
     needed: bool,
     text: String,
-    mend: &'static str,
+    remedy: &'static str,
 }
 
 impl Check {
     fn json(&self) -> Value {
-        let mend = (!self.ok).then_some(self.mend);
-        json!({ "name": self.name, "ok": self.ok, "needed": self.needed, "text": self.text, "mend": mend })
+        let remedy = (!self.ok).then_some(self.remedy);
+        let Self { name, ok, needed, text, .. } = self;
+        json!({ "name": name, "ok": ok, "needed": needed, "text": text, "remedy": remedy, "mend": remedy })
     }
 }
 
 fn checks() -> Vec<Check> {
-    let check = |name, needed, result: io::Result<String>, mend| {
+    let check = |name, needed, result: io::Result<String>, remedy| {
         let ok = result.is_ok();
-        Check { name, ok, needed, text: result.unwrap_or_else(|e| e.to_string()), mend }
+        Check { name, ok, needed, text: result.unwrap_or_else(|e| e.to_string()), remedy }
     };
     let device = std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
     let here = in_child(|| Tun::create("sojourn%d").map(|_| ()));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a shell could not be made: one line with the place and the mend.
+/// Why a shell could not be made: one line with the place and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// Bad input or usage.

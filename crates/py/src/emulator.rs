@@ -33,5 +33,7 @@ pub fn doctor() -> String {
 #[pyfunction]
 #[cfg(not(target_os = "linux"))]
 pub fn doctor() -> String {
-    r#"{"possible": false, "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux", "mend": "simulate instead"}], "rates": []}"#.to_string()
+    r#"{"possible": false, "rates": [], "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux",
+    "remedy": "simulate instead", "mend": "simulate instead"}]}"#
+        .to_string()
 }

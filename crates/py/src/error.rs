@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
 
-create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the mend.");
+create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the remedy.");
 
 create_exception!(
     sojourn._core,

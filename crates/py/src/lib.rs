@@ -4,10 +4,10 @@
 //! in the crates below.
 
 #[cfg(target_os = "linux")]
+mod borrowed;
 mod emulated;
 mod emulator;
 mod error;
-mod lent;
 mod manager;
 mod output;
 mod own;

@@ -1,7 +1,7 @@
 //! What a queue manager written in Python sees: the names of the Rust trait, times as integer nanoseconds.
 
+use crate::borrowed::Borrowed;
 use crate::error::input;
-use crate::lent::Lent;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use sojourn_aqm::{Backlog, Cx, DropReason, Fifo, Instant, Limits, Link, Meta, Popped, Rng};
@@ -94,7 +94,7 @@ impl LinkView {
     }
 }
 
-/// What the host lends for one call: the time, the queue's random stream, the backlog when the call began.
+/// What the host gives for one call: the time, the queue's random stream, the backlog when the call began.
 #[pyclass(name = "Cx", module = "sojourn._core")]
 pub struct CxView {
     now: Instant,
@@ -182,7 +182,7 @@ impl CxView {
 /// The queue during a call; 0 is its head.
 #[pyclass(name = "Fifo", frozen, module = "sojourn._core")]
 pub struct FifoView {
-    queue: Lent,
+    queue: Borrowed,
     call: Mutex<Call>,
 }
 
@@ -199,7 +199,7 @@ impl FifoView {
     /// Before the first call.
     pub fn new() -> Self {
         let call = Call { reason: DropReason::Early, may_pop: false, popped: None };
-        Self { queue: Lent::default(), call: Mutex::new(call) }
+        Self { queue: Borrowed::default(), call: Mutex::new(call) }
     }
 
     /// Lends `queue` to `call`, on an arrival, when nothing may be popped.

@@ -19,7 +19,7 @@ pub struct Packet {
     pub ecn: Ecn,
     /// Links that it has still to cross behind the present one.
     pub more: u8,
-    /// Whether it travels from the flow's source to its sink (else: an acknowledgment on its way back).
+    /// Whether it travels from the flow's source to its sink (else: an acknowledgment on the reverse path).
     pub to_sink: bool,
 }
 

@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(found.summary.warmup_s, simulated.summary.warmup_s);
         assert_eq!(found.summary.settled, simulated.summary.settled);
         assert_eq!(column(&found, "utilisation", "utilisation"), column(&simulated, "utilisation", "utilisation"));
-        // The way back has no such variable, and what is no number is not equal to itself.
+        // The reverse path has no such variable, and what is no number is not equal to itself.
         let count = |output: &Output| match column(output, "state", "count") {
             Column::F64(values) => values.into_iter().step_by(2).collect::<Vec<f64>>(),
             other => unreachable!("{other:?} is no column of floats"),

@@ -259,7 +259,7 @@ pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>, number: usize) 
     (first, hops, table.into_table())
 }
 
-/// The access point's queue as the forward direction, those of the stations together as the way back.
+/// The access point's queue as the forward direction, those of the stations together as the reverse direction.
 fn report_cell(links: Vec<Link>, number: usize) -> (Links, Vec<HopSummary>, Table) {
     let (mut table, mut usable) = (SojournHistogram::default(), 0);
     let mut links = links.into_iter().enumerate();

@@ -277,7 +277,7 @@ pub struct HopSummary {
 pub struct Links {
     /// The direction of the data.
     pub forward: LinkSummary,
-    /// The way back.
+    /// The reverse path.
     pub reverse: LinkSummary,
 }
 

@@ -19,7 +19,7 @@ def command() -> None:
 @command.command("list")
 @options.as_json
 def list_command(as_json: bool) -> None:
-    """List what there is: name, profiles, source, bytes of state."""
+    """List the queue managers: name, profiles, source, bytes of state."""
     from sojourn.aqms import registry
     from sojourn.cli import output
 
@@ -44,7 +44,7 @@ def list_command(as_json: bool) -> None:
 def show_command(name: str, as_json: bool) -> None:
     """Show NAME (e.g. codel, codel@act or "fq(codel) flows 16"): sources, bytes of state, parameters, profiles.
 
-    Values stand beside the defaults where NAME is more than a plain name.
+    If NAME has a profile or parameters, their values are shown beside the defaults.
     """
     import json
 
@@ -73,13 +73,17 @@ def show_command(name: str, as_json: bool) -> None:
 @command.command("diff")
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option("--vector", type=options.PATH, metavar="FILE", help="Arrivals of a kernel vector.")
-@click.option("--scenario", type=options.PATH, metavar="FILE", help="Arrivals of a run of it under A.")
-@click.option("--log", type=options.PATH, metavar="RESULT", help="Arrivals of a run with probes.packets.")
+@click.option("--vector", type=options.PATH, metavar="FILE", help="Take the arrivals from a kernel vector.")
+@click.option(
+    "--scenario", type=options.PATH, metavar="FILE", help="Take the arrivals from a run of this scenario with A."
+)
+@click.option("--log", type=options.PATH, metavar="RESULT", help="Take the arrivals from a result with probes.packets.")
 @click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
-@click.option("--limit", metavar="LIMIT", help="Limit of the queues [the recorded one, or 1000 packets].")
-@click.option("--packets", type=click.IntRange(min=1), metavar="N", help="Arrivals to make up [20000].")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of arrivals and queues [recorded, or 1].")
+@click.option("--limit", metavar="LIMIT", help="Size limit of the queues [as recorded, or 1000 packets].")
+@click.option("--packets", type=click.IntRange(min=1), metavar="N", help="Number of random arrivals [20000].")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Seed of arrivals and queues [as recorded, or 1]."
+)
 @options.tables
 @options.no_code
 @options.as_json
@@ -99,10 +103,10 @@ def diff_command(
 ) -> None:
     """Play the same arrivals through A and B; show the first packet that they treat differently.
 
-    A and B are queue managers such as codel@rfc8289 or "codel target 7ms". Without B, A is held against what a vector
-    or a log recorded; a vector's parameters hold where A gives none. Without a source of arrivals they are made up:
-    eight flows, Poisson, under a load that changes between 0.4 and 1.6. No sender reacts. The exit code is 0 if every
-    packet has the same verdict at the same instant, else 1.
+    A and B are queue managers such as codel@rfc8289 or "codel target 7ms". Without B, A is compared with the verdicts
+    of a vector or a log. Parameters that A does not give are taken from the vector. Without a source, arrivals are
+    random: eight Poisson flows whose load changes between 0.4 and 1.6. Senders do not react. The exit code is 0 if
+    every packet has the same verdict at the same instant, else 1.
     """
     from sojourn.cli import output
     from sojourn.cli.progress import progress

@@ -34,10 +34,14 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.command("compare")
 @click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Queue managers, e.g. droptail,codel,codel@act.")
 @click.option(
-    "--rate", "rates", multiple=True, metavar="RATE,…", help="Rate of the link, several, or one in steps [10 Mbit/s]."
+    "--rate",
+    "rates",
+    multiple=True,
+    metavar="RATE,…",
+    help="Rate of the link, a list of rates, or one rate in steps [10 Mbit/s].",
 )
-@click.option("--reverse-rate", metavar="RATE", help="Rate of the way back [as forward].")
-@click.option("--trace", type=options.PATH, metavar="FILE", help="Trace that the link follows instead.")
+@click.option("--reverse-rate", metavar="RATE", help="Rate of the reverse path [that of the link].")
+@click.option("--trace", type=options.PATH, metavar="FILE", help="Trace for the link to follow instead of a rate.")
 @click.option(
     "--rtt",
     "rtts",
@@ -47,20 +51,20 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
     show_default=True,
     help="Round-trip time without queues.",
 )
-@click.option("--flows", metavar="N,…", default="4", show_default=True, callback=_numbers, help="TCP flows.")
+@click.option("--flows", metavar="N,…", default="4", show_default=True, callback=_numbers, help="Number of TCP flows.")
 @click.option("--ecn", is_flag=True, help='Let the flows use ECN; marking is up to the queue managers ("codel ecn").')
 @click.option("--framing", metavar="NAME", help="Link layer, e.g. docsis or pppoe-ptm [ethernet].")
 @click.option("--duration", metavar="TIME", default="60 s", show_default=True, help="Simulated time.")
 @options.warmup
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Repetitions.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Number of seeds.")
 @options.until
 @options.metric
 @options.max_seeds
 @options.paired
-@click.option("--cc", metavar="NAME", help="Congestion control [that of scenarios].")
-@click.option("--stack", metavar="NAME", help="TCP stack [that of scenarios: the newest Linux].")
-@click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Limit of every queue.")
-@click.option("--plot", type=options.PATH, metavar="FILE", help="Where the figure goes [into DIR].")
+@click.option("--cc", metavar="NAME", help="Congestion control [as in scenarios].")
+@click.option("--stack", metavar="NAME", help="TCP stack [as in scenarios: the newest Linux].")
+@click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
+@click.option("--plot", type=options.PATH, metavar="FILE", help="File for the figure [in DIR].")
 @figure_options
 @options.tables
 @options.jobs
@@ -94,9 +98,9 @@ def command(
 ) -> None:
     """Send the same TCP traffic through several queue managers; print a table and draw a figure.
 
-    The way back is the trace's sibling .up, else it has the same rate, with tail drop at 1000 packets. Several seeds
-    give means ± the half width of their 95 % confidence interval, and a table of differences, seed by seed. The exit
-    code is 1 if --until was not reached.
+    The reverse path follows the trace's sibling .up if there is one; else it has the rate of the link. Its queue is
+    tail drop with 1000 packets. With several seeds the table shows means ± half of their 95 % confidence interval,
+    and a second table compares the queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.aqms import split_list
     from sojourn.cli import output

@@ -13,7 +13,7 @@ from sojourn.cli import options
 @options.tables
 @options.as_json
 def command(as_json: bool) -> None:
-    """Examine what this machine can emulate faithfully, and what it lacks. Takes some seconds.
+    """Check what this machine can emulate faithfully, and what is missing. Takes some seconds.
 
     The exit code is 3 if shells are not possible at all.
     """
@@ -38,10 +38,10 @@ def _print(found: dict[str, Any]) -> None:
     from sojourn.cli import output
 
     rows = [
-        [check["name"], "ok" if check["ok"] else "missing", check["text"], check["mend"] or ""]
+        [check["name"], "ok" if check["ok"] else "missing", check["text"], check["remedy"] or ""]
         for check in found["checks"]
     ]
-    output.print_text_table(["check", "", "", "mend"], rows)
+    output.print_text_table(["check", "", "", "remedy"], rows)
     timer = found.get("timer_ns")
     if timer:
         median, late = timer["p50"] / 1e3, timer["p99"] / 1e3

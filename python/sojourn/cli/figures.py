@@ -96,13 +96,15 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "look_style",
         multiple=True,
         metavar="NAME|FILE",
-        help=f"Style of figures: {', '.join(PRESETS)}, a style of matplotlib or a file with one; may be given several "
-        "times, the last one on top.",
+        help=f"Style of figures: {', '.join(PRESETS)}, a style of matplotlib, or a style file. May be "
+        "repeated; later styles override earlier ones.",
     ),
     "width": click.option(
         "--width", "look_width", metavar="LENGTH", help="Width of the figure, e.g. 3.5in, 89mm, 252pt."
     ),
-    "height": click.option("--height", "look_height", metavar="LENGTH", help="Its height [what the panels take]."),
+    "height": click.option(
+        "--height", "look_height", metavar="LENGTH", help="Height of the figure [as the panels need]."
+    ),
     "font": click.option(
         "--font", "look_font", metavar="FONT", help='Font, size in pt or both, e.g. serif, 8 or "STIXGeneral 8".'
     ),
@@ -110,7 +112,7 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "--palette",
         "look_palette",
         metavar="NAME|COLOURS",
-        help=f"{', '.join(PALETTES)}, a colour map of matplotlib, or colours.",
+        help=f"{', '.join(PALETTES)}, a colour map of matplotlib, or a list of colours.",
     ),
     "legend": click.option(
         "--legend",
@@ -124,10 +126,10 @@ _OPTIONS: dict[str, Callable[..., Any]] = {
         "look_labels",
         multiple=True,
         metavar="OLD=NEW",
-        help="Another text, or part of one, e.g. pie@draft00=PIE; may be given several times.",
+        help="Replace a text, or part of one, e.g. pie@draft00=PIE. May be repeated.",
     ),
     "notes": click.option(
-        "--notes/--no-notes", "look_notes", default=True, help="Whether remarks stand below the figure, or are printed."
+        "--notes/--no-notes", "look_notes", default=True, help="Put remarks below the figure, or print them instead."
     ),
     "format": click.option(
         "--format",

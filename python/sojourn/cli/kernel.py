@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 @click.group("kernel")
 def command() -> None:
-    """Build the real Linux kernel for simulated time, and hold our queue managers against its own."""
+    """Build the real Linux kernel for simulated time, and compare our queue managers with its own."""
 
 
 @command.command("build")
 @click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1 or 6.12.")
-@click.option("--cache", type=options.PATH, metavar="DIR", help="Folder of kernels [the user's cache].")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at the same time [all cores].")
+@click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for kernels [the user's cache].")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel compilers [all cores].")
 @options.as_json
 def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
-    """Fetch, patch, configure, build and try a kernel; nothing is installed and no root is needed.
+    """Download, patch, configure, build and test a kernel. It is not installed, and root is not needed.
 
-    The source comes from the machine's package manager. A build that was interrupted goes on where it stopped; a
-    finished kernel is not built again. $SOJOURN_KERNEL names another folder than the cache for all commands.
+    The source comes from the machine's package manager. An interrupted build continues where it stopped; a finished
+    kernel is not built again. For all commands, $SOJOURN_KERNEL replaces the cache folder.
     """
     from sojourn.cli import output
     from sojourn.kernel.build import build
@@ -49,11 +49,22 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
 
 
 @command.command("compare")
-@click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Disciplines by the kernel's names, or all.")
-@click.option("--patterns", type=click.IntRange(min=1), default=100, show_default=True, metavar="N", help="Of each.")
+@click.option(
+    "--aqm", "aqms", required=True, metavar="A,B,…", help="Disciplines, by their names in the kernel, or all."
+)
+@click.option(
+    "--patterns",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Patterns per discipline.",
+)
 @click.option("--packets", type=click.IntRange(min=1, max=100_000), default=500, show_default=True, metavar="N")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Of the patterns.")
-@click.option("--version", default="6.1", show_default=True, metavar="V", help="The kernel's.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the patterns."
+)
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="Version of the kernel: 6.1 or 6.12.")
 @options.jobs
 @options.tables
 @options.as_json
@@ -68,10 +79,10 @@ def compare_command(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Play made-up arrivals through the kernel's queue disciplines and ours; count the packets treated alike.
+    """Play random arrivals through the kernel's queue disciplines and ours; count equal verdicts.
 
-    A pattern has a rate, loads, sizes, bursts, flows, ECN fields, limits and parameters of its own. A packet counts as
-    treated alike if it was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
+    Each pattern draws its own rate, loads, sizes, bursts, flows, ECN fields, limits and parameters. Verdicts are equal
+    if the packet was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
     """
     from sojourn.cli import output
     from sojourn.cli.difference import print_difference

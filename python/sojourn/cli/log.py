@@ -19,12 +19,13 @@ def command() -> None:
 @click.argument("source", type=options.PATH, metavar="IN")
 @click.argument("target", type=options.PATH, metavar="OUT")
 @click.option("--link", metavar="LINK", help="Link to write [.log: forward; .tr: forward and reverse].")
-@click.option("--nodes", metavar="FROM-TO", help="Link to read from a trace of ns-2 that holds several.")
+@click.option("--nodes", metavar="FROM-TO", help="Link to read, if a trace of ns-2 holds several.")
 @options.as_json
 def convert_command(source: Path, target: Path, link: str | None, nodes: str | None, as_json: bool) -> None:
-    """Write the packets of IN, a result with the probe packets or a log, in the format that the name of OUT says.
+    """Convert the packets of IN to OUT, in the format of the suffix of OUT.
 
-    .log is Mahimahi's log of one direction, in whole milliseconds; .tr is ns-2's trace.
+    IN is a log, or a result with the probe packets. .log is Mahimahi's log of one direction, in whole milliseconds.
+    .tr is ns-2's trace.
     """
     from sojourn.cli import output
     from sojourn.errors import InputError

@@ -56,42 +56,42 @@ engine = click.option(
     type=click.Choice(list(ENGINES)),
     default=SIMULATE,
     show_default=True,
-    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or a real Linux kernel "
-    "in simulated time (sojourn kernel build), 6.1 or 6.12.",
+    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or a real Linux kernel, "
+    "6.1 or 6.12, in simulated time. Build one with sojourn kernel build.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON, and nothing else.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print only machine-readable JSON.")
 no_code = click.option(
     "--no-code",
     is_flag=True,
     is_eager=True,
     expose_value=False,
     callback=_forbid_code,
-    help="Refuse queue managers in Python (x.py:X), whose files would be run.",
+    help="Refuse queue managers written in Python (x.py:X): do not run their code.",
 )
-jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at the same time [all cores].")
-paired = click.option(
-    "--paired", metavar="AQM", help="Queue manager that the table of differences starts from [the first]."
-)
+jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel runs [all cores].")
+paired = click.option("--paired", metavar="AQM", help="Baseline queue manager of the table of differences [the first].")
 warmup = click.option(
     "--warmup",
     metavar="TIME",
-    help="Time left out of the statistics [found from each run's backlog by MSER-5, else a tenth, at most 10 s]; "
-    '"auto": as without it, but runs that do not settle are refused.',
+    help="Time left out of the statistics [found from each run's backlog by MSER-5, else a tenth, at most 10 s]. "
+    '"auto" is the default, but refuses runs that do not settle.',
 )
 until = click.option(
     "--until",
     metavar="SHARE",
     callback=_precision,
-    help="More seeds until every half width of the 95 % confidence interval is below this share of the mean, e.g. 5%.",
+    help="Add seeds until half of each 95 % confidence interval is below this share of its mean, e.g. 5%.",
 )
-metric = click.option("--metric", metavar="NAME", is_eager=True, help="What --until looks at [sojourn_mean_ms].")
+metric = click.option(
+    "--metric", metavar="NAME", is_eager=True, help="Metric that --until applies to [sojourn_mean_ms]."
+)
 max_seeds = click.option(
     "--max-seeds",
     "most",
     type=click.IntRange(min=2),
     metavar="N",
     is_eager=True,
-    help="Most seeds of --until [100].",
+    help="Upper limit on seeds for --until [100].",
 )
 out = click.option(
     "-o",
@@ -106,7 +106,7 @@ out = click.option(
 
 
 def is_given(name: str) -> bool:
-    """Whether an option of the running command stands on the command line."""
+    """Whether an option of the running command was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
@@ -137,11 +137,13 @@ def tables(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _TABLES = (
-    click.option("--columns", "table_columns", metavar="A,B,…", help="Columns of the table, e.g. mean,p95 [all]."),
-    click.option("--sort", "table_sort", metavar="COLUMN", help="Order of its rows; -COLUMN: the largest first."),
-    click.option("--markdown", "table_markdown", is_flag=True, help="Print tables, and nothing else, as Markdown,"),
-    click.option("--latex", "table_latex", is_flag=True, help="as LaTeX (booktabs),"),
-    click.option("--csv", "table_csv", is_flag=True, help="or as comma-separated values."),
+    click.option("--columns", "table_columns", metavar="A,B,…", help="Columns to print, e.g. mean,p95 [all]."),
+    click.option(
+        "--sort", "table_sort", metavar="COLUMN", help="Sort rows by this column; -COLUMN puts the largest first."
+    ),
+    click.option("--markdown", "table_markdown", is_flag=True, help="Print only the tables, as Markdown."),
+    click.option("--latex", "table_latex", is_flag=True, help="Print only the tables, as LaTeX (booktabs)."),
+    click.option("--csv", "table_csv", is_flag=True, help="Print only the tables, as comma-separated values."),
 )
 
 

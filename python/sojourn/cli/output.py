@@ -230,7 +230,7 @@ def result_json(result: Result) -> dict[str, Any]:
 
 
 def describe(setup: dict[str, Any]) -> list[str]:
-    """Sentences about a scenario: link, way back, flows, times."""
+    """Sentences about a scenario: link, reverse path, flows, times."""
     flows = [
         f"{flow['count']} {flow['kind']}{_tcp(flow)} {_direction(flow)}, access delay {flow['access_delay']}"
         for flow in setup["flows"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 capture = options.PATH
 parquet = click.option(
-    "-o", "--output", "target", type=capture, metavar="FILE.parquet", help="Write all that was found."
+    "-o", "--output", "target", type=capture, metavar="FILE.parquet", help="Write all values to a table."
 )
 
 
@@ -26,13 +26,15 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("result", type=capture)
-@click.option("--side", required=True, type=click.Choice(["in", "out"]), help="Before or behind the queue.")
+@click.option(
+    "--side", required=True, type=click.Choice(["in", "out"]), help="Capture point: before or behind the queue."
+)
 @click.option(
     "--link",
     default="forward",
     show_default=True,
     metavar="LINK",
-    help="Whose queue: forward, reverse or a name; both: a tap on that side of the first bottleneck, for rtt.",
+    help="Link of the queue: forward, reverse or a name. For rtt, use both: both directions at the first bottleneck.",
 )
 @click.option("--payload", is_flag=True, help="Write the payload too (zeros), not just the headers.")
 @click.option("-o", "--output", "target", required=True, type=capture, metavar="FILE.pcapng", help="File to write.")
@@ -40,8 +42,8 @@ def command() -> None:
 def export_command(result: Path, side: str, link: str, payload: bool, target: Path, as_json: bool) -> None:
     """Write the packets on one side of a queue, for tshark and the like.
 
-    The run needs probes.packets and probes.headers. Stamps are in ns: with --side in the arrival, with --side out the
-    start of transmission. Each packet has its sojourn time and fate as a comment.
+    The run needs probes.packets and probes.headers. Timestamps are in ns: the arrival with --side in, the start of
+    transmission with --side out. A comment on each packet has its sojourn time and fate.
     """
     from sojourn.cli import output
     from sojourn.pcap.export import export
@@ -63,8 +65,8 @@ def export_command(result: Path, side: str, link: str, payload: bool, target: Pa
 def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
     """Print the RTT between the points of two captures, A and B, by synthetic packet pairs.
 
-    Each sample is a packet from A to B and the next one of its flow that goes back; the time between them at B does
-    not count, and the clocks need not agree.
+    Each sample is a packet from A to B and the next packet of its flow from B to A. The time between them at B is
+    subtracted, so the clocks need not agree.
     """
     from sojourn.cli import output
     from sojourn.pcap.rtt import rtt, summarise
@@ -89,14 +91,14 @@ def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
 
 @command.command("goodput")
 @click.argument("file", type=capture)
-@click.option("--step", default="5 s", show_default=True, metavar="TIME", help="Width of the steps.")
+@click.option("--step", default="5 s", show_default=True, metavar="TIME", help="Width of the intervals.")
 @parquet
 @options.tables
 @options.as_json
 def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -> None:
     """Print the goodput of each flow in a capture and of all together, step by step.
 
-    It is payload that was not seen before, so retransmissions of what passed already do not count.
+    Goodput is payload that was not seen before; retransmissions of seen payload do not count.
     """
     from sojourn.cli import output
     from sojourn.errors import InputError

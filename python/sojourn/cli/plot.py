@@ -19,12 +19,12 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of all figure kinds, each with the kinds that take it."""
     for name, option in reversed(OPTIONS.items()):
         takers = ", ".join(taker for taker, kind in KINDS.items() if name in kind.options)
-        text = f"Of {takers}: {option.help}."
+        text = f"For {takers}: {option.help}."
         command = click.option(f"--{name}", f"option_{name}", metavar=option.metavar, help=text)(command)
     return command
 
 
-@click.command("plot", help=f"Draw results, given by their folders (or by a folder that holds several).\n\n{KIND_LIST}")
+@click.command("plot", help=f"Draw results. RESULT is a result folder, or a folder that holds several.\n\n{KIND_LIST}")
 @click.argument("kind")
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
 @click.option(
@@ -33,7 +33,7 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     "file",
     type=options.PATH,
     metavar="FILE",
-    help="PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [KIND.png].",
+    help="File to write: PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [KIND.png].",
 )
 @kind_options
 @figure_options

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 @click.option(
     "--claims",
     is_flag=True,
-    help="Print every claim about it with its verdict, also those not run; without PAPER, all.",
+    help="Print every claim with its verdict, including those not run. Without PAPER, all papers.",
 )
-@click.option("--quick", is_flag=True, help="Three seeds; without PAPER, all papers.")
-@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="So many seeds [the study's].")
+@click.option("--quick", is_flag=True, help="Use three seeds. Without PAPER, all papers.")
+@click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds [as in the study].")
 @click.option(
     "--assume",
     "assume",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Assume this where PAPER says nothing; `list` shows what there is, `all` tries each alternative.",
+    help="Change an assumption about what PAPER leaves open. `list` shows them, `all` tries each alternative.",
 )
 @options.engine
-@click.option("--short", is_flag=True, help="The figure's study in less time, where it has one; judges nothing.")
+@click.option("--short", is_flag=True, help="Use the figure's shorter study, if it has one. No claims are judged.")
 @look_options
 @options.tables
 @options.jobs
@@ -60,11 +60,11 @@ def command(
     out: Path,
     as_json: bool,
 ) -> None:
-    """Make the results of PAPER again: published | measured ± 95 % CI | verdict, figures, and a report as a page.
+    """Reproduce the results of PAPER: published | measured ± 95 % CI | verdict, figures, and a report.
 
     Without PAPER the papers and their figures are listed; with --claims, --quick or --seeds all papers are made. The
-    exit code is 1 if a claim fails. Figures are PNG and SVG, and what --format says. Of an emulation every second takes
-    a second, so a figure is best named; files go to a folder of their own.
+    exit code is 1 if a claim fails. Figures are written as PNG and SVG, and in the format given by --format. Emulation
+    runs in real time, so choose one figure. Its files go to a folder of their own.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown
@@ -128,7 +128,7 @@ def _make(
 
     vary = "all" in assume
     if vary and len(assume) > 1:
-        raise click.UsageError("--assume all stands alone: it tries every assumption by itself")
+        raise click.UsageError("--assume all cannot be combined with others: it tries each assumption separately")
     assumed = {} if vary else parse_assumed(assume, paper.assumptions)
     figures, left_out = ([figure], {}) if figure else figures_on(paper, engine)
     for figure_id in figures:

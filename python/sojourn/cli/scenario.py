@@ -9,7 +9,7 @@ from sojourn.cli import options
 
 @click.group("scenario")
 def command() -> None:
-    """Help with scenario files."""
+    """Tools for scenario files."""
 
 
 @command.command("schema")

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @click.command("sweep")
 @click.argument("study", type=options.PATH)
-@click.option("--shard", metavar="I/N", help="Only every N-th run from the I-th on, e.g. 1/4; --merge joins them.")
+@click.option("--shard", metavar="I/N", help="Run only part I of N, e.g. 1/4. Join the parts with --merge.")
 @click.option(
     "--merge",
     type=options.PATH,
     multiple=True,
     metavar="DIR",
-    help="Copy finished runs from DIR instead of running them; may be given several times.",
+    help="Copy finished runs from DIR instead of running them. May be repeated.",
 )
-@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster whose scheduler is there.")
+@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster: the address of its scheduler.")
 @options.engine
 @options.paired
 @options.warmup
@@ -62,7 +62,7 @@ def command(
 ) -> None:
     """Run STUDY, a scenario with a table [sweep] of lists and seeds, on all cores.
 
-    Finished runs are kept: a study that was interrupted goes on where it stopped. A table of differences compares
+    Finished runs are kept, so an interrupted study continues where it stopped. A table of differences compares the
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.cli import output

@@ -31,7 +31,7 @@ class Column:
     left: bool = False
     """Whether it holds words."""
     key: bool = False
-    """Whether it says what a row is about: then it stands in every part of a table that is too wide."""
+    """Whether it says what a row is about: then it is in every part of a table that is too wide."""
     shown: bool = True
     """Whether a table has it that is not asked for it."""
 
@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """What stands in a table: text, and the numbers behind it."""
+    """A cell of a table: text, and the numbers behind it."""
 
     text: str
     value: Any = None
@@ -193,7 +193,7 @@ def _part(table: Table, width: int) -> list[str]:
 
 
 def _head(table: Table, widths: Sequence[int]) -> list[str]:
-    """Two lines: groups and headings that have a unit, then what stands below a group, units, and other headings."""
+    """Two lines: groups and headings that have a unit, then what is below a group, units, and other headings."""
     above: list[str] = []
     below: list[str] = []
     for columns, sizes in _groups(table.columns, widths):
@@ -228,7 +228,7 @@ def _under(column: Column, group: Sequence[Column]) -> str:
 
 
 def _lines(column: Column) -> tuple[str, str]:
-    """Heading of a column that stands alone, in two lines: its unit below, or the second one of its two words."""
+    """Heading of a column outside groups, in two lines: its unit below, or the second one of its two words."""
     first, _, second = column.heading.partition(" ")
     if column.unit:
         return column.heading, column.unit

@@ -13,9 +13,15 @@ from sojourn.cli.figures import Wanted, figure_options
 from sojourn.cli.terminal import echo
 
 mtu = click.option(
-    "--mtu", "mtu_text", default="1500 B", show_default=True, metavar="SIZE", help="What one opportunity carries."
+    "--mtu", "mtu_text", default="1500 B", show_default=True, metavar="SIZE", help="Bytes carried by one opportunity."
 )
-step = click.option("--step", default="100 ms", show_default=True, metavar="TIME", help="Width of the rate's bins.")
+step = click.option(
+    "--step",
+    default="100 ms",
+    show_default=True,
+    metavar="TIME",
+    help="Width of the intervals over which rates are averaged.",
+)
 output_file = click.option(
     "-o", "--output", "target", required=True, type=options.PATH, metavar="FILE", help="File to write."
 )
@@ -25,8 +31,8 @@ output_file = click.option(
 def command() -> None:
     """Measure, convert, make and draw traces of delivery opportunities.
 
-    A trace is a file in Mahimahi's format, or a .csv file with a series of rates: time and rate in each row, equally
-    far apart, with units in the cells (0 s,10 Mbit/s) or in the header (time [s],rate [Mbit/s]).
+    A trace is a file in Mahimahi's format, or a .csv file with a series of rates. A row of a .csv file has a time and
+    a rate, at equal intervals. Units are in the cells (0 s,10 Mbit/s) or in the header (time [s],rate [Mbit/s]).
     """
 
 
@@ -54,17 +60,17 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
 @output_file
 @step
 @mtu
-@click.option("--bursts", metavar="PRESET", help="Make opportunities in the bursts of this preset of synth.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Of the bursts.")
+@click.option("--bursts", metavar="PRESET", help="Group opportunities into bursts, as this preset of synth does.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of the bursts.")
 @options.as_json
 def convert_command(
     file: Path, target: Path, step: str, mtu_text: str, bursts: str | None, seed: int, as_json: bool
 ) -> None:
-    """Make opportunities of a series of rates (.csv), or rates of opportunities: the names of the files say which.
+    """Convert a series of rates (.csv) to opportunities, or opportunities to rates, as the file names say.
 
     The rate of a row holds until the next one. A trace has an opportunity at the end of each millisecond in which the
-    rate has added up to another MTU (with --bursts: at random, with that rate in the mean), and lasts until its last
-    opportunity.
+    rate has added up to another MTU. With --bursts, opportunities are random with that mean rate. The trace ends with
+    its last opportunity.
     """
     from sojourn.cli import output
     from sojourn.errors import InputError
@@ -89,13 +95,13 @@ def convert_command(
 
 @command.command("synth")
 @click.argument("model", type=click.Choice(["lte"]))
-@click.option("--preset", default="verizon-short", show_default=True, metavar="NAME", help="Recording to be like.")
+@click.option("--preset", default="verizon-short", show_default=True, metavar="NAME", help="Recording to imitate.")
 @click.option("--duration", default="140 s", show_default=True, metavar="TIME", help="Length in whole seconds.")
-@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Same seed, same trace.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of the random numbers.")
 @output_file
 @options.as_json
 def synth_command(model: str, preset: str, duration: str, seed: int, target: Path, as_json: bool) -> None:
-    """Make a trace like a recorded one; an unknown --preset names those that there are."""
+    """Make a trace with the statistics of a recorded one. An unknown --preset lists the known ones."""
     from sojourn.cli import output
     from sojourn.errors import InputError
     from sojourn.traces import synth_lte, trace_stats, write_trace
@@ -121,7 +127,7 @@ def synth_command(model: str, preset: str, duration: str, seed: int, target: Pat
     "target",
     type=options.PATH,
     metavar="FILE",
-    help="PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [trace.png].",
+    help="File to write: PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [trace.png].",
 )
 @step
 @mtu

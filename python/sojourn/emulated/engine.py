@@ -40,7 +40,7 @@ _free = threading.Semaphore(max(1, (os.cpu_count() or 1) // 2))
 
 
 def identity() -> str:
-    """Name in the hash of a run. Real programs never give the same numbers twice; a finished run stands."""
+    """Name in the hash of a run. Real programs never give the same numbers twice; a finished run is kept."""
     return ENGINE
 
 

@@ -16,7 +16,7 @@ from sojourn.scenario import Scenario
 
 ENGINE = "emulate"
 SIDES = ("down", "up")
-"""The directions: the forward link of a result, and the way back."""
+"""The directions: the forward link of a result, and the reverse path."""
 Payload = dict[int, list[dict[int, int]]]
 """Payload in bytes that left the links for the first time from an instant on, in ns: by direction and flow."""
 SHELL = "shell.json"
@@ -46,7 +46,7 @@ def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = Fa
     result = Result.of(scenario if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
     emulation = {key: told[key] for key in _TOLD} | {"links": json.loads(about)}
-    # What was delivered, and to whom, only the programs know.
+    # What was delivered, and to which process, only the programs know.
     result.totals |= {"delivered_bps": None, "jain": None, "emulation": emulation}
     if "windows" in result.table_names:
         windows = result.table("windows")
@@ -88,7 +88,7 @@ def scenario_of(heads: list[dict[str, Any]], told: dict[str, Any]) -> Scenario:
 
 
 def _without_traffic(scenario: Scenario) -> Scenario:
-    """Return the scenario as it stands in a result; the stand-in for a command's traffic is no traffic."""
+    """Return the scenario as it is in a result; the placeholder for a command's traffic is no traffic."""
     document = {**scenario.document, "flows": []}
     return Scenario(json.dumps(document, ensure_ascii=False))
 

@@ -32,7 +32,7 @@ _TRACE_ME = "import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) !
 
 
 def missing(place: Path) -> list[str]:
-    """What a build in `place` lacks, as sentences that name the mend."""
+    """What a build in `place` lacks, as sentences that name the remedy."""
     return [*_machine(), *_programs(TOOLS | RUN_TOOLS), *_static_library(), *_ptrace(), *_disk(place)]
 
 

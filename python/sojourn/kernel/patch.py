@@ -55,8 +55,8 @@ def apply_edits(edits: Iterable[Edit], tree: Path) -> list[str]:
             try:
                 texts[edit.file] = (tree / edit.file).read_text(encoding="utf-8")
             except OSError as error:
-                mend = "this version of the source cannot be used"
-                raise MissingError(f"{edit.file}: {error.strerror} in the kernel's source; {mend}") from None
+                remedy = "this version of the source cannot be used"
+                raise MissingError(f"{edit.file}: {error.strerror} in the kernel's source; {remedy}") from None
         texts[edit.file] = edit.apply(texts[edit.file])
     for name, text in texts.items():
         (tree / name).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the kernel cannot express is refused: the place, the reason, the mend."""
+"""What the kernel cannot express is refused: the place, the reason, the remedy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import NoReturn
 from sojourn.errors import InputError
 
 
-def refuse(place: str, reason: str, mend: str) -> NoReturn:
+def refuse(place: str, reason: str, remedy: str) -> NoReturn:
     """Refuse a scenario for the kernel."""
-    raise InputError(f"{place}: the engine kernel {reason}; {mend}")
+    raise InputError(f"{place}: the engine kernel {reason}; {remedy}")

@@ -29,8 +29,8 @@ def fetch(version: str, place: Path, run: Run) -> Path:
     try:
         run(["apt-get", "download", name], part)
     except MissingError as error:
-        mend = "is the package server reachable, and does the system have this package (apt-get update)?"
-        raise MissingError(f"{name}: cannot be downloaded; {mend}\n  {error}") from None
+        remedy = "is the package server reachable, and does the system have this package (apt-get update)?"
+        raise MissingError(f"{name}: cannot be downloaded; {remedy}\n  {error}") from None
     [package] = part.glob("*.deb")
     run(["dpkg-deb", "-x", package.name, "."], part)
     (place / "package.version").write_text(package.name.split("_")[1] + "\n")

@@ -179,8 +179,8 @@ def _event(path: Path, number: int, line: str) -> _Event:
 def _only_link(path: Path, events: list[_Event]) -> tuple[int, int]:
     pairs = {(min(event.nodes), max(event.nodes)) for event in events}
     if len(pairs) > 1:
-        mend = "choose one: sojourn log convert IN OUT.tr --nodes FROM-TO"
-        raise InputError(f"{path}: holds the links {_listed(events)}; {mend}")
+        remedy = "choose one: sojourn log convert IN OUT.tr --nodes FROM-TO"
+        raise InputError(f"{path}: holds the links {_listed(events)}; {remedy}")
     return next(iter(pairs))
 
 

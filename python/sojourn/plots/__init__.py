@@ -31,9 +31,11 @@ KINDS = {
     "timeseries": Kind(
         "sojourn.plots.timeseries", "sojourn time of every packet over time, drops as thin vertical lines"
     ),
-    "comparison": Kind("sojourn.plots.comparison", "the same, and the distribution beside it, as `compare` draws it"),
-    "cdf": Kind("sojourn.plots.cdf", "share of packets that waited at most so long"),
-    "ccdf": Kind("sojourn.plots.ccdf", "share of packets that waited longer, on a logarithmic axis for the tail"),
+    "comparison": Kind(
+        "sojourn.plots.comparison", "sojourn time over time and its distribution side by side, as `compare` draws them"
+    ),
+    "cdf": Kind("sojourn.plots.cdf", "distribution of sojourn times: share of packets that waited at most this long"),
+    "ccdf": Kind("sojourn.plots.ccdf", "complement of the distribution on a logarithmic axis, for the tail"),
     "box": Kind("sojourn.plots.box", "quartiles of sojourn time with whiskers at 10 and 90 %, and of throughput"),
     "utilisation": Kind(
         "sojourn.plots.utilisation", "utilisation and delay against a swept parameter", ("x", "metric")
@@ -55,7 +57,7 @@ KINDS = {
         "delay of consecutive packets in a short window, drops as vertical lines",
         ("from", "to"),
     ),
-    "bytes": Kind("sojourn.plots.bytes", "bytes sent over time, added up"),
+    "bytes": Kind("sojourn.plots.bytes", "cumulative bytes sent over time"),
     "airtime": Kind("sojourn.plots.airtime", "airtime of every station of a wireless LAN, down and up"),
     "rates": Kind("sojourn.plots.rates", "ingress, egress and capacity over time, as areas", ("step",)),
 }
@@ -98,8 +100,8 @@ def kind(name: str, options: Mapping[str, object] | None = None) -> Draw:
     for option, value in (options or {}).items():
         if option not in KINDS[name].options:
             known = " and ".join(f"--{one}" for one in KINDS[name].options)
-            mend = f"it takes {known}" if known else "leave it out"
-            raise InputError(f"--{option}: the figure kind {name} has no such option; {mend}")
+            remedy = f"it takes {known}" if known else "leave it out"
+            raise InputError(f"--{option}: the figure kind {name} has no such option; {remedy}")
         arguments[OPTIONS[option].argument] = OPTIONS[option].read(option, value)
     draw: Draw = import_module(KINDS[name].module).draw
     return partial(draw, **arguments)
@@ -136,14 +138,20 @@ def _seconds(option: str, value: str | float) -> float:
 
 
 OPTIONS = {
-    "variables": Option("variables", "A,B,…", "state variables [those that tell most]", _names),
-    "x": Option("x", "PATH", "key on the horizontal axis, e.g. link.rate [the number with most values]", _text),
-    "y": Option("y", "PATH", "key on the vertical axis, e.g. flows.0.rtt [that with most values but one]", _text),
-    "metric": Option("metric", "COLUMN", "what is shown, a column of the summary [sojourn_mean_ms]", _text),
-    "over": Option("over", "flows|seeds", "what the points are [seeds; flows where there is one seed]", _text),
-    "memory": Option("memory_s", "TIME", "memory of the average [0.5 s]", _seconds),
-    "from": Option("from_s", "TIME", "start of what is shown [drops: of the run; window: its middle]", _seconds),
-    "to": Option("to_s", "TIME", "end of what is shown [drops: of the run; window: a second later]", _seconds),
-    "step": Option("step_s", "TIME", "step in which packets are counted [a 150th of the run]", _seconds),
+    "variables": Option("variables", "A,B,…", "state variables to draw [the most important ones]", _names),
+    "x": Option(
+        "x", "PATH", "numeric key on the horizontal axis, e.g. link.rate [the one with the most values]", _text
+    ),
+    "y": Option(
+        "y", "PATH", "numeric key on the vertical axis, e.g. flows.0.rtt [the one with the second most values]", _text
+    ),
+    "metric": Option("metric", "COLUMN", "column of the summary to draw [sojourn_mean_ms]", _text),
+    "over": Option(
+        "over", "flows|seeds", "draw one point per seed or per flow [seeds; flows if there is one seed]", _text
+    ),
+    "memory": Option("memory_s", "TIME", "averaging time [0.5 s]", _seconds),
+    "from": Option("from_s", "TIME", "start of the time axis [drops: start of the run; window: its middle]", _seconds),
+    "to": Option("to_s", "TIME", "end of the time axis [drops: end of the run; window: 1 s after --from]", _seconds),
+    "step": Option("step_s", "TIME", "interval over which packets are counted [1/150 of the run]", _seconds),
 }
 """Options by name; several kinds may share one."""

@@ -64,7 +64,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 def _arrange(sheet: Sheet, count: int, varies: bool) -> tuple[list[Axes], Axes]:
     """Panels of time series, with one of the capacity below if it `varies`, and the panel of the distribution.
 
-    It stands beside them where the figure is wide enough, else below.
+    It is beside them where the figure is wide enough, else below.
     """
     rows = count + varies
     beside = sheet.width(WIDTH_IN) >= BESIDE_IN

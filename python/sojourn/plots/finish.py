@@ -98,7 +98,7 @@ def _rename(figure: Figure, panels: Sequence[Axes], labels: Labels) -> None:
 
 
 def _rename_ticks(axis: Axis, other: Callable[[str], str]) -> None:
-    """Rename what stands at fixed places, such as names of boxes."""
+    """Rename what is at fixed places, such as names of boxes."""
     old = [text.get_text() for text in axis.get_ticklabels()]
     new = [other(text) for text in old]
     if new != old:
@@ -263,7 +263,7 @@ def _wrap_title(figure: Figure, axes: Axes) -> None:
         return
     _, left, right = _titles(axes)
     if right.get_text().strip():
-        return  # stands above the remark then
+        return  # it is above the remark then
     room = figure.get_size_inches()[0] * axes.get_position().width * 1.03
     text, size, weight = left.get_text(), float(left.get_fontsize()), left.get_fontweight()
     if all(_width_in(figure, part, size, weight) <= room for part in text.split(", ")):

@@ -56,7 +56,7 @@ def draw(
         found = {name: cells(table.filter(pl.col("label") == name), xs, ys, "y", metric) for name in panels_of}
     norm = common_norm(list(found.values()))
     height = 0.34 + (0.28 if len(found) > 1 or y_label else 0.2) * max(len(ys), 2)
-    height = max(height, 1.3) if len(found) == 1 else height  # the colours' label stands beside it
+    height = max(height, 1.3) if len(found) == 1 else height  # the colours' label is beside it
     panels = sheet.tiles(
         len(found), width=_width(len(found), len(xs)), height=height, least=0.55 * len(xs) + 0.2, text=True
     )
@@ -131,7 +131,7 @@ def draw_cells(
     *,
     digits: int = 3,
 ) -> QuadMesh:
-    """Draw a cell per value, which stands in it; cells without one stay empty."""
+    """Draw a cell per value, which is written in it; cells without one stay empty."""
     # cividis: perceptually uniform, and the same to the colour-blind; its luminance rises, so it reads in grey print.
     ground = mpl.rcParams["axes.facecolor"]
     drawn = marks.cells(axes, xs, ys, grid, about, norm=norm, cmap=mpl.colormaps["cividis"], color=ground)

@@ -42,7 +42,7 @@ class Look:
     """Where the legend is: one of `LEGENDS` or a location of matplotlib."""
     title: str | None = None
     labels: Labels = ()
-    """Texts of the figure and what stands in their place."""
+    """Texts of the figure and what replaces them."""
     notes: bool = True
     """Whether the figure says below itself what its marks mean."""
 

@@ -88,7 +88,7 @@ def draw_series(table: pl.DataFrame, value: str, axes: Axes, *, name: str = "", 
 def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True) -> None:
     """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top.
 
-    With `titled`, how many there are stands on the right above the axes.
+    With `titled`, their number is on the right above the axes.
     """
     many = len(times) > MANY_DROPS
     span = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)

@@ -57,8 +57,8 @@ def check_span(start_s: float, end_s: float, duration_s: float) -> None:
     """Refuse a span of time that is empty or not within a run."""
     if not start_s < end_s <= duration_s:
         middle = duration_s / 2
-        mend = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
-        raise InputError(f"--from {start_s:g} --to {end_s:g}: no part of a run of {duration_s:g} s; {mend}")
+        remedy = f"choose a window such as --from {middle:g} --to {min(middle + 1, duration_s):g}"
+        raise InputError(f"--from {start_s:g} --to {end_s:g}: no part of a run of {duration_s:g} s; {remedy}")
 
 
 def draw_window(

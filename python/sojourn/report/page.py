@@ -251,7 +251,7 @@ def _meaning() -> Html:
         "runs",
         "undecided": "a relation that is true of the means and false in more single runs than it may be of those "
         "made, but not of as many as the study asks for",
-        "failed": "neither; a claim that fails is not mended by a tuned parameter",
+        "failed": "neither; a claim that fails is not fixed by a tuned parameter",
         "not-run": "nothing was measured for it",
     }
     parts: list[str] = []

@@ -119,7 +119,7 @@ pub fn agreeing(
                 accepted.pop();
             }
         }
-        configure(&accepted).expect("accepted a line above, or a profile as it stands")
+        configure(&accepted).expect("accepted a line above, or a profile unchanged")
     })
 }
 

@@ -181,7 +181,7 @@ impl<P> Slab<P> {
     }
 }
 
-/// A flow's queue as lent to its algorithm for one call.
+/// A flow's queue as its algorithm sees it in one call.
 pub(super) struct View<'a, P> {
     pub now: Instant,
     /// Which flow's.

@@ -149,7 +149,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         }
     }
 
-    /// Flow `i`'s manager and what is lent to it for a call at `now`.
+    /// Flow `i`'s manager and what it gets for a call at `now`.
     #[inline(always)] // else the parts are moved through memory
     fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
         let (total_backlog, backlog) = self.seen_backlogs(i);

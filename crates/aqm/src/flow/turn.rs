@@ -12,7 +12,7 @@ pub(super) struct Turn {
     pub place: Place,
 }
 
-/// The line in which a flow stands.
+/// The list that a flow is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Off,

@@ -60,7 +60,7 @@ config! {
     profiles {
         "rfc8033", "RFC 8033 (2017)" => |_| {};
         "cisco2013", "the first Linux module (Cisco 2013; R. Pan et al., HPSR 2013)" => cisco2013;
-        "draft00", "draft-ietf-aqm-pie-00 (2014) with the mends of Schwarzkopf et al. 2016" => draft00;
+        "draft00", "draft-ietf-aqm-pie-00 (2014) with the corrections of Schwarzkopf et al. 2016" => draft00;
         "docsis", "DOCSIS-PIE (RFC 8034, 2017) of cable modems" => docsis;
         "linux", "Linux since 5.1, in its arithmetic of 64-bit integers" => linux;
     }

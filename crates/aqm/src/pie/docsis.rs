@@ -298,7 +298,7 @@ mod tests {
             }
         }
         assert_eq!(queue.aqm().burst_allowance, Duration::from_millis(142));
-        // During it nothing is dropped, and p is nothing; afterwards the queue stands below half the target.
+        // During it nothing is dropped, and p is nothing; afterwards the queue is below half the target.
         let next = queue.aqm().next_update;
         assert_eq!(push(&mut queue, t), Enqueued::Queued);
         queue.settle(next);

@@ -264,7 +264,7 @@ impl Timer {
     /// Due again `span` after it has expired at `at`, in jiffies rounded up.
     fn restart(&mut self, at: Instant, span: Duration) {
         let jiffies = at.as_nanos() / self.jiffy;
-        // While timers are served, the wheel stands at the next jiffy.
+        // While timers are served, the wheel is at the next jiffy.
         self.set(jiffies + (span.as_nanos() as u64).div_ceil(self.jiffy), jiffies + 1);
     }
 
@@ -281,7 +281,7 @@ impl Timer {
         }
     }
 
-    /// Puts the timer, due at jiffy `expires`, into the wheel that stands at `now`: levels of 64 slots, each level
+    /// Puts the timer, due at jiffy `expires`, into the wheel, which is at `now`: levels of 64 slots, each level
     /// eight times coarser, the slot after the one in which it is due. So even a short timer is a jiffy late.
     fn set(&mut self, expires: u64, now: u64) {
         let mut shift = 0;

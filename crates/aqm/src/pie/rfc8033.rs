@@ -1,6 +1,6 @@
 //! PIE as the IETF's documents have it: RFC 8033, draft-ietf-aqm-pie-00.
 //!
-//! Names and order are those of RFC 8033, Appendix A. Two mends of the draft's pseudocode follow
+//! Names and order are those of RFC 8033, Appendix A. Two corrections of the draft's pseudocode follow
 //! Schwarzkopf et al. 2016, II.C: `accu_prob` starts again at each drop, and `p` stays within [0, 1].
 
 use super::config::{Activation, Config};

@@ -189,7 +189,7 @@ pub const MUTANTS: &[Mutant] = &[
     // RED and CHOKe
     Mutant {
         name: "red-limit-ignored",
-        history: "between the thresholds RED's verdict stands, and the hard limit is not looked at",
+        history: "between the thresholds RED's verdict is final, and the hard limit is not looked at",
         file: "src/single.rs",
         edits: &[("if !fits && !self.limits.admit(backlog(&self.ring), meta.len, self.host.link) {", "if false {")],
         caught_by: ("lib", "red::tests::the_hard_limit_holds_while_the_average_is_between_the_thresholds"),

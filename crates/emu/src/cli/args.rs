@@ -10,7 +10,7 @@ use std::ffi::CString;
 pub struct Opt {
     /// `--name`.
     pub name: &'static str,
-    /// What stands for its value in the help; empty for a switch.
+    /// Placeholder for its value in the help; empty for a switch.
     pub value: &'static str,
     /// What it does.
     pub about: &'static str,

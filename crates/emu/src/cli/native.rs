@@ -136,8 +136,8 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
                 "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
                 _ => &place,
             };
-            let mend = if error.place == "trace" { NO_TRACE } else { "" };
-            Error::Input(format!("{place}: {}{mend}", error.message))
+            let remedy = if error.place == "trace" { NO_TRACE } else { "" };
+            Error::Input(format!("{place}: {}{remedy}", error.message))
         })?;
         Ok(Kind::Link(Box::new(spec)))
     };
@@ -245,47 +245,47 @@ fn own_usage(name: &str) -> &'static str {
 const LINK: &Own = &Own {
     words: 0,
     options: &[
-        Opt { name: "--up", value: "SPEC", about: "The way out: a rate, rates in steps, or a trace file." },
-        Opt { name: "--down", value: "SPEC", about: "The way in." },
-        Opt { name: "--rate", value: "SPEC", about: "Both ways, where they are not given." },
+        Opt { name: "--up", value: "SPEC", about: "Outgoing direction: a rate, rates in steps, or a trace file." },
+        Opt { name: "--down", value: "SPEC", about: "Incoming direction, likewise." },
+        Opt { name: "--rate", value: "SPEC", about: "Directions for which no --up or --down is given." },
         Opt { name: "--once", value: "", about: "Stop the link at the end of its trace instead of repeating it." },
         Opt { name: "--aqm", value: "AQM", about: "Queue manager, e.g. \"codel target 5ms ecn\" [droptail]." },
-        Opt { name: "--aqm-up", value: "AQM", about: "The same for the way out." },
-        Opt { name: "--aqm-down", value: "AQM", about: "The same for the way in." },
-        Opt { name: "--limit", value: "LIMIT", about: "Most that waits, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
-        Opt { name: "--limit-up", value: "LIMIT", about: "The same for the way out." },
-        Opt { name: "--limit-down", value: "LIMIT", about: "The same for the way in." },
+        Opt { name: "--aqm-up", value: "AQM", about: "The same for the outgoing direction." },
+        Opt { name: "--aqm-down", value: "AQM", about: "The same for the incoming direction." },
+        Opt { name: "--limit", value: "LIMIT", about: "Queue limit, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
+        Opt { name: "--limit-up", value: "LIMIT", about: "The same for the outgoing direction." },
+        Opt { name: "--limit-down", value: "LIMIT", about: "The same for the incoming direction." },
     ],
 };
 
 const DELAY: &Own = &Own {
     words: 1,
     options: &[
-        Opt { name: "--up", value: "DELAY", about: "The way out." },
-        Opt { name: "--down", value: "DELAY", about: "The way in." },
+        Opt { name: "--up", value: "DELAY", about: "Outgoing direction." },
+        Opt { name: "--down", value: "DELAY", about: "Incoming direction." },
     ],
 };
 
 const LOSS: &Own = &Own {
     words: 1,
     options: &[
-        Opt { name: "--up", value: "LOSS", about: "The way out; without --down only that." },
-        Opt { name: "--down", value: "LOSS", about: "The way in; without --up only that." },
+        Opt { name: "--up", value: "LOSS", about: "Outgoing direction; without --down, only this one." },
+        Opt { name: "--down", value: "LOSS", about: "Incoming direction; without --up, only this one." },
     ],
 };
 
 const COMMON: &[Opt] = &[
-    Opt { name: "--log", value: "FOLDER", about: "Record every packet; a result for `sojourn plot`." },
+    Opt { name: "--log", value: "FOLDER", about: "Record every packet, as a result for `sojourn plot`." },
     Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.pcapng and PREFIX.down.pcapng." },
     Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
-    Opt { name: "--cc", value: "NAME", about: "TCP's congestion control at both ends, e.g. cubic." },
-    Opt { name: "--peer", value: "COMMAND", about: "Run this (for sh) at the outer end, in a network of its own." },
-    Opt { name: "--window", value: "TIME", about: "Packets due within it leave together where they can [50us]." },
-    Opt { name: "--spin", value: "TIME", about: "Look at the clock instead of sleeping so long before a packet [0s]." },
-    Opt { name: "--strict", value: "", about: "Exit code 1 if the emulation was late or lost packets by itself." },
-    Opt { name: "--quiet", value: "", about: "No report at the end, unless something is wrong." },
-    Opt { name: "--help", value: "", about: "Show this." },
+    Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
+    Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
+    Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [50us]." },
+    Opt { name: "--spin", value: "TIME", about: "Busy-wait this long before a packet is due [0s]." },
+    Opt { name: "--strict", value: "", about: "Exit with 1 if the emulator itself was late or lost packets." },
+    Opt { name: "--quiet", value: "", about: "Print a report only if something went wrong." },
+    Opt { name: "--help", value: "", about: "Show this help." },
 ];
 
 const LINK_USAGE: &str = "
@@ -373,7 +373,7 @@ mod tests {
         let [up, down] = of(spec).unwrap();
         let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
         assert_eq!((down.delay, down.loss), (Duration::from_millis(20), Some(LossSpec::Random(0.01))));
-        // An option stands above the table.
+        // An option takes precedence over the table.
         assert_eq!((down.aqm.text, up.aqm.text), ("pie".to_string(), "pie".to_string()));
         let trace = std::env::temp_dir().join("sojourn-once-in-a-table.down");
         std::fs::write(&trace, "5\n").unwrap();

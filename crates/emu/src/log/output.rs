@@ -30,11 +30,11 @@ impl Output {
         let written = self.file.write_all(&self.buffer);
         self.buffer.clear();
         written.map_err(|error| {
-            let mend = match error.kind() {
+            let remedy = match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space. The log ends there",
                 _ => "; the log ends there",
             };
-            format!("{}: {error}{mend}", self.path.display())
+            format!("{}: {error}{remedy}", self.path.display())
         })
     }
 }

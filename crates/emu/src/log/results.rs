@@ -21,7 +21,7 @@ pub struct Results {
     pub output: Output,
     /// Payload that left for the first time from each instant on at which the statistics can begin.
     pub payload: Vec<(Instant, Payload)>,
-    /// Of the forward direction, down, and of the way back.
+    /// Of the forward direction, down, and of the reverse direction, up.
     pub agreement: [Agreement; 2],
     /// Packets that were written more than a millisecond late, and the latest, in nanoseconds, by direction.
     pub overdue: [(u64, u64); 2],

@@ -22,7 +22,7 @@ impl Side {
         }
     }
 
-    /// Number of its link in results and random streams: down is the forward direction, 0, and up the way back, 1.
+    /// Number of its link in results and random streams: down is the forward direction, 0, and up the reverse direction, 1.
     pub const fn index(self) -> usize {
         match self {
             Self::Down => 0,

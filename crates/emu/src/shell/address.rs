@@ -43,7 +43,7 @@ impl Block {
         (root.v4().0, root.v6().0)
     }
 
-    /// The address that stands for the name server of a machine whose own is a loopback address.
+    /// The address that replaces the name server of a machine whose own is a loopback address.
     pub fn name_server(self) -> IpAddr {
         Self { n: BLOCKS, ..self }.host4(0)
     }

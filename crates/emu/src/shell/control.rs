@@ -2,7 +2,7 @@
 //!
 //! Each shell listens on an abstract socket in its inner network namespace, where names are the namespace's own. A
 //! shell that is started there connects to it and gets a block of addresses; the request goes on to the outermost shell, which
-//! allots, and on the way back each shell routes the block to its inside. A block is free again when the connection
+//! allots, and as the answer returns each shell routes the block to its inside. A block is free again when the connection
 //! that asked for it ends.
 
 use super::address::{BLOCKS, Block, overlap};

@@ -77,16 +77,16 @@ fn unknown_control(cc: &str) -> String {
     format!("--cc {cc}: this kernel has none of that name; it has {known}")
 }
 
-/// Why there is no device, and the mend.
+/// Why there is no device, and the remedy.
 pub fn no_tun(error: &io::Error) -> String {
     use crate::sys::tun::DEVICE;
-    let mend = match error.raw_os_error() {
+    let remedy = match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENXIO | libc::ENODEV) => "load the kernel's module tun (modprobe tun)",
         Some(libc::EACCES | libc::EPERM) => "run as root, or let users open it (chmod 666)",
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
         _ => "see `sojourn doctor`",
     };
-    format!("{DEVICE}: {error}; {mend}")
+    format!("{DEVICE}: {error}; {remedy}")
 }
 
 /// Most superframes that wait in a device.

@@ -312,13 +312,13 @@ fn environment(shell: &Shell, lease: &Lease) -> Vec<(String, String)> {
 
 fn machine(error: impl Into<io::Error>) -> Error {
     let error = error.into();
-    let mend = match error.raw_os_error() {
+    let remedy = match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
         Some(libc::EAGAIN) => "raise the limit on processes (ulimit -u)",
         Some(libc::ENOMEM) => "free some memory",
         _ => "see `sojourn doctor`",
     };
-    Error::Machine(format!("shell: {error}; {mend}"))
+    Error::Machine(format!("shell: {error}; {remedy}"))
 }
 
 /// Signals that are for the command.

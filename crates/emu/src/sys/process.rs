@@ -1,4 +1,4 @@
-//! Processes: forking, what ends with whom, and signals.
+//! Processes: forking, which process ends with which, and signals.
 #![allow(unsafe_code)]
 
 use super::check;

@@ -48,7 +48,7 @@ pub(crate) struct Link {
     pub entry: InFlight,
     /// Packets on their way to the far end.
     pub pipe: InFlight,
-    /// Packets on their way back to their sources, over the pipe and then over access links.
+    /// Packets travelling back to their sources, over the pipe and then over access links.
     pub exit: InFlight,
     pub tally: Tally,
 }

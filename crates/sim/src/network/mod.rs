@@ -1,6 +1,6 @@
 //! Per-flow access links, the bottlenecks in a row with their two directions, and what travels in them.
 //!
-//! Link 2i is the forward direction of hop i, link 2i + 1 the way back.
+//! Link 2i is the forward direction of hop i, link 2i + 1 the reverse direction.
 
 mod access;
 mod layout;

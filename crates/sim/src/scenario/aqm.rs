@@ -17,7 +17,7 @@ pub struct AqmSpec {
 }
 
 impl AqmSpec {
-    /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the mend.
+    /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the remedy.
     pub fn parse(text: &str) -> Result<Self, String> {
         Self::parse_with(text, REGISTERED)
     }

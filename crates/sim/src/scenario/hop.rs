@@ -14,7 +14,7 @@ pub struct Hop {
     pub name: String,
     /// The forward direction.
     pub link: LinkSpec,
-    /// The way back.
+    /// The reverse path.
     pub reverse: LinkSpec,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize
 /// The keys of a further link, apart from those that every link has.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "name", kind: Kind::Text, need: Need::Required("second"), doc: "How routes call the link." },
-    Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The way back, as in [reverse]." },
+    Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The reverse path, as in [reverse]." },
 ];
 
 /// The name of the first hop.

@@ -52,7 +52,7 @@ pub(super) enum Kind {
 
 /// A form of value that one type alone has; the type reads it and writes it in JSON.
 pub(super) struct Own {
-    /// Refuses what the type cannot read, with the mend.
+    /// Refuses what the type cannot read, with the remedy.
     pub check: fn(&Value) -> Result<(), String>,
     /// JSON Schema.
     pub schema: fn() -> Value,

@@ -74,7 +74,7 @@ impl LinkSpec {
         })
     }
 
-    /// Reads the way back of `self`, which lends it what `value` leaves out, but not its queue.
+    /// Reads the reverse path of `self`, from which it inherits what `value` leaves out, but not the queue.
     pub(super) fn read_way_back(
         &self,
         place: &str,
@@ -83,13 +83,13 @@ impl LinkSpec {
         own: &dyn Catalogue,
     ) -> Result<Self, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
-        let (lent, framing_is_lent) = (self.write(), !values.contains_key("framing"));
+        let (inherited, inherits_framing) = (self.write(), !values.contains_key("framing"));
         for name in ["delay", "reorder", "framing", "overhead", "mpu", "account", "mtu"] {
             // A framing of its own brings its own overhead and least size.
-            if !framing_is_lent && matches!(name, "overhead" | "mpu") {
+            if !inherits_framing && matches!(name, "overhead" | "mpu") {
                 continue;
             }
-            values.entry(name).or_insert_with(|| lent[name].clone());
+            values.entry(name).or_insert_with(|| inherited[name].clone());
         }
         if !Service::is_given(&values) {
             self.service.write_way_back(self.mtu, &mut values);

@@ -31,7 +31,7 @@ pub struct Gilbert {
 }
 
 impl LossSpec {
-    /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the mend.
+    /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the remedy.
     pub fn read(value: &Value) -> Result<Self, String> {
         match value {
             Value::Number(number) if number.as_u64() == Some(1) => Err(ONE.to_string()),

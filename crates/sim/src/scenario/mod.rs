@@ -1,7 +1,7 @@
 //! Scenario files: what is simulated, in typed and checked form.
 //!
 //! A [`Scenario`] that exists can run. [`Scenario::parse`] is the only way from text to it; its errors name the
-//! place and the mend. [`Scenario::canonical`] is the way back, with every default written out.
+//! place and the remedy. [`Scenario::canonical`] is the inverse, with every default written out.
 
 mod aqm;
 mod below;
@@ -57,11 +57,11 @@ pub struct Scenario {
     pub warmup: Warmup,
     /// Default seed of every random stream.
     pub seed: u64,
-    /// The wireless LAN that is the bottleneck; without one, it is a link with a way back.
+    /// The wireless LAN that is the bottleneck; without one, it is a link with a reverse path.
     pub wlan: Option<WlanSpec>,
     /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point.
     pub link: LinkSpec,
-    /// The way back; in a wireless LAN the queue of every station.
+    /// The reverse path; in a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
     /// Further bottlenecks, in a row behind the first.
     pub links: Vec<Hop>,
@@ -124,7 +124,7 @@ impl Scenario {
         Value::Object(out).to_string()
     }
 
-    /// Every bottleneck in its order: name, forward direction, way back.
+    /// Every bottleneck in its order: name, forward direction, reverse direction.
     pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
         all_hops(&self.link, &self.reverse, &self.links)
     }
@@ -256,7 +256,7 @@ fn all_hops<'a>(
     std::iter::once((hop::FIRST, link, reverse)).chain(more)
 }
 
-/// The bottleneck and its way back.
+/// The bottleneck and its reverse direction.
 fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(LinkSpec, LinkSpec), Error> {
     let values = table.values;
     let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
@@ -343,13 +343,13 @@ const KEYS: &[Key] = &[
         name: "reverse",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "The way back; what it leaves out is as in link, but for the queue: tail drop, 1000 packets.",
+        doc: "The reverse path; what it leaves out is as in link, but for the queue: tail drop, 1000 packets.",
     },
     Key {
         name: "links",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "Further links in a row behind the first, each with its way back.",
+        doc: "Further links in a row behind the first, each with its reverse direction.",
     },
     Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
     Key {

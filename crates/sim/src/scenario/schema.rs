@@ -85,7 +85,7 @@ fn required(keys: &[&str]) -> Vec<Value> {
     keys.iter().map(|key| json!({ "required": [key] })).collect()
 }
 
-/// A link; the bottleneck must say how it serves, the way back may.
+/// A link; the bottleneck must say how it serves, the reverse path may.
 fn link_schema(serves: bool) -> Value {
     let mut schema = object(link::KEYS.iter());
     // A key that several kinds share is described by the last of them.
@@ -111,7 +111,7 @@ fn link_schema(serves: bool) -> Value {
     schema
 }
 
-/// A further link: the keys of a link, its name, and its way back.
+/// A further link: the keys of a link, its name, and its reverse direction.
 fn hop_schema() -> Value {
     let mut schema = link_schema(true);
     for key in hop::KEYS {

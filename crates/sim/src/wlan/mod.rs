@@ -148,7 +148,7 @@ pub(crate) struct Wlan {
     transmitting: Vec<usize>,
     /// When the present access ends, if something is left to do then, and what.
     ends_at: Option<Instant>,
-    /// For whom: nodes in their order.
+    /// Receivers: nodes in their order.
     concerned: Vec<usize>,
     pub sockets: Sockets,
     pub rtts: Rtts,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// The order of the receivers.
 #[derive(Debug)]
 pub struct Turns {
-    /// Receivers for whom there was nothing to send, and those that have had their turn.
+    /// Receivers for which there was nothing to send, and those that have had their turn.
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     /// Who is in one of the lists, or parked.

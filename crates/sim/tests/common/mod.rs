@@ -52,7 +52,7 @@ impl TraceFile {
         Self(folder)
     }
 
-    /// Its path, as it stands in a scenario.
+    /// Its path, as it is written in a scenario.
     pub fn path(&self) -> String {
         self.0.path().join("made.down").display().to_string()
     }

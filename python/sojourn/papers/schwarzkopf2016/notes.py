@@ -29,7 +29,7 @@ SETUP = (
         "clients at 1 Gbit/s and 0.1 ms one way, a router, 10 Mbit/s and 5 ms one way to the server",
         "data from the clients to the server; each client has an access link of its own",
     ),
-    Setting("way back", "", "10 Mbit/s, tail drop at 250 kB, as on the way there"),
+    Setting("reverse path", "", "10 Mbit/s, tail drop at 250 kB, as on the forward path"),
     Setting("base RTT", "about 10 ms; 100 ms in a variant", "for 100 ms the bottleneck's one-way delay is 49.9 ms"),
     Setting(
         "framing",

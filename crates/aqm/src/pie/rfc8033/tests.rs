@@ -223,7 +223,7 @@ fn departures_of_dq_threshold_bytes_are_timed_and_averaged() {
         pie.avg_dq_time
     };
     assert_eq!(depart(0, 16_383), 0.0, "too short a queue starts no measurement");
-    assert_eq!(depart(100, 16_384), 0.011, "the first measurement stands as it is");
+    assert_eq!(depart(100, 16_384), 0.011, "the first measurement is taken unchanged");
     // The next one started at 111 ms with the end of the first, and lasts until 210 ms.
     assert!(close(depart(200, 16_384), 0.25 * (0.210 - 0.111) + 0.75 * 0.011));
 }

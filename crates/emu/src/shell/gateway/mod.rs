@@ -40,7 +40,7 @@ pub struct Seat {
     addresses: Addresses,
 }
 
-/// What stands for what.
+/// Which address represents which.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
     /// The shell's own.

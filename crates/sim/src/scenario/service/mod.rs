@@ -44,7 +44,7 @@ macro_rules! services {
                 match self { $( Self::$variant(spec) => spec.server(seat), )+ }
             }
 
-            /// Refuses what cannot carry a packet that the queue counts as `largest` bytes: the key and the mend.
+            /// Refuses what cannot carry a packet that the queue counts as `largest` bytes: the key and the remedy.
             pub(super) fn check(&self, largest: u32) -> Result<(), (&'static str, String)> {
                 match self { $( Self::$variant(spec) => spec.check(largest), )+ }
             }

@@ -40,7 +40,7 @@ fn kinds_are_read_and_come_back() {
         assert_eq!(link(&[("loss", text)]).unwrap().link.loss, Some(LossSpec::Random(loss)), "{text}");
     }
     let of_queue = (poisson.reverse.below, poisson.reverse.loss, poisson.reverse.framing);
-    assert_eq!(of_queue, (None, None, poisson.link.framing), "framing is lent, a buffer and losses are not");
+    assert_eq!(of_queue, (None, None, poisson.link.framing), "framing is inherited, a buffer and losses are not");
 
     for scenario in [steps, late, bucket, cox, poisson] {
         assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
@@ -56,7 +56,11 @@ fn framings_and_what_overrides_them() {
     assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (Layer::Ptm, 34, 0, true));
     assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (Layer::Ethernet, 18, 64, false));
     let own = parse_with(SMALL, &[("link.framing", "docsis"), ("reverse.framing", "atm")]).unwrap();
-    assert_eq!(numbers(own.reverse.framing), (Layer::Atm, 0, 0, true), "the overhead of another framing is not lent");
+    assert_eq!(
+        numbers(own.reverse.framing),
+        (Layer::Atm, 0, 0, true),
+        "the overhead of another framing is not inherited"
+    );
     assert_eq!(parse(&own.canonical()).unwrap(), own);
 }
 

@@ -1,4 +1,4 @@
-//! A queue lent to Python for the length of one call: the one file of this crate with unsafe code.
+//! A queue borrowed by Python for the length of one call: the one file of this crate with unsafe code.
 //!
 //! A queue's view borrows from the stack of the discipline that calls, and a Python object can be kept for ever. So
 //! the object holds a pointer only while the call that lends it runs, and only the thread of that call may use it.
@@ -13,24 +13,24 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-/// A place for a queue that is lent out, or for none.
+/// A place for a borrowed queue, or for none.
 #[derive(Default)]
-pub struct Lent(Mutex<Option<Loan>>);
+pub struct Borrowed(Mutex<Option<Loan>>);
 
 struct Loan {
     queue: NonNull<dyn Fifo>,
     borrower: ThreadId,
 }
 
-// SAFETY: another thread can move or drop a loan, which touches nothing behind the pointer; only `Lent::with` follows
+// SAFETY: another thread can move or drop a loan, which touches nothing behind the pointer; only `Borrowed::with` follows
 // it, and only on the borrower's thread.
 unsafe impl Send for Loan {}
 
-impl Lent {
+impl Borrowed {
     /// Lends `queue` while `call` runs.
     pub fn lend<R>(&self, queue: &mut dyn Fifo, call: impl FnOnce() -> R) -> R {
         /// Takes the queue back, also from a call that panics.
-        struct TakeBack<'a>(&'a Lent);
+        struct TakeBack<'a>(&'a Borrowed);
         impl Drop for TakeBack<'_> {
             fn drop(&mut self) {
                 *self.0.slot() = None;
@@ -44,7 +44,7 @@ impl Lent {
         call()
     }
 
-    /// Does something with the queue; refused when none is lent to this thread.
+    /// Does something with the queue; refused when this thread has borrowed none.
     pub fn with<R>(&self, act: impl FnOnce(&mut dyn Fifo) -> R) -> PyResult<R> {
         let me = thread::current().id();
         // Taken out meanwhile: whatever `act` sets off finds no queue, so this reference is the only one.
