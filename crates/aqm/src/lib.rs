@@ -4,7 +4,21 @@
 //! decided; a host (a simulator, an emulator, a network stack) owns the clock and calls both. Nothing here
 //! reads a clock or draws from a global generator, so the same calls give the same verdicts everywhere.
 //!
-//! # In a transport of one's own
+//! # Map
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; reasons of drops |
+//! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
+//! | [`codel`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
+//! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`] | queue managers in a queue per flow, or in two coupled queues |
+//! | [`registry`], [`named`], [`params`], [`own`] | names, profiles and parameters; algorithms of users and other crates |
+//! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
+//! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
+//! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
+//! | `conformance` | what every discipline must satisfy (feature `conformance`) |
+//!
+//! # In your own transport
 //!
 //! A QUIC or WebRTC stack that wants a managed send queue is such a host: `P` is its packet or a handle of it, and it
 //! gives its own clock with each call. `examples/embedding.rs` is a complete one. Updates of an algorithm need no timer;

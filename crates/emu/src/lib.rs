@@ -3,6 +3,17 @@
 //! A shell is a pair of network namespaces joined by two TUN devices and one process between them: it reads what one
 //! kernel sends, holds it in virtual time as the [`path::Direction`] says (a link with a queue discipline of
 //! `sojourn-aqm`, a delay, a loss), and writes it to the other. Linux only; elsewhere the crate is empty.
+//!
+//! # Map
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`cli`] | the commands `link`, `delay`, `loss`, and Mahimahi's names for them |
+//! | [`shell`] | a command in its own network namespace: addresses, routes, gateway, the loop over both devices |
+//! | [`path`] | one direction of a shell in virtual time: splitting, queue or delay or loss, joining |
+//! | [`log`] | every packet's fate: records, results, captures, Mahimahi's logs |
+//! | [`doctor`] | what this machine can emulate faithfully |
+//! | `sys` | safe wrappers of system calls; the unsafe code of the crate is in it |
 #![cfg(target_os = "linux")]
 
 pub mod cli;

@@ -2,6 +2,16 @@
 //!
 //! A thin layer: texts and integers come in, texts and arrays go out, and everything that they mean is decided
 //! in the crates below.
+//!
+//! # Map
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
+//! | `registry`, `queue`, `replay` | the registries as JSON, a queue step by step, comparisons of queue managers |
+//! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python: by name, their calls, what they see |
+//! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
+//! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
 mod borrowed;

@@ -2,6 +2,24 @@
 //!
 //! A [`scenario::Scenario`] and a seed determine a [`Simulation`]; it gives a summary, tables, and a fingerprint of every
 //! verdict and departure that is the same on every machine. Parallelism is across runs, never inside one.
+//!
+//! # Map
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`scenario`] | scenario files as checked types; each key is declared once |
+//! | `simulation`, `event` | the loop: take the earliest event, let its component act |
+//! | `network`, `packet` | routes, access links, packets in flight |
+//! | `link`, [`trace`] | queue, server and pipe of a link; delivery-opportunity traces |
+//! | `wlan` | a wireless LAN as the bottleneck |
+//! | `traffic`, `flows` | what sends; connections that come and go |
+//! | `probe`, `sampler`, [`table`] | what is recorded per packet and per interval, as columns |
+//! | `summary`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
+//! | `fingerprint`, `random` | one word over all verdicts; draws that are equal on every machine |
+//! | `recorded`, `replayed` | results of other engines through the same accounting |
+//!
+//! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
+//! on to the sink; what becomes of it goes to `probe`, `summary` and `fingerprint`.
 
 mod event;
 mod fingerprint;
