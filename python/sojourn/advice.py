@@ -1,4 +1,4 @@
-"""What a set-up asks for that cannot happen: no error, but nothing that anybody wants either."""
+"""Warnings about set-ups that are valid but cannot have an effect, such as marking where no flow uses ECN."""
 
 from __future__ import annotations
 

@@ -162,10 +162,10 @@ def compare(
 ) -> Comparison:
     """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
 
-    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. Of `rate`, `rtt` and
-    `flows` a list has every value run, crossed with those of the others: `flows=[4, 64]`. With `ecn` the flows
-    negotiate ECN; what marks is up to the queue managers ("codel ecn"). The reverse path has `reverse_rate`; `framing`
-    is the link layer, e.g. "docsis".
+    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. `rate`, `rtt` and
+    `flows` take lists, such as `flows=[4, 64]`; every combination of their values is run. With `ecn` the flows
+    negotiate ECN; queue managers mark only if they are told to ("codel ecn"). The reverse path has `reverse_rate`;
+    `framing` is the link layer, e.g. "docsis".
     `cc` and `stack` are those of scenarios where they are not given: CUBIC of the newest Linux. The link has a `rate`
     (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same
     rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; without it, it is found from each

@@ -1,4 +1,4 @@
-"""Where two queue managers part, or one and a recording: the same arrivals through both."""
+"""The first difference between two queue managers, or one and a recording: the same arrivals through both."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def diff(
 ) -> Difference:
     """Play the same arrivals through `a` and `b` and find the first packet that they treat differently.
 
-    The arrivals are made up (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
-    `packets`), or of a run of `scenario` under `a`. Without `b`, vector and log stand for themselves: their recorded
-    verdicts. Nobody reacts to a verdict during the replay. `limit` and `seed` replace the recorded ones.
+    The arrivals are random (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
+    `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded
+    verdicts of vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
     """
     given = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
     if len(given) > 1:

@@ -22,7 +22,7 @@ class Popped(NamedTuple):
 
 
 class Queue:
-    """The very queue that the simulator hosts, driven step by step; times are integer nanoseconds and never go back.
+    """The simulator's queue, driven step by step; times are integer nanoseconds and never go back.
 
     >>> import sojourn as sj
     >>> q = sj.Queue(sj.Codel(target="5 ms"))

@@ -73,7 +73,7 @@ def _write(result: Result, folder: Path, command: list[str]) -> None:
 
 
 def load(folder: Path | str) -> Result:
-    """Read a result folder; what is not as it was written is refused."""
+    """Read a result folder; a damaged or changed result is refused."""
     folder = Path(folder)
     return _result(folder, read_manifest(folder))
 

@@ -258,7 +258,10 @@ BAD = {
     "no palette": (["--palette", "okabe"], '"okabe" is neither a palette nor a colour'),
     "no place": (["--legend", "uper left"], 'did you mean "upper left"?'),
     "no pair": (["--label", "codel"], '"codel" names no text and its replacement'),
-    "no such label": (["--label", "codle=CoDel"], 'the figure has no text "codle"; there is codel, sojourn time [ms]'),
+    "no such label": (
+        ["--label", "codle=CoDel"],
+        'the figure has no text "codle"; its texts are codel, sojourn time [ms]',
+    ),
     "two formats": (["--format", "csv", "-o", "x.png"], "ends in .png, but --format says csv"),
     "no format": (["-o", "x.gif"], "end the name in .png, .svg, .pdf, .pgf, .csv or .json"),
 }

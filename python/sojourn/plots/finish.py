@@ -94,7 +94,7 @@ def _rename(figure: Figure, panels: Sequence[Axes], labels: Labels) -> None:
     missing = [old for old, _ in labels if old not in used]
     if missing:
         known = [text for text in there if text.strip()]
-        raise InputError(f'--label: the figure has no text "{missing[0]}"; there is {", ".join(known[:12])}')
+        raise InputError(f'--label: the figure has no text "{missing[0]}"; its texts are {", ".join(known[:12])}')
 
 
 def _rename_ticks(axis: Axis, other: Callable[[str], str]) -> None:

@@ -30,7 +30,7 @@ KEYS = ("aqm", "rtt_ms", "flows")
 
 
 def measure(result: StudyResult) -> Measured:
-    """Samples of every cell; a 99 % quantile is judged by its mean over the runs, the pooled one is told as well."""
+    """Samples of every cell; a 99 % quantile is judged by its mean over the runs; the pooled one is reported too."""
     cells = result.runs.select(
         pl.col("link.aqm").replace_strict(AQMS).alias("aqm"),
         pl.col("link.delay").replace_strict(RTTS_MS).alias("rtt_ms"),
