@@ -3,7 +3,7 @@
 use crate::alloc;
 use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::tcp::{cc, stack};
+use sojourn_tcp::{cc, stack};
 use std::path::Path;
 
 /// A set-up: a dumbbell with a queue manager at the bottleneck, CoDel unless said otherwise, and saturated TCP sources or what `traffic` says.

@@ -4,14 +4,13 @@ use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
 use sojourn_sim::scenario::{AqmSpec, traffic};
-use sojourn_sim::tcp;
 
 /// Everything that has a name in scenario files.
 pub fn registry() -> Value {
     json!({
         "aqms": ALGORITHMS.iter().map(algorithm).collect::<Vec<_>>(),
-        "stacks": named(tcp::stack::NAMES.iter().copied()),
-        "ccs": named(tcp::cc::NAMES.iter().copied()),
+        "stacks": named(sojourn_tcp::stack::NAMES.iter().copied()),
+        "ccs": named(sojourn_tcp::cc::NAMES.iter().copied()),
         "traffic": named(traffic::kinds()),
     })
 }

@@ -37,7 +37,6 @@ pub mod scenario;
 mod simulation;
 mod summary;
 pub mod table;
-pub mod tcp;
 pub mod trace;
 mod traffic;
 mod warmup;

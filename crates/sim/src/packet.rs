@@ -1,7 +1,7 @@
 //! Packets in flight: small fixed records in a slab, transport headers in a parallel slab.
 
-use crate::tcp::Header;
 use sojourn_aqm::Ecn;
+use sojourn_tcp::Header;
 
 /// Names a packet in flight.
 pub type Handle = u32;

@@ -5,8 +5,8 @@ use crate::network::{Cell, LinkList};
 use crate::packet::{Handle, Packet, Packets};
 use crate::scenario;
 use crate::table::{Table, recorder};
-use crate::tcp::{Header, Sack};
 use sojourn_aqm::{DropReason, Instant, Meta};
+use sojourn_tcp::{Header, Sack};
 use std::marker::PhantomData;
 
 /// Sees what happens at the queues. It cannot change anything.

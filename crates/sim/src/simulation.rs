@@ -285,8 +285,8 @@ fn report_link(l: usize, mut link: Link, number: usize, table: &mut SojournHisto
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::{Flags, Header};
     use sojourn_aqm::Ecn;
+    use sojourn_tcp::{Flags, Header};
     use std::path::Path;
 
     /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.

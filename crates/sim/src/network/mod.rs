@@ -16,11 +16,11 @@ use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec};
 use crate::summary::Tally;
-use crate::tcp::Header;
 use crate::traffic::Ledger;
 use crate::wlan::{ACCESS_POINT, Air, Hosts};
 use access::{Access, Route, insert, pop, push, takes};
 use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
+use sojourn_tcp::Header;
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P: Probe> {

@@ -8,8 +8,8 @@ use super::tcp::{ends, status};
 use super::{Endpoints, Host, Status};
 use crate::packet::Packet;
 use crate::scenario::{RequestSpec, TcpSpec};
-use crate::tcp::{Flags, Header, Receiver, Sender, Wire};
 use sojourn_aqm::{Duration, Ecn, Instant};
+use sojourn_tcp::{Flags, Header, Receiver, Sender, Wire};
 
 /// A question and its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,10 +20,10 @@ use crate::network::{AirOf, Network};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
-use crate::tcp::{Header, Wire};
 use crate::wlan::Air;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+use sojourn_tcp::{Header, Wire};
 use tcp::TcpFlow;
 use udp::UdpFlow;
 

@@ -2,8 +2,8 @@
 
 use super::{AnyFlow, Host, Source};
 use crate::scenario::Scenario;
-use crate::tcp::{Header, Wire};
 use sojourn_aqm::{Ecn, Instant};
+use sojourn_tcp::{Header, Wire};
 
 /// A source of a scenario, as far as it does not depend on a network.
 #[derive(Clone, Debug, PartialEq, Eq)]

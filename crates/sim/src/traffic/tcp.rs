@@ -3,10 +3,10 @@
 use super::{Endpoints, Host, Payload, Status};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
-use crate::tcp::cc::AnyCc;
-use crate::tcp::stack::Stack;
-use crate::tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 use sojourn_aqm::Instant;
+use sojourn_tcp::cc::AnyCc;
+use sojourn_tcp::stack::Stack;
+use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 pub(crate) struct TcpFlow {
     sender: Sender,
@@ -59,7 +59,7 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
 pub(super) fn status(sender: &Sender, receiver: &Receiver) -> Status {
     let (stats, window) = (sender.stats(), sender.window());
     let delivered = receiver.delivered();
-    let infinite = window.ssthresh == crate::tcp::cc::Window::INFINITE_SSTHRESH;
+    let infinite = window.ssthresh == sojourn_tcp::cc::Window::INFINITE_SSTHRESH;
     Status {
         payload: Payload { arrived: delivered + receiver.waiting(), delivered },
         sent: stats.sent,

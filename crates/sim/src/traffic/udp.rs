@@ -5,8 +5,8 @@
 use super::{Datagrams, Endpoints, Host, Payload, Status};
 use crate::packet::Packet;
 use crate::scenario::{UdpSpec, VoiceSpec};
-use crate::tcp::Header;
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
+use sojourn_tcp::Header;
 
 pub(crate) struct UdpFlow {
     gaps: Gaps,

@@ -30,7 +30,6 @@ use crate::scenario::{
     Direction, Eifs, FlowSpec, LinkSpec, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec,
 };
 use crate::table::Table;
-use crate::tcp::Header;
 use crate::window::Window;
 use dcf::{Contention, Dcf};
 use error::Signal;
@@ -41,6 +40,7 @@ use rate::{AnyControl, Fixed, Minstrel};
 use rtt::Rtts;
 use sockets::Sockets;
 use sojourn_aqm::{Duration, Instant, Rng};
+use sojourn_tcp::Header;
 use stats::ChannelTally;
 use tid::{Limits, Tid};
 use turns::Turns;

@@ -7,9 +7,9 @@
 use super::stats::RttSummary;
 use crate::histogram::Histogram;
 use crate::summary::Quantiles;
-use crate::tcp::{Flags, Header};
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
+use sojourn_tcp::{Flags, Header};
 use std::collections::VecDeque;
 
 /// The round-trip times of all flows, by their groups.

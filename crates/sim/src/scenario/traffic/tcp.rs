@@ -1,7 +1,7 @@
 //! TCP with an application that always has data.
 
 use crate::scenario::keys::{Kind, Need, table};
-use crate::tcp::{cc, stack};
+use sojourn_tcp::{cc, stack};
 
 table! {
     /// A TCP sender and its receiver.

@@ -1,6 +1,68 @@
 //! TCP with real segments: sequence space in bytes, a retransmission queue, SACK, acknowledgments that are packets.
 //!
-//! Endpoints do no I/O and own no clock: the host passes `now` and a [`Wire`] that takes what they send.
+//! The endpoints do no I/O and own no clock. A host tells them what happens and when, takes the segments that they send
+//! through a [`Wire`], and calls `on_timer` at their `deadline`. Both ends of a connection:
+//!
+//! | | |
+//! |---|---|
+//! | [`Sender`] | sends data, takes acknowledgments: retransmission, loss recovery, the congestion window |
+//! | [`Receiver`] | takes data, sends acknowledgments: reassembly, SACK, delayed and compressed acknowledgments |
+//!
+//! What they do is chosen by name:
+//!
+//! | | |
+//! |---|---|
+//! | [`stack`] | which mechanisms a kernel (or ns-2) has, one file each |
+//! | [`cc`] | congestion controls, one file each |
+//!
+//! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
+//! rule is named at the head of its file.
+//!
+//! # Example
+//!
+//! Forty segments over a pipe of 20 ms that loses each packet with probability 5 %:
+//!
+//! ```
+//! use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+//! use sojourn_tcp::cc::AnyCc;
+//! use sojourn_tcp::stack::Stack;
+//! use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
+//!
+//! let stack = Stack::find("linux-6.1").expect("a stack of that name");
+//! let cc = AnyCc::new("cubic").expect("a congestion control of that name");
+//! let (mss, sack, ecn, delayed_ack, receive_window) = (1448, true, false, true, None);
+//! let mut sender = Sender::new(SenderConfig { stack, cc, mss, sack, ecn, initial_window: None, receive_window });
+//! let mut receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
+//!
+//! // What is under way, in the order of arrival: when, whether to the receiver, and the segment.
+//! let mut pipe: Vec<(Instant, bool, Header)> = Vec::new();
+//! let mut rng = Rng::from_state(7);
+//! let mut now = Instant::ZERO;
+//! let mut lossy = |pipe: &mut Vec<_>, now: Instant, to_receiver: bool, header: &Header| {
+//!     if rng.uniform() >= 0.05 {
+//!         pipe.push((now + Duration::from_millis(20), to_receiver, *header));
+//!     }
+//! };
+//! sender.open(now, Some(40 * 1448), &mut |header: &Header, _: Ecn| lossy(&mut pipe, now, true, header));
+//! while !sender.is_finished() {
+//!     // The next event: an arrival or a timer, of whichever end.
+//!     let arrival = pipe.first().map_or(Instant::NEVER, |&(at, ..)| at);
+//!     now = arrival.min(sender.deadline()).min(receiver.deadline());
+//!     let arrived = (arrival == now).then(|| pipe.remove(0));
+//!     let from_sender = &mut |header: &Header, _: Ecn| lossy(&mut pipe, now, true, header);
+//!     match arrived {
+//!         Some((_, false, header)) => sender.on_segment(now, &header, from_sender),
+//!         _ => sender.on_timer(now, from_sender),
+//!     }
+//!     let from_receiver = &mut |header: &Header, _: Ecn| lossy(&mut pipe, now, false, header);
+//!     match arrived {
+//!         Some((_, true, header)) => receiver.on_segment(now, &header, Ecn::NotEct, from_receiver),
+//!         _ => receiver.on_timer(now, from_receiver),
+//!     }
+//! }
+//! assert_eq!(receiver.delivered(), 40 * 1448);
+//! assert!(sender.stats().retransmissions > 0, "the pipe loses packets");
+//! ```
 
 mod ack;
 mod ack_3_10;

@@ -12,7 +12,7 @@ mod undo;
 
 use super::script::{receiver, sender};
 use super::*;
-use crate::tcp::cc::Counting;
+use crate::cc::Counting;
 
 /// Changes a set-up.
 type Change = fn(&mut Setup);

@@ -10,8 +10,8 @@ mod tests;
 
 use super::hystart::{self, HyStart};
 use super::{Ack, CongestionControl, Counting, Window};
-use crate::tcp::stack::Stack;
-use crate::tcp::{Clock, Ticks};
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
 /// What differs between the kernels' CUBICs.

@@ -1,7 +1,7 @@
 //! The stack of ns-2.
 
 use super::*;
-use crate::tcp::stack::{Machine, Rto};
+use crate::stack::{Machine, Rto};
 
 #[test]
 fn agents_behave_as_in_ns_2() {

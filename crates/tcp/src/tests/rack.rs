@@ -104,7 +104,7 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
 
 #[test]
 fn needless_retransmissions_widen_the_window() {
-    let mut rack = crate::tcp::rack::Rack::default();
+    let mut rack = crate::rack::Rack::default();
     rack.reordering_seen = true;
     let srtt = Duration::from_millis(100);
     rack.observe_rtt(ms(0), Duration::from_millis(80));

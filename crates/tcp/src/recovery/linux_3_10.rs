@@ -4,19 +4,19 @@
 //! the window moves, follows in `ack.rs`.
 
 use super::NOTHING_TO_UNDO;
-use crate::tcp::Ticks;
-use crate::tcp::Wire;
-use crate::tcp::ack::Ack;
-use crate::tcp::ack_3_10::Findings;
-use crate::tcp::cc::CongestionControl;
-use crate::tcp::scoreboard::Tags;
-use crate::tcp::sender::{Sender, State};
-use crate::tcp::timer::Timer;
+use crate::Ticks;
+use crate::Wire;
+use crate::ack::Ack;
+use crate::ack_3_10::Findings;
+use crate::cc::CongestionControl;
+use crate::scoreboard::Tags;
+use crate::sender::{Sender, State};
+use crate::timer::Timer;
 use sojourn_aqm::Duration;
 
 /// What recovery wants to be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) enum Rexmit {
+pub(crate) enum Rexmit {
     Nothing,
     /// What is marked lost.
     Lost,
@@ -26,7 +26,7 @@ pub(in crate::tcp) enum Rexmit {
 
 impl Sender {
     /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(in crate::tcp) fn alert_3_10(&mut self, now: Ticks, ack: &mut Findings) -> Rexmit {
+    pub(crate) fn alert_3_10(&mut self, now: Ticks, ack: &mut Findings) -> Rexmit {
         let duplicates = self.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
         let mut do_lost = ack.is_duplicate() || (ack.sacked.new && self.fackets_out() > self.reordering);
         if ack.ece {
@@ -94,7 +94,7 @@ impl Sender {
     }
 
     /// A time-out: the head is lost, and whatever RACK does not expect any more; slow start from one segment.
-    pub(in crate::tcp) fn enter_loss_3_10(&mut self) {
+    pub(crate) fn enter_loss_3_10(&mut self) {
         let new_recovery = self.state < State::Recovery;
         if self.is_reno() {
             self.board.sacked_out = 0;
@@ -132,7 +132,7 @@ impl Sender {
     }
 
     /// Sends what is marked lost, as the window allows; nothing ahead of evidence.
-    pub(in crate::tcp) fn retransmit_marked(&mut self, now: Ticks, wire: &mut impl Wire) {
+    pub(crate) fn retransmit_marked(&mut self, now: Ticks, wire: &mut impl Wire) {
         let mut i = self.board.retransmit_hint.map_or(0, |seq| self.board.position(seq));
         let (mut hole, mut head_sent) = (false, false);
         while let Some(&segment) = self.board.get(i) {

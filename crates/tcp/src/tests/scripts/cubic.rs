@@ -2,7 +2,7 @@
 //! found in kernels of 2020.
 
 use super::*;
-use crate::tcp::cc::cubic;
+use crate::cc::cubic;
 
 fn modern(setup: &mut Setup) {
     setup.cc = "cubic";

@@ -3,15 +3,15 @@
 //! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; what 3.8 does in another way hangs
 //! on the stack's mechanisms.
 
-use crate::tcp::ack::Ack;
-use crate::tcp::cc::CongestionControl;
-use crate::tcp::sender::{Sender, State};
-use crate::tcp::stack::{Machine, Moderation, Reduction};
-use crate::tcp::{Ticks, Wire};
+use crate::ack::Ack;
+use crate::cc::CongestionControl;
+use crate::sender::{Sender, State};
+use crate::stack::{Machine, Moderation, Reduction};
+use crate::{Ticks, Wire};
 
 impl Sender {
     /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(in crate::tcp) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
+    pub(crate) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
         let is_dupack = ack.is_duplicate();
         let mut do_lost = is_dupack || (ack.sacked.new && self.fackets_out() > self.reordering);
         // A congestion mark: the reduction is required and cannot be undone.
@@ -59,7 +59,7 @@ impl Sender {
     }
 
     /// A time-out without F-RTO: everything is lost, slow start from one segment.
-    pub(in crate::tcp) fn enter_loss(&mut self) {
+    pub(crate) fn enter_loss(&mut self) {
         let first_of_episode = self.state <= State::Disorder
             || self.snd_una == self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
@@ -167,7 +167,7 @@ impl Sender {
     }
 
     #[inline(always)]
-    pub(in crate::tcp) fn time_to_recover(&mut self, now: Ticks, ack: &Ack) -> bool {
+    pub(crate) fn time_to_recover(&mut self, now: Ticks, ack: &Ack) -> bool {
         if self.frto.is_active() {
             return false;
         }
