@@ -49,11 +49,11 @@ impl Sender {
     /// Takes an acknowledgment, as up to Linux 3.9.
     #[inline(always)]
     pub(super) fn on_ack(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        if header.ack > self.snd_nxt {
+        if header.ack > self.queue.nxt() {
             return;
         }
         self.ts_recent = self.ts_recent.max(header.ts_val);
-        if header.ack < self.snd_una {
+        if header.ack < self.queue.una() {
             // An old acknowledgment can still bring SACKs.
             if self.sack && !header.sack.blocks().is_empty() {
                 self.tag(header);
@@ -62,10 +62,10 @@ impl Sender {
         }
         let prior_in_flight = self.board.in_flight();
         let (prior_fackets, prior_sacked) = (self.board.fackets_out, self.board.sacked_out);
-        let advanced = header.ack > self.snd_una;
-        self.count_bytes(header.ack - self.snd_una);
-        let prior_una = self.snd_una;
-        self.snd_una = header.ack;
+        let advanced = header.ack > self.queue.una();
+        let prior_una = self.queue.una();
+        let bytes = self.queue.acknowledge(header.ack);
+        self.count_bytes(bytes);
         let sacked = if self.sack && !header.sack.blocks().is_empty() {
             self.count_duplicate(header, prior_una);
             self.tag(header)
@@ -91,8 +91,8 @@ impl Sender {
                     now: self.at,
                     packets: acked.packets,
                     rtt: (once && rtt > 0).then(|| self.clock.duration(rtt)),
-                    una: self.snd_una,
-                    nxt: self.snd_nxt,
+                    una: self.queue.una(),
+                    nxt: self.queue.nxt(),
                     open: self.state == State::Open,
                 }
             };
@@ -112,14 +112,14 @@ impl Sender {
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
     pub(super) fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
         let fackets = self.board.fackets_out;
-        let acked = self.board.acknowledge(self.snd_una, self.sack, |_| {});
+        let acked = self.board.acknowledge(self.queue.una(), self.sack, |_| {});
         if acked.packets == 0 {
             return acked;
         }
         let timestamps = self.is_plain || self.stack.timestamps;
         let sent = if timestamps { Some(header.ts_ecr) } else { self.stop_timing() };
         if let Some(sent) = sent {
-            self.rtt.sample(now.saturating_sub(sent), self.snd_una, self.snd_nxt);
+            self.rtt.sample(now.saturating_sub(sent), self.queue.una(), self.queue.nxt());
         }
         if self.board.packets_out() == 0 {
             self.deadline = None;
@@ -140,11 +140,11 @@ impl Sender {
     pub(super) fn tag(&mut self, header: &Header) -> Sacked {
         let told = self.board.tag(header.sack.blocks(), header.ack, self.frto.highmark(), |_| {});
         if self.fack && self.state == State::Recovery {
-            self.board.mark_lost_retransmissions(self.snd_nxt);
+            self.board.mark_lost_retransmissions(self.queue.nxt());
         }
         if let Some(at) = told.reordered_at {
             let undoable = self.state != State::Loss || self.undo_marker.is_some();
-            let after_frto = self.frto.highmark() == 0 || self.snd_una > self.frto.highmark();
+            let after_frto = self.frto.highmark() == 0 || self.queue.una() > self.frto.highmark();
             if undoable && after_frto {
                 self.update_reordering(self.board.fackets_out.saturating_sub(at));
             }

@@ -16,15 +16,15 @@ impl Sender {
     /// Takes an acknowledgment.
     #[inline(never)]
     pub(super) fn on_ack_3_10(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        if header.ack > self.snd_nxt {
+        if header.ack > self.queue.nxt() {
             return;
         }
         self.ts_recent = self.ts_recent.max(header.ts_val);
-        let advanced = header.ack > self.snd_una;
+        let advanced = header.ack > self.queue.una();
         let ack = Ack { advanced, ts_ecr: header.ts_ecr, ..Ack::default() };
         let mut ack = Findings { ack, ..Findings::default() };
         let before = Before {
-            una: self.snd_una,
+            una: self.queue.una(),
             in_flight: self.board.in_flight(),
             fackets: self.board.fackets_out,
             sacked: self.board.sacked_out,
@@ -32,7 +32,7 @@ impl Sender {
         };
         let mut times = Times::default();
         let has_sack = self.sack && !header.sack.blocks().is_empty();
-        if header.ack < self.snd_una {
+        if header.ack < self.queue.una() {
             // An old acknowledgment can still bring SACKs.
             if has_sack {
                 self.tag_3_10(header, &mut ack, &mut times);
@@ -43,7 +43,7 @@ impl Sender {
         }
         if advanced {
             self.retransmits = 0;
-            self.snd_una = header.ack;
+            self.queue.acknowledge(header.ack);
         }
         if has_sack {
             self.count_duplicate(header, before.una);
@@ -73,7 +73,7 @@ impl Sender {
         if ack.sacked.new || ack.sacked.duplicate {
             let probe = ack.duplicate_end == self.probe.high_seq;
             let duplicate = ack.sacked.duplicate && self.rack.reordering_seen && !probe;
-            self.rack.update_window(self.snd_una, self.snd_nxt, duplicate);
+            self.rack.update_window(self.queue.una(), self.queue.nxt(), duplicate);
         }
         self.process_probe_ack(ack);
         let suspicious =
@@ -98,7 +98,7 @@ impl Sender {
     #[inline]
     fn news(&self, packets: u32, rtt: Option<Duration>) -> cc::Ack {
         let open = self.state == State::Open;
-        cc::Ack { now: self.at, packets, rtt, una: self.snd_una, nxt: self.snd_nxt, open }
+        cc::Ack { now: self.at, packets, rtt, una: self.queue.una(), nxt: self.queue.nxt(), open }
     }
 
     fn grow_3_10(&mut self, ack: &Findings, prior_in_flight: u32) {
@@ -116,7 +116,7 @@ impl Sender {
     fn transmit_recovery(&mut self, rexmit: Rexmit, now: Ticks, wire: &mut impl Wire) {
         if rexmit == Rexmit::New {
             self.send_new(now, wire);
-            if self.snd_nxt > self.high_seq {
+            if self.queue.nxt() > self.high_seq {
                 return;
             }
             self.frto.in_loss = false;
@@ -148,7 +148,7 @@ impl Sender {
         ack.duplicate_end = told.duplicate.then(|| blocks[0].1);
         ack.sacked = told;
         if self.fack && self.state == State::Recovery {
-            self.board.mark_lost_retransmissions(self.snd_nxt);
+            self.board.mark_lost_retransmissions(self.queue.nxt());
         }
         if let Some(at) = told.reordered_at.filter(|_| self.state != State::Loss || self.undo_marker.is_some()) {
             self.update_reordering(self.board.fackets_out.saturating_sub(at));
@@ -162,7 +162,7 @@ impl Sender {
         // expects nothing more.
         let (rack, at, clock, has_rack) = (&mut self.rack, self.at, self.clock, self.stack.rack && self.sack);
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
-        let acked = self.board.acknowledge(self.snd_una, self.sack, |segment| {
+        let acked = self.board.acknowledge(self.queue.una(), self.sack, |segment| {
             let tags = segment.tags;
             let sent_again = tags.any(Tags::EVER_RETRANS);
             if !sent_again && !tags.any(Tags::SACKED) {
@@ -189,7 +189,7 @@ impl Sender {
         ack.original_delivered |= lowest_original <= self.high_seq && !(self.is_reno() && acked.retransmitted);
         if acked.packets > 0 {
             ack.sets_timer = true;
-            self.rack.on_acknowledged(self.snd_una);
+            self.rack.on_acknowledged(self.queue.una());
             if self.is_reno() {
                 self.remove_reno_sacks(acked.packets);
             } else if let Some(at) = acked.reordered_at.filter(|&at| at < before.fackets) {
@@ -216,7 +216,7 @@ impl Sender {
             None if ack.data_acked() => now.saturating_sub(ack.ts_ecr) * self.rtt.per_tick(),
             None => return false,
         };
-        self.rtt.sample(sample, self.snd_una, self.snd_nxt);
+        self.rtt.sample(sample, self.queue.una(), self.queue.nxt());
         let newest = times.last_sacked.or(times.last_acked.filter(|_| !ack.acked.retransmitted));
         ack.rtt = newest.map(|sent| self.rtt_from_units(self.in_rtt_units(sent))).filter(|&rtt| rtt > Duration::ZERO);
         if self.stack.rack {

@@ -34,7 +34,7 @@ impl Sender {
     /// A time-out: the head is about to be retransmitted, nothing is declared lost yet.
     pub(super) fn enter_frto(&mut self) {
         let first_of_episode = (!self.frto.is_active() && self.state <= State::Disorder)
-            || self.snd_una == self.high_seq
+            || self.queue.una() == self.high_seq
             || ((self.state == State::Loss || self.frto.is_active()) && self.retransmits == 0);
         if first_of_episode {
             self.prior_ssthresh = self.current_ssthresh();
@@ -47,15 +47,15 @@ impl Sender {
             self.window.cwnd = cwnd;
         }
         let head_retransmitted = self.board.head().is_some_and(|s| s.tags.any(Tags::EVER_RETRANS));
-        self.undo_marker = (!head_retransmitted).then_some(self.snd_una);
+        self.undo_marker = (!head_retransmitted).then_some(self.queue.una());
         self.undo_retrans = 0;
         self.board.forget_head_retransmission();
         self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
         let earlier_recovery = self.frto.is_active() || matches!(self.state, State::Recovery | State::Loss);
         self.frto.highmark =
-            if earlier_recovery && self.high_seq > self.snd_una { self.high_seq } else { self.snd_nxt };
+            if earlier_recovery && self.high_seq > self.queue.una() { self.high_seq } else { self.queue.nxt() };
         self.state = State::Disorder;
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.frto.counter = 1;
     }
 
@@ -68,7 +68,7 @@ impl Sender {
         if ack.acked.retransmitted_behind_head || (!waiting_for_first && ack.acked.retransmitted) {
             self.undo_marker = None;
         }
-        if self.snd_una >= self.frto.highmark {
+        if self.queue.una() >= self.frto.highmark {
             self.enter_frto_loss(if waiting_for_first { 2 } else { 3 }, ack);
             return true;
         }
@@ -109,7 +109,7 @@ impl Sender {
         self.frto.counter = 0;
         self.reordering = self.reordering.min(self.stack.reordering);
         self.state = State::Loss;
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.cwr_pending = true;
         self.cc.timed_out();
     }

@@ -73,6 +73,7 @@ mod early_retransmit;
 mod frto;
 mod offered;
 mod prr;
+mod queue;
 mod rack;
 mod receiver;
 mod recovery;
@@ -82,8 +83,6 @@ mod scoreboard;
 mod segmentation;
 mod sender;
 pub mod stack;
-#[cfg(test)]
-mod tests;
 mod timer;
 mod tlp;
 mod transmission;

@@ -111,7 +111,7 @@ impl Raised {
 impl Sender {
     /// Something was acknowledged: the receiver has read it, and offers a window from there.
     pub(super) fn move_right_edge(&mut self) {
-        let (una, nxt, waiting) = (self.snd_una, self.snd_nxt, self.board.sacked_out);
+        let (una, nxt, waiting) = (self.queue.una(), self.queue.nxt(), self.board.sacked_out);
         if let Some(offered) = &mut self.offered {
             offered.acknowledged(una, nxt, waiting);
             self.receive_window = offered.size.window;

@@ -46,7 +46,7 @@ enum Bound {
 impl Sender {
     /// Starts a reduction: threshold, and CWR to be announced.
     pub(super) fn init_reduction(&mut self, set_ssthresh: bool) {
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.probe.forget();
         self.window.cwnd_cnt = 0;
         self.prr = Prr { prior_cwnd: self.window.cwnd, delivered: 0, out: 0 };

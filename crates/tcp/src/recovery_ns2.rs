@@ -16,11 +16,11 @@ impl Sender {
     /// An acknowledgment.
     #[inline(never)]
     pub(super) fn on_ack_ns2(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        if header.ack > self.snd_nxt || header.ack < self.snd_una {
+        if header.ack > self.queue.nxt() || header.ack < self.queue.una() {
             return;
         }
-        let advanced = header.ack > self.snd_una;
-        self.snd_una = header.ack;
+        let advanced = header.ack > self.queue.una();
+        self.queue.acknowledge(header.ack);
         if self.sack && !header.sack.blocks().is_empty() {
             self.tag(header);
         }
@@ -40,7 +40,7 @@ impl Sender {
 
     /// Ends the timing of a segment that is acknowledged; returns when it was sent.
     pub(super) fn stop_timing(&mut self) -> Option<Ticks> {
-        let (_, sent) = self.timed.filter(|&(end, _)| end <= self.snd_una)?;
+        let (_, sent) = self.timed.filter(|&(end, _)| end <= self.queue.una())?;
         self.timed = None;
         Some(sent)
     }
@@ -55,7 +55,7 @@ impl Sender {
             // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
             State::Loss => {}
             // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
-            _ if self.is_reno() && self.snd_una <= self.high_seq && self.board.sacked_out >= self.reordering => {
+            _ if self.is_reno() && self.queue.una() <= self.high_seq && self.board.sacked_out >= self.reordering => {
                 self.board.sacked_out = self.reordering - 1;
             }
             _ if self.board.sacked_out >= self.reordering => {
@@ -70,7 +70,7 @@ impl Sender {
     }
 
     fn on_progress(&mut self, now: Ticks, acked: &Acked, wire: &mut impl Wire) {
-        let finished = self.snd_una >= self.high_seq;
+        let finished = self.queue.una() >= self.high_seq;
         match self.state {
             // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
             State::Recovery if self.is_reno() && (finished || self.cc.partial_ack_ends_recovery()) => {
@@ -110,8 +110,8 @@ impl Sender {
             now: self.at,
             packets: acked.packets,
             rtt: measured.then(|| self.clock.duration(rtt)),
-            una: self.snd_una,
-            nxt: self.snd_nxt,
+            una: self.queue.una(),
+            nxt: self.queue.nxt(),
             open: self.state == State::Open,
         };
         self.cc.acked(&mut self.window, news);
@@ -127,7 +127,7 @@ impl Sender {
             && self.state == State::Recovery
             && self.is_reno()
             && self.partial_acked
-            && self.snd_una < self.high_seq
+            && self.queue.una() < self.high_seq
     }
 
     /// Half the window and the threshold, for what is out now.
@@ -139,7 +139,7 @@ impl Sender {
         } else {
             (self.window.cwnd, self.window.cwnd_cnt) = (self.window.ssthresh, 0);
         }
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.cwr_pending = true;
     }
 
@@ -174,7 +174,7 @@ impl Sender {
 
     /// RFC 3168 §6.1.2: one reduction per window.
     fn halve_on_echo(&mut self) {
-        if self.state <= State::Disorder && self.snd_una >= self.high_seq {
+        if self.state <= State::Disorder && self.queue.una() >= self.high_seq {
             self.halve();
         }
     }

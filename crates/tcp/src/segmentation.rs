@@ -39,7 +39,7 @@ impl Sender {
             if room == 0 {
                 return true;
             }
-            let unsent = self.unsent();
+            let unsent = self.queue.unsent();
             let left = match self.bursts.left {
                 Some(left) if left > 0 => left,
                 Some(_) => self.buffer(),
@@ -58,7 +58,7 @@ impl Sender {
             // Half the window at the most: two bursts in flight keep the acknowledgments coming.
             let burst = room.min(most).min((self.window.cwnd / 2).max(1)).min(left.max(1));
             for i in 0..burst {
-                if !self.may_send_next(right_edge) || !wire.has_room() {
+                if !self.queue.fits(right_edge) || !wire.has_room() {
                     self.pushes = false;
                     self.bursts.left = Some(left.saturating_sub(i));
                     return false;
@@ -69,12 +69,6 @@ impl Sender {
             self.bursts.left = Some(left.saturating_sub(burst));
             self.pushes = false;
         }
-    }
-
-    /// Segments that wait to be sent for the first time.
-    fn unsent(&self) -> u32 {
-        let segments = self.app_limit.saturating_sub(self.snd_nxt).div_ceil(self.window.mss as u64);
-        segments.min(u32::MAX as u64) as u32
     }
 
     /// Segments of a full buffer: 64 kB, or half of what the receiver takes.
@@ -101,7 +95,7 @@ impl Sender {
             return Turn::Now;
         }
         let mss = self.window.mss as u64;
-        let (open, offered) = (room as u64 * mss, right_edge.saturating_sub(self.snd_nxt));
+        let (open, offered) = (room as u64 * mss, right_edge.saturating_sub(self.queue.nxt()));
         let limit = open.min(offered);
         let window = self.receive_window.min(self.window.cwnd as u64 * mss);
         let whole = !is_last && limit >= left as u64 * mss;

@@ -8,6 +8,7 @@ use super::cc::{AnyCc, CongestionControl, Window};
 use super::frto::Frto;
 use super::offered::{FIRST_WINDOW, Offered};
 use super::prr::Prr;
+use super::queue::SendQueue;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::scoreboard::Scoreboard;
@@ -93,12 +94,7 @@ pub struct Sender {
     pub(super) receive_window: u64,
     /// How that window grows, if it does.
     pub(super) offered: Option<Offered>,
-    pub(super) snd_una: u64,
-    pub(super) snd_nxt: u64,
-    /// End of what the application wants to send.
-    pub(super) app_limit: u64,
-    pub(super) closing: bool,
-    pub(super) fin_sent: bool,
+    pub(super) queue: SendQueue,
     /// `snd_nxt` when the present state was entered.
     pub(super) high_seq: u64,
     /// ns-2: there was a partial acknowledgment in this recovery.
@@ -176,11 +172,7 @@ impl Sender {
             cwr_pending: false,
             receive_window,
             offered,
-            snd_una: 0,
-            snd_nxt: 0,
-            app_limit: FIRST_BYTE,
-            closing: false,
-            fin_sent: false,
+            queue: SendQueue::new(config.mss),
             high_seq: 0,
             partial_acked: false,
             reordering: stack.reordering,
@@ -207,17 +199,15 @@ impl Sender {
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
-        self.app_limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
-        self.closing = bytes.is_some();
+        self.queue.open(bytes);
         self.phase = Phase::SynSent;
-        self.snd_nxt = FIRST_BYTE;
         self.send_syn(now, wire);
     }
 
     /// The application, which has not stopped, has `bytes` more to send.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
         let now = self.enter(now);
-        self.app_limit = self.app_limit.saturating_add(bytes);
+        self.queue.write(bytes);
         if self.phase == Phase::Established {
             self.send_new(now, wire);
         }
@@ -226,8 +216,7 @@ impl Sender {
     /// The application stops: nothing is sent anew but a FIN.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
-        self.app_limit = self.app_limit.min(self.snd_nxt.max(FIRST_BYTE));
-        self.closing = true;
+        self.queue.close();
         if self.phase == Phase::Established {
             self.send_new(now, wire);
         }
@@ -336,7 +325,7 @@ impl Sender {
             return;
         }
         self.phase = Phase::Established;
-        self.snd_una = FIRST_BYTE;
+        self.queue.established();
         self.ecn &= header.flags.contains(Flags::ECE);
         self.ts_recent = header.ts_val;
         self.retrans_stamp = None;
@@ -346,7 +335,7 @@ impl Sender {
             _ => now.saturating_sub(header.ts_ecr) * self.rtt.per_tick(),
         };
         if self.stack.timestamps {
-            self.rtt.sample(rtt, self.snd_una, self.snd_nxt);
+            self.rtt.sample(rtt, self.queue.una(), self.queue.nxt());
         }
         self.rack.observe_rtt(self.at, self.rtt_from_units(rtt));
         self.deadline = None;
@@ -355,3 +344,7 @@ impl Sender {
         self.send_new(now, wire);
     }
 }
+
+#[cfg(test)]
+#[path = "tests/mod.rs"]
+mod tests;

@@ -74,12 +74,12 @@ impl Sender {
         if self.can_send_beyond_window() {
             self.send_one(now, wire);
             if one_at_a_time {
-                self.probe = Probe { high_seq: Some(self.snd_nxt), retransmitted: false };
+                self.probe = Probe { high_seq: Some(self.queue.nxt()), retransmitted: false };
             }
         } else if self.probe.high_seq.is_none() {
             let last = self.board.packets_out() as usize - 1;
             self.retransmit_uncounted(last, now, wire);
-            self.probe = Probe { high_seq: Some(self.snd_nxt), retransmitted: true };
+            self.probe = Probe { high_seq: Some(self.queue.nxt()), retransmitted: true };
         }
         // The time-out runs from the probe.
         self.rearm(now);
@@ -87,7 +87,7 @@ impl Sender {
 
     /// An acknowledgment while a probe is out: did it repair a loss?
     pub(super) fn process_probe_ack(&mut self, ack: &Findings) {
-        let Some(high_seq) = self.probe.high_seq.filter(|&seq| self.snd_una >= seq) else { return };
+        let Some(high_seq) = self.probe.high_seq.filter(|&seq| self.queue.una() >= seq) else { return };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;
         let needless = match self.stack.loss_probe {
             Some(ProbeTimeout::Linux6_1) => {
@@ -95,11 +95,11 @@ impl Sender {
                     || ack.duplicate_end == Some(high_seq)
                     || (nothing_new && !ack.sacked.duplicate)
             }
-            _ => nothing_new && self.snd_una == high_seq,
+            _ => nothing_new && self.queue.una() == high_seq,
         };
         if needless {
             self.probe.forget();
-        } else if self.snd_una > high_seq {
+        } else if self.queue.una() > high_seq {
             self.probe.forget();
             let duplicate_counts = self.stack.loss_probe == Some(ProbeTimeout::Linux3_10);
             if duplicate_counts && ack.sacked.duplicate {

@@ -2,7 +2,7 @@
 //!
 //! Source: Linux `tcp_output.c`; bursts have their own file, `segmentation.rs`.
 
-use super::scoreboard::{Segment, Tags};
+use super::scoreboard::Segment;
 use super::sender::Sender;
 use super::stack::Machine;
 use super::timer::Timer;
@@ -19,11 +19,11 @@ impl Sender {
             self.send_as_stack(now, wire);
             return;
         }
-        let right_edge = self.snd_una + self.receive_window;
-        while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
+        let right_edge = self.queue.una() + self.receive_window;
+        while self.board.in_flight() < self.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
             self.send_next(now, wire);
         }
-        if self.is_dry() {
+        if self.queue.is_dry() {
             self.after_sending(now, self.last_sent == self.at, false);
         }
     }
@@ -31,17 +31,17 @@ impl Sender {
     #[inline(never)]
     fn send_as_stack(&mut self, now: Ticks, wire: &mut impl Wire) {
         let right_edge = self.right_edge();
-        let first = self.snd_nxt;
+        let first = self.queue.nxt();
         let mut limited = false;
         if self.stack.bursts {
             limited = self.send_bursts(right_edge, now, wire);
         } else {
-            while self.board.in_flight() < self.window.cwnd && self.may_send_next(right_edge) && wire.has_room() {
+            while self.board.in_flight() < self.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
                 self.send_one(now, wire);
             }
         }
-        if self.stack.machine == Machine::Linux3_10 || self.is_dry() {
-            self.after_sending(now, self.snd_nxt > first, limited);
+        if self.stack.machine == Machine::Linux3_10 || self.queue.is_dry() {
+            self.after_sending(now, self.queue.nxt() > first, limited);
         }
     }
 
@@ -55,17 +55,17 @@ impl Sender {
 
     /// Whether something new could be sent at once.
     pub(super) fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.window.cwnd && self.may_send_next(self.right_edge())
+        self.board.in_flight() < self.window.cwnd && self.queue.fits(self.right_edge())
     }
 
     /// Where the receiver's window ends.
     fn right_edge(&self) -> u64 {
-        self.offered.as_ref().map_or(self.snd_una + self.receive_window, |offered| offered.edge)
+        self.offered.as_ref().map_or(self.queue.una() + self.receive_window, |offered| offered.edge)
     }
 
     /// Whether there is something new that the receive window has room for.
     pub(super) fn can_send_beyond_window(&self) -> bool {
-        self.may_send_next(self.right_edge())
+        self.queue.fits(self.right_edge())
     }
 
     /// Sends segment `i` of the queue again.
@@ -73,7 +73,7 @@ impl Sender {
         // Karn: of a retransmission nobody knows which copy was acknowledged.
         let seq = self.board.get(i).map_or(0, |segment| segment.seq);
         self.timed = self.timed.filter(|&(end, _)| end <= seq);
-        self.board.retransmitted(i, self.snd_nxt);
+        self.board.retransmitted(i, self.queue.nxt());
         self.retrans_stamp.get_or_insert(now);
         self.undo_retrans = self.undo_retrans.max(0) + 1;
         self.count_for_prr(1);
@@ -93,20 +93,6 @@ impl Sender {
         self.transmit(segment, Flags::ACK, Ecn::NotEct, now, wire);
     }
 
-    /// Whether the application has nothing more to send for now.
-    pub(super) fn is_dry(&self) -> bool {
-        self.snd_nxt >= self.app_limit
-    }
-
-    pub(super) fn may_send_next(&self, right_edge: u64) -> bool {
-        if self.snd_nxt < self.app_limit {
-            let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64);
-            self.snd_nxt + len <= right_edge
-        } else {
-            self.closing && !self.fin_sent
-        }
-    }
-
     /// Sends the next new segment, from where speed matters less.
     #[inline(never)]
     pub(super) fn send_one(&mut self, now: Ticks, wire: &mut impl Wire) {
@@ -115,11 +101,7 @@ impl Sender {
 
     #[inline(always)]
     fn send_next(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let len = (self.app_limit - self.snd_nxt).min(self.window.mss as u64) as u16;
-        let fin = self.closing && self.snd_nxt + len as u64 >= self.app_limit;
-        let segment = Segment { seq: self.snd_nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: self.at };
-        self.fin_sent |= fin;
-        self.snd_nxt = segment.end();
+        let segment = self.queue.take(self.at);
         if self.board.packets_out() == 0 || self.timer != Timer::Retransmit {
             self.rearm_for_new(now);
         }
@@ -164,7 +146,7 @@ impl Sender {
     }
 
     pub(super) fn send_pure_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let header = Header { seq: self.snd_nxt, flags: Flags::ACK, ..self.blank(now) };
+        let header = Header { seq: self.queue.nxt(), flags: Flags::ACK, ..self.blank(now) };
         wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
     }
 

@@ -50,8 +50,8 @@ impl Sender {
             return;
         }
         let usage = &mut self.usage;
-        if self.snd_una >= usage.round_end || limited || (!usage.limited && out > usage.max_packets_out) {
-            (usage.limited, usage.max_packets_out, usage.round_end) = (limited, out, self.snd_nxt);
+        if self.queue.una() >= usage.round_end || limited || (!usage.limited && out > usage.max_packets_out) {
+            (usage.limited, usage.max_packets_out, usage.round_end) = (limited, out, self.queue.nxt());
         }
         let in_use = match self.stack.validation {
             Validation::InFlight | Validation::NearlyFull => out >= self.window.cwnd,
@@ -94,7 +94,7 @@ impl Sender {
 
     /// The application did not use the window for a whole time-out: half of what it left unused goes.
     fn decay_unused_window(&mut self, now: Ticks) {
-        if self.state == State::Open && self.is_dry() {
+        if self.state == State::Open && self.queue.is_dry() {
             let used = self.usage.used.max(self.stack.initial_window);
             if used < self.window.cwnd {
                 self.window.ssthresh = self.current_ssthresh();

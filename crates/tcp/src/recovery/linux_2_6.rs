@@ -61,7 +61,7 @@ impl Sender {
     /// A time-out without F-RTO: everything is lost, slow start from one segment.
     pub(crate) fn enter_loss(&mut self) {
         let first_of_episode = self.state <= State::Disorder
-            || self.snd_una == self.high_seq
+            || self.queue.una() == self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
         // ns-2, tcp.cc: every time-out halves what the window is by then.
         if first_of_episode || (self.stack.machine == Machine::Ns2 && self.is_reno()) {
@@ -76,10 +76,10 @@ impl Sender {
             self.board.sacked_out = 0;
         }
         let retransmitted = self.board.mark_all_lost(false);
-        self.undo_marker = (!retransmitted).then_some(self.snd_una);
+        self.undo_marker = (!retransmitted).then_some(self.queue.una());
         self.reordering = self.reordering.min(self.stack.reordering);
         self.state = State::Loss;
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.cwr_pending = true;
         self.frto.abort();
         self.cc.timed_out();
@@ -92,7 +92,7 @@ impl Sender {
             self.retrans_stamp = None;
             return false;
         }
-        if self.snd_una < self.high_seq {
+        if self.queue.una() < self.high_seq {
             return false;
         }
         match self.state {
@@ -102,14 +102,14 @@ impl Sender {
                 return self.try_undo_recovery(ack);
             }
             // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-            State::Cwr if self.snd_una != self.high_seq => {
+            State::Cwr if self.queue.una() != self.high_seq => {
                 self.complete_cwr();
                 self.state = State::Open;
             }
             State::Cwr => {}
             State::Disorder if self.stack.reduction == Reduction::RateHalving => {
                 self.try_undo_dsack();
-                if self.undo_marker.is_none() || self.is_reno() || self.snd_una != self.high_seq {
+                if self.undo_marker.is_none() || self.is_reno() || self.queue.una() != self.high_seq {
                     self.undo_marker = None;
                     self.state = State::Open;
                 }
@@ -257,7 +257,7 @@ impl Sender {
             self.undo_cwr(true);
             self.undo_marker = None;
         }
-        if self.snd_una == self.high_seq && self.is_reno() && !self.cc.partial_ack_ends_recovery() {
+        if self.queue.una() == self.high_seq && self.is_reno() && !self.cc.partial_ack_ends_recovery() {
             self.moderate_cwnd();
             return true;
         }

@@ -106,13 +106,13 @@ impl Sender {
             self.board.mark_all_lost(false)
         };
         let first_of_episode = self.state <= State::Disorder
-            || self.snd_una >= self.high_seq
+            || self.queue.una() >= self.high_seq
             || (self.state == State::Loss && self.retransmits == 0);
         if first_of_episode {
             self.prior_ssthresh = self.current_ssthresh();
             self.prr.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.cc.ssthresh(&self.window);
-            self.undo_marker = (!retransmitted).then_some(self.snd_una);
+            self.undo_marker = (!retransmitted).then_some(self.queue.una());
             self.undo_retrans = match self.board.retrans_out {
                 0 => NOTHING_TO_UNDO,
                 out => out as i32,
@@ -125,7 +125,7 @@ impl Sender {
             self.reordering = self.reordering.min(self.stack.reordering);
         }
         self.state = State::Loss;
-        self.high_seq = self.snd_nxt;
+        self.high_seq = self.queue.nxt();
         self.cwr_pending = true;
         self.cc.timed_out();
         self.frto.in_loss = self.stack.frto && (new_recovery || self.retransmits > 0);
@@ -160,10 +160,10 @@ impl Sender {
     fn leave_finished_state_3_10(&mut self, ack: &Ack) -> bool {
         if self.state == State::Open {
             self.retrans_stamp = None;
-        } else if self.snd_una >= self.high_seq {
+        } else if self.queue.una() >= self.high_seq {
             match self.state {
                 // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-                State::Cwr if self.snd_una != self.high_seq => {
+                State::Cwr if self.queue.una() != self.high_seq => {
                     self.end_reduction();
                     self.state = State::Open;
                 }
@@ -183,7 +183,7 @@ impl Sender {
     }
 
     fn on_ack_in_loss_3_10(&mut self, ack: &Findings) -> Rexmit {
-        let recovered = self.snd_una >= self.high_seq;
+        let recovered = self.queue.una() >= self.high_seq;
         if ack.advanced && self.stack.rack && self.try_undo_loss_3_10(ack, false) {
             return Rexmit::Nothing;
         }
@@ -193,12 +193,12 @@ impl Sender {
             if spurious && self.try_undo_loss_3_10(ack, ack.original_delivered) {
                 return Rexmit::Nothing;
             }
-            if self.snd_nxt > self.high_seq {
+            if self.queue.nxt() > self.high_seq {
                 // Step 3.a: the loss was real.
                 self.frto.in_loss &= !(ack.sacked.new || ack.is_duplicate());
             } else if ack.advanced && !recovered {
                 // Step 2.b: new data tells.
-                self.high_seq = self.snd_nxt;
+                self.high_seq = self.queue.nxt();
                 if self.can_send_beyond_window() {
                     return Rexmit::New;
                 }
@@ -210,7 +210,7 @@ impl Sender {
             return Rexmit::Nothing;
         }
         if self.is_reno() {
-            if self.snd_nxt > self.high_seq && ack.is_duplicate() {
+            if self.queue.nxt() > self.high_seq && ack.is_duplicate() {
                 self.add_reno_sack();
             } else if ack.advanced {
                 self.board.sacked_out = 0;
@@ -321,7 +321,7 @@ impl Sender {
 
     /// Without SACK, old duplicates would start a recovery anew (RFC 6582).
     fn is_held_without_sack(&mut self) -> bool {
-        let held = self.is_reno() && self.snd_una == self.high_seq;
+        let held = self.is_reno() && self.queue.una() == self.high_seq;
         if held && !self.any_retransmission_out() {
             self.retrans_stamp = None;
         }
@@ -337,7 +337,7 @@ impl Sender {
         match self.retrans_stamp {
             Some(stamp) => ack.ts_ecr != 0 && ack.ts_ecr < stamp,
             // Nothing was sent again yet; without SACK the stamp may have been cleared at the end of the episode.
-            None => !self.stack.rack || self.sack || self.snd_una < self.high_seq,
+            None => !self.stack.rack || self.sack || self.queue.una() < self.high_seq,
         }
     }
 

@@ -47,7 +47,7 @@ impl Sender {
 
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.prior_ssthresh = 0;
-        self.undo_marker = Some(self.snd_una);
+        self.undo_marker = Some(self.queue.una());
         self.undo_retrans = self.board.retrans_out as i32;
         if self.stack.machine == Machine::Linux3_10 && self.undo_retrans == 0 {
             self.undo_retrans = NOTHING_TO_UNDO;
@@ -65,7 +65,7 @@ impl Sender {
             self.init_reduction(true);
         }
         if self.stack.reduction == Reduction::RateHalving {
-            self.high_seq = self.snd_nxt;
+            self.high_seq = self.queue.nxt();
             self.window.cwnd_cnt = 0;
         }
         self.window.bytes_acked = 0;
@@ -81,7 +81,7 @@ impl Sender {
         let state = if disordered { State::Disorder } else { State::Open };
         if self.state != state {
             self.state = state;
-            self.high_seq = self.snd_nxt;
+            self.high_seq = self.queue.nxt();
         }
     }
 
@@ -93,7 +93,7 @@ impl Sender {
     pub(super) fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
         // From 3.2 on SACKs tell of losses also among what was sent during the recovery.
         let old = self.stack.reduction == Reduction::RateHalving || self.is_reno();
-        let upto_seq = if old { self.high_seq } else { self.snd_nxt };
+        let upto_seq = if old { self.high_seq } else { self.queue.nxt() };
         if self.is_reno() {
             self.board.mark_head_lost(1, upto_seq, false);
         } else if self.fack {
@@ -106,7 +106,7 @@ impl Sender {
         if self.machine_marks_timed_out() && self.head_timed_out(now) {
             let mut i = 0;
             while let Some(segment) = self.board.get(i).filter(|s| self.timed_out(s, now)) {
-                debug_assert!(segment.end() <= self.snd_nxt);
+                debug_assert!(segment.end() <= self.queue.nxt());
                 self.board.mark_lost(i);
                 i += 1;
             }
@@ -123,13 +123,13 @@ impl Sender {
             return;
         }
         if self.board.lost_out == 0 {
-            self.board.retransmit_high = self.snd_una;
+            self.board.retransmit_high = self.queue.una();
         }
         let hint = self.board.retransmit_hint;
         let mut i = hint.map_or(0, |seq| self.board.position(seq));
         let mut last_lost = match hint.and_then(|_| self.board.get(i)) {
             Some(segment) => segment.end().min(self.board.retransmit_high),
-            None => self.snd_una,
+            None => self.queue.una(),
         };
         let (mut hole, mut forward) = (None, false);
         while let Some(&segment) = self.board.get(i) {

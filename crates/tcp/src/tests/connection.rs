@@ -148,7 +148,7 @@ fn closing_sends_fin_after_the_data() {
     rig.ack(3);
     assert!(rig.take().is_empty());
     assert_eq!(rig.sender.board.packets_out(), 1, "the FIN is out");
-    assert_eq!(rig.sender.snd_nxt, seq(3) + 1);
+    assert_eq!(rig.sender.queue.nxt(), seq(3) + 1);
     assert_eq!(rig.sender.stats().sent, 4);
 }
 

@@ -8,7 +8,7 @@ fn doubling(setup: Setup) -> Vec<u32> {
     let mut acked = 0;
     let mut windows = vec![rig.cwnd()];
     for _ in 0..3 {
-        let nxt = segment(rig.sender.snd_nxt);
+        let nxt = segment(rig.sender.queue.nxt());
         while acked < nxt {
             acked = (acked + 2).min(nxt);
             rig.now_ms += 2;

@@ -20,9 +20,10 @@ mod timeout;
 mod undo;
 
 use self::receiver::Scripted;
-use super::cc::AnyCc;
-use super::stack::Stack;
-use super::*;
+use crate::cc::AnyCc;
+use crate::stack::Stack;
+use crate::*;
+use sojourn_aqm::{Ecn, Instant};
 
 const MSS: u64 = 1448;
 /// Every acknowledgment echoes a timestamp of this age, if the script says nothing else.
@@ -184,7 +185,8 @@ impl Rig {
     /// What the application has to send at first; it may write more.
     fn limit(&mut self, segments: Option<u64>) {
         if let Some(segments) = segments {
-            self.sender.app_limit = seq(segments);
+            self.sender.queue.open(Some(segments * MSS));
+            self.sender.queue.stay_open();
         }
     }
 

@@ -24,9 +24,9 @@ fn one_loss_of_twenty_sends_every_second_time() {
         assert_eq!((rig.ssthresh(), rig.state()), (10, State::Recovery), "{stack}");
         // The retransmission is acknowledged with everything before it: the window is the threshold.
         rig.now_ms += RTT_MS;
-        let nxt = segment(rig.sender.snd_nxt);
+        let nxt = segment(rig.sender.queue.nxt());
         rig.ack(22);
-        assert_eq!((rig.state(), rig.cwnd() >= 10, segment(rig.sender.snd_nxt) >= nxt), (State::Open, true, true));
+        assert_eq!((rig.state(), rig.cwnd() >= 10, segment(rig.sender.queue.nxt()) >= nxt), (State::Open, true, true));
     }
 }
 

@@ -94,7 +94,7 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
     }
     let retransmitted_ms = 1_106;
     // New data that was sent after the retransmission arrives, the retransmission does not.
-    let new = segment(rig.sender.snd_nxt);
+    let new = segment(rig.sender.queue.nxt());
     rig.now_ms = retransmitted_ms + RTT_MS;
     assert!(!rig.sack(0, &[(1, 12)]).contains(&0), "10 and 11 were sent before it");
     rig.now_ms += 10;

@@ -74,7 +74,7 @@ fn rate_halving_goes_no_lower_than_half_the_threshold() {
     rig.sender.fack = false;
     let cwnd: Vec<u32> = (2..60)
         .map(|upto| {
-            assert!(seq(upto) <= rig.sender.snd_nxt, "{upto} was not sent");
+            assert!(seq(upto) <= rig.sender.queue.nxt(), "{upto} was not sent");
             rig.sack(0, &[(1, upto)]);
             rig.cwnd()
         })
@@ -172,7 +172,7 @@ fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
     rig.ack(13);
     assert_ne!(rig.state(), State::Recovery);
     assert!(rig.cwnd() <= 5, "{}", rig.cwnd());
-    rig.ack(segment(rig.sender.snd_nxt));
+    rig.ack(segment(rig.sender.queue.nxt()));
     assert_eq!(rig.state(), State::Open);
     assert_eq!((rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (3, 0));
 }

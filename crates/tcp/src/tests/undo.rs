@@ -97,12 +97,12 @@ fn a_late_original_raises_the_tolerance_and_ends_fack() {
     assert_eq!((rig.sender.reordering, rig.sender.fack), (5, false));
     // 3 to 5 were late as well: 3 was six below the highest when the acknowledgment told of it.
     rig.now_ms += RTT_MS;
-    rig.ack(segment(rig.sender.snd_nxt));
+    rig.ack(segment(rig.sender.queue.nxt()));
     assert_eq!(rig.sender.reordering, 6);
     // From now on it takes six duplicates.
     rig.sender.window.cwnd = 20;
     rig.now_ms += RTT_MS;
-    let una = segment(rig.sender.snd_una) + 1;
+    let una = segment(rig.sender.queue.una()) + 1;
     rig.ack(una);
     for duplicate in 1..=6 {
         let sent = rig.sack(una, &[(una + 1, una + 1 + duplicate)]);

@@ -1,0 +1,172 @@
+//! What is sent for the first time: the send sequence, and what the application has written.
+//!
+//! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_sendmsg`, `tcp_send_fin`.
+
+use crate::FIRST_BYTE;
+use crate::scoreboard::{Segment, Tags};
+use sojourn_aqm::Instant;
+
+/// The send sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendQueue {
+    una: u64,
+    nxt: u64,
+    /// End of what the application wants to send.
+    limit: u64,
+    /// A FIN follows the application's last byte.
+    closing: bool,
+    fin_sent: bool,
+    mss: u64,
+}
+
+impl SendQueue {
+    /// Nothing is written and nothing is sent, not even the SYN.
+    pub fn new(mss: u32) -> Self {
+        Self { una: 0, nxt: 0, limit: FIRST_BYTE, closing: false, fin_sent: false, mss: mss as u64 }
+    }
+
+    /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
+    pub fn open(&mut self, bytes: Option<u64>) {
+        self.limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);
+        self.closing = bytes.is_some();
+        self.nxt = FIRST_BYTE;
+    }
+
+    /// What the application writes is told by [`Self::write`], and its end by [`Self::end`].
+    pub fn stay_open(&mut self) {
+        self.closing = false;
+    }
+
+    /// Both SYNs are acknowledged.
+    pub fn established(&mut self) {
+        (self.una, self.nxt) = (FIRST_BYTE, FIRST_BYTE);
+    }
+
+    /// The application has `bytes` more.
+    pub fn write(&mut self, bytes: u64) {
+        self.limit = self.limit.saturating_add(bytes);
+    }
+
+    /// The application stops: what was not sent yet is not sent any more.
+    pub fn close(&mut self) {
+        self.limit = self.limit.min(self.nxt.max(FIRST_BYTE));
+        self.closing = true;
+    }
+
+    /// A FIN goes with what is written last.
+    pub fn end(&mut self) {
+        self.closing = true;
+    }
+
+    /// The oldest sequence number that is not acknowledged.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// The next sequence number to be sent.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Everything before `ack` is acknowledged. Returns the sequence numbers that this acknowledged anew.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64) -> u64 {
+        let newly = ack - self.una;
+        self.una = ack;
+        newly
+    }
+
+    /// Whether the application has nothing more to send for now.
+    #[inline]
+    pub fn is_dry(&self) -> bool {
+        self.nxt >= self.limit
+    }
+
+    /// Whether the FIN has gone out.
+    pub fn fin_sent(&self) -> bool {
+        self.fin_sent
+    }
+
+    /// Whether there is a segment to send, data or FIN, that ends at or before `right_edge`.
+    #[inline]
+    pub fn fits(&self, right_edge: u64) -> bool {
+        if self.nxt < self.limit {
+            let len = (self.limit - self.nxt).min(self.mss);
+            self.nxt + len <= right_edge
+        } else {
+            self.closing && !self.fin_sent
+        }
+    }
+
+    /// Segments that wait to be sent for the first time.
+    pub fn unsent(&self) -> u32 {
+        let segments = self.limit.saturating_sub(self.nxt).div_ceil(self.mss);
+        segments.min(u32::MAX as u64) as u32
+    }
+
+    /// Takes the next segment, to be sent at `at`; [`Self::fits`] has said that there is one.
+    #[inline(always)]
+    pub fn take(&mut self, at: Instant) -> Segment {
+        let len = (self.limit - self.nxt).min(self.mss) as u16;
+        let fin = self.closing && self.nxt + len as u64 >= self.limit;
+        let segment = Segment { seq: self.nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: at };
+        self.fin_sent |= fin;
+        self.nxt = segment.end();
+        segment
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes everything that fits; each segment's start, payload and whether it has a FIN.
+    fn drain(queue: &mut SendQueue, right_edge: u64) -> Vec<(u64, u16, bool)> {
+        let mut taken = Vec::new();
+        while queue.fits(right_edge) {
+            let segment = queue.take(Instant::ZERO);
+            taken.push((segment.seq, segment.len, segment.fin));
+        }
+        taken
+    }
+
+    #[test]
+    fn the_last_segment_is_what_is_left_and_carries_the_fin() {
+        let mut queue = SendQueue::new(1000);
+        queue.open(Some(2_345));
+        assert_eq!((queue.unsent(), queue.fin_sent()), (3, false));
+        assert_eq!(drain(&mut queue, u64::MAX), [(1, 1000, false), (1001, 1000, false), (2001, 345, true)]);
+        assert_eq!((queue.nxt(), queue.unsent(), queue.is_dry(), queue.fin_sent()), (2_347, 0, true, true));
+    }
+
+    #[test]
+    fn a_segment_that_does_not_fit_into_the_window_waits_whole() {
+        let mut queue = SendQueue::new(1000);
+        queue.open(None);
+        assert_eq!(drain(&mut queue, 2_500).len(), 2, "no segment is cut to what the window has left");
+        assert_eq!(queue.acknowledge(1_001), 1_001, "the SYN and a thousand bytes");
+    }
+
+    #[test]
+    fn closing_forgets_what_was_not_sent_and_sends_a_lone_fin() {
+        let mut queue = SendQueue::new(1000);
+        queue.open(None);
+        assert_eq!(drain(&mut queue, 1_500), [(1, 1000, false)]);
+        queue.close();
+        assert_eq!(drain(&mut queue, u64::MAX), [(1001, 0, true)]);
+    }
+
+    #[test]
+    fn a_writer_ends_with_what_it_says_is_last() {
+        let mut queue = SendQueue::new(1000);
+        queue.open(Some(0));
+        queue.stay_open();
+        queue.write(700);
+        assert_eq!(drain(&mut queue, u64::MAX), [(1, 700, false)]);
+        queue.end();
+        queue.write(300);
+        assert_eq!(drain(&mut queue, u64::MAX), [(701, 300, true)]);
+    }
+}
