@@ -192,7 +192,7 @@ TAIL = """
 - The bottleneck adds 24 bytes of framing to each Ethernet packet; sources sit on links of 1 Gbit/s, the
   round-trip time lies behind the bottleneck, and flows start when they do there.
 - [Decisions](decisions/tcp.md#settled-against-linux-61) say what each mechanism contributes. RACK, bursts and the
-  receiver's answer to them weigh most; without RACK three quarters of the Reno cells agree.
+  receiver's answer to them weigh most; with the recovery of kernels before RACK three quarters of the Reno cells agree.
 - Start times count: FQ-CoDel with four Reno flows at 100 ms gives 7.9 to 8.4 Mbit/s with other ones; the
   kernel's two seeds gave 7.92 and 8.57.
 - Most of the cells marked above are FQ-CoDel with several flows. In these recorded runs a packet carried the hash of

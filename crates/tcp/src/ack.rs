@@ -1,17 +1,22 @@
-//! What the sender makes of an acknowledgment: the queue is cleaned, the window grows, suspicions go to recovery.
+//! What one acknowledgment tells: what was newly acknowledged, SACKed or reported twice, and what that says of the RTT.
 //!
-//! Source: Linux 2.6.29 `tcp_ack` and its helpers. From 3.10 on: `ack_3_10.rs`.
+//! Source: Linux `tcp_ack`, `tcp_sacktag_one`, `tcp_clean_rtx_queue`, `tcp_ack_update_rtt`.
 
-use super::cc::{self, CongestionControl, Counting};
-use super::scoreboard::{Acked, Sacked, is_duplicate};
-use super::sender::{Sender, State};
-use super::stack::Machine;
-use super::{Flags, Header, Ticks, Wire};
+use crate::cc;
+use crate::config::State;
+use crate::queue::SendQueue;
+use crate::recovery::Recovery;
+use crate::round_trip::RoundTrip;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Acked, Sacked, Tags};
+use crate::{Header, Now};
+use sojourn_aqm::{Duration, Instant};
+use std::ops::{Deref, DerefMut};
 
 /// What one acknowledgment told, after the queue was cleaned.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ack {
-    /// `snd_una` moved.
+pub(crate) struct Ack {
+    /// SND.UNA moved.
     pub advanced: bool,
     pub acked: Acked,
     pub sacked: Sacked,
@@ -39,162 +44,183 @@ impl Ack {
     }
 }
 
-impl Sender {
-    /// Takes an acknowledgment, as up to Linux 3.9, from where speed matters less.
-    #[inline(never)]
-    pub(super) fn on_ack_3_8(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        self.on_ack(now, header, wire);
-    }
+/// How things stood when an acknowledgment arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    pub una: u64,
+    pub in_flight: u32,
+    pub fackets: u32,
+    pub sacked: u32,
+    pub lost: u64,
+}
 
-    /// Takes an acknowledgment, as up to Linux 3.9.
+impl Before {
     #[inline(always)]
-    pub(super) fn on_ack(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        if header.ack > self.queue.nxt() {
-            return;
-        }
-        self.ts_recent = self.ts_recent.max(header.ts_val);
-        if header.ack < self.queue.una() {
-            // An old acknowledgment can still bring SACKs.
-            if self.sack && !header.sack.blocks().is_empty() {
-                self.tag(header);
-            }
-            return;
-        }
-        let prior_in_flight = self.board.in_flight();
-        let (prior_fackets, prior_sacked) = (self.board.fackets_out, self.board.sacked_out);
-        let advanced = header.ack > self.queue.una();
-        let prior_una = self.queue.una();
-        let bytes = self.queue.acknowledge(header.ack);
-        self.count_bytes(bytes);
-        let sacked = if self.sack && !header.sack.blocks().is_empty() {
-            self.count_duplicate(header, prior_una);
-            self.tag(header)
-        } else {
-            Sacked::default()
-        };
-        if self.board.packets_out() == 0 {
-            self.send_new(now, wire);
-            return;
-        }
-        let ece = self.ecn && header.flags.contains(Flags::ECE);
-        let acked = self.clean(now, header, prior_fackets);
-        let mut ack = Ack { advanced, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered: 0 };
-        let frto_held = self.frto.is_active() && self.process_frto(&ack);
-        let suspicious = ack.is_duplicate() || ack.sacked.new || ack.ece || self.state != State::Open;
-        if ack.data_acked() {
-            let acked = &ack.acked;
-            let news = || {
-                // Karn: of a retransmission nobody knows which copy was acknowledged.
-                let once = !acked.retransmitted && acked.reordered_at.is_some();
-                let rtt = now.saturating_sub(self.clock.ticks(acked.last_sent));
-                cc::Ack {
-                    now: self.at,
-                    packets: acked.packets,
-                    rtt: (once && rtt > 0).then(|| self.clock.duration(rtt)),
-                    una: self.queue.una(),
-                    nxt: self.queue.nxt(),
-                    open: self.state == State::Open,
-                }
-            };
-            self.cc.acked(&mut self.window, news);
-            let may_grow = !frto_held && (!suspicious || self.may_raise(&ack));
-            if may_grow && self.is_cwnd_limited(prior_in_flight) {
-                self.cc.increase(&mut self.window, acked.packets, news);
-            }
-        }
-        if suspicious {
-            ack.delivered = (ack.acked.packets + self.board.sacked_out).saturating_sub(prior_sacked);
-            self.fast_retransmit_alert(now, &ack, wire);
-        }
-        self.send_new(now, wire);
-    }
-
-    /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
-    pub(super) fn clean(&mut self, now: Ticks, header: &Header, prior_fackets: u32) -> Acked {
-        let fackets = self.board.fackets_out;
-        let acked = self.board.acknowledge(self.queue.una(), self.sack, |_| {});
-        if acked.packets == 0 {
-            return acked;
-        }
-        let timestamps = self.is_plain || self.stack.timestamps;
-        let sent = if timestamps { Some(header.ts_ecr) } else { self.stop_timing() };
-        if let Some(sent) = sent {
-            self.rtt.sample(now.saturating_sub(sent), self.queue.una(), self.queue.nxt());
-        }
-        if self.board.packets_out() == 0 {
-            self.deadline = None;
-        } else if self.is_plain || !self.keeps_timer() {
-            self.rearm(now);
-        }
-        if !self.is_plain && self.stack.machine == Machine::Ns2 {
-            // It takes nothing for reordering.
-        } else if self.is_reno() {
-            self.remove_reno_sacks(acked.packets);
-        } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
-            self.update_reordering(fackets - at);
-        }
-        acked
-    }
-
-    /// The SACK option, and FACK's consequences for retransmissions.
-    pub(super) fn tag(&mut self, header: &Header) -> Sacked {
-        let told = self.board.tag(header.sack.blocks(), header.ack, self.frto.highmark(), |_| {});
-        if self.fack && self.state == State::Recovery {
-            self.board.mark_lost_retransmissions(self.queue.nxt());
-        }
-        if let Some(at) = told.reordered_at {
-            let undoable = self.state != State::Loss || self.undo_marker.is_some();
-            let after_frto = self.frto.highmark() == 0 || self.queue.una() > self.frto.highmark();
-            if undoable && after_frto {
-                self.update_reordering(self.board.fackets_out.saturating_sub(at));
-            }
-        }
-        told
-    }
-
-    /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
-    pub(super) fn count_duplicate(&mut self, header: &Header, prior_una: u64) {
-        let blocks = header.sack.blocks();
-        let Some(marker) = self.undo_marker.filter(|_| is_duplicate(blocks, header.ack)) else { return };
-        let (_, end) = blocks[0];
-        let needless = match end <= prior_una {
-            true => (end > marker) as u32,
-            false => self.board.retransmitted_in(blocks[0], marker),
-        };
-        if self.undo_retrans > 0 {
-            self.undo_retrans = (self.undo_retrans - needless as i32).max(0);
-        }
-    }
-
-    fn count_bytes(&mut self, bytes: u64) {
-        if self.stack.counting == Counting::Bytes {
-            match self.state {
-                State::Open | State::Disorder => self.window.bytes_acked += bytes,
-                // One segment is assumed to have left the network.
-                State::Loss => self.window.bytes_acked += bytes.min(self.window.mss as u64),
-                State::Cwr | State::Recovery => {}
-            }
-        }
-    }
-
-    fn may_raise(&self, ack: &Ack) -> bool {
-        (!ack.ece || self.window.cwnd < self.window.ssthresh) && !matches!(self.state, State::Recovery | State::Cwr)
-    }
-
-    pub(super) fn update_reordering(&mut self, metric: u32) {
-        if metric > 0 {
-            self.early_retransmit = false;
-            self.rack.reordering_seen = true;
-        }
-        if metric > self.reordering {
-            self.reordering = metric.min(if self.stack.rack { MAX_REORDERING_RACK } else { MAX_REORDERING });
-            self.fack = false;
+    pub fn of(queue: &SendQueue, board: &Scoreboard) -> Self {
+        Self {
+            una: queue.una(),
+            in_flight: board.in_flight(),
+            fackets: board.fackets_out,
+            sacked: board.sacked_out,
+            lost: board.lost_total,
         }
     }
 }
 
-/// Linux `TCP_MAX_REORDERING`.
-const MAX_REORDERING: u32 = 127;
+/// What one acknowledgment told from Linux 3.10 on, and what followed from it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Findings {
+    pub ack: Ack,
+    /// RTT of the newest segment that it covers, if that was sent once.
+    pub rtt: Option<Duration>,
+    /// End of the duplicate that its D-SACK reports.
+    pub duplicate_end: Option<u64>,
+    /// A segment from before `high_seq` arrived that was never sent again.
+    pub original_delivered: bool,
+    /// A retransmission was found to be lost.
+    pub lost_retransmission: bool,
+    /// It made the sender enter recovery.
+    pub entered_recovery: bool,
+    /// The retransmission timer is to be set anew.
+    pub sets_timer: bool,
+    times: Times,
+}
 
-/// Linux `tcp_max_reordering`, from 3.19 on.
-const MAX_REORDERING_RACK: u32 = 300;
+/// When the segments were sent that one acknowledgment covers, each sent only once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    first_acked: Option<Instant>,
+    last_acked: Option<Instant>,
+    first_sacked: Option<Instant>,
+    last_sacked: Option<Instant>,
+}
+
+impl Findings {
+    /// Nothing but the header is read.
+    pub fn of(header: &Header, una: u64) -> Self {
+        let ack = Ack { advanced: header.ack > una, ts_ecr: header.ts_ecr, ..Ack::default() };
+        Self { ack, ..Self::default() }
+    }
+
+    /// The SACK option, with what RACK and the RTT learn from it.
+    pub fn take_sacks(
+        &mut self,
+        header: &Header,
+        now: Now,
+        recovery: &mut Recovery,
+        queue: &SendQueue,
+        board: &mut Scoreboard,
+    ) {
+        let mut delivered = 0;
+        let times = &mut self.times;
+        let told = recovery.on_sacks(header, queue, board, |episode, segment| {
+            delivered += 1;
+            if let Some(rack) = &mut episode.rack {
+                rack.on_delivered(now.at, segment, segment.tags);
+            }
+            if !segment.tags.any(Tags::EVER_RETRANS) {
+                times.first_sacked.get_or_insert(segment.sent);
+                times.last_sacked = Some(segment.sent);
+            }
+        });
+        self.delivered += delivered;
+        self.original_delivered |= told.only_original;
+        self.duplicate_end = told.duplicate.then(|| header.sack.blocks()[0].1);
+        self.sacked = told;
+    }
+
+    /// Removes what is acknowledged and takes the RTT sample.
+    pub fn take_acknowledged(
+        &mut self,
+        before: &Before,
+        now: Now,
+        recovery: &mut Recovery,
+        queue: &SendQueue,
+        board: &mut Scoreboard,
+        rtt: &mut RoundTrip,
+    ) {
+        let episode = &mut recovery.episode;
+        // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
+        // expects nothing more.
+        let sack = !board.is_reno();
+        let (mut rack, clock, ts_ecr) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), self.ts_ecr);
+        let (mut delivered, mut lowest_original) = (0, u64::MAX);
+        let times = &mut self.times;
+        let acked = board.acknowledge(queue.una(), |segment| {
+            let tags = segment.tags;
+            let sent_again = tags.any(Tags::EVER_RETRANS);
+            if !sent_again && !tags.any(Tags::SACKED) {
+                times.first_acked.get_or_insert(segment.sent);
+                times.last_acked = Some(segment.sent);
+                lowest_original = lowest_original.min(segment.end());
+            }
+            if !tags.any(Tags::SACKED) {
+                delivered += 1;
+                // An echo from before the retransmission: it was the original that arrived.
+                let original = sent_again && ts_ecr != 0 && ts_ecr < clock.ticks(segment.sent);
+                if let Some(rack) = rack.as_mut().filter(|_| !original) {
+                    rack.on_delivered(now.at, segment, tags);
+                }
+            }
+        });
+        self.acked = acked;
+        // Without SACK, duplicates have told of some before.
+        self.delivered += match acked.packets {
+            _ if sack => delivered,
+            0 => self.is_duplicate() as u32,
+            packets => packets.saturating_sub(before.sacked).max(1),
+        };
+        self.original_delivered |= lowest_original <= episode.high_seq && (sack || !acked.retransmitted);
+        if acked.packets > 0 {
+            self.sets_timer = true;
+            if let Some(rack) = &mut episode.rack {
+                rack.on_acknowledged(queue.una());
+            }
+            episode.on_acknowledged(&acked, before.fackets, board);
+        }
+        let measured = self.measure(now, recovery, queue, rtt);
+        if acked.packets == 0 && measured {
+            // Only SACKs of what was sent before the head was last do not prolong the time-out for ever.
+            let oldest = self.times.first_sacked.zip(board.head());
+            self.sets_timer |= oldest.is_some_and(|(sacked, head)| sacked < head.sent);
+        }
+    }
+
+    /// What the congestion control may know of it, `packets` of which count.
+    #[inline]
+    pub fn news(&self, packets: u32, now: Now, state: State, queue: &SendQueue) -> cc::Ack {
+        let (una, nxt, open) = (queue.una(), queue.nxt(), state == State::Open);
+        cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, open }
+    }
+
+    /// Takes an RTT sample: from segments that were sent once, else from the timestamp.
+    fn measure(&mut self, now: Now, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
+        let times = self.times;
+        let of_acked = times.first_acked.filter(|_| !self.acked.retransmitted);
+        let sample = match of_acked.or(times.first_sacked) {
+            Some(sent) => rtt.age(now, sent),
+            None if self.data_acked() => rtt.units_since(now, self.ts_ecr),
+            None => return false,
+        };
+        rtt.sample(sample, queue.una(), queue.nxt());
+        let newest = times.last_sacked.or(times.last_acked.filter(|_| !self.acked.retransmitted));
+        self.rtt = newest.map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
+        if let Some(rack) = &mut recovery.episode.rack {
+            rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
+        }
+        true
+    }
+}
+
+impl Deref for Findings {
+    type Target = Ack;
+    fn deref(&self) -> &Ack {
+        &self.ack
+    }
+}
+
+impl DerefMut for Findings {
+    fn deref_mut(&mut self) -> &mut Ack {
+        &mut self.ack
+    }
+}

@@ -2,44 +2,73 @@
 //!
 //! Source: Linux 3.5 to 4.9, `tcp_pause_early_retransmit` and `tcp_resume_early_retransmit`.
 
-use super::ack::Ack;
-use super::sender::Sender;
-use super::timer::Timer;
-use super::{Ticks, Wire};
+use crate::round_trip::RoundTrip;
+use crate::scoreboard::Scoreboard;
+use crate::stack::Stack;
+use crate::{Now, Ticks};
 use sojourn_aqm::Duration;
 
-impl Sender {
-    /// Whether fewer than four segments are out, some SACKed, none retransmitted, and nothing new can be sent.
-    pub(super) fn early_retransmit_fits(&self) -> bool {
-        let (out, sacked) = (self.board.packets_out(), self.board.sacked_out);
-        self.board.retrans_out == 0 && sacked > 0 && out > sacked && out < 4 && !self.may_send_now()
+/// Whether few segments are enough to tell of a loss.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EarlyRetransmit {
+    on: bool,
+}
+
+impl EarlyRetransmit {
+    /// As the stack has it.
+    pub fn new(stack: &Stack) -> Self {
+        Self { on: stack.early_retransmit }
     }
 
-    /// Waits for a quarter of the RTT, since the segment may only be late. Returns whether that is possible.
-    pub(super) fn pause_early_retransmit(&mut self, now: Ticks, ack: &Ack) -> bool {
-        if ack.ece || !self.rtt.is_measured() {
-            return false;
-        }
-        let delay = self.rtt.srtt_eighths(2).max(self.clock.span(LEAST_DELAY));
-        if self.deadline.is_some_and(|expiry| expiry <= now + delay) {
-            return false;
-        }
-        self.set_timer(Timer::EarlyRetransmit, now, delay);
-        true
+    /// Whether it is used, where reordering was `seen` or not.
+    #[inline]
+    pub fn is_used(&self, reordering_seen: bool) -> bool {
+        self.on && !reordering_seen
     }
 
-    /// The wait is over: the first hole is a loss.
-    #[inline(never)]
-    pub(super) fn resume_early_retransmit(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.rearm_after_other_timer(now);
-        if !self.early_retransmit || self.board.packets_out() == 0 {
-            return;
+    /// Whether fewer than four segments are out, some SACKed, none retransmitted; nothing new can be sent, unless
+    /// `may_send`.
+    pub fn fits(&self, board: &Scoreboard, may_send: bool) -> bool {
+        let (out, sacked) = (board.packets_out(), board.sacked_out);
+        board.retrans_out == 0 && sacked > 0 && out > sacked && out < 4 && !may_send
+    }
+
+    /// The wait before it, since the segment may only be late: a quarter of the RTT. None on a mark, before the first
+    /// sample, or where the timer expires before anyway, at `expiry`.
+    pub fn delay(&self, now: Now, ece: bool, rtt: &RoundTrip, expiry: Option<Ticks>) -> Option<Ticks> {
+        if ece || !rtt.estimator().is_measured() {
+            return None;
         }
-        self.enter_recovery(false);
-        self.update_scoreboard(now, true);
-        self.retransmit_lost(now, wire);
+        let delay = rtt.estimator().srtt_eighths(2).max(rtt.clock().span(LEAST_DELAY));
+        expiry.is_none_or(|expiry| expiry > now.tick + delay).then_some(delay)
     }
 }
 
 /// Shortest wait.
 const LEAST_DELAY: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::Instant;
+
+    #[test]
+    fn it_waits_for_a_quarter_of_the_rtt_if_the_time_out_is_not_sooner() {
+        let stack = Stack::find("linux-3.8").expect("a stack");
+        let (early, mut rtt) = (EarlyRetransmit::new(stack), RoundTrip::new(stack));
+        let now = rtt.clock().now(Instant::from_nanos(1_000_000_000));
+        assert_eq!(early.delay(now, false, &rtt, None), None, "nothing is measured");
+        rtt.sample(100, 1, 1);
+        assert_eq!(early.delay(now, false, &rtt, Some(1_300)), Some(25));
+        assert_eq!([early.delay(now, false, &rtt, Some(1_025)), early.delay(now, true, &rtt, None)], [None; 2]);
+        let mut rtt = RoundTrip::new(stack);
+        rtt.sample(3, 1, 1);
+        assert_eq!(early.delay(now, false, &rtt, None), Some(2));
+    }
+
+    #[test]
+    fn reordering_ends_it() {
+        let used = |stack, seen| EarlyRetransmit::new(Stack::find(stack).expect("a stack")).is_used(seen);
+        assert_eq!([used("linux-3.8", false), used("linux-3.8", true), used("linux-6.1", false)], [true, false, false]);
+    }
+}

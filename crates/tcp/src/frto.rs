@@ -1,116 +1,190 @@
-//! F-RTO: was the time-out spurious? (RFC 5682, with SACK)
+//! F-RTO: was the time-out spurious? (RFC 5682)
 //!
-//! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`; response: rate halving.
+//! Source: Linux 2.6.29 `tcp_enter_frto`, `tcp_process_frto`, `tcp_enter_frto_loss`, where the test comes before the loss
+//! state and takes SACKs; Linux 3.10 `tcp_process_loss`, where it is part of that state.
 
-use super::ack::Ack;
-use super::cc::CongestionControl;
-use super::scoreboard::Tags;
-use super::sender::{Sender, State};
+use crate::ack::Ack;
+use crate::stack::Stack;
 
-/// Progress of the test.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Frto {
-    /// 0: off; 1: head retransmitted, waiting; 2: two new segments sent, waiting.
-    counter: u8,
-    /// `snd_nxt` at the time-out, or an earlier recovery's end.
+/// The test before the loss state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frto {
+    on: bool,
+    progress: Progress,
+    /// SND.NXT at the time-out, or an earlier recovery's end.
     highmark: u64,
-    /// The test that is part of the loss state runs (Linux 3.10 on).
-    pub in_loss: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Off,
+    /// The oldest segment was sent again, and its acknowledgment is waited for.
+    HeadSent,
+    /// Two new segments were sent, and the next acknowledgment is waited for.
+    NewSent,
+}
+
+/// What an acknowledgment means to the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing new is sent until the head's fate is known.
+    Wait,
+    /// Two new segments tell more.
+    SendTwo,
+    /// Everything outstanding is lost, except the head if it is in flight; so many segments may be sent at once.
+    Real { segments: u32, head_in_flight: bool },
+    /// The originals arrived.
+    Spurious,
 }
 
 impl Frto {
-    pub fn is_active(&self) -> bool {
-        self.counter > 0
+    /// No test runs.
+    pub fn new(stack: &Stack, sack: bool) -> Self {
+        Self { on: stack.frto && sack, progress: Progress::Off, highmark: 0 }
     }
+
+    /// Whether a time-out begins a test.
+    pub fn is_used(&self) -> bool {
+        self.on
+    }
+
+    /// Whether a test runs.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.progress != Progress::Off
+    }
+
+    /// Where a test would end: what was sent up to there was sent before the time-out.
     pub fn highmark(&self) -> u64 {
         self.highmark
     }
+
+    /// A time-out; the head is sent again. What is out ends at `highmark`.
+    pub fn begin(&mut self, highmark: u64) {
+        (self.highmark, self.progress) = (highmark, Progress::HeadSent);
+    }
+
+    /// No test runs any more.
     pub fn abort(&mut self) {
-        self.counter = 0;
+        self.progress = Progress::Off;
+    }
+
+    /// Whether an acknowledgment covers a retransmission that is not the test's: then nobody can tell what was needless.
+    pub fn is_ambiguous(&self, ack: &Ack) -> bool {
+        let only_head = self.progress == Progress::HeadSent;
+        ack.acked.retransmitted_behind_head || (!only_head && ack.acked.retransmitted)
+    }
+
+    /// An acknowledgment up to `una` during the test.
+    pub fn on_ack(&mut self, ack: &Ack, una: u64) -> Outcome {
+        let waiting_for_first = self.progress == Progress::HeadSent;
+        let head_in_flight = waiting_for_first && !ack.data_acked();
+        if una >= self.highmark {
+            return Outcome::Real { segments: if waiting_for_first { 2 } else { 3 }, head_in_flight };
+        }
+        if waiting_for_first {
+            if !ack.data_acked() {
+                return Outcome::Wait;
+            }
+            self.progress = Progress::NewSent;
+            return Outcome::SendTwo;
+        }
+        let retransmission_helped = ack.sacked.new && !ack.sacked.only_original;
+        if !ack.forward_progress() || retransmission_helped {
+            return Outcome::Real { segments: 3, head_in_flight };
+        }
+        Outcome::Spurious
     }
 }
 
-impl Sender {
-    /// A time-out: the head is about to be retransmitted, nothing is declared lost yet.
-    pub(super) fn enter_frto(&mut self) {
-        let first_of_episode = (!self.frto.is_active() && self.state <= State::Disorder)
-            || self.queue.una() == self.high_seq
-            || ((self.state == State::Loss || self.frto.is_active()) && self.retransmits == 0);
-        if first_of_episode {
-            self.prior_ssthresh = self.current_ssthresh();
-            // In the test the window is not reduced yet: a second time-out must not take it for an open one.
-            let cwnd = self.window.cwnd;
-            if self.frto.is_active() {
-                self.window.cwnd = 2;
-            }
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
-            self.window.cwnd = cwnd;
-        }
-        let head_retransmitted = self.board.head().is_some_and(|s| s.tags.any(Tags::EVER_RETRANS));
-        self.undo_marker = (!head_retransmitted).then_some(self.queue.una());
-        self.undo_retrans = 0;
-        self.board.forget_head_retransmission();
-        self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
-        let earlier_recovery = self.frto.is_active() || matches!(self.state, State::Recovery | State::Loss);
-        self.frto.highmark =
-            if earlier_recovery && self.high_seq > self.queue.una() { self.high_seq } else { self.queue.nxt() };
-        self.state = State::Disorder;
-        self.high_seq = self.queue.nxt();
-        self.frto.counter = 1;
+/// The test within the loss state.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrtoInLoss {
+    on: bool,
+    running: bool,
+}
+
+impl FrtoInLoss {
+    /// No test runs.
+    pub fn new(stack: &Stack) -> Self {
+        Self { on: stack.frto, running: false }
     }
 
-    /// An acknowledgment during the test. Returns whether the window must not grow on it.
-    pub(super) fn process_frto(&mut self, ack: &Ack) -> bool {
-        if ack.data_acked() {
-            self.retransmits = 0;
-        }
-        let waiting_for_first = self.frto.counter == 1;
-        if ack.acked.retransmitted_behind_head || (!waiting_for_first && ack.acked.retransmitted) {
-            self.undo_marker = None;
-        }
-        if self.queue.una() >= self.frto.highmark {
-            self.enter_frto_loss(if waiting_for_first { 2 } else { 3 }, ack);
-            return true;
-        }
-        if waiting_for_first && !ack.data_acked() {
-            // Nothing new is sent until the head's fate is known.
-            self.window.cwnd = self.window.cwnd.min(self.board.in_flight());
-            return true;
-        }
-        let retransmission_helped = ack.sacked.new && !ack.sacked.only_original;
-        if !waiting_for_first && (!ack.forward_progress() || retransmission_helped) {
-            self.enter_frto_loss(3, ack);
-            return true;
-        }
-        if waiting_for_first {
-            self.window.cwnd = self.board.in_flight() + 2;
-            self.frto.counter = 2;
-            if !self.may_send_now() {
-                self.enter_frto_loss(2, ack);
-            }
-            return true;
-        }
-        // Spurious: the originals arrived. The window is halved over a round trip all the same.
-        self.enter_cwr(false);
-        self.frto.counter = 0;
-        self.undo_marker = None;
-        false
+    /// A time-out, `fresh` unless it interrupts a recovery for the first time.
+    pub fn begin(&mut self, fresh: bool) {
+        self.running = self.on && fresh;
     }
 
-    /// The time-out was real: everything outstanding is lost.
-    fn enter_frto_loss(&mut self, allowed_segments: u32, ack: &Ack) {
-        let head_in_flight = self.frto.counter == 1 && !ack.data_acked();
-        if self.board.mark_all_lost(head_in_flight) {
-            self.undo_marker = None;
-        }
-        self.window.cwnd = self.board.in_flight() + allowed_segments;
-        self.window.cwnd_cnt = 0;
-        self.window.bytes_acked = 0;
-        self.frto.counter = 0;
-        self.reordering = self.reordering.min(self.stack.reordering);
-        self.state = State::Loss;
-        self.high_seq = self.queue.nxt();
-        self.cwr_pending = true;
-        self.cc.timed_out();
+    /// Whether a test runs.
+    pub fn is_running(&self) -> bool {
+        self.running
+    }
+
+    /// No test runs any more.
+    pub fn abort(&mut self) {
+        self.running = false;
+    }
+
+    /// An acknowledgment after new data had been sent: RFC 5682 §3.1 step 3.a, a duplicate means that the loss was real.
+    pub fn on_ack_after_new(&mut self, ack: &Ack) {
+        self.running &= !(ack.sacked.new || ack.is_duplicate());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::{Acked, Sacked};
+
+    fn testing() -> Frto {
+        let mut frto = Frto::new(Stack::find("linux-3.8").expect("a stack"), true);
+        frto.begin(10_000);
+        frto
+    }
+
+    fn of_data() -> Ack {
+        Ack { advanced: true, acked: Acked { packets: 1, ..Acked::default() }, ..Ack::default() }
+    }
+
+    #[test]
+    fn two_acknowledgments_of_originals_make_it_spurious() {
+        let mut frto = testing();
+        assert_eq!(frto.on_ack(&Ack::default(), 1_000), Outcome::Wait);
+        assert_eq!(frto.on_ack(&of_data(), 2_000), Outcome::SendTwo);
+        assert_eq!(frto.on_ack(&of_data(), 3_000), Outcome::Spurious);
+    }
+
+    #[test]
+    fn a_duplicate_or_the_end_of_what_was_out_makes_it_real() {
+        let mut frto = testing();
+        assert_eq!(frto.on_ack(&of_data(), 10_000), Outcome::Real { segments: 2, head_in_flight: false });
+        frto.on_ack(&of_data(), 2_000);
+        assert_eq!(frto.on_ack(&Ack::default(), 2_000), Outcome::Real { segments: 3, head_in_flight: false });
+        let sacked = Sacked { new: true, ..Sacked::default() };
+        let helped = Ack { sacked, ..Ack::default() };
+        assert_eq!(frto.on_ack(&helped, 2_000), Outcome::Real { segments: 3, head_in_flight: false });
+    }
+
+    #[test]
+    fn a_retransmission_behind_the_head_leaves_nothing_to_undo() {
+        let mut frto = testing();
+        let of_head = Acked { packets: 2, retransmitted: true, ..Acked::default() };
+        let behind = Acked { retransmitted_behind_head: true, ..of_head };
+        let ambiguous = |frto: &Frto, acked| frto.is_ambiguous(&Ack { acked, ..Ack::default() });
+        assert_eq!([ambiguous(&frto, of_head), ambiguous(&frto, behind)], [false, true]);
+        frto.on_ack(&of_data(), 2_000);
+        assert!(ambiguous(&frto, of_head));
+    }
+
+    #[test]
+    fn in_the_loss_state_a_duplicate_after_new_data_ends_it() {
+        let mut frto = FrtoInLoss::new(Stack::find("linux-6.1").expect("a stack"));
+        frto.begin(false);
+        assert!(!frto.is_running());
+        frto.begin(true);
+        frto.on_ack_after_new(&of_data());
+        assert!(frto.is_running());
+        frto.on_ack_after_new(&Ack::default());
+        assert!(!frto.is_running());
     }
 }

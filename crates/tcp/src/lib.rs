@@ -15,6 +15,24 @@
 //! | [`stack`] | which mechanisms a kernel (or ns-2) has, one file each |
 //! | [`cc`] | congestion controls, one file each |
 //!
+//! # Map
+//!
+//! The sender arranges mechanisms. Each is a type in a file of its own that owns its state and its rules: it is told what
+//! happened and answers what to do, and it alone reads the settings of the stack that are named after it.
+//!
+//! | What | Where |
+//! |---|---|
+//! | the connection's life, the order in which an acknowledgment is dealt with | `sender`, `handshake` |
+//! | what an acknowledgment tells | `ack` |
+//! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `segmentation`, `offered`, `output`, `ecn` |
+//! | the congestion control and its window, and when that may grow | `cc`, `control`, `validation` |
+//! | what is out and what is known of it | `scoreboard`, `segment` |
+//! | loss recovery: three state machines, what they share, what is sent again | `recovery` |
+//! | … how losses are told | `reordering`, `rack`, `early_retransmit`, `tlp` |
+//! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
+//! | round-trip times and the timer | `round_trip`, `rtt`, `timer` |
+//! | the receiver | `receiver`, `compressed_ack` |
+//!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
 //! rule is named at the head of its file.
 //!
@@ -65,31 +83,38 @@
 //! ```
 
 mod ack;
-mod ack_3_10;
 pub mod cc;
 mod compressed_ack;
-mod duplex;
+mod config;
+mod control;
 mod early_retransmit;
+mod ecn;
 mod frto;
+mod handshake;
 mod offered;
-mod prr;
+mod output;
 mod queue;
 mod rack;
 mod receiver;
 mod recovery;
-mod recovery_ns2;
+mod reduction;
+mod reordering;
+mod round_trip;
 mod rtt;
 mod scoreboard;
+mod segment;
 mod segmentation;
 mod sender;
 pub mod stack;
 mod timer;
 mod tlp;
 mod transmission;
+mod undo;
 mod validation;
 
+pub use config::{SenderConfig, SenderStats, State};
 pub use receiver::{Receiver, ReceiverConfig};
-pub use sender::{Sender, SenderConfig, State};
+pub use sender::Sender;
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 
@@ -227,6 +252,13 @@ impl Sack {
 /// A time on a host's coarse clock.
 pub type Ticks = u32;
 
+/// An instant, and the tick of the host's clock in which it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    pub at: Instant,
+    pub tick: Ticks,
+}
+
 /// A host's coarse clock: jiffies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
@@ -245,6 +277,12 @@ impl Clock {
         (now.as_nanos() / self.tick.as_nanos() as u64) as u32
     }
 
+    /// The tick at `at`, with it.
+    #[inline]
+    pub(crate) fn now(self, at: Instant) -> Now {
+        Now { at, tick: self.ticks(at) }
+    }
+
     /// Ticks at `now`, beyond the range of [`Ticks`].
     #[inline]
     pub fn ticks_wide(self, now: Instant) -> u64 {
@@ -261,6 +299,11 @@ impl Clock {
     #[inline]
     pub fn duration(self, ticks: Ticks) -> Duration {
         self.tick * ticks as i64
+    }
+
+    /// Ticks in a span, begun ones included.
+    pub(crate) fn begun(self, span: Duration) -> u32 {
+        (span.as_nanos() as u64).div_ceil(self.tick.as_nanos() as u64) as u32
     }
 
     /// Ticks in a span, at least one.

@@ -6,8 +6,8 @@
 //! `Differs:` the sender knows the window's end by itself, since it learns from acknowledgments what the receiver
 //! measures; what the receiver does about its window is only to acknowledge every segment while that grows.
 
-use super::sender::Sender;
-use super::{FIRST_BYTE, Header, Ticks};
+use crate::stack::Stack;
+use crate::{FIRST_BYTE, Header, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
 /// How large a receiver's window may be, by what arrived in its best round trip.
@@ -39,24 +39,24 @@ impl Size {
 
 /// Where the window ends, as the sender knows it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offered {
+struct Offered {
     size: Size,
     /// What was acknowledged when the round began.
     begun: u64,
     /// The round ends when this is acknowledged.
     end: u64,
     /// Where the window ends: it never shrinks.
-    pub edge: u64,
+    edge: u64,
 }
 
 impl Offered {
     /// Nothing has arrived yet.
-    pub fn new(mss: u32) -> Self {
+    fn new(mss: u32) -> Self {
         Self { size: Size::new(mss), begun: FIRST_BYTE, end: FIRST_BYTE, edge: FIRST_BYTE + FIRST_WINDOW }
     }
 
     /// `una` is acknowledged, `nxt` is the end of what was sent, and `waiting` segments have arrived out of order.
-    pub fn acknowledged(&mut self, una: u64, nxt: u64, waiting: u32) {
+    fn acknowledged(&mut self, una: u64, nxt: u64, waiting: u32) {
         if una >= self.end {
             self.size.round(una - self.begun);
             (self.begun, self.end) = (una, nxt);
@@ -68,7 +68,7 @@ impl Offered {
 
 /// The window as the receiver raises it: by two segments for each that arrives, up to what its size allows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raised {
+pub(crate) struct Raised {
     size: Size,
     /// What is advertised (rcv_ssthresh).
     window: u64,
@@ -108,19 +108,54 @@ impl Raised {
     }
 }
 
-impl Sender {
-    /// Something was acknowledged: the receiver has read it, and offers a window from there.
-    pub(super) fn move_right_edge(&mut self) {
-        let (una, nxt, waiting) = (self.queue.una(), self.queue.nxt(), self.board.sacked_out);
-        if let Some(offered) = &mut self.offered {
+/// The receiver's window as the sender knows it: of a fixed size, or one that grows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfferedWindow {
+    bytes: u64,
+    growing: Option<Offered>,
+}
+
+impl OfferedWindow {
+    /// The window of `stack`'s receiver, or one of `bytes`, for segments of `mss` bytes.
+    pub fn new(stack: &Stack, bytes: Option<u64>, mss: u32) -> Self {
+        let most = stack.most_window.map(|segments| segments as u64 * mss as u64);
+        let growing = stack.tunes_window_of(bytes).then(|| Offered::new(mss));
+        let first = most.or(growing.map(|_| FIRST_WINDOW));
+        Self { bytes: bytes.or(first).unwrap_or(u64::MAX / 2), growing }
+    }
+
+    /// Its size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Its size in segments of `mss` bytes, at least one.
+    pub fn segments(&self, mss: u32) -> u32 {
+        (self.bytes / mss as u64).clamp(1, u32::MAX as u64) as u32
+    }
+
+    /// Where it ends when `una` is acknowledged.
+    #[inline]
+    pub fn right_edge(&self, una: u64) -> u64 {
+        self.growing.as_ref().map_or(una + self.bytes, |offered| offered.edge)
+    }
+
+    /// `una` is acknowledged, which the receiver has read; it offers a window from there.
+    pub fn acknowledged(&mut self, una: u64, nxt: u64, waiting: u32) {
+        if let Some(offered) = &mut self.growing {
             offered.acknowledged(una, nxt, waiting);
-            self.receive_window = offered.size.window;
+            self.bytes = offered.size.window;
         }
+    }
+
+    #[cfg(test)]
+    pub fn resize(&mut self, bytes: u64) {
+        self.bytes = bytes;
     }
 }
 
 /// The first window: 64 KiB less one segment, of a buffer of 128 KiB (`tcp_rmem`).
-pub(super) const FIRST_WINDOW: u64 = 64_088;
+const FIRST_WINDOW: u64 = 64_088;
 
 /// Segments that count as the first round's.
 const FIRST_SPACE: u64 = 10;

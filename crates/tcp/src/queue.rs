@@ -3,7 +3,7 @@
 //! Source: RFC 9293 §3.3.1 (SND.UNA, SND.NXT); Linux `tcp_sendmsg`, `tcp_send_fin`.
 
 use crate::FIRST_BYTE;
-use crate::scoreboard::{Segment, Tags};
+use crate::segment::{Segment, Tags};
 use sojourn_aqm::Instant;
 
 /// The send sequence.

@@ -2,31 +2,27 @@
 //!
 //! Source: RFC 8985 §6, Linux `tcp_recovery.c`.
 
-use super::ack::Ack;
-use super::scoreboard::{Scoreboard, Segment, Tags};
-use super::sender::{Sender, State};
-use super::timer::Timer;
-use super::{Ticks, Wire};
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Segment, Tags};
+use crate::stack::Stack;
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// What RACK knows of a connection.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rack {
+pub(crate) struct Rack {
     /// Transmission time and end of the most recently sent segment that was delivered (RACK.xmit_ts, RACK.end_seq).
     latest: (Instant, u64),
     /// Its RTT (RACK.rtt).
     rtt: Duration,
     /// `latest` moved since losses were last looked for.
-    pub advanced: bool,
+    advanced: bool,
     /// Least RTT, and when it was measured.
     min_rtt: Option<(Duration, Instant)>,
-    /// Reordering was seen on the path.
-    pub reordering_seen: bool,
     /// The reordering window in quarters of the least RTT, less one.
     extra_steps: u32,
     /// Recoveries for which a widened window is kept.
-    pub persist: u32,
+    persist: u32,
     /// Beyond this `snd_una` a D-SACK counts anew.
     dsack_round: u64,
     /// Transmissions in the order of their time: start of the segment and when. Those that no longer hold are
@@ -35,6 +31,11 @@ pub(super) struct Rack {
 }
 
 impl Rack {
+    /// RACK, if the stack tells losses by time.
+    pub fn of(stack: &Stack) -> Option<Self> {
+        stack.rack.then(Self::default)
+    }
+
     /// Notes a transmission.
     #[inline]
     pub fn on_sent(&mut self, segment: &Segment) {
@@ -81,21 +82,58 @@ impl Rack {
         }
     }
 
-    pub fn window(&self, eager: bool, srtt: Duration) -> Duration {
-        if !self.reordering_seen && eager {
+    /// A recovery ended whose reduction was not undone.
+    pub fn recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// Losses are to be looked for although nothing new was delivered.
+    pub fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// The reordering window: none where `eager`, as long as the path has not shown any reordering.
+    fn window(&self, eager: bool, srtt: Duration) -> Duration {
+        if eager {
             return Duration::ZERO;
         }
         let least = self.min_rtt.map_or(Duration::ZERO, |(rtt, _)| rtt);
         (least / 4 * (1 + self.extra_steps) as i64).min(srtt)
     }
 
+    /// Looks for losses if something was delivered; returns how long to wait for what may still come.
+    pub fn look(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Option<Duration> {
+        if !std::mem::take(&mut self.advanced) {
+            return None;
+        }
+        let wait = self.detect(now, eager, srtt, board);
+        (wait > Duration::ZERO).then(|| wait + TIMER_MARGIN)
+    }
+
+    /// Marks what is lost. Where `eager`, losses need no wait: without reordering, after the classic number of duplicates
+    /// and in recovery. Returns the longest wait for what is not lost yet.
+    pub fn detect(&mut self, now: Instant, eager: bool, srtt: Duration, board: &mut Scoreboard) -> Duration {
+        self.detect_within(now, self.window(eager, srtt), board)
+    }
+
+    /// A time-out: marks what is not expected any more; only segments that are as old as the head are lost with it.
+    pub fn mark_lost_on_timeout(&self, now: Instant, board: &mut Scoreboard) {
+        for i in 0..board.packets_out() as usize {
+            let segment = *board.get(i).expect("there are that many segments");
+            let expected = i > 0 && self.remaining(now, &segment, Duration::ZERO) > Duration::ZERO;
+            if !expected {
+                board.mark_lost_again(i);
+            }
+        }
+        board.forget_hints();
+    }
+
     /// How long a segment may still be under way: RACK.rtt from its transmission.
-    pub fn remaining(&self, now: Instant, segment: &Segment, window: Duration) -> Duration {
+    fn remaining(&self, now: Instant, segment: &Segment, window: Duration) -> Duration {
         self.rtt + window - (now - segment.sent)
     }
 
-    /// Marks what is lost; returns the longest wait for what is not yet.
-    fn detect(&mut self, now: Instant, window: Duration, board: &mut Scoreboard) -> Duration {
+    fn detect_within(&mut self, now: Instant, window: Duration, board: &mut Scoreboard) -> Duration {
         let (mut longest, mut kept) = (Duration::ZERO, 0);
         while let Some(&(sent, seq)) = self.order.get(kept) {
             let i = board.position(seq);
@@ -132,48 +170,6 @@ impl Rack {
     }
 }
 
-impl Sender {
-    /// Looks for losses; if something may still come, sets the timer. Returns whether it did.
-    pub(super) fn rack_mark_lost(&mut self, now: Ticks) -> bool {
-        if !std::mem::take(&mut self.rack.advanced) {
-            return false;
-        }
-        let wait = self.rack_detect();
-        if wait == Duration::ZERO {
-            return false;
-        }
-        let ticks = (wait + TIMER_MARGIN).as_nanos() as u64;
-        let ticks = ticks.div_ceil(self.stack.tick.as_nanos() as u64) as u32;
-        self.set_timer(Timer::Reordering, now, ticks.min(self.rtt.rto()));
-        true
-    }
-
-    /// The reordering window is over for something.
-    #[inline(never)]
-    pub(super) fn on_reordering_timeout(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let prior = self.board.in_flight();
-        self.rack_detect();
-        if self.board.in_flight() != prior {
-            if self.state != State::Recovery {
-                self.enter_recovery(false);
-                // As if one segment had been delivered, with losses.
-                self.reduce(&Ack { delivered: 1, ..Ack::default() }, 1, false);
-            }
-            self.retransmit_marked(now, wire);
-        }
-        if self.timer != Timer::Retransmit {
-            self.rearm_after_other_timer(now);
-        }
-    }
-
-    fn rack_detect(&mut self) -> Duration {
-        // Without reordering, the classic number of duplicates needs no wait, nor does what follows in recovery.
-        let eager = self.state >= State::Recovery || self.board.sacked_out >= self.reordering;
-        let window = self.rack.window(eager, self.rtt_from_units(self.rtt.srtt() as u32));
-        self.rack.detect(self.at, window, &mut self.board)
-    }
-}
-
 /// How long a least RTT holds (Linux `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 
@@ -182,3 +178,62 @@ const PERSISTENCE: u32 = 16;
 
 /// What Linux adds to the wait (`TCP_TIMEOUT_MIN_US`).
 const TIMER_MARGIN: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: i64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    fn segment(n: u64, sent_ms: i64) -> Segment {
+        Segment { seq: 1000 * n, retrans_nxt: 0, len: 1000, fin: false, tags: Tags::default(), sent: ms(sent_ms) }
+    }
+
+    #[test]
+    fn needless_retransmissions_widen_the_window() {
+        let mut rack = Rack::default();
+        let srtt = Duration::from_millis(100);
+        rack.observe_rtt(ms(0), Duration::from_millis(80));
+        let quarter = Duration::from_millis(20);
+        assert_eq!((rack.window(true, srtt), rack.window(false, srtt)), (Duration::ZERO, quarter));
+        rack.update_window(10, 20, true);
+        rack.update_window(15, 30, true);
+        assert_eq!(rack.window(false, srtt), quarter * 2, "one step per round");
+        for round in 0..9 {
+            rack.update_window(20 + 10 * round, 30 + 10 * round, true);
+        }
+        assert_eq!(rack.window(false, srtt), srtt, "at most the RTT");
+        (0..PERSISTENCE).for_each(|_| rack.recovered());
+        rack.update_window(500, 600, false);
+        assert_eq!(rack.window(false, srtt), quarter, "sixteen recoveries without");
+    }
+
+    #[test]
+    fn what_was_sent_before_the_latest_delivered_is_lost_after_the_reordering_window() {
+        let (mut rack, mut board, srtt) = (Rack::default(), Scoreboard::new(true), Duration::from_millis(100));
+        for n in 0..4 {
+            board.push(segment(n, 10 * n as i64));
+            rack.on_sent(&segment(n, 10 * n as i64));
+        }
+        rack.observe_rtt(ms(0), Duration::from_millis(80));
+        board.tag(&[(2_000, 3_000)], 0, 0, |s| rack.on_delivered(ms(100), s, s.tags));
+        // It took 80 ms, and its window is 20 ms: 0 was sent 100 ms ago and 1 10 ms later, 3 after the delivered one.
+        let wait = rack.look(ms(100), false, srtt, &mut board);
+        assert_eq!((board.lost_out, wait), (1, Some(Duration::from_millis(10) + TIMER_MARGIN)));
+        assert_eq!(rack.look(ms(105), false, srtt, &mut board), None, "nothing new was delivered");
+        assert_eq!((rack.detect(ms(110), false, srtt, &mut board), board.lost_out), (Duration::ZERO, 2));
+    }
+
+    #[test]
+    fn where_losses_are_eager_nothing_waits() {
+        let (mut rack, mut board) = (Rack::default(), Scoreboard::new(true));
+        for n in 0..4 {
+            board.push(segment(n, n as i64));
+            rack.on_sent(&segment(n, n as i64));
+        }
+        board.tag(&[(3_000, 4_000)], 0, 0, |s| rack.on_delivered(ms(83), s, s.tags));
+        assert_eq!((rack.look(ms(83), true, Duration::from_millis(80), &mut board), board.lost_out), (None, 3));
+    }
+}

@@ -4,7 +4,7 @@
 //! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
-use super::stack::Rto;
+use crate::stack::Rto;
 
 /// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
 #[derive(Clone, Debug)]

@@ -4,87 +4,17 @@
 //! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
-use super::Block;
+use crate::Block;
+use crate::segment::{Acked, Sacked, Segment, Tags};
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
-/// A segment that was sent and is not acknowledged.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    pub seq: u64,
-    /// `snd_nxt` when it was last retransmitted: data beyond it was sent later.
-    pub retrans_nxt: u64,
-    pub len: u16,
-    pub fin: bool,
-    pub tags: Tags,
-    /// Its last transmission.
-    pub sent: Instant,
-}
-
-impl Segment {
-    pub fn end(&self) -> u64 {
-        self.seq + self.len as u64 + self.fin as u64
-    }
-}
-
-/// What is known about a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tags(u8);
-
-impl Tags {
-    /// Selectively acknowledged.
-    pub const SACKED: Self = Self(1);
-    /// Retransmitted, and the retransmission is believed in flight.
-    pub const RETRANS: Self = Self(2);
-    /// Believed lost.
-    pub const LOST: Self = Self(4);
-    /// Retransmitted at any time.
-    pub const EVER_RETRANS: Self = Self(8);
-
-    pub const fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-    pub const fn any(self, of: Self) -> bool {
-        self.0 & of.0 != 0
-    }
-    pub fn set(&mut self, tags: Self) {
-        self.0 |= tags.0;
-    }
-    pub fn clear(&mut self, tags: Self) {
-        self.0 &= !tags.0;
-    }
-}
-
-/// What a cumulative acknowledgment removed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Acked {
-    pub packets: u32,
-    /// When the newest of them was sent that was neither retransmitted nor SACKed before.
-    pub last_sent: Instant,
-    /// A retransmitted segment was among them.
-    pub retransmitted: bool,
-    /// … and it was not the first of them.
-    pub retransmitted_behind_head: bool,
-    /// Position of the first segment that was neither retransmitted nor SACKed before: late, not lost.
-    pub reordered_at: Option<u32>,
-}
-
-/// What a SACK option told.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sacked {
-    /// Something was newly SACKed.
-    pub new: bool,
-    /// Only segments that were never retransmitted, from before the time-out (F-RTO).
-    pub only_original: bool,
-    /// The first block reported a duplicate.
-    pub duplicate: bool,
-    /// Lowest position at which a hole was filled by an original: reordering.
-    pub reordered_at: Option<u32>,
-}
-
+/// The queue and what is known of each segment in it.
 #[derive(Clone, Debug)]
-pub(super) struct Scoreboard {
+pub(crate) struct Scoreboard {
     segments: VecDeque<Segment>,
+    /// Whether the receiver tells what arrived; else duplicate acknowledgments are counted in `sacked_out`.
+    sack: bool,
     pub sacked_out: u32,
     pub lost_out: u32,
     pub retrans_out: u32,
@@ -106,10 +36,12 @@ pub(super) struct Scoreboard {
     seen: [Block; 3],
 }
 
-impl Default for Scoreboard {
-    fn default() -> Self {
+impl Scoreboard {
+    /// Nothing is out.
+    pub fn new(sack: bool) -> Self {
         Self {
             segments: VecDeque::with_capacity(USUAL_WINDOW),
+            sack,
             sacked_out: 0,
             lost_out: 0,
             retrans_out: 0,
@@ -123,9 +55,13 @@ impl Default for Scoreboard {
             seen: [(0, 0); 3],
         }
     }
-}
 
-impl Scoreboard {
+    /// Duplicate acknowledgments instead of SACKs tell of losses.
+    #[inline]
+    pub fn is_reno(&self) -> bool {
+        !self.sack
+    }
+
     pub fn push(&mut self, segment: Segment) {
         self.segments.push_back(segment);
     }
@@ -151,6 +87,51 @@ impl Scoreboard {
         self.sacked_out + self.lost_out + self.retrans_out > 0
     }
 
+    /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
+    pub fn reach(&self) -> u32 {
+        if self.is_reno() { self.sacked_out + 1 } else { self.fackets_out }
+    }
+
+    /// A retransmission is in flight, or the oldest segment was one.
+    pub fn any_retransmission_out(&self) -> bool {
+        self.retrans_out > 0 || self.head_was_retransmitted()
+    }
+
+    /// Whether the oldest segment was ever sent again.
+    pub fn head_was_retransmitted(&self) -> bool {
+        self.head().is_some_and(|s| s.tags.any(Tags::EVER_RETRANS))
+    }
+
+    /// Without SACK: a duplicate acknowledgment came. Returns the reordering that it tells of.
+    pub fn add_duplicate(&mut self) -> u32 {
+        self.sacked_out += 1;
+        self.check_duplicates(0)
+    }
+
+    /// Without SACK: `acked` segments are acknowledged, which eat up duplicates. Returns the reordering that this tells of.
+    pub fn remove_duplicates(&mut self, acked: u32) -> u32 {
+        self.sacked_out = self.sacked_out.saturating_sub(acked - 1);
+        self.check_duplicates(acked)
+    }
+
+    /// Without SACK: duplicates so far tell nothing any more.
+    pub fn forget_duplicates(&mut self) {
+        if self.is_reno() {
+            self.sacked_out = 0;
+        }
+    }
+
+    /// More duplicates than segments that can have caused them: some were late, not lost.
+    fn check_duplicates(&mut self, acked: u32) -> u32 {
+        let out = self.packets_out();
+        let holes = self.lost_out.max(1).min(out);
+        if self.sacked_out + holes <= out {
+            return 0;
+        }
+        self.sacked_out = out - holes;
+        out + acked
+    }
+
     /// Position of the first segment that starts at or after `seq`.
     pub fn position(&self, seq: u64) -> usize {
         let Some(head) = self.segments.front() else { return 0 };
@@ -166,9 +147,9 @@ impl Scoreboard {
     }
 
     /// Removes what `una` acknowledges; `each` sees the segments.
-    #[inline]
-    pub fn acknowledge(&mut self, una: u64, is_sack: bool, mut each: impl FnMut(&Segment)) -> Acked {
-        let mut acked = Acked::default();
+    #[inline(always)]
+    pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Acked {
+        let mut acked = Acked { fackets: self.fackets_out, ..Acked::default() };
         while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
             let tags = segment.tags;
             if tags.any(Tags::EVER_RETRANS) {
@@ -179,7 +160,7 @@ impl Scoreboard {
                 acked.last_sent = segment.sent;
                 acked.reordered_at.get_or_insert(acked.packets);
             }
-            if is_sack {
+            if self.sack {
                 self.sacked_out -= tags.any(Tags::SACKED) as u32;
             }
             self.lost_out -= tags.any(Tags::LOST) as u32;
@@ -441,7 +422,7 @@ impl Scoreboard {
 }
 
 /// RFC 2883 §4: the first block lies below the acknowledgment, or inside the second block.
-pub(super) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
+pub(crate) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
     match blocks {
         [first, ..] if first.0 < ack => true,
         [first, second, ..] => second.0 <= first.0 && first.1 <= second.1,
@@ -451,3 +432,86 @@ pub(super) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
 
 /// Segments for which there is room from the start.
 const USUAL_WINDOW: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `n` segments of a thousand bytes from zero on.
+    fn board(n: u64, sack: bool) -> Scoreboard {
+        let mut board = Scoreboard::new(sack);
+        for i in 0..n {
+            let (seq, tags, sent) = (1000 * i, Tags::default(), Instant::from_nanos(i));
+            board.push(Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags, sent });
+        }
+        board
+    }
+
+    #[test]
+    fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
+        let mut board = board(10, true);
+        let told = board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+        assert_eq!((told.new, told.duplicate, board.sacked_out, board.fackets_out), (true, false, 3, 8));
+        board.mark_head_lost(5, 10_000, false);
+        assert_eq!((board.lost_out, board.in_flight()), (5, 2));
+        board.retransmitted(0, 10_000);
+        board.resent(0, Instant::from_nanos(99));
+        assert_eq!((board.retrans_out, board.in_flight()), (1, 3));
+        let acked = board.acknowledge(1_000, |_| {});
+        assert_eq!((acked.packets, board.lost_out, board.retrans_out, board.in_flight()), (1, 4, 0, 2));
+    }
+
+    #[test]
+    fn a_hole_that_an_original_fills_is_reordering_and_one_that_a_retransmission_fills_is_not() {
+        let mut board = board(10, true);
+        board.tag(&[(6_000, 7_000)], 0, 0, |_| {});
+        assert_eq!(board.tag(&[(2_000, 3_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, Some(2));
+        board.mark_lost(3);
+        board.retransmitted(3, 10_000);
+        board.resent(3, Instant::from_nanos(99));
+        assert_eq!(board.tag(&[(3_000, 4_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, None);
+        assert_eq!((board.lost_out, board.retrans_out), (0, 0));
+    }
+
+    #[test]
+    fn data_sent_after_a_retransmission_tells_of_its_loss() {
+        let mut board = board(10, true);
+        board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+        board.mark_head_lost(1, 10_000, false);
+        board.retransmitted(0, 8_500);
+        board.mark_lost_retransmissions(10_000);
+        assert_eq!(board.retrans_out, 1, "what is SACKed was sent before it");
+        board.tag(&[(5_000, 9_000)], 0, 0, |_| {});
+        board.mark_lost_retransmissions(10_000);
+        assert_eq!((board.retrans_out, board.lost_out), (0, 1));
+    }
+
+    #[test]
+    fn a_time_out_loses_what_is_not_sacked() {
+        let mut board = board(10, true);
+        board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
+        assert!(!board.mark_all_lost(false), "nothing was sent again");
+        assert_eq!((board.lost_out, board.in_flight()), (7, 0));
+        board.unmark_lost();
+        assert_eq!((board.lost_out, board.in_flight()), (0, 7));
+        board.retransmitted(0, 10_000);
+        board.resent(0, Instant::from_nanos(99));
+        assert!(!board.mark_all_lost(true), "only the head, which stays in flight");
+        assert_eq!((board.head_was_retransmitted(), board.in_flight()), (true, 1));
+    }
+
+    #[test]
+    fn without_sack_duplicates_count_until_there_are_more_than_can_be() {
+        let mut board = board(4, false);
+        assert_eq!(
+            [(); 4].map(|()| board.add_duplicate()),
+            [0, 0, 0, 4],
+            "the fourth was caused by no segment of four"
+        );
+        assert_eq!((board.sacked_out, board.reach(), board.in_flight()), (3, 4, 1));
+        board.acknowledge(2_000, |_| {});
+        assert_eq!((board.remove_duplicates(2), board.sacked_out), (4, 1));
+        board.forget_duplicates();
+        assert_eq!(board.sacked_out, 0);
+    }
+}

@@ -1,347 +1,453 @@
-//! The sending endpoint.
+//! The sending endpoint: it arranges the mechanisms, each of which is a type of its own.
 //!
-//! Source: Linux `tcp_output.c` and `tcp_timer.c`. This file holds the connection's life: handshake, data, timers; what
-//! is sent lies in `transmission.rs`, acknowledgments in `ack.rs`, loss recovery in `recovery/`, and each mechanism of it
-//! in its own file.
+//! Source: Linux `tcp_input.c`, `tcp_output.c` and `tcp_timer.c`.
+//!
+//! Acknowledgments are taken in one of three orders. Up to Linux 3.9 the window grows before recovery is considered; from
+//! 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells progress from duplicates.
 
-use super::cc::{AnyCc, CongestionControl, Window};
-use super::frto::Frto;
-use super::offered::{FIRST_WINDOW, Offered};
-use super::prr::Prr;
-use super::queue::SendQueue;
-use super::rack::Rack;
-use super::rtt::RttEstimator;
-use super::scoreboard::Scoreboard;
-use super::segmentation::Bursts;
-use super::stack::{Machine, Stack};
-use super::timer::Timer;
-use super::tlp::Probe;
-use super::validation::Usage;
-use super::{Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
-use sojourn_aqm::{Duration, Instant};
-
-/// What a sender is made of.
-#[derive(Clone, Debug)]
-pub struct SenderConfig {
-    /// The stack's mechanisms.
-    pub stack: &'static Stack,
-    /// The congestion control.
-    pub cc: AnyCc,
-    /// Payload of a full segment in bytes.
-    pub mss: u32,
-    /// Whether SACK is negotiated.
-    pub sack: bool,
-    /// Whether ECN is negotiated.
-    pub ecn: bool,
-    /// Initial window in segments; the stack's when absent.
-    pub initial_window: Option<u32>,
-    /// The receiver's window in bytes; the stack's when absent.
-    pub receive_window: Option<u64>,
-}
-
-/// Where congestion avoidance stands (Linux `TCP_CA_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
-    /// Nothing suspicious.
-    Open,
-    /// Duplicates or SACKs were seen.
-    Disorder,
-    /// The window is being reduced because of a congestion mark.
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// A time-out expired.
-    Loss,
-}
-
-/// Counters of a sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderStats {
-    /// Data segments sent, retransmissions included.
-    pub sent: u64,
-    /// Data segments sent again.
-    pub retransmissions: u64,
-    /// Retransmission time-outs.
-    pub timeouts: u64,
-}
+use crate::ack::{Ack, Before, Findings};
+use crate::cc::Window;
+use crate::config::{SenderConfig, SenderStats, State};
+use crate::control::Control;
+use crate::handshake::{Handshake, Phase};
+use crate::recovery::{Recovery, Rexmit};
+use crate::segment::Sacked;
+use crate::stack::Machine;
+use crate::timer::Purpose;
+use crate::transmission::Transmission;
+use crate::{Flags, Header, Now, Wire};
+use sojourn_aqm::Instant;
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    pub(super) stack: &'static Stack,
-    /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
-    pub(super) is_plain: bool,
-    pub(super) clock: Clock,
-    pub(super) cc: AnyCc,
-    pub(super) window: Window,
-    pub(super) board: Scoreboard,
-    pub(super) rtt: RttEstimator,
-    pub(super) state: State,
-    /// The instant of the event that is being dealt with.
-    pub(super) at: Instant,
-    pub(super) syn_sent: Instant,
-    /// When data was last sent.
-    pub(super) last_sent: Instant,
-    pub(super) phase: Phase,
-    pub(super) sack: bool,
-    /// FACK is used until reordering is seen.
-    pub(super) fack: bool,
-    /// Early retransmit is used until reordering is seen.
-    pub(super) early_retransmit: bool,
-    pub(super) ecn: bool,
-    /// A reduction is to be announced by CWR on the next new segment.
-    pub(super) cwr_pending: bool,
-    pub(super) receive_window: u64,
-    /// How that window grows, if it does.
-    pub(super) offered: Option<Offered>,
-    pub(super) queue: SendQueue,
-    /// `snd_nxt` when the present state was entered.
-    pub(super) high_seq: u64,
-    /// ns-2: there was a partial acknowledgment in this recovery.
-    pub(super) partial_acked: bool,
-    pub(super) reordering: u32,
-    pub(super) prior_ssthresh: u32,
-    /// Where `snd_una` stood when the window was reduced; while set, the reduction may be undone.
-    pub(super) undo_marker: Option<u64>,
-    /// Retransmissions that no D-SACK has reported; negative if nothing was retransmitted (Linux 3.10 on).
-    pub(super) undo_retrans: i32,
-    /// Tick of the first retransmission of the episode.
-    pub(super) retrans_stamp: Option<u32>,
-    /// Retransmission time-outs in a row.
-    pub(super) retransmits: u32,
-    pub(super) frto: Frto,
-    /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.
-    pub(super) timed: Option<(u64, Ticks)>,
-    pub(super) prr: Prr,
-    pub(super) rack: Rack,
-    pub(super) probe: Probe,
-    pub(super) usage: Usage,
-    pub(super) bursts: Bursts,
-    /// The next new segment is the last of a burst.
-    pub(super) pushes: bool,
-    /// Tick at which the timer expires.
-    pub(super) deadline: Option<u32>,
-    /// What it is set for.
-    pub(super) timer: Timer,
-    pub(super) ts_recent: u32,
-    pub(super) stats: SenderStats,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Closed,
-    SynSent,
-    Established,
+    /// In which order an acknowledgment is dealt with.
+    machine: Machine,
+    handshake: Handshake,
+    transmission: Transmission,
+    control: Control,
+    recovery: Recovery,
 }
 
 impl Sender {
     /// A closed connection.
     pub fn new(config: SenderConfig) -> Self {
-        let stack = config.stack;
-        let clock = stack.clock();
-        let mut cc = config.cc;
-        cc.attach(stack);
-        let cwnd = config.initial_window.unwrap_or(stack.initial_window);
-        let mss = config.mss as u64;
-        let most_window = stack.most_window.map(|segments| segments as u64 * mss);
-        let offered = stack.tunes_window_of(config.receive_window).then(|| Offered::new(config.mss));
-        let first_window = most_window.or(offered.map(|_| FIRST_WINDOW));
-        let receive_window = config.receive_window.or(first_window).unwrap_or(u64::MAX / 2);
-        let ssthresh = match stack.most_window {
-            None => Window::INFINITE_SSTHRESH,
-            Some(_) => (receive_window / mss).clamp(1, Window::INFINITE_SSTHRESH as u64) as u32,
-        };
-        let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: config.mss, counting: stack.counting };
+        let transmission = Transmission::new(&config);
         Self {
-            stack,
-            is_plain: stack.is_plain(),
-            clock,
-            cc,
-            window,
-            board: Scoreboard::default(),
-            rtt: stack.rtt_estimator(),
-            state: State::Open,
-            at: Instant::ZERO,
-            syn_sent: Instant::ZERO,
-            last_sent: Instant::ZERO,
-            phase: Phase::Closed,
-            sack: config.sack,
-            fack: config.sack && stack.fack,
-            early_retransmit: stack.early_retransmit,
-            ecn: config.ecn,
-            cwr_pending: false,
-            receive_window,
-            offered,
-            queue: SendQueue::new(config.mss),
-            high_seq: 0,
-            partial_acked: false,
-            reordering: stack.reordering,
-            prior_ssthresh: 0,
-            undo_marker: None,
-            undo_retrans: 0,
-            retrans_stamp: None,
-            retransmits: 0,
-            frto: Frto::default(),
-            timed: None,
-            prr: Prr::default(),
-            rack: Rack::default(),
-            probe: Probe::default(),
-            usage: Usage::default(),
-            bursts: Bursts::default(),
-            pushes: false,
-            deadline: None,
-            timer: Timer::Retransmit,
-            ts_recent: 0,
-            stats: SenderStats::default(),
+            machine: config.stack.machine,
+            handshake: Handshake::new(),
+            control: Control::of(&config, transmission.offered.bytes()),
+            recovery: Recovery::new(config.stack, config.sack),
+            transmission,
         }
     }
 
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
-        self.queue.open(bytes);
-        self.phase = Phase::SynSent;
-        self.send_syn(now, wire);
+        self.transmission.queue.open(bytes);
+        self.handshake.syn(now);
+        self.transmission.send_syn(now, wire);
+    }
+
+    /// Opens a connection with data both ways; what is to be sent comes by [`Self::write`], and one handshake serves both
+    /// directions.
+    pub fn connect(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.open(now, Some(0), wire);
+        self.transmission.queue.stay_open();
+    }
+
+    /// The side that was connected to takes the first segment behind the SYN and may send from now on. Its RTT is the
+    /// time since its answer to the SYN.
+    pub fn accept(&mut self, now: Instant, header: &Header) {
+        let now = self.enter(now);
+        if let Some(rtt) = self.handshake.on_connection(now, header, &self.transmission.rtt) {
+            self.establish(now, header, rtt);
+        }
     }
 
     /// The application, which has not stopped, has `bytes` more to send.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
-        let now = self.enter(now);
-        self.queue.write(bytes);
-        if self.phase == Phase::Established {
-            self.send_new(now, wire);
-        }
+        self.transmission.queue.write(bytes);
+        self.on_room(now, wire);
+    }
+
+    /// What the application writes next is the last: a FIN goes with its end.
+    pub fn end_with_next(&mut self) {
+        self.transmission.queue.end();
     }
 
     /// The application stops: nothing is sent anew but a FIN.
     pub fn close(&mut self, now: Instant, wire: &mut impl Wire) {
-        let now = self.enter(now);
-        self.queue.close();
-        if self.phase == Phase::Established {
-            self.send_new(now, wire);
-        }
+        self.transmission.queue.close();
+        self.on_room(now, wire);
     }
 
     /// Takes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.enter(now);
-        match self.phase {
+        match self.handshake.phase() {
             Phase::Closed => {}
             Phase::SynSent => self.on_syn_ack(now, header, wire),
             // The handshake's last acknowledgment was lost: the receiver asks again.
-            Phase::Established if header.flags.contains(Flags::SYN) => self.send_pure_ack(now, wire),
-            Phase::Established if self.is_plain => self.on_ack(now, header, wire),
-            Phase::Established if self.stack.machine == Machine::Linux2_6 => self.on_ack_3_8(now, header, wire),
-            Phase::Established if self.stack.machine == Machine::Ns2 => self.on_ack_ns2(now, header, wire),
-            Phase::Established => self.on_ack_3_10(now, header, wire),
+            Phase::Established if header.flags.contains(Flags::SYN) => self.transmission.send_pure_ack(now, wire),
+            Phase::Established if self.transmission.is_plain => self.on_ack(now, header, wire),
+            Phase::Established => self.on_ack_of_machine(now, header, wire),
         }
     }
 
     /// The host takes new data again.
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
-        let now = self.enter(now);
-        if self.phase == Phase::Established {
-            self.send_new(now, wire);
+        if self.handshake.is_established() {
+            self.send_new(self.enter(now), wire);
         }
     }
 
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
-        let due = self.deadline.is_some_and(|tick| tick <= now);
-        match self.phase {
-            _ if !due => {}
-            Phase::Closed => self.deadline = None,
+        match self.handshake.phase() {
+            _ if !self.transmission.timer.is_due(now) => {}
+            Phase::Closed => self.transmission.timer.stop(),
             Phase::SynSent => {
-                self.stats.timeouts += 1;
-                self.rtt.back_off();
-                // Something on the path may not like SYNs that ask for ECN (RFC 3168 §6.1.1.1).
-                self.ecn &= !self.stack.ecn_fallback;
-                self.send_syn(now, wire);
+                let tx = &mut self.transmission;
+                tx.output.stats.timeouts += 1;
+                tx.rtt.back_off();
+                tx.ecn.syn_lost();
+                self.handshake.syn(now);
+                tx.send_syn(now, wire);
             }
-            Phase::Established => match self.timer {
-                Timer::Retransmit => self.on_retransmission_timeout(now, wire),
-                Timer::EarlyRetransmit => self.resume_early_retransmit(now, wire),
-                Timer::LossProbe => self.send_loss_probe(now, wire),
-                Timer::Reordering => self.on_reordering_timeout(now, wire),
+            Phase::Established => match self.transmission.timer.purpose() {
+                Purpose::Retransmit => self.on_retransmission_timeout(now, wire),
+                Purpose::EarlyRetransmit => self.on_early_retransmit(now, wire),
+                Purpose::LossProbe => self.send_loss_probe(now, wire),
+                Purpose::Reordering => self.on_reordering_timeout(now, wire),
             },
         }
     }
 
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
-        self.deadline.map_or(Instant::NEVER, |tick| self.clock.instant(tick))
+        self.transmission.timer.deadline(self.transmission.rtt.clock())
     }
 
     /// Congestion window and slow-start threshold, in segments.
     pub fn window(&self) -> &Window {
-        &self.window
+        &self.control.window
     }
 
     /// Smoothed RTT in seconds; zero before the first sample.
     pub fn srtt_s(&self) -> f64 {
-        self.rtt.srtt() * self.stack.rtt_unit.as_secs_f64()
+        self.transmission.rtt.srtt_s()
     }
 
     /// Segments in the network, by the sender's belief.
     pub fn in_flight(&self) -> u32 {
-        self.board.in_flight()
+        self.transmission.board.in_flight()
     }
 
     /// Where congestion avoidance stands.
     pub fn state(&self) -> State {
-        self.state
+        self.recovery.state()
     }
 
     /// Counters.
     pub fn stats(&self) -> &SenderStats {
-        &self.stats
+        &self.transmission.output.stats
     }
 
-    /// Duplicate acknowledgments instead of SACKs tell of losses.
-    pub(super) fn is_reno(&self) -> bool {
-        !self.sack
+    /// Whether everything is acknowledged, up to the FIN.
+    pub fn is_finished(&self) -> bool {
+        self.transmission.queue.fin_sent() && self.transmission.board.packets_out() == 0
     }
 
     /// Begins an event: everything in it happens now.
     #[inline]
-    pub(super) fn enter(&mut self, now: Instant) -> Ticks {
-        self.at = now;
-        self.clock.ticks(now)
+    fn enter(&self, now: Instant) -> Now {
+        self.transmission.rtt.clock().now(now)
     }
 
-    /// The age of something sent at `sent`, in the RTT's units.
-    pub(super) fn in_rtt_units(&self, sent: Instant) -> u32 {
-        let unit = Clock::new(self.stack.rtt_unit);
-        unit.ticks_wide(self.at).saturating_sub(unit.ticks_wide(sent)) as u32
+    fn on_syn_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Some(rtt) = self.handshake.on_answer(now, header, &self.transmission.rtt) else { return };
+        self.transmission.ecn.answered(header.flags);
+        self.transmission.timer.stop();
+        self.establish(now, header, rtt);
+        self.transmission.send_pure_ack(now, wire);
+        self.send_new(now, wire);
     }
 
-    pub(super) fn rtt_from_units(&self, units: u32) -> Duration {
-        self.stack.rtt_unit * units as i64
+    fn establish(&mut self, now: Now, header: &Header, rtt: u32) {
+        let tx = &mut self.transmission;
+        tx.queue.established();
+        tx.output.heard(header.ts_val);
+        tx.rtt.sample_handshake(rtt, tx.queue.una(), tx.queue.nxt());
+        if let Some(rack) = &mut self.recovery.episode.rack {
+            rack.observe_rtt(now.at, tx.rtt.span(rtt));
+        }
+        self.control.usage.touched(now);
     }
 
-    fn on_syn_ack(&mut self, now: Ticks, header: &Header, wire: &mut impl Wire) {
-        if !header.flags.contains(Flags::SYN.with(Flags::ACK)) || header.ack != FIRST_BYTE {
+    /// Takes an acknowledgment where speed matters less.
+    #[inline(never)]
+    fn on_ack_of_machine(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        match self.machine {
+            Machine::Linux2_6 => self.on_ack(now, header, wire),
+            Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
+            Machine::Ns2 => self.on_ack_ns2(now, header, wire),
+        }
+    }
+
+    /// Takes an acknowledgment: the window grows before recovery is considered.
+    #[inline(always)]
+    fn on_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if header.ack > tx.queue.nxt() {
             return;
         }
-        self.phase = Phase::Established;
-        self.queue.established();
-        self.ecn &= header.flags.contains(Flags::ECE);
-        self.ts_recent = header.ts_val;
-        self.retrans_stamp = None;
-        // Finer than a tick only if the SYN was sent once: else the timestamp tells which one was answered.
-        let rtt = match self.stats.timeouts {
-            0 => self.in_rtt_units(self.syn_sent),
-            _ => now.saturating_sub(header.ts_ecr) * self.rtt.per_tick(),
-        };
-        if self.stack.timestamps {
-            self.rtt.sample(rtt, self.queue.una(), self.queue.nxt());
+        tx.output.heard(header.ts_val);
+        let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
+        let before = Before::of(&tx.queue, &tx.board);
+        if header.ack < before.una {
+            // An old acknowledgment can still bring SACKs.
+            if has_sack {
+                recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+            }
+            return;
         }
-        self.rack.observe_rtt(self.at, self.rtt_from_units(rtt));
-        self.deadline = None;
-        self.usage.touched(now);
-        self.send_pure_ack(now, wire);
+        let bytes = tx.queue.acknowledge(header.ack);
+        control.count_bytes(bytes, recovery.state());
+        let mut sacked = Sacked::default();
+        if has_sack {
+            recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
+            sacked = recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+        }
+        if tx.board.packets_out() == 0 {
+            return self.send_new(now, wire);
+        }
+        let acked = tx.clean(now, header, false);
+        if acked.packets > 0 {
+            recovery.episode.on_acknowledged(&acked, before.fackets, &mut tx.board);
+        }
+        let ece = tx.ecn.is_echo(header);
+        let ack_of = |delivered| Ack { advanced: bytes > 0, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };
+        let held = recovery.tests_time_out() && recovery.test_time_out(&ack_of(0), &mut tx.cx(now, control));
+        let state = recovery.state();
+        let is_duplicate = bytes == 0 && acked.packets == 0;
+        let suspicious = is_duplicate || sacked.new || ece || state != State::Open;
+        if acked.packets > 0 {
+            let may_raise = || (!ece || control.window.cwnd < control.window.ssthresh) && !recovery.is_reducing();
+            let may_grow = !held && (!suspicious || may_raise());
+            let news = || tx.news(now, &acked, state);
+            control.acked(news);
+            if may_grow && control.is_limited(before.in_flight, recovery.reordering()) {
+                control.increase(acked.packets, news);
+            }
+        }
+        if suspicious {
+            let delivered = (acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
+            let rexmit = recovery.on_ack(&ack_of(delivered), &mut tx.cx(now, control));
+            self.send_again(rexmit, now, wire);
+        }
         self.send_new(now, wire);
+    }
+
+    /// Takes an acknowledgment: recovery decides, then the window moves, then segments go out.
+    fn on_ack_recovery_first(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if header.ack > tx.queue.nxt() {
+            return;
+        }
+        tx.output.heard(header.ts_val);
+        let before = Before::of(&tx.queue, &tx.board);
+        let mut ack = Findings::of(header, before.una);
+        let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
+        if header.ack < before.una {
+            // An old acknowledgment can still bring SACKs.
+            if has_sack {
+                ack.take_sacks(header, now, recovery, &tx.queue, &mut tx.board);
+                let rexmit = recovery.on_findings(&mut ack, &mut tx.cx(now, control));
+                self.send_again(rexmit, now, wire);
+            }
+            return;
+        }
+        if ack.advanced {
+            recovery.episode.timeouts = 0;
+            tx.queue.acknowledge(header.ack);
+        }
+        if has_sack {
+            recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
+            ack.take_sacks(header, now, recovery, &tx.queue, &mut tx.board);
+        }
+        ack.ece = tx.ecn.is_echo(header);
+        if tx.board.packets_out() > 0 {
+            ack.take_acknowledged(&before, now, recovery, &tx.queue, &mut tx.board, &mut tx.rtt);
+            if ack.data_acked() {
+                control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
+            }
+            self.decide(now, &before, &mut ack, wire);
+        } else {
+            if ack.sacked.duplicate {
+                recovery.on_findings(&mut ack, &mut tx.cx(now, control));
+            }
+            recovery.judge_probe(&ack, &mut tx.cx(now, control));
+        }
+        let tx = &mut self.transmission;
+        if ack.advanced {
+            tx.offered.acknowledged(tx.queue.una(), tx.queue.nxt(), tx.board.sacked_out);
+        }
+        self.send_new(now, wire);
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
+            recovery.schedule_loss_probe(false, &mut tx.cx(now, control));
+        }
+    }
+
+    /// Recovery, the window, and what recovery sends.
+    fn decide(&mut self, now: Now, before: &Before, ack: &mut Findings, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        recovery.episode.widen_reordering_window(ack, &tx.queue);
+        recovery.judge_probe(ack, &mut tx.cx(now, control));
+        let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
+        let rexmit = match told || recovery.state() != State::Open {
+            true => recovery.on_findings(ack, &mut tx.cx(now, control)),
+            false => Rexmit::Nothing,
+        };
+        let probes = recovery.episode.probe.replaces_time_out();
+        if ack.sets_timer && !(probes && recovery.schedule_loss_probe(true, &mut tx.cx(now, control))) {
+            tx.resume_timer(now);
+        }
+        if recovery.is_reducing() {
+            let lost = (tx.board.lost_total - before.lost) as u32;
+            recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
+            self.send_again(rexmit, now, wire);
+        } else if control.grows_before_sending() {
+            self.grow(now, before.in_flight, ack);
+            self.send_again(rexmit, now, wire);
+        } else {
+            self.send_again(rexmit, now, wire);
+            self.grow(now, before.in_flight, ack);
+        }
+    }
+
+    fn grow(&mut self, now: Now, prior_in_flight: u32, ack: &Findings) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let reordering = &recovery.episode.reordering;
+        // Where there is much reordering, whatever is delivered counts.
+        let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
+        if counts && control.is_limited(prior_in_flight, reordering.degree()) {
+            let packets = control.growth_of(ack);
+            control.increase(packets, || ack.news(packets, now, recovery.state(), &tx.queue));
+            control.usage.touched(now);
+        }
+    }
+
+    /// Takes an acknowledgment as ns-2 does: the window grows whether it was used or not, up to the largest.
+    fn on_ack_ns2(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if header.ack > tx.queue.nxt() || header.ack < tx.queue.una() {
+            return;
+        }
+        let advanced = tx.queue.acknowledge(header.ack) > 0;
+        if !header.sack.blocks().is_empty() && !tx.board.is_reno() {
+            recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
+        }
+        if tx.board.packets_out() > 0 {
+            // It takes nothing for reordering.
+            let keeps_timer = recovery.keeps_timer(tx.queue.una(), &tx.board);
+            let acked = advanced.then(|| tx.clean(now, header, keeps_timer));
+            let progress = recovery.on_ack_ns2(acked.as_ref(), &mut tx.cx(now, control));
+            if let Some(acked) = acked.filter(|_| progress.grows) {
+                let news = || tx.news(now, &acked, recovery.state());
+                control.acked(news);
+                control.increase(acked.packets, news);
+                control.limit(tx.offered.segments(control.window.mss));
+            }
+            self.send_again(progress.rexmit, now, wire);
+            let Self { transmission: tx, recovery, control, .. } = self;
+            if tx.ecn.is_echo(header) {
+                recovery.on_echo_ns2(&mut tx.cx(now, control));
+            }
+        }
+        self.send_new(now, wire);
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Now, wire: &mut impl Wire) {
+        self.transmission.send_new(now, &mut self.control, &mut self.recovery, wire);
+    }
+
+    /// Sends what recovery asks for.
+    fn send_again(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
+        match rexmit {
+            Rexmit::Nothing => return,
+            Rexmit::Lost => {}
+            Rexmit::Head => return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire),
+            Rexmit::New => {
+                self.send_new(now, wire);
+                if self.transmission.queue.nxt() > self.recovery.episode.high_seq {
+                    return;
+                }
+                self.recovery.end_test();
+            }
+        }
+        self.transmission.retransmit_lost(now, self.control.window.cwnd, &mut self.recovery, wire);
+    }
+
+    #[inline(never)]
+    fn on_retransmission_timeout(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if tx.board.packets_out() == 0 {
+            return tx.timer.stop();
+        }
+        tx.output.stats.timeouts += 1;
+        recovery.on_time_out(&mut tx.cx(now, control));
+        tx.retransmit(0, now, &mut recovery.episode, wire);
+        recovery.episode.timeouts += 1;
+        tx.rtt.back_off();
+        tx.timer.restart(now, &tx.rtt);
+    }
+
+    /// Early retransmit's wait is over: the first hole is a loss.
+    #[inline(never)]
+    fn on_early_retransmit(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.resume_timer(now);
+        let rexmit = recovery.on_early_retransmit(&mut tx.cx(now, control));
+        self.send_again(rexmit, now, wire);
+    }
+
+    /// RACK's reordering window is over for something.
+    #[inline(never)]
+    fn on_reordering_timeout(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if recovery.episode.on_reordering_timeout(&mut tx.cx(now, control)) {
+            self.send_again(Rexmit::Lost, now, wire);
+        }
+        if self.transmission.timer.purpose() != Purpose::Retransmit {
+            self.transmission.resume_timer(now);
+        }
+    }
+
+    /// The probe's time has come: something new, else the last segment again.
+    #[inline(never)]
+    fn send_loss_probe(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let episode = &mut recovery.episode;
+        if tx.board.packets_out() == 0 {
+            return tx.timer.stop();
+        }
+        if episode.probe.waits() {
+            return tx.resume_timer(now);
+        }
+        if tx.queue.fits(tx.right_edge()) {
+            tx.send_one(now, control, episode, wire);
+            episode.probe.sent_new(tx.queue.nxt());
+        } else if !episode.probe.is_out() {
+            tx.retransmit_uncounted(tx.board.packets_out() as usize - 1, now, episode, wire);
+            episode.probe.sent_again(tx.queue.nxt());
+        }
+        // The time-out runs from the probe.
+        tx.timer.restart(now, &tx.rtt);
     }
 }
 

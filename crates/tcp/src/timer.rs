@@ -1,16 +1,15 @@
 //! The sender's one timer: the retransmission time-out, and what else it is set for in between.
 //!
-//! Source: Linux `tcp_timer.c`, `tcp_rearm_rto`, `tcp_rto_delta_us`.
+//! Source: Linux `tcp_timer.c`, `tcp_rearm_rto`.
 
-use super::cc::CongestionControl;
-use super::scoreboard::Segment;
-use super::sender::Sender;
-use super::stack::Machine;
-use super::{Ticks, Wire};
+use crate::round_trip::RoundTrip;
+use crate::stack::{Stack, on_wheel};
+use crate::{Clock, Now, Ticks};
+use sojourn_aqm::Instant;
 
-/// What the sender's one timer is set for.
+/// What the timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
+pub(crate) enum Purpose {
     /// The retransmission time-out.
     Retransmit,
     /// The end of early retransmit's delay.
@@ -21,78 +20,95 @@ pub(super) enum Timer {
     Reordering,
 }
 
-impl Sender {
-    /// Starts the retransmission timer anew.
+/// The timer.
+#[derive(Clone, Debug)]
+pub(crate) struct RetransmitTimer {
+    wheel: bool,
+    /// Tick at which it expires.
+    expiry: Option<Ticks>,
+    purpose: Purpose,
+}
+
+impl RetransmitTimer {
+    /// A timer that is not set.
+    pub fn new(stack: &Stack) -> Self {
+        Self { wheel: stack.timer_wheel, expiry: None, purpose: Purpose::Retransmit }
+    }
+
+    /// Sets it to expire in `ticks`.
     #[inline]
-    pub(super) fn rearm(&mut self, now: Ticks) {
-        self.set_timer(Timer::Retransmit, now, self.rtt.rto());
+    pub fn set(&mut self, purpose: Purpose, now: Now, ticks: Ticks) {
+        self.purpose = purpose;
+        self.expiry = Some(if self.wheel { on_wheel(now.tick, ticks) } else { now.tick + ticks });
     }
 
-    /// Sets the timer to expire in `ticks`.
+    /// Starts the retransmission time-out anew.
     #[inline]
-    pub(super) fn set_timer(&mut self, timer: Timer, now: Ticks, ticks: u32) {
-        self.timer = timer;
-        self.deadline = Some(if self.is_plain { now + ticks } else { self.stack.expiry(now, ticks) });
+    pub fn restart(&mut self, now: Now, rtt: &RoundTrip) {
+        self.set(Purpose::Retransmit, now, rtt.rto());
     }
 
-    /// Ticks until the time-out of the oldest segment, begun ones included; zero if it is due.
-    pub(super) fn rto_left(&self, now: Ticks) -> u32 {
-        let Some(head) = self.board.head() else { return 0 };
-        let (unit, rto) = (self.stack.rtt_unit, self.clock.instant(self.rtt.rto()).as_nanos());
-        let due = head.sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
-        let tick = self.stack.tick.as_nanos() as u64;
-        let at = if unit == self.stack.tick { self.clock.instant(now).as_nanos() } else { self.at.as_nanos() };
-        due.saturating_sub(at).div_ceil(tick) as u32
-    }
-
-    /// Back from another use of the timer to the time-out, which has been running all the time.
-    pub(super) fn rearm_after_other_timer(&mut self, now: Ticks) {
-        if self.board.packets_out() == 0 {
-            self.deadline = None;
-        } else if matches!(self.timer, Timer::Retransmit) {
-            self.rearm(now);
-        } else {
-            self.set_timer(Timer::Retransmit, now, self.rto_left(now).max(1));
+    /// Back from another use to the time-out, which has been running all the time for the oldest segment, sent at
+    /// `head`.
+    pub fn resume(&mut self, now: Now, head: Option<Instant>, rtt: &RoundTrip) {
+        match head {
+            None => self.stop(),
+            Some(_) if self.purpose == Purpose::Retransmit => self.restart(now, rtt),
+            Some(sent) => self.set(Purpose::Retransmit, now, rtt.time_out_left(now, sent).max(1)),
         }
     }
 
-    /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
-    /// retransmission.
-    #[inline(never)]
-    pub(super) fn rearm_for_new(&mut self, now: Ticks) {
-        if self.board.packets_out() == 0 {
-            self.rearm(now);
-            self.cc.restarted(self.at, self.last_sent);
-        } else if self.timer != Timer::Reordering {
-            self.rearm_after_other_timer(now);
-        }
+    /// It does not expire.
+    pub fn stop(&mut self) {
+        self.expiry = None;
     }
 
-    /// Whether the oldest segment has been out for longer than the time-out.
-    pub(super) fn head_timed_out(&self, now: Ticks) -> bool {
-        self.board.head().is_some_and(|head| self.timed_out(head, now))
+    /// What it was last set for.
+    #[inline]
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
-    pub(super) fn timed_out(&self, segment: &Segment, now: Ticks) -> bool {
-        // As ticks(sent) < now - rto, without the division.
-        segment.sent < self.clock.instant(now.saturating_sub(self.rtt.rto()))
+    /// Tick at which it expires, if it is set.
+    pub fn expiry(&self) -> Option<Ticks> {
+        self.expiry
     }
 
-    #[inline(never)]
-    pub(super) fn on_retransmission_timeout(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 {
-            self.deadline = None;
-            return;
-        }
-        self.stats.timeouts += 1;
-        match self.stack.machine {
-            Machine::Linux3_10 => self.enter_loss_3_10(),
-            Machine::Linux2_6 | Machine::Ns2 if self.stack.frto && self.sack => self.enter_frto(),
-            Machine::Linux2_6 | Machine::Ns2 => self.enter_loss(),
-        }
-        self.retransmit(0, now, wire);
-        self.retransmits += 1;
-        self.rtt.back_off();
-        self.rearm(now);
+    /// Whether it has expired.
+    pub fn is_due(&self, now: Now) -> bool {
+        self.expiry.is_some_and(|tick| tick <= now.tick)
+    }
+
+    /// When it expires; never if it is not set.
+    #[inline]
+    pub fn deadline(&self, clock: Clock) -> Instant {
+        self.expiry.map_or(Instant::NEVER, |tick| clock.instant(tick))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Now {
+        Clock::new(sojourn_aqm::Duration::from_millis(1)).now(Instant::from_nanos(ms * 1_000_000))
+    }
+
+    #[test]
+    fn the_time_out_runs_on_while_the_timer_is_used_for_something_else() {
+        let stack = Stack::find("linux-3.8").expect("a stack");
+        let (mut timer, mut rtt) = (RetransmitTimer::new(stack), RoundTrip::new(stack));
+        rtt.sample(100, 1, 1001);
+        let head = Some(at(10).at);
+        timer.restart(at(10), &rtt);
+        assert_eq!((timer.expiry(), timer.is_due(at(309)), timer.is_due(at(310))), (Some(310), false, true));
+        timer.set(Purpose::LossProbe, at(20), 50);
+        timer.resume(at(70), head, &rtt);
+        assert_eq!((timer.purpose(), timer.expiry()), (Purpose::Retransmit, Some(310)), "since the oldest was sent");
+        timer.set(Purpose::Reordering, at(305), 50);
+        timer.resume(at(355), head, &rtt);
+        assert_eq!(timer.expiry(), Some(356), "it is due, but not in the past");
+        timer.resume(at(355), None, &rtt);
+        assert_eq!(timer.deadline(stack.clock()), Instant::NEVER, "nothing is out");
     }
 }

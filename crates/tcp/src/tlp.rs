@@ -2,116 +2,137 @@
 //!
 //! Source: Linux `tcp_schedule_loss_probe`, `tcp_send_loss_probe`, `tcp_process_tlp_ack`; RFC 8985 §7.
 
-use super::ack_3_10::Findings;
-use super::sender::{Sender, State};
-use super::stack::ProbeTimeout;
-use super::timer::Timer;
-use super::{Ticks, Wire};
+use crate::Ticks;
+use crate::ack::Findings;
+use crate::config::State;
+use crate::recovery::Cx;
+use crate::round_trip::RoundTrip;
+use crate::stack::{ProbeTimeout, Stack};
+use crate::timer::Purpose;
 use sojourn_aqm::Duration;
 
-/// The probe that is out.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Probe {
-    /// `snd_nxt` when it was sent; `None` if there is none.
-    pub high_seq: Option<u64>,
+/// The probe: when it is due, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LossProbe {
+    form: Option<ProbeTimeout>,
+    /// SND.NXT when one was sent that is still out.
+    high_seq: Option<u64>,
     /// It was a retransmission.
-    pub retransmitted: bool,
+    retransmitted: bool,
 }
 
-impl Probe {
-    pub fn forget(&mut self) {
-        self.high_seq = None;
+impl LossProbe {
+    /// None is out.
+    pub fn new(stack: &Stack) -> Self {
+        Self { form: stack.loss_probe, high_seq: None, retransmitted: false }
     }
-}
 
-impl Sender {
-    /// Sets the timer for a probe in place of the time-out; `advancing` if the time-out would start anew.
-    /// Returns whether a probe makes sense.
-    pub(super) fn schedule_loss_probe(&mut self, now: Ticks, advancing: bool) -> bool {
-        let Some(form) = self.stack.loss_probe else { return false };
-        let out = self.board.packets_out();
+    /// Whether the timer is set for a probe after every acknowledgment, whatever else it was set for before.
+    #[inline]
+    pub fn follows_every_ack(&self) -> bool {
+        self.form == Some(ProbeTimeout::Linux3_10)
+    }
+
+    /// Whether the timer is set for a probe where the time-out would be set anew.
+    #[inline]
+    pub fn replaces_time_out(&self) -> bool {
+        self.form == Some(ProbeTimeout::Linux6_1)
+    }
+
+    /// Sets the timer for a probe in place of the time-out; `advancing` if that would start anew. Returns whether a probe
+    /// makes sense.
+    pub fn schedule(&self, state: State, advancing: bool, cx: &mut Cx) -> bool {
+        let Some(form) = self.form else { return false };
+        let out = cx.board.packets_out();
         let state_fits = match form {
-            ProbeTimeout::Linux3_10 => self.state == State::Open,
-            ProbeTimeout::Linux6_1 => matches!(self.state, State::Open | State::Cwr),
+            ProbeTimeout::Linux3_10 => state == State::Open,
+            ProbeTimeout::Linux6_1 => matches!(state, State::Open | State::Cwr),
         };
-        if out == 0 || !self.sack || !state_fits {
+        if out == 0 || cx.board.is_reno() || !state_fits {
             return false;
         }
-        let delayed_ack = self.clock.span(DELAYED_ACK);
-        let timeout = match form {
-            // Not while the sender could send without it.
-            ProbeTimeout::Linux3_10 if self.may_send_now() || self.timer != Timer::Retransmit => return false,
-            ProbeTimeout::Linux3_10 => {
-                let alone = if out == 1 { self.rtt.srtt_eighths(12) + delayed_ack } else { 0 };
-                self.rtt.srtt_eighths(16).max(self.clock.span(LEAST_TIMEOUT)).max(alone)
-            }
-            ProbeTimeout::Linux6_1 if !self.rtt.is_measured() => self.rtt.rto(),
-            ProbeTimeout::Linux6_1 if out == 1 => self.rtt.two_srtt_up() + delayed_ack,
-            ProbeTimeout::Linux6_1 => self.rtt.two_srtt_up() + self.clock.span(MARGIN),
-        };
+        // Not while the sender could send without it.
+        if form == ProbeTimeout::Linux3_10 && (cx.may_send_now() || cx.timer.purpose() != Purpose::Retransmit) {
+            return false;
+        }
         // The time-out may come first: the probe takes its place.
         let rto = match form {
-            ProbeTimeout::Linux3_10 => self.deadline.map_or(0, |expiry| expiry.saturating_sub(now)),
-            ProbeTimeout::Linux6_1 if advancing => self.rtt.rto(),
-            ProbeTimeout::Linux6_1 => self.rto_left(now),
+            ProbeTimeout::Linux3_10 => cx.timer.expiry().map_or(0, |expiry| expiry.saturating_sub(cx.now.tick)),
+            ProbeTimeout::Linux6_1 if advancing => cx.rtt.rto(),
+            ProbeTimeout::Linux6_1 => cx.board.head().map_or(0, |head| cx.rtt.time_out_left(cx.now, head.sent)),
         };
-        self.set_timer(Timer::LossProbe, now, if rto > 0 { timeout.min(rto) } else { timeout });
+        let timeout = timeout(form, out, cx.rtt);
+        cx.timer.set(Purpose::LossProbe, cx.now, if rto > 0 { timeout.min(rto) } else { timeout });
         true
     }
 
-    /// The probe's time has come: something new, else the last segment again.
-    #[inline(never)]
-    pub(super) fn send_loss_probe(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 {
-            self.deadline = None;
-            return;
-        }
-        let one_at_a_time = self.stack.loss_probe == Some(ProbeTimeout::Linux6_1);
-        if one_at_a_time && self.probe.high_seq.is_some() {
-            self.rearm_after_other_timer(now);
-            return;
-        }
-        if self.can_send_beyond_window() {
-            self.send_one(now, wire);
-            if one_at_a_time {
-                self.probe = Probe { high_seq: Some(self.queue.nxt()), retransmitted: false };
-            }
-        } else if self.probe.high_seq.is_none() {
-            let last = self.board.packets_out() as usize - 1;
-            self.retransmit_uncounted(last, now, wire);
-            self.probe = Probe { high_seq: Some(self.queue.nxt()), retransmitted: true };
-        }
-        // The time-out runs from the probe.
-        self.rearm(now);
+    /// Whether a probe has to wait for the fate of the one before.
+    pub fn waits(&self) -> bool {
+        self.form == Some(ProbeTimeout::Linux6_1) && self.is_out()
     }
 
-    /// An acknowledgment while a probe is out: did it repair a loss?
-    pub(super) fn process_probe_ack(&mut self, ack: &Findings) {
-        let Some(high_seq) = self.probe.high_seq.filter(|&seq| self.queue.una() >= seq) else { return };
+    /// Whether one is out.
+    pub fn is_out(&self) -> bool {
+        self.high_seq.is_some()
+    }
+
+    /// Something new was sent as a probe, up to `nxt`.
+    pub fn sent_new(&mut self, nxt: u64) {
+        if self.form == Some(ProbeTimeout::Linux6_1) {
+            (self.high_seq, self.retransmitted) = (Some(nxt), false);
+        }
+    }
+
+    /// The last segment, which ends at `nxt`, was sent again as a probe.
+    pub fn sent_again(&mut self, nxt: u64) {
+        (self.high_seq, self.retransmitted) = (Some(nxt), true);
+    }
+
+    /// A reduction begins: the probe's fate tells nothing more.
+    pub fn forget(&mut self) {
+        self.high_seq = None;
+    }
+
+    /// Whether the D-SACK of an acknowledgment reports the probe.
+    pub fn is_reported(&self, ack: &Findings) -> bool {
+        ack.duplicate_end == self.high_seq
+    }
+
+    /// An acknowledgment up to `una`. Returns whether it tells that the probe repaired a loss.
+    pub fn on_ack(&mut self, ack: &Findings, una: u64) -> bool {
+        let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return false };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;
-        let needless = match self.stack.loss_probe {
+        let needless = match self.form {
             Some(ProbeTimeout::Linux6_1) => {
-                !self.probe.retransmitted
-                    || ack.duplicate_end == Some(high_seq)
-                    || (nothing_new && !ack.sacked.duplicate)
+                !self.retransmitted || ack.duplicate_end == Some(high_seq) || (nothing_new && !ack.sacked.duplicate)
             }
-            _ => nothing_new && self.queue.una() == high_seq,
+            _ => nothing_new && una == high_seq,
         };
         if needless {
-            self.probe.forget();
-        } else if self.queue.una() > high_seq {
-            self.probe.forget();
-            let duplicate_counts = self.stack.loss_probe == Some(ProbeTimeout::Linux3_10);
-            if duplicate_counts && ack.sacked.duplicate {
-                return;
-            }
-            // Data beyond the probe is acknowledged and no duplicate was reported: the probe filled a hole.
-            self.init_reduction(true);
-            self.state = State::Cwr;
-            self.end_reduction();
-            self.state = State::Open;
-            self.keep_open();
+            self.forget();
+            return false;
         }
+        if una <= high_seq {
+            return false;
+        }
+        self.forget();
+        // Data beyond the probe is acknowledged: it filled a hole, unless a duplicate was reported (3.10).
+        !(self.form == Some(ProbeTimeout::Linux3_10) && ack.sacked.duplicate)
+    }
+}
+
+/// How long to wait for an acknowledgment with `out` segments out.
+fn timeout(form: ProbeTimeout, out: u32, rtt: &RoundTrip) -> Ticks {
+    let (clock, srtt) = (rtt.clock(), rtt.estimator());
+    let delayed_ack = clock.span(DELAYED_ACK);
+    match form {
+        ProbeTimeout::Linux3_10 => {
+            let alone = if out == 1 { srtt.srtt_eighths(12) + delayed_ack } else { 0 };
+            srtt.srtt_eighths(16).max(clock.span(LEAST_TIMEOUT)).max(alone)
+        }
+        ProbeTimeout::Linux6_1 if !srtt.is_measured() => rtt.rto(),
+        ProbeTimeout::Linux6_1 if out == 1 => srtt.two_srtt_up() + delayed_ack,
+        ProbeTimeout::Linux6_1 => srtt.two_srtt_up() + clock.span(MARGIN),
     }
 }
 
@@ -123,3 +144,54 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// What a timer needs at least (6.1).
 const MARGIN: Duration = Duration::from_millis(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ack::Ack;
+    use crate::segment::Sacked;
+
+    fn probe(stack: &str) -> LossProbe {
+        LossProbe::new(Stack::find(stack).expect("a stack"))
+    }
+
+    fn of_data(duplicate_end: Option<u64>) -> Findings {
+        let sacked = Sacked { duplicate: duplicate_end.is_some(), ..Sacked::default() };
+        let mut findings = Findings::default();
+        (findings.ack, findings.duplicate_end) = (Ack { advanced: true, sacked, ..Ack::default() }, duplicate_end);
+        findings
+    }
+
+    #[test]
+    fn it_waits_two_round_trips_and_longer_for_a_lone_segment() {
+        for (stack, form, waits) in
+            [("linux-3.13", ProbeTimeout::Linux3_10, [200, 350]), ("linux-6.1", ProbeTimeout::Linux6_1, [202, 400])]
+        {
+            let mut rtt = RoundTrip::new(Stack::find(stack).expect("a stack"));
+            rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
+            assert_eq!([timeout(form, 5, &rtt), timeout(form, 1, &rtt)], waits, "{stack}");
+        }
+    }
+
+    #[test]
+    fn a_probe_that_no_duplicate_reports_repaired_a_loss() {
+        for stack in ["linux-3.13", "linux-6.1"] {
+            let repaired = |ack: Findings, una| {
+                let mut probe = probe(stack);
+                probe.sent_again(5_000);
+                (probe.on_ack(&ack, una), probe.is_out())
+            };
+            assert_eq!(repaired(of_data(None), 4_000), (false, true), "{stack}: not acknowledged yet");
+            assert_eq!(repaired(of_data(None), 6_000), (true, false), "{stack}");
+            assert_eq!(repaired(of_data(Some(5_000)), 6_000), (false, false), "{stack}: the original arrived too");
+        }
+    }
+
+    #[test]
+    fn new_data_as_a_probe_repairs_nothing_and_the_next_one_waits_for_it() {
+        let mut probe = probe("linux-6.1");
+        probe.sent_new(5_000);
+        assert!(probe.waits());
+        assert_eq!((probe.on_ack(&of_data(None), 5_000), probe.is_out()), (false, false));
+    }
+}

@@ -1,157 +1,296 @@
 //! What a sender sends: new segments, as far as the windows allow, and segments again.
 //!
-//! Source: Linux `tcp_output.c`; bursts have their own file, `segmentation.rs`.
+//! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`; bursts have their own file,
+//! `segmentation.rs`.
 
-use super::scoreboard::Segment;
-use super::sender::Sender;
-use super::stack::Machine;
-use super::timer::Timer;
-use super::{FIRST_BYTE, Flags, Header, Ticks, Wire};
-use sojourn_aqm::Ecn;
+use crate::cc::{self, CongestionControl};
+use crate::config::{SenderConfig, State};
+use crate::control::Control;
+use crate::ecn::EcnSender;
+use crate::offered::OfferedWindow;
+use crate::output::Output;
+use crate::queue::SendQueue;
+use crate::recovery::{Cx, Episode, Recovery};
+use crate::round_trip::RoundTrip;
+use crate::scoreboard::Scoreboard;
+use crate::segment::Acked;
+use crate::segmentation::{Bursts, Outlook, Turn};
+use crate::timer::{Purpose, RetransmitTimer};
+use crate::validation::AfterSending;
+use crate::{Flags, Header, Now, Wire};
 
-impl Sender {
-    /// Sends what the window allows.
-    pub(super) fn send_new(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 && self.stack.idle_restart {
-            self.restart_after_idle(now);
-        }
-        if !self.is_plain {
-            self.send_as_stack(now, wire);
-            return;
-        }
-        let right_edge = self.queue.una() + self.receive_window;
-        while self.board.in_flight() < self.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
-            self.send_next(now, wire);
-        }
-        if self.queue.is_dry() {
-            self.after_sending(now, self.last_sent == self.at, false);
-        }
-    }
+/// The sending side: the send sequence, what is out, and how it goes out.
+#[derive(Clone, Debug)]
+pub(crate) struct Transmission {
+    /// The stack has none of the mechanisms after Linux 2.6: the common case, told by one look.
+    pub is_plain: bool,
+    pub queue: SendQueue,
+    pub board: Scoreboard,
+    pub offered: OfferedWindow,
+    pub rtt: RoundTrip,
+    pub timer: RetransmitTimer,
+    pub ecn: EcnSender,
+    pub output: Output,
+    bursts: Bursts,
+}
 
-    #[inline(never)]
-    fn send_as_stack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let right_edge = self.right_edge();
-        let first = self.queue.nxt();
-        let mut limited = false;
-        if self.stack.bursts {
-            limited = self.send_bursts(right_edge, now, wire);
-        } else {
-            while self.board.in_flight() < self.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
-                self.send_one(now, wire);
-            }
+impl Transmission {
+    /// Nothing was sent.
+    pub fn new(config: &SenderConfig) -> Self {
+        let stack = config.stack;
+        Self {
+            is_plain: stack.is_plain(),
+            queue: SendQueue::new(config.mss),
+            board: Scoreboard::new(config.sack),
+            offered: OfferedWindow::new(stack, config.receive_window, config.mss),
+            rtt: RoundTrip::new(stack),
+            timer: RetransmitTimer::new(stack),
+            ecn: EcnSender::new(stack, config.ecn),
+            output: Output::new(stack),
+            bursts: Bursts::new(stack),
         }
-        if self.stack.machine == Machine::Linux3_10 || self.queue.is_dry() {
-            self.after_sending(now, self.queue.nxt() > first, limited);
-        }
-    }
-
-    #[inline(never)]
-    fn after_sending(&mut self, now: Ticks, sent: bool, limited: bool) {
-        self.validate_window(now, sent, limited || self.board.in_flight() >= self.window.cwnd);
-        if sent {
-            self.schedule_loss_probe(now, false);
-        }
-    }
-
-    /// Whether something new could be sent at once.
-    pub(super) fn may_send_now(&self) -> bool {
-        self.board.in_flight() < self.window.cwnd && self.queue.fits(self.right_edge())
     }
 
     /// Where the receiver's window ends.
-    fn right_edge(&self) -> u64 {
-        self.offered.as_ref().map_or(self.queue.una() + self.receive_window, |offered| offered.edge)
+    #[inline]
+    pub fn right_edge(&self) -> u64 {
+        self.offered.right_edge(self.queue.una())
     }
 
-    /// Whether there is something new that the receive window has room for.
-    pub(super) fn can_send_beyond_window(&self) -> bool {
-        self.queue.fits(self.right_edge())
-    }
-
-    /// Sends segment `i` of the queue again.
-    pub(super) fn retransmit(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
-        // Karn: of a retransmission nobody knows which copy was acknowledged.
-        let seq = self.board.get(i).map_or(0, |segment| segment.seq);
-        self.timed = self.timed.filter(|&(end, _)| end <= seq);
-        self.board.retransmitted(i, self.queue.nxt());
-        self.retrans_stamp.get_or_insert(now);
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
-        self.count_for_prr(1);
-        self.retransmit_uncounted(i, now, wire);
-    }
-
-    /// Sends segment `i` again without believing it lost, as a probe does.
-    pub(super) fn retransmit_uncounted(&mut self, i: usize, now: Ticks, wire: &mut impl Wire) {
-        let segment = self.board.resent(i, self.at);
-        if self.stack.rack {
-            self.rack.on_sent(&segment);
+    /// Sends what the windows allow.
+    #[inline]
+    pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let episode = &mut recovery.episode;
+        if self.board.packets_out() == 0 {
+            control.restart_after_idle(now, self.output.last_sent(), episode.state, &self.rtt);
         }
-        self.bursts.last = self.at;
-        self.stats.sent += 1;
-        self.stats.retransmissions += 1;
-        // RFC 3168 §6.1.5: retransmissions are not ECN-capable.
-        self.transmit(segment, Flags::ACK, Ecn::NotEct, now, wire);
+        if !self.is_plain {
+            self.send_as_stack(now, control, recovery, wire);
+            return;
+        }
+        let right_edge = self.right_edge();
+        while self.board.in_flight() < control.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
+            self.send_next(now, control, episode, wire);
+        }
+        if self.queue.is_dry() {
+            let sent = self.output.last_sent() == now.at;
+            self.after_sending(now, sent, false, control, recovery);
+        }
     }
 
     /// Sends the next new segment, from where speed matters less.
     #[inline(never)]
-    pub(super) fn send_one(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.send_next(now, wire);
+    pub fn send_one(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+        self.send_next(now, control, episode, wire);
+    }
+
+    /// Sends again what recovery believes lost, as a window of `cwnd` allows.
+    pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let (mut walk, mut head_sent) = (recovery.walk(&self.queue, self.right_edge(), &mut self.board), false);
+        while let Some(i) = walk.next(cwnd, &mut self.board) {
+            self.retransmit(i, now, &mut recovery.episode, wire);
+            head_sent |= i == 0;
+        }
+        if head_sent && self.timer.purpose() != Purpose::Reordering {
+            self.timer.restart(now, &self.rtt);
+        }
+    }
+
+    /// Sends segment `i` of the queue again.
+    pub fn retransmit(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        if let Some(segment) = self.board.get(i) {
+            self.rtt.on_retransmission(segment.seq);
+        }
+        self.board.retransmitted(i, self.queue.nxt());
+        episode.undo.on_retransmission(now.tick);
+        if episode.is_reducing() {
+            episode.reduction.sent(1);
+        }
+        self.retransmit_uncounted(i, now, episode, wire);
+    }
+
+    /// Sends segment `i` again without believing it lost, as a probe does.
+    pub fn retransmit_uncounted(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
+        let segment = self.board.resent(i, now.at);
+        if let Some(rack) = &mut episode.rack {
+            rack.on_sent(&segment);
+        }
+        self.bursts.on_sent(now.at);
+        self.output.again(&segment, now, wire);
+    }
+
+    /// Sends the SYN, and its time-out runs.
+    pub fn send_syn(&mut self, now: Now, wire: &mut impl Wire) {
+        self.timer.restart(now, &self.rtt);
+        self.output.syn(self.ecn.of_syn(), now, wire);
+    }
+
+    /// Sends an acknowledgment without data.
+    pub fn send_pure_ack(&mut self, now: Now, wire: &mut impl Wire) {
+        self.output.pure_ack(self.queue.nxt(), now, wire);
+    }
+
+    /// Removes what is acknowledged, takes the RTT sample and restarts the timer, unless that `keeps` as it is.
+    pub fn clean(&mut self, now: Now, header: &Header, keeps_timer: bool) -> Acked {
+        let una = self.queue.una();
+        let acked = self.board.acknowledge(una, |_| {});
+        if acked.packets == 0 {
+            return acked;
+        }
+        if let Some(sent) = self.rtt.sent_by(header.ts_ecr, una) {
+            self.rtt.sample(now.tick.saturating_sub(sent), una, self.queue.nxt());
+        }
+        if self.board.packets_out() == 0 {
+            self.timer.stop();
+        } else if !keeps_timer {
+            self.timer.restart(now, &self.rtt);
+        }
+        acked
+    }
+
+    /// What the congestion control may know of what was acknowledged, with the RTT in ticks.
+    #[inline(always)]
+    pub fn news(&self, now: Now, acked: &Acked, state: State) -> cc::Ack {
+        let clock = self.rtt.clock();
+        // Karn: of a retransmission nobody knows which copy was acknowledged.
+        let once = !acked.retransmitted && acked.reordered_at.is_some();
+        let rtt = now.tick.saturating_sub(clock.ticks(acked.last_sent));
+        let rtt = (once && rtt > 0).then(|| clock.duration(rtt));
+        let (una, nxt, open) = (self.queue.una(), self.queue.nxt(), state == State::Open);
+        cc::Ack { now: now.at, packets: acked.packets, rtt, una, nxt, open }
+    }
+
+    /// The timer goes back from another use to the time-out.
+    pub fn resume_timer(&mut self, now: Now) {
+        self.timer.resume(now, self.board.head().map(|head| head.sent), &self.rtt);
     }
 
     #[inline(always)]
-    fn send_next(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let segment = self.queue.take(self.at);
-        if self.board.packets_out() == 0 || self.timer != Timer::Retransmit {
-            self.rearm_for_new(now);
+    fn send_next(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+        let segment = self.queue.take(now.at);
+        if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
+            self.time_new(now, control);
         }
         self.board.push(segment);
-        self.stats.sent += 1;
-        let mut flags = Flags::ACK.with_if(Flags::CWR, self.cwr_pending && self.ecn);
+        let (mut flags, ecn) = self.ecn.of_new();
         if !self.is_plain {
-            self.note_sent(&segment, now);
-            flags = flags.with_if(Flags::PSH, self.pushes);
+            self.rtt.on_sent(now, &segment);
+            if episode.is_reducing() {
+                episode.reduction.sent(1);
+            }
+            if let Some(rack) = &mut episode.rack {
+                rack.on_sent(&segment);
+            }
+            self.bursts.on_sent(now.at);
+            flags = flags.with_if(Flags::PSH, self.bursts.pushes());
         }
-        self.cwr_pending = false;
-        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
-        self.transmit(segment, flags, ecn, now, wire);
+        self.output.data(&segment, flags, ecn, now, wire);
     }
 
-    /// What a new segment means to the RTT's timing, PRR, RACK and the bursts.
-    pub(super) fn note_sent(&mut self, segment: &Segment, now: Ticks) {
-        if !self.stack.timestamps {
-            self.timed.get_or_insert((segment.end(), now));
+    /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
+    /// retransmission.
+    #[inline(never)]
+    fn time_new(&mut self, now: Now, control: &mut Control) {
+        if self.board.packets_out() == 0 {
+            self.timer.restart(now, &self.rtt);
+            control.cc.restarted(now.at, self.output.last_sent());
+        } else if self.timer.purpose() != Purpose::Reordering {
+            self.resume_timer(now);
         }
-        self.count_for_prr(1);
-        if self.stack.rack {
-            self.rack.on_sent(segment);
+    }
+
+    #[inline(never)]
+    fn send_as_stack(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let right_edge = self.right_edge();
+        let first = self.queue.nxt();
+        let mut limited = false;
+        if self.bursts.are_used() {
+            limited = self.send_bursts(right_edge, now, control, &mut recovery.episode, wire);
+        } else {
+            while self.board.in_flight() < control.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
+                self.send_one(now, control, &mut recovery.episode, wire);
+            }
         }
-        self.bursts.last = self.at;
+        if control.usage.watches_every_send() || self.queue.is_dry() {
+            self.after_sending(now, self.queue.nxt() > first, limited, control, recovery);
+        }
     }
 
-    fn transmit(&mut self, segment: Segment, flags: Flags, ecn: Ecn, now: Ticks, wire: &mut impl Wire) {
-        self.last_sent = self.at;
-        let flags = flags.with_if(Flags::FIN, segment.fin);
-        let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+    /// Sends what the windows allow, in bursts. Returns whether the congestion window keeps something from being sent.
+    #[inline(never)]
+    fn send_bursts(
+        &mut self,
+        right_edge: u64,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) -> bool {
+        let most = Bursts::size(&self.outlook(right_edge, now, control, episode));
+        loop {
+            let turn = self.bursts.next(&self.outlook(right_edge, now, control, episode), most);
+            let (segments, left) = match turn {
+                Turn::Burst { segments, left } => (segments, left),
+                Turn::WaitsForWindow => return true,
+                Turn::Waits => return false,
+            };
+            for i in 0..segments {
+                if !self.queue.fits(right_edge) || !wire.has_room() {
+                    self.bursts.end(i, left);
+                    return false;
+                }
+                self.bursts.begin(i, segments, left);
+                self.send_one(now, control, episode, wire);
+            }
+            self.bursts.end(segments, left);
+        }
     }
 
-    pub(super) fn send_syn(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.rearm(now);
-        self.syn_sent = self.at;
-        // RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
-        let flags = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), self.ecn);
-        let header = Header { seq: 0, ack: 0, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+    fn outlook<'a>(&'a self, right_edge: u64, now: Now, control: &'a Control, episode: &Episode) -> Outlook<'a> {
+        Outlook {
+            at: now.at,
+            window: &control.window,
+            out: self.board.packets_out(),
+            in_flight: self.board.in_flight(),
+            queue: &self.queue,
+            right_edge,
+            receive_window: self.offered.bytes(),
+            head_sent: self.board.head().map(|head| head.sent),
+            srtt: self.rtt.srtt(),
+            in_recovery: episode.state >= State::Recovery,
+        }
     }
 
-    pub(super) fn send_pure_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let header = Header { seq: self.queue.nxt(), flags: Flags::ACK, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+    #[inline(never)]
+    fn after_sending(&mut self, now: Now, sent: bool, limited: bool, control: &mut Control, recovery: &mut Recovery) {
+        let limited = limited || self.board.in_flight() >= control.window.cwnd;
+        let (out, una, nxt) = (self.board.packets_out(), self.queue.una(), self.queue.nxt());
+        let (state, is_dry) = (recovery.state(), self.queue.is_dry());
+        let after = AfterSending { sent, limited, out, una, nxt, state, is_dry };
+        control.usage.after_sending(now, &after, &self.rtt, &mut control.window);
+        if sent {
+            recovery.schedule_loss_probe(false, &mut self.cx(now, control));
+        }
     }
 
-    fn blank(&self, now: Ticks) -> Header {
-        // The receiver sends no data: all that is acknowledged is its SYN.
-        Header { ack: FIRST_BYTE, ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
+    #[cfg(test)]
+    pub fn hold_bursts(&mut self, at: sojourn_aqm::Instant) {
+        self.bursts.on_sent(at);
+    }
+
+    /// What recovery looks at and acts on.
+    #[inline]
+    pub fn cx<'a>(&'a mut self, now: Now, control: &'a mut Control) -> Cx<'a> {
+        let right_edge = self.right_edge();
+        Cx {
+            now,
+            queue: &self.queue,
+            right_edge,
+            board: &mut self.board,
+            control,
+            ecn: &mut self.ecn,
+            rtt: &self.rtt,
+            timer: &mut self.timer,
+        }
     }
 }

@@ -2,14 +2,20 @@
 //!
 //! Source: Linux `tcp_is_cwnd_limited`, `tcp_cwnd_validate`, `tcp_cwnd_application_limited`, `tcp_cwnd_restart`.
 
-use super::Ticks;
-use super::sender::{Sender, State};
-use super::stack::Validation;
+use crate::cc::Window;
+use crate::config::State;
+use crate::round_trip::RoundTrip;
+use crate::stack::{Stack, Validation};
+use crate::{Now, Ticks};
 use sojourn_aqm::Instant;
 
 /// How far the window was used.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    form: Validation,
+    initial_window: u32,
+    restarts: bool,
+    every_send: bool,
     /// The window was full in this round, or the last one.
     limited: bool,
     /// Largest flight of a round that was not limited.
@@ -23,88 +29,191 @@ pub(super) struct Usage {
 }
 
 impl Usage {
+    /// The window was not used yet.
+    pub fn new(stack: &Stack) -> Self {
+        Self {
+            form: stack.validation,
+            initial_window: stack.initial_window,
+            restarts: stack.idle_restart,
+            every_send: stack.validates_every_send,
+            limited: false,
+            max_packets_out: 0,
+            round_end: 0,
+            used: 0,
+            stamp: 0,
+        }
+    }
+
     /// The congestion control looked at the window.
-    pub fn touched(&mut self, now: Ticks) {
-        self.stamp = now;
+    pub fn touched(&mut self, now: Now) {
+        self.stamp = now.tick;
     }
-}
 
-impl Sender {
-    /// Whether the window was (almost) used before an acknowledgment that found `in_flight` segments.
+    /// Whether the window was (almost) used before an acknowledgment that found `in_flight` segments, where `reordering`
+    /// segments may be late.
     #[inline(always)]
-    pub(super) fn is_cwnd_limited(&self, in_flight: u32) -> bool {
-        if self.is_plain {
-            return self.window.cwnd.saturating_sub(in_flight) <= self.reordering;
-        }
-        match self.stack.validation {
-            Validation::InFlight => self.window.cwnd.saturating_sub(in_flight) <= self.reordering,
-            Validation::NearlyFull => self.window.cwnd.saturating_sub(in_flight) <= NEARLY_FULL,
-            Validation::Round => self.round_was_limited(),
+    pub fn is_limited(&self, window: &Window, in_flight: u32, reordering: u32) -> bool {
+        match self.form {
+            Validation::InFlight => window.cwnd.saturating_sub(in_flight) <= reordering,
+            Validation::NearlyFull => window.cwnd.saturating_sub(in_flight) <= NEARLY_FULL,
+            Validation::Round => self.round_was_limited(window),
         }
     }
 
-    /// After something was sent, or could not be: remembers whether the window was the reason.
-    pub(super) fn validate_window(&mut self, now: Ticks, sent: bool, limited: bool) {
-        let out = self.board.packets_out();
+    /// Whether it is told of every transmission, and not only of those after which the application had nothing more.
+    #[inline]
+    pub fn watches_every_send(&self) -> bool {
+        self.every_send
+    }
+
+    /// After something was sent, or could not be: remembers whether the window was the reason. An application that does
+    /// not use an open window for a whole time-out loses half of what it leaves unused.
+    pub fn after_sending(&mut self, now: Now, after: &AfterSending, rtt: &RoundTrip, window: &mut Window) {
+        let &AfterSending { sent, limited, out, una, nxt, state, is_dry } = after;
         if !sent && !limited {
             return;
         }
-        let usage = &mut self.usage;
-        if self.queue.una() >= usage.round_end || limited || (!usage.limited && out > usage.max_packets_out) {
-            (usage.limited, usage.max_packets_out, usage.round_end) = (limited, out, self.queue.nxt());
+        if una >= self.round_end || limited || (!self.limited && out > self.max_packets_out) {
+            (self.limited, self.max_packets_out, self.round_end) = (limited, out, nxt);
         }
-        let in_use = match self.stack.validation {
-            Validation::InFlight | Validation::NearlyFull => out >= self.window.cwnd,
-            Validation::Round => self.round_was_limited(),
+        let in_use = match self.form {
+            Validation::InFlight | Validation::NearlyFull => out >= window.cwnd,
+            Validation::Round => self.round_was_limited(window),
         };
         if in_use {
-            (self.usage.used, self.usage.stamp) = (0, now);
-        } else {
-            self.usage.used = self.usage.used.max(out);
-            if now.saturating_sub(self.usage.stamp) >= self.rtt.rto() {
-                self.decay_unused_window(now);
+            (self.used, self.stamp) = (0, now.tick);
+            return;
+        }
+        self.used = self.used.max(out);
+        if now.tick.saturating_sub(self.stamp) >= rtt.rto() {
+            if state == State::Open && is_dry {
+                self.decay(window);
             }
+            self.stamp = now.tick;
         }
     }
 
-    /// RFC 5681 §4.1 and RFC 2861: after a pause longer than the time-out the window is halved for each of them.
+    /// Data is to be sent into an empty network. RFC 5681 §4.1 and RFC 2861: after a pause since `last_sent` that was
+    /// longer than the time-out the window is halved for each of them.
+    #[inline]
+    pub fn restart(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip, window: &mut Window) {
+        if self.restarts {
+            self.restart_after_idle(now, last_sent, state, rtt, window);
+        }
+    }
+
     #[inline(never)]
-    pub(super) fn restart_after_idle(&mut self, now: Ticks) {
-        let rto = self.rtt.rto() as i64;
-        let mut idle = now as i64 - self.clock.ticks(self.last_sent) as i64;
-        if self.last_sent == Instant::ZERO || idle <= rto {
+    fn restart_after_idle(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip, window: &mut Window) {
+        let rto = rtt.rto() as i64;
+        let mut idle = now.tick as i64 - rtt.clock().ticks(last_sent) as i64;
+        if last_sent == Instant::ZERO || idle <= rto {
             return;
         }
-        let floor = self.stack.initial_window.min(self.window.cwnd);
-        self.window.ssthresh = self.current_ssthresh();
-        let mut cwnd = self.window.cwnd;
+        let floor = self.initial_window.min(window.cwnd);
+        window.ssthresh = window.current_ssthresh(state);
+        let mut cwnd = window.cwnd;
         idle -= rto;
         while idle > 0 && cwnd > floor {
             cwnd >>= 1;
             idle -= rto;
         }
-        self.window.cwnd = cwnd.max(floor);
-        (self.usage.used, self.usage.stamp) = (0, now);
+        window.cwnd = cwnd.max(floor);
+        (self.used, self.stamp) = (0, now.tick);
     }
 
-    fn round_was_limited(&self) -> bool {
-        self.usage.limited
-            || (self.window.cwnd < self.window.ssthresh && self.window.cwnd < 2 * self.usage.max_packets_out)
+    fn round_was_limited(&self, window: &Window) -> bool {
+        self.limited || (window.cwnd < window.ssthresh && window.cwnd < 2 * self.max_packets_out)
     }
 
-    /// The application did not use the window for a whole time-out: half of what it left unused goes.
-    fn decay_unused_window(&mut self, now: Ticks) {
-        if self.state == State::Open && self.queue.is_dry() {
-            let used = self.usage.used.max(self.stack.initial_window);
-            if used < self.window.cwnd {
-                self.window.ssthresh = self.current_ssthresh();
-                self.window.cwnd = (self.window.cwnd + used) >> 1;
-            }
-            self.usage.used = 0;
+    /// Half of the window that was not used goes.
+    fn decay(&mut self, window: &mut Window) {
+        let used = self.used.max(self.initial_window);
+        if used < window.cwnd {
+            window.ssthresh = window.current_ssthresh(State::Open);
+            window.cwnd = (window.cwnd + used) >> 1;
         }
-        self.usage.stamp = now;
+        self.used = 0;
     }
+}
+
+/// How things stand after the sender has sent what it could.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AfterSending {
+    /// Something was sent.
+    pub sent: bool,
+    /// The window kept something from being sent.
+    pub limited: bool,
+    /// Segments out.
+    pub out: u32,
+    pub una: u64,
+    pub nxt: u64,
+    pub state: State,
+    /// The application has nothing more to send.
+    pub is_dry: bool,
 }
 
 /// Linux `tcp_max_tso_deferred_mss`.
 const NEARLY_FULL: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Counting;
+
+    fn parts(stack: &str, cwnd: u32) -> (Usage, RoundTrip, Window) {
+        let stack = Stack::find(stack).expect("a stack");
+        let mut rtt = RoundTrip::new(stack);
+        rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
+        let window = Window { cwnd, ssthresh: 50, cwnd_cnt: 0, bytes_acked: 0, mss: 1000, counting: Counting::Packets };
+        (Usage::new(stack), rtt, window)
+    }
+
+    fn at(ms: u64) -> Now {
+        crate::Clock::new(sojourn_aqm::Duration::from_millis(1)).now(Instant::from_nanos(ms * 1_000_000))
+    }
+
+    #[test]
+    fn a_pause_halves_the_window_for_each_time_out_down_to_the_initial_one() {
+        // The time-out is 300 ms.
+        for (idle_ms, cwnd) in [(300, 40), (301, 20), (601, 10), (5_000, 10)] {
+            let (mut usage, rtt, mut window) = parts("linux-3.8", 40);
+            usage.restart(at(1_000 + idle_ms), at(1_000).at, State::Open, &rtt, &mut window);
+            assert_eq!(window.cwnd, cwnd, "{idle_ms} ms");
+        }
+        let (mut usage, rtt, mut window) = parts("ns2", 40);
+        usage.restart(at(90_000), at(1_000).at, State::Open, &rtt, &mut window);
+        assert_eq!(window.cwnd, 40, "ns-2 does not");
+    }
+
+    #[test]
+    fn what_an_application_does_not_use_decays_after_a_time_out() {
+        let (mut usage, rtt, mut window) = parts("linux-6.1", 40);
+        let after =
+            AfterSending { sent: true, limited: false, out: 4, una: 1, nxt: 9, state: State::Open, is_dry: true };
+        usage.touched(at(1_000));
+        usage.after_sending(at(1_299), &after, &rtt, &mut window);
+        assert_eq!(window.cwnd, 40);
+        usage.after_sending(at(1_300), &AfterSending { is_dry: false, ..after }, &rtt, &mut window);
+        assert_eq!(window.cwnd, 40, "it was not the application");
+        usage.after_sending(at(1_600), &after, &rtt, &mut window);
+        assert_eq!(window.cwnd, 25, "half of what is above the initial ten");
+    }
+
+    #[test]
+    fn a_window_counts_as_used_by_the_rule_of_the_stack() {
+        let limited = |stack, in_flight, reordering| {
+            let (usage, _, window) = parts(stack, 20);
+            usage.is_limited(&window, in_flight, reordering)
+        };
+        assert_eq!([limited("linux-2.6.29", 15, 4), limited("linux-2.6.29", 15, 5)], [false, true]);
+        assert_eq!([limited("linux-3.8", 16, 5), limited("linux-3.8", 17, 0)], [false, true]);
+        let (mut usage, rtt, mut window) = parts("linux-6.1", 20);
+        let mut after =
+            AfterSending { sent: true, limited: true, out: 20, una: 1, nxt: 9, state: State::Open, is_dry: false };
+        usage.after_sending(at(1_000), &after, &rtt, &mut window);
+        assert!(usage.is_limited(&window, 0, 0), "in this round");
+        after = AfterSending { limited: false, out: 9, una: 9, nxt: 20, ..after };
+        usage.after_sending(at(1_100), &after, &rtt, &mut window);
+        assert!(!usage.is_limited(&window, 0, 0), "nine of twenty in the next");
+    }
+}

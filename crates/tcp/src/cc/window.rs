@@ -1,5 +1,7 @@
 //! The window that a congestion control steers, and the arithmetic of its steps.
 
+use crate::config::State;
+
 /// The window that a congestion control steers. Counted in segments, as Linux does.
 #[derive(Clone, Debug)]
 pub struct Window {
@@ -50,6 +52,14 @@ impl Window {
         let half = half.max(1 << FRACTION_BITS);
         self.cwnd = (half >> FRACTION_BITS) as u32;
         self.cwnd_cnt = (half & ((1 << FRACTION_BITS) - 1)) as u32;
+    }
+
+    /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
+    pub(crate) fn current_ssthresh(&self, state: State) -> u32 {
+        match state {
+            State::Cwr | State::Recovery => self.ssthresh,
+            _ => self.ssthresh.max((self.cwnd >> 1) + (self.cwnd >> 2)),
+        }
     }
 
     /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.

@@ -3,300 +3,348 @@
 //! Source: Linux 2.6.29 `tcp_fastretrans_alert` and its helpers, in the same order; what 3.8 does in another way hangs
 //! on the stack's mechanisms.
 
+use super::{Cx, Episode, Rexmit};
 use crate::ack::Ack;
 use crate::cc::CongestionControl;
-use crate::sender::{Sender, State};
-use crate::stack::{Machine, Moderation, Reduction};
-use crate::{Ticks, Wire};
+use crate::config::State;
+use crate::frto::{Frto, Outcome};
+use crate::stack::{Moderation, Stack};
 
-impl Sender {
-    /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(crate) fn fast_retransmit_alert(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) {
+/// The machine's own state.
+#[derive(Clone, Debug)]
+pub(super) struct Linux2_6 {
+    pub frto: Frto,
+    moderation: Moderation,
+}
+
+impl Linux2_6 {
+    pub fn new(stack: &Stack, sack: bool) -> Self {
+        Self { frto: Frto::new(stack, sack), moderation: stack.moderation }
+    }
+
+    /// Runs on every acknowledgment that is not plain progress in the open state.
+    pub fn on_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Rexmit {
         let is_dupack = ack.is_duplicate();
-        let mut do_lost = is_dupack || (ack.sacked.new && self.fackets_out() > self.reordering);
+        let mut do_lost = is_dupack || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
         // A congestion mark: the reduction is required and cannot be undone.
         if ack.ece {
-            self.prior_ssthresh = 0;
+            episode.undo.restore_nothing();
         }
-        if self.leave_finished_state(ack) {
-            return;
+        if self.leave_finished_state(episode, ack, cx) {
+            return Rexmit::Nothing;
         }
         let mut fast_retransmit = false;
-        match self.state {
+        match episode.state {
             State::Recovery => {
                 if ack.advanced {
-                    do_lost = self.on_partial_ack(ack);
+                    do_lost = self.on_partial_ack(episode, ack, cx);
                     // Reno without SACK is through: the window does not fall below the threshold.
-                    if self.state == State::Open {
-                        return;
+                    if episode.state == State::Open {
+                        return Rexmit::Nothing;
                     }
-                } else if self.is_reno() && is_dupack {
-                    self.add_reno_sack();
+                } else if cx.board.is_reno() && is_dupack {
+                    episode.add_duplicate(cx.board);
                 }
             }
             State::Loss => {
-                if self.on_ack_in_loss(now, ack, wire) {
-                    return;
+                if let Some(rexmit) = self.on_ack_in_loss(episode, ack, cx) {
+                    return rexmit;
                 }
-                if self.finish_or_enter(now, ack, is_dupack) {
-                    fast_retransmit = true;
-                } else {
-                    return;
+                if !self.finish_or_enter(episode, ack, is_dupack, cx) {
+                    return Rexmit::Nothing;
                 }
+                fast_retransmit = true;
             }
             State::Open | State::Disorder | State::Cwr => {
-                if !self.finish_or_enter(now, ack, is_dupack) {
-                    return;
+                if !self.finish_or_enter(episode, ack, is_dupack, cx) {
+                    return Rexmit::Nothing;
                 }
                 fast_retransmit = true;
             }
         }
-        if do_lost || (self.fack && self.head_timed_out(now)) {
-            self.update_scoreboard(now, fast_retransmit);
+        let by_age = episode.reordering.uses_fack();
+        if do_lost || (by_age && cx.head_timed_out()) {
+            episode.mark_by_count(by_age, fast_retransmit, cx);
         }
-        self.bring_down(ack, fast_retransmit);
-        self.retransmit_lost(now, wire);
+        episode.reduction.step(ack, 0, fast_retransmit, cx.control, cx.board);
+        Rexmit::Lost
     }
 
-    /// A time-out without F-RTO: everything is lost, slow start from one segment.
-    pub(crate) fn enter_loss(&mut self) {
-        let first_of_episode = self.state <= State::Disorder
-            || self.queue.una() == self.high_seq
-            || (self.state == State::Loss && self.retransmits == 0);
-        // ns-2, tcp.cc: every time-out halves what the window is by then.
-        if first_of_episode || (self.stack.machine == Machine::Ns2 && self.is_reno()) {
-            self.prior_ssthresh = self.current_ssthresh();
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
+    /// A time-out: everything is lost, unless F-RTO tests first whether it is.
+    pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        if self.frto.is_used() {
+            self.test(episode, cx);
+        } else {
+            lose_everything(episode, false, cx);
+            self.frto.abort();
         }
-        self.window.cwnd = 1;
-        self.window.cwnd_cnt = 0;
-        self.window.bytes_acked = 0;
-        self.undo_retrans = 0;
-        if self.is_reno() {
-            self.board.sacked_out = 0;
+    }
+
+    /// What was sent below the first sequence number is F-RTO's business; whether its reordering counts when `una` is
+    /// acknowledged.
+    #[inline]
+    pub fn original_below(&self, una: u64) -> (u64, bool) {
+        let highmark = self.frto.highmark();
+        (highmark, highmark == 0 || una > highmark)
+    }
+
+    /// An acknowledgment during F-RTO's test. Returns whether the window must not grow on it.
+    pub fn test_time_out(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+        if ack.data_acked() {
+            episode.timeouts = 0;
         }
-        let retransmitted = self.board.mark_all_lost(false);
-        self.undo_marker = (!retransmitted).then_some(self.queue.una());
-        self.reordering = self.reordering.min(self.stack.reordering);
-        self.state = State::Loss;
-        self.high_seq = self.queue.nxt();
-        self.cwr_pending = true;
+        if self.frto.is_ambiguous(ack) {
+            episode.undo.forget();
+        }
+        match self.frto.on_ack(ack, cx.queue.una()) {
+            Outcome::Wait => cx.control.limit(cx.board.in_flight()),
+            Outcome::SendTwo => {
+                cx.control.window.cwnd = cx.board.in_flight() + 2;
+                if !cx.may_send_now() {
+                    self.fail_test(episode, 2, false, cx);
+                }
+            }
+            Outcome::Real { segments, head_in_flight } => self.fail_test(episode, segments, head_in_flight, cx),
+            Outcome::Spurious => {
+                // The window is halved over a round trip all the same.
+                episode.enter_cwr(false, cx);
+                self.frto.abort();
+                episode.undo.forget();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A time-out: the head is about to be retransmitted, nothing is declared lost yet.
+    fn test(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        let (state, active, una) = (episode.state, self.frto.is_active(), cx.queue.una());
+        let first_of_episode = (!active && state <= State::Disorder)
+            || una == episode.high_seq
+            || ((state == State::Loss || active) && episode.timeouts == 0);
+        if first_of_episode {
+            episode.undo.restores(cx.control.current_ssthresh(state));
+            // In the test the window is not reduced yet: a second time-out must not take it for an open one.
+            let cwnd = cx.control.window.cwnd;
+            if active {
+                cx.control.window.cwnd = 2;
+            }
+            cx.control.lower_ssthresh();
+            cx.control.window.cwnd = cwnd;
+        }
+        episode.undo.watch_unless(cx.board.head_was_retransmitted(), una);
+        episode.undo.expect_none();
+        cx.board.forget_head_retransmission();
+        cx.control.limit(cx.board.in_flight() + 1);
+        let earlier_recovery = active || matches!(state, State::Recovery | State::Loss);
+        let ends_earlier = earlier_recovery && episode.high_seq > una;
+        self.frto.begin(if ends_earlier { episode.high_seq } else { cx.queue.nxt() });
+        episode.state = State::Disorder;
+        episode.high_seq = cx.queue.nxt();
+    }
+
+    /// The time-out was real: everything outstanding is lost.
+    fn fail_test(&mut self, episode: &mut Episode, allowed: u32, head_in_flight: bool, cx: &mut Cx) {
+        if cx.board.mark_all_lost(head_in_flight) {
+            episode.undo.forget();
+        }
+        cx.control.restart(cx.board.in_flight() + allowed);
         self.frto.abort();
-        self.cc.timed_out();
+        episode.reordering.forget_degree();
+        episode.state = State::Loss;
+        episode.high_seq = cx.queue.nxt();
+        cx.ecn.reduction_begins();
+        cx.control.cc.timed_out();
     }
 
     /// Ends a state whose `high_seq` is acknowledged. Returns whether that was all there is to do.
     #[inline]
-    fn leave_finished_state(&mut self, ack: &Ack) -> bool {
-        if self.state == State::Open {
-            self.retrans_stamp = None;
+    fn leave_finished_state(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+        if episode.state == State::Open {
+            episode.undo.forget_stamp();
             return false;
         }
-        if self.queue.una() < self.high_seq {
+        let una = cx.queue.una();
+        if una < episode.high_seq {
             return false;
         }
-        match self.state {
+        match episode.state {
             State::Open => {}
             State::Loss => {
-                self.retransmits = 0;
-                return self.try_undo_recovery(ack);
+                episode.timeouts = 0;
+                return self.try_undo_recovery(episode, ack, cx);
             }
             // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-            State::Cwr if self.queue.una() != self.high_seq => {
-                self.complete_cwr();
-                self.state = State::Open;
+            State::Cwr if una != episode.high_seq => {
+                episode.end_reduction(cx);
+                episode.state = State::Open;
             }
             State::Cwr => {}
-            State::Disorder if self.stack.reduction == Reduction::RateHalving => {
-                self.try_undo_dsack();
-                if self.undo_marker.is_none() || self.is_reno() || self.queue.una() != self.high_seq {
-                    self.undo_marker = None;
-                    self.state = State::Open;
+            State::Disorder if episode.stays_disordered() => {
+                self.try_undo_by_duplicates(episode, cx);
+                if !episode.undo.is_open() || cx.board.is_reno() || una != episode.high_seq {
+                    episode.undo.forget();
+                    episode.state = State::Open;
                 }
             }
             State::Disorder => {}
             State::Recovery => {
-                if self.is_reno() {
-                    self.board.sacked_out = 0;
-                }
-                if self.try_undo_recovery(ack) {
+                cx.board.forget_duplicates();
+                if self.try_undo_recovery(episode, ack, cx) {
                     return true;
                 }
-                self.complete_cwr();
+                episode.end_reduction(cx);
             }
         }
         false
     }
 
-    /// An acknowledgment in the loss state. Returns whether it was dealt with.
-    fn on_ack_in_loss(&mut self, now: Ticks, ack: &Ack, wire: &mut impl Wire) -> bool {
+    /// An acknowledgment in the loss state. Returns what to send again, unless the state was left for the open one.
+    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> Option<Rexmit> {
         if ack.data_acked() {
-            self.retransmits = 0;
+            episode.timeouts = 0;
         }
-        if self.is_reno() && ack.advanced {
-            self.board.sacked_out = 0;
+        if ack.advanced {
+            cx.board.forget_duplicates();
         }
-        if !self.try_undo_loss(ack) {
-            self.moderate_cwnd();
-            self.retransmit_lost(now, wire);
-            return true;
+        if !self.try_undo_loss(episode, ack, cx) {
+            moderate(episode, cx);
+            return Some(Rexmit::Lost);
         }
-        self.state != State::Open
+        (episode.state != State::Open).then_some(Rexmit::Nothing)
     }
 
     /// Decides between the harmless states and recovery. Returns whether recovery was entered.
     #[inline]
-    fn finish_or_enter(&mut self, now: Ticks, ack: &Ack, is_dupack: bool) -> bool {
-        if self.is_reno() {
+    fn finish_or_enter(&mut self, episode: &mut Episode, ack: &Ack, is_dupack: bool, cx: &mut Cx) -> bool {
+        if cx.board.is_reno() {
             if ack.advanced {
-                self.board.sacked_out = 0;
+                cx.board.forget_duplicates();
             }
             if is_dupack {
-                self.add_reno_sack();
+                episode.add_duplicate(cx.board);
             }
         }
-        if self.state == State::Disorder {
-            self.try_undo_dsack();
+        if episode.state == State::Disorder {
+            self.try_undo_by_duplicates(episode, cx);
         }
-        if self.time_to_recover(now, ack) {
-            self.enter_recovery(ack.ece);
+        let by_age = episode.reordering.uses_fack();
+        if !self.frto.is_active() && episode.is_time_to_recover(by_age, ack, cx) {
+            episode.enter_recovery(ack.ece, cx);
             return true;
         }
-        self.try_to_open(ack);
+        self.try_to_open(episode, ack, cx);
         false
     }
 
-    #[inline(always)]
-    pub(crate) fn time_to_recover(&mut self, now: Ticks, ack: &Ack) -> bool {
-        if self.frto.is_active() {
-            return false;
-        }
-        let duplicates = if self.fack { self.board.fackets_out } else { self.board.sacked_out + 1 };
-        let out = self.board.packets_out();
-        // Nothing more will come to tell of the loss: the connection is limited by its application.
-        let application_limited = out <= self.reordering
-            && self.board.sacked_out >= (out / 2).max(self.stack.reordering)
-            && !self.may_send_now();
-        self.board.lost_out > 0
-            || duplicates > self.reordering
-            || (self.machine_marks_timed_out() && self.head_timed_out(now))
-            || application_limited
-            || (self.early_retransmit && self.early_retransmit_fits() && !self.pause_early_retransmit(now, ack))
-    }
-
-    fn try_to_open(&mut self, ack: &Ack) {
-        if !self.frto.is_active() && self.board.retrans_out == 0 {
-            self.retrans_stamp = None;
+    fn try_to_open(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+        if !self.frto.is_active() && cx.board.retrans_out == 0 {
+            episode.undo.forget_stamp();
         }
         if ack.ece {
-            self.enter_cwr(true);
+            episode.enter_cwr(true, cx);
         }
-        if self.state == State::Cwr {
-            self.bring_down(ack, false);
+        if episode.state == State::Cwr {
+            episode.reduction.step(ack, 0, false, cx.control, cx.board);
         } else {
-            self.keep_open();
-            if self.stack.moderation == Moderation::Always || self.state != State::Open {
-                self.moderate_cwnd();
+            episode.keep_open(cx);
+            if self.moderation == Moderation::Always || episode.state != State::Open {
+                moderate(episode, cx);
             }
         }
     }
 
     /// A partial acknowledgment in recovery. Returns whether the next hole is to be marked lost.
-    fn on_partial_ack(&mut self, ack: &Ack) -> bool {
-        if self.is_reno() && self.cc.partial_ack_ends_recovery() {
-            self.board.sacked_out = 0;
-            self.complete_cwr();
-            self.undo_marker = None;
-            self.state = State::Open;
+    fn on_partial_ack(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+        if cx.board.is_reno() && cx.control.cc.partial_ack_ends_recovery() {
+            cx.board.forget_duplicates();
+            episode.end_reduction(cx);
+            episode.undo.forget();
+            episode.state = State::Open;
             return false;
         }
-        let mut failed = self.is_reno() || self.fackets_out() > self.reordering;
-        if self.may_undo(ack) {
+        let mut failed = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
+        if episode.undo.is_due(ack.ts_ecr, true) {
             // The hole was filled by a delayed packet, not by its retransmission.
-            if self.board.retrans_out == 0 {
-                self.retrans_stamp = None;
+            if cx.board.retrans_out == 0 {
+                episode.undo.forget_stamp();
             }
-            self.update_reordering(self.fackets_out() + ack.acked.packets);
-            self.undo_cwr(false);
+            episode.reordering.observe(cx.board.reach() + ack.acked.packets);
+            self.undo(episode, false, cx);
             failed = false;
         }
         failed
     }
 
-    /// A step of the reduction that recovery or a congestion mark asks for.
-    fn bring_down(&mut self, ack: &Ack, first: bool) {
-        match self.stack.reduction {
-            Reduction::RateHalving => self.halve_rate(ack),
-            Reduction::Prr | Reduction::CarefulPrr => self.reduce(ack, 0, first),
-        }
-    }
-
-    /// Rate halving: one segment less for every second acknowledgment.
-    fn halve_rate(&mut self, ack: &Ack) {
-        if !(ack.any_progress() || ack.sacked.duplicate || (self.is_reno() && ack.is_duplicate())) {
-            return;
-        }
-        let decrement = self.window.cwnd_cnt + 1;
-        self.window.cwnd_cnt = decrement & 1;
-        if decrement > 1 && self.window.cwnd > self.cc.min_cwnd(&self.window) {
-            self.window.cwnd -= decrement >> 1;
-        }
-        self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
-    }
-
-    fn complete_cwr(&mut self) {
-        match self.stack.reduction {
-            Reduction::RateHalving => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
-            Reduction::Prr | Reduction::CarefulPrr => self.end_reduction(),
-        }
-    }
-
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
-    fn try_undo_recovery(&mut self, ack: &Ack) -> bool {
-        if self.may_undo(ack) {
-            self.undo_cwr(true);
-            self.undo_marker = None;
+    fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+        if episode.undo.is_due(ack.ts_ecr, true) {
+            self.undo(episode, true, cx);
+            episode.undo.forget();
         }
-        if self.queue.una() == self.high_seq && self.is_reno() && !self.cc.partial_ack_ends_recovery() {
-            self.moderate_cwnd();
+        let reno_holds = cx.board.is_reno() && !cx.control.cc.partial_ack_ends_recovery();
+        if cx.queue.una() == episode.high_seq && reno_holds {
+            moderate(episode, cx);
             return true;
         }
-        self.state = State::Open;
+        episode.state = State::Open;
         false
     }
 
-    fn try_undo_loss(&mut self, ack: &Ack) -> bool {
-        if !self.may_undo(ack) {
+    fn try_undo_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+        if !episode.undo.is_due(ack.ts_ecr, true) {
             return false;
         }
-        self.board.unmark_lost();
-        self.undo_cwr(true);
-        self.retransmits = 0;
-        self.undo_marker = None;
-        if self.sack {
-            self.state = State::Open;
+        cx.board.unmark_lost();
+        self.undo(episode, true, cx);
+        episode.timeouts = 0;
+        episode.undo.forget();
+        if !cx.board.is_reno() {
+            episode.state = State::Open;
         }
         true
     }
 
-    pub(super) fn undo_cwr(&mut self, restore_ssthresh: bool) {
-        let window = &mut self.window;
-        if self.prior_ssthresh > 0 {
-            window.cwnd = self.cc.undone(window);
-            if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
-                window.ssthresh = self.prior_ssthresh;
-                self.cwr_pending = false;
-            }
-        } else {
-            window.cwnd = window.cwnd.max(window.ssthresh);
+    fn try_undo_by_duplicates(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        if episode.undo.by_duplicates() {
+            self.undo(episode, true, cx);
+            episode.undo.forget();
         }
-        if self.stack.moderation == Moderation::Always {
-            self.moderate_cwnd();
-        }
-        self.board.forget_hints();
     }
 
-    fn moderate_cwnd(&mut self) {
-        self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + self.reordering);
+    fn undo(&self, episode: &mut Episode, restore_ssthresh: bool, cx: &mut Cx) {
+        episode.undo.apply(restore_ssthresh, episode.reduction.prior_cwnd(), cx.control, cx.ecn);
+        if self.moderation == Moderation::Always {
+            moderate(episode, cx);
+        }
+        cx.board.forget_hints();
     }
+}
+
+/// A time-out without F-RTO: everything is lost, slow start from one segment. The threshold falls once per episode, or
+/// `always`.
+pub(super) fn lose_everything(episode: &mut Episode, always: bool, cx: &mut Cx) {
+    let una = cx.queue.una();
+    let first_of_episode = episode.state <= State::Disorder
+        || una == episode.high_seq
+        || (episode.state == State::Loss && episode.timeouts == 0);
+    if first_of_episode || always {
+        episode.undo.restores(cx.control.current_ssthresh(episode.state));
+        cx.control.lower_ssthresh();
+    }
+    cx.control.restart(1);
+    episode.undo.expect_none();
+    cx.board.forget_duplicates();
+    let retransmitted = cx.board.mark_all_lost(false);
+    episode.undo.watch_unless(retransmitted, una);
+    episode.reordering.forget_degree();
+    episode.state = State::Loss;
+    episode.high_seq = cx.queue.nxt();
+    cx.ecn.reduction_begins();
+    cx.control.cc.timed_out();
+}
+
+/// The window is cut to what is in flight plus a small burst.
+fn moderate(episode: &Episode, cx: &mut Cx) {
+    cx.control.limit(cx.board.in_flight() + episode.reordering.degree());
 }

@@ -1,361 +1,321 @@
 //! The state machine of loss recovery from Linux 3.10 on.
 //!
 //! Source: Linux 6.1 and 4.2 `tcp_fastretrans_alert` and its helpers. It decides and marks; what is then sent, and how
-//! the window moves, follows in `ack.rs`.
+//! the window moves, follows after it.
 
-use super::NOTHING_TO_UNDO;
-use crate::Ticks;
-use crate::Wire;
-use crate::ack::Ack;
-use crate::ack_3_10::Findings;
+use super::{Cx, Episode, Rexmit};
+use crate::ack::{Ack, Findings};
 use crate::cc::CongestionControl;
-use crate::scoreboard::Tags;
-use crate::sender::{Sender, State};
-use crate::timer::Timer;
-use sojourn_aqm::Duration;
+use crate::config::State;
+use crate::frto::FrtoInLoss;
+use crate::segment::Tags;
+use crate::stack::Stack;
+use crate::timer::Purpose;
 
-/// What recovery wants to be sent next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rexmit {
-    Nothing,
-    /// What is marked lost.
-    Lost,
-    /// Something new, which tells whether the time-out was spurious (F-RTO).
-    New,
+/// The machine's own state.
+#[derive(Clone, Debug)]
+pub(super) struct Linux3_10 {
+    pub frto: FrtoInLoss,
+    detects_after_undo: bool,
+    keeps_flight_on_timeout: bool,
 }
 
-impl Sender {
-    /// The state machine: runs on every acknowledgment that is not plain progress in the open state.
-    pub(crate) fn alert_3_10(&mut self, now: Ticks, ack: &mut Findings) -> Rexmit {
-        let duplicates = self.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
-        let mut do_lost = ack.is_duplicate() || (ack.sacked.new && self.fackets_out() > self.reordering);
-        if ack.ece {
-            self.prior_ssthresh = 0;
+impl Linux3_10 {
+    pub fn new(stack: &Stack) -> Self {
+        Self {
+            frto: FrtoInLoss::new(stack),
+            detects_after_undo: stack.detects_after_undo,
+            keeps_flight_on_timeout: stack.keeps_flight_on_timeout,
         }
-        if self.leave_finished_state_3_10(ack) {
+    }
+
+    /// Runs on every acknowledgment that is not plain progress in the open state.
+    pub fn on_ack(&mut self, episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
+        let duplicates = cx.board.is_reno() && ack.is_duplicate() && !ack.sacked.duplicate;
+        let do_lost = ack.is_duplicate() || (ack.sacked.new && cx.board.reach() > episode.reordering.degree());
+        if ack.ece {
+            episode.undo.restore_nothing();
+        }
+        if leave_finished_state(episode, ack, cx) {
             return Rexmit::Nothing;
         }
-        if self.state == State::Recovery {
-            if !ack.advanced {
-                if duplicates {
-                    self.add_reno_sack();
-                }
-            } else if self.try_undo_partial(ack, &mut do_lost) {
-                return Rexmit::Nothing;
-            }
-            if self.try_undo_dsack_3_10() {
-                self.keep_open();
-                if !self.stack.rack {
-                    return Rexmit::Nothing;
-                }
-            }
-            self.identify_loss(now, ack);
-            if self.state != State::Recovery {
-                if self.board.lost_out == 0 {
-                    return Rexmit::Nothing;
-                }
-                self.enter_recovery(ack.ece);
-            }
-            if !self.stack.rack && do_lost {
-                self.update_scoreboard(now, false);
-            }
-            return Rexmit::Lost;
+        if episode.state == State::Recovery {
+            return self.on_ack_in_recovery(episode, ack, duplicates, do_lost, cx);
         }
-        if self.state == State::Loss {
-            let rexmit = self.on_ack_in_loss_3_10(ack);
-            self.identify_loss(now, ack);
-            if self.state != State::Open && !ack.lost_retransmission {
+        if episode.state == State::Loss {
+            let rexmit = self.on_ack_in_loss(episode, ack, cx);
+            identify_loss(episode, ack, cx);
+            if episode.state != State::Open && !ack.lost_retransmission {
                 return rexmit;
             }
         }
-        if self.is_reno() {
+        if cx.board.is_reno() {
             if ack.advanced {
-                self.board.sacked_out = 0;
+                cx.board.forget_duplicates();
             }
             if duplicates {
-                self.add_reno_sack();
+                episode.add_duplicate(cx.board);
             }
         }
-        if self.state <= State::Disorder {
-            self.try_undo_dsack_3_10();
+        if episode.state <= State::Disorder {
+            try_undo_by_duplicates(episode, cx);
         }
-        self.identify_loss(now, ack);
-        let recover = if self.stack.rack { self.board.lost_out > 0 } else { self.time_to_recover(now, ack) };
+        identify_loss(episode, ack, cx);
+        let recover = match episode.rack {
+            Some(_) => cx.board.lost_out > 0,
+            None => episode.is_time_to_recover(false, ack, cx),
+        };
         if !recover {
-            self.try_to_open_3_10(ack);
+            try_to_open(episode, ack, cx);
             return Rexmit::Nothing;
         }
-        self.enter_recovery(ack.ece);
+        episode.enter_recovery(ack.ece, cx);
         ack.entered_recovery = true;
-        if !self.stack.rack && do_lost {
-            self.update_scoreboard(now, true);
+        if episode.rack.is_none() && do_lost {
+            episode.mark_by_count(false, true, cx);
         }
         Rexmit::Lost
     }
 
-    /// A time-out: the head is lost, and whatever RACK does not expect any more; slow start from one segment.
-    pub(crate) fn enter_loss_3_10(&mut self) {
-        let new_recovery = self.state < State::Recovery;
-        if self.is_reno() {
-            self.board.sacked_out = 0;
-        }
-        let retransmitted = if self.stack.rack {
-            self.mark_lost_on_timeout();
-            false
-        } else {
-            self.board.mark_all_lost(false)
+    /// A time-out: the head is lost, and whatever RACK does not expect any more; slow start.
+    pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        let new_recovery = episode.state < State::Recovery;
+        cx.board.forget_duplicates();
+        let retransmitted = match &episode.rack {
+            Some(rack) => {
+                rack.mark_lost_on_timeout(cx.now.at, cx.board);
+                false
+            }
+            None => cx.board.mark_all_lost(false),
         };
-        let first_of_episode = self.state <= State::Disorder
-            || self.queue.una() >= self.high_seq
-            || (self.state == State::Loss && self.retransmits == 0);
+        let una = cx.queue.una();
+        let first_of_episode = episode.state <= State::Disorder
+            || una >= episode.high_seq
+            || (episode.state == State::Loss && episode.timeouts == 0);
         if first_of_episode {
-            self.prior_ssthresh = self.current_ssthresh();
-            self.prr.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.cc.ssthresh(&self.window);
-            self.undo_marker = (!retransmitted).then_some(self.queue.una());
-            self.undo_retrans = match self.board.retrans_out {
-                0 => NOTHING_TO_UNDO,
-                out => out as i32,
-            };
+            episode.undo.restores(cx.control.current_ssthresh(episode.state));
+            episode.reduction.remember(cx.control.window.cwnd);
+            cx.control.lower_ssthresh();
+            episode.undo.watch_unless(retransmitted, una);
+            episode.undo.expect(cx.board.retrans_out);
         }
-        self.window.cwnd = if self.stack.rack { self.board.in_flight() + 1 } else { 1 };
-        self.window.cwnd_cnt = 0;
-        self.window.bytes_acked = 0;
-        if self.state <= State::Disorder && self.board.sacked_out >= self.stack.reordering {
-            self.reordering = self.reordering.min(self.stack.reordering);
+        cx.control.restart(if self.keeps_flight_on_timeout { cx.board.in_flight() + 1 } else { 1 });
+        if episode.state <= State::Disorder && cx.board.sacked_out >= episode.reordering.initial() {
+            episode.reordering.forget_degree();
         }
-        self.state = State::Loss;
-        self.high_seq = self.queue.nxt();
-        self.cwr_pending = true;
-        self.cc.timed_out();
-        self.frto.in_loss = self.stack.frto && (new_recovery || self.retransmits > 0);
+        episode.state = State::Loss;
+        episode.high_seq = cx.queue.nxt();
+        cx.ecn.reduction_begins();
+        cx.control.cc.timed_out();
+        self.frto.begin(new_recovery || episode.timeouts > 0);
     }
 
-    /// Sends what is marked lost, as the window allows; nothing ahead of evidence.
-    pub(crate) fn retransmit_marked(&mut self, now: Ticks, wire: &mut impl Wire) {
-        let mut i = self.board.retransmit_hint.map_or(0, |seq| self.board.position(seq));
-        let (mut hole, mut head_sent) = (false, false);
-        while let Some(&segment) = self.board.get(i) {
-            if !hole {
-                self.board.retransmit_hint = Some(segment.seq);
+    fn on_ack_in_recovery(
+        &mut self,
+        episode: &mut Episode,
+        ack: &mut Findings,
+        duplicates: bool,
+        mut do_lost: bool,
+        cx: &mut Cx,
+    ) -> Rexmit {
+        if !ack.advanced {
+            if duplicates {
+                episode.add_duplicate(cx.board);
             }
-            if self.board.in_flight() >= self.window.cwnd || self.board.retrans_out >= self.board.lost_out {
-                break;
-            }
-            if segment.tags.any(Tags::LOST) {
-                if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
-                    self.retransmit(i, now, wire);
-                    head_sent |= i == 0;
-                }
-            } else {
-                hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
-            }
-            i += 1;
-        }
-        if head_sent && self.timer != Timer::Reordering {
-            self.rearm(now);
-        }
-    }
-
-    fn leave_finished_state_3_10(&mut self, ack: &Ack) -> bool {
-        if self.state == State::Open {
-            self.retrans_stamp = None;
-        } else if self.queue.una() >= self.high_seq {
-            match self.state {
-                // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
-                State::Cwr if self.queue.una() != self.high_seq => {
-                    self.end_reduction();
-                    self.state = State::Open;
-                }
-                State::Recovery => {
-                    if self.is_reno() {
-                        self.board.sacked_out = 0;
-                    }
-                    if self.try_undo_recovery_3_10(ack) {
-                        return true;
-                    }
-                    self.end_reduction();
-                }
-                _ => {}
-            }
-        }
-        false
-    }
-
-    fn on_ack_in_loss_3_10(&mut self, ack: &Findings) -> Rexmit {
-        let recovered = self.queue.una() >= self.high_seq;
-        if ack.advanced && self.stack.rack && self.try_undo_loss_3_10(ack, false) {
+        } else if self.try_undo_partial(episode, ack, &mut do_lost, cx) {
             return Rexmit::Nothing;
         }
-        if self.frto.in_loss {
-            // RFC 5682 §3.1 step 3.b: something arrived that was never sent again.
-            let spurious = ack.original_delivered || !self.stack.rack;
-            if spurious && self.try_undo_loss_3_10(ack, ack.original_delivered) {
+        if try_undo_by_duplicates(episode, cx) {
+            episode.keep_open(cx);
+            if !self.detects_after_undo {
                 return Rexmit::Nothing;
             }
-            if self.queue.nxt() > self.high_seq {
-                // Step 3.a: the loss was real.
-                self.frto.in_loss &= !(ack.sacked.new || ack.is_duplicate());
+        }
+        identify_loss(episode, ack, cx);
+        if episode.state != State::Recovery {
+            if cx.board.lost_out == 0 {
+                return Rexmit::Nothing;
+            }
+            episode.enter_recovery(ack.ece, cx);
+        }
+        if episode.rack.is_none() && do_lost {
+            episode.mark_by_count(false, false, cx);
+        }
+        Rexmit::Lost
+    }
+
+    fn on_ack_in_loss(&mut self, episode: &mut Episode, ack: &Findings, cx: &mut Cx) -> Rexmit {
+        let recovered = cx.queue.una() >= episode.high_seq;
+        let needs_progress = episode.undo.needs_progress();
+        if ack.advanced && needs_progress && try_undo_loss(episode, ack, false, cx) {
+            return Rexmit::Nothing;
+        }
+        if self.frto.is_running() {
+            // RFC 5682 §3.1 step 3.b: something arrived that was never sent again.
+            let spurious = ack.original_delivered || !needs_progress;
+            if spurious && try_undo_loss(episode, ack, ack.original_delivered, cx) {
+                return Rexmit::Nothing;
+            }
+            if cx.queue.nxt() > episode.high_seq {
+                self.frto.on_ack_after_new(ack);
             } else if ack.advanced && !recovered {
                 // Step 2.b: new data tells.
-                self.high_seq = self.queue.nxt();
-                if self.can_send_beyond_window() {
+                episode.high_seq = cx.queue.nxt();
+                if cx.queue.fits(cx.right_edge) {
                     return Rexmit::New;
                 }
-                self.frto.in_loss = false;
+                self.frto.abort();
             }
         }
         if recovered {
-            self.try_undo_recovery_3_10(ack);
+            try_undo_recovery(episode, ack, cx);
             return Rexmit::Nothing;
         }
-        if self.is_reno() {
-            if self.queue.nxt() > self.high_seq && ack.is_duplicate() {
-                self.add_reno_sack();
+        if cx.board.is_reno() {
+            if cx.queue.nxt() > episode.high_seq && ack.is_duplicate() {
+                episode.add_duplicate(cx.board);
             } else if ack.advanced {
-                self.board.sacked_out = 0;
+                cx.board.forget_duplicates();
             }
         }
-        if !self.stack.rack && self.try_undo_loss_3_10(ack, false) {
+        if !needs_progress && try_undo_loss(episode, ack, false, cx) {
             return Rexmit::Nothing;
         }
         Rexmit::Lost
     }
 
-    fn identify_loss(&mut self, now: Ticks, ack: &mut Findings) {
-        if !self.stack.rack || self.board.packets_out() == 0 {
-            return;
-        }
-        if self.is_reno() {
-            let duplicates = self.state < State::Recovery && self.board.sacked_out >= self.reordering;
-            let partial = self.state == State::Recovery && ack.advanced;
-            let head_lost = self.board.head().is_some_and(|s| s.tags.any(Tags::LOST));
-            if (duplicates || partial) && !head_lost {
-                self.board.mark_lost_again(0);
-            }
-            return;
-        }
-        let retransmissions = self.board.retrans_out;
-        if self.rack_mark_lost(now) {
-            ack.sets_timer = false;
-        }
-        ack.lost_retransmission |= retransmissions > self.board.retrans_out;
-    }
-
-    /// RACK keeps what it still expects: only segments that are as old as the head are lost with it.
-    fn mark_lost_on_timeout(&mut self) {
-        for i in 0..self.board.packets_out() as usize {
-            let segment = *self.board.get(i).expect("there are that many segments");
-            let expected = i > 0 && self.rack.remaining(self.at, &segment, Duration::ZERO) > Duration::ZERO;
-            if !expected {
-                self.board.mark_lost_again(i);
-            }
-        }
-        self.board.forget_hints();
-    }
-
-    fn try_to_open_3_10(&mut self, ack: &Ack) {
-        if !self.any_retransmission_out() {
-            self.retrans_stamp = None;
-        }
-        if ack.ece {
-            self.enter_cwr(true);
-        }
-        if self.state != State::Cwr {
-            self.keep_open();
-        }
-    }
-
     /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
-    fn try_undo_partial(&mut self, ack: &Ack, do_lost: &mut bool) -> bool {
-        if self.undo_marker.is_none() || !self.original_arrived(ack) {
-            *do_lost = self.is_reno() || self.fackets_out() > self.reordering;
+    fn try_undo_partial(&mut self, episode: &mut Episode, ack: &Ack, do_lost: &mut bool, cx: &mut Cx) -> bool {
+        if !episode.undo.is_due_by_echo(ack.ts_ecr, stamp_holds(episode, cx)) {
+            *do_lost = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
             return false;
         }
         // The hole was filled by a delayed packet, not by its retransmission.
-        self.update_reordering(self.fackets_out() + ack.acked.packets);
-        if self.board.retrans_out > 0 {
+        episode.reordering.observe(cx.board.reach() + ack.acked.packets);
+        if cx.board.retrans_out > 0 {
             return true;
         }
-        if !self.any_retransmission_out() {
-            self.retrans_stamp = None;
+        if !cx.board.any_retransmission_out() {
+            episode.undo.forget_stamp();
         }
-        self.undo_reduction(true);
-        self.keep_open();
-        !self.stack.rack
+        undo(episode, true, cx);
+        episode.keep_open(cx);
+        !self.detects_after_undo
     }
+}
 
-    /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
-    fn try_undo_recovery_3_10(&mut self, ack: &Ack) -> bool {
-        if self.may_undo_3_10(ack) {
-            self.undo_reduction(false);
-        } else {
-            self.rack.persist = self.rack.persist.saturating_sub(1);
-        }
-        if self.is_held_without_sack() {
-            return true;
-        }
-        self.state = State::Open;
-        false
-    }
-
-    fn try_undo_dsack_3_10(&mut self) -> bool {
-        let undo = self.undo_marker.is_some() && self.undo_retrans == 0;
-        if undo {
-            self.undo_reduction(false);
-        }
-        undo
-    }
-
-    fn try_undo_loss_3_10(&mut self, ack: &Ack, spurious: bool) -> bool {
-        if !spurious && !self.may_undo_3_10(ack) {
-            return false;
-        }
-        self.undo_reduction(true);
-        self.retransmits = 0;
-        if !self.is_held_without_sack() && (spurious || self.sack) {
-            self.state = State::Open;
-        }
-        true
-    }
-
-    /// Without SACK, old duplicates would start a recovery anew (RFC 6582).
-    fn is_held_without_sack(&mut self) -> bool {
-        let held = self.is_reno() && self.queue.una() == self.high_seq;
-        if held && !self.any_retransmission_out() {
-            self.retrans_stamp = None;
-        }
-        held
-    }
-
-    fn may_undo_3_10(&self, ack: &Ack) -> bool {
-        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.original_arrived(ack))
-    }
-
-    /// The timestamp echoed is older than the first retransmission (Eifel).
-    fn original_arrived(&self, ack: &Ack) -> bool {
-        match self.retrans_stamp {
-            Some(stamp) => ack.ts_ecr != 0 && ack.ts_ecr < stamp,
-            // Nothing was sent again yet; without SACK the stamp may have been cleared at the end of the episode.
-            None => !self.stack.rack || self.sack || self.queue.una() < self.high_seq,
-        }
-    }
-
-    fn undo_reduction(&mut self, unmark_lost: bool) {
-        if unmark_lost {
-            self.board.unmark_lost();
-        }
-        let window = &mut self.window;
-        if self.prior_ssthresh > 0 {
-            window.cwnd = if self.stack.rack { window.cwnd.max(self.prr.prior_cwnd) } else { self.cc.undone(window) };
-            if self.prior_ssthresh > window.ssthresh {
-                window.ssthresh = self.prior_ssthresh;
-                self.cwr_pending = false;
+fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    if episode.state == State::Open {
+        episode.undo.forget_stamp();
+    } else if cx.queue.una() >= episode.high_seq {
+        match episode.state {
+            // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
+            State::Cwr if cx.queue.una() != episode.high_seq => {
+                episode.end_reduction(cx);
+                episode.state = State::Open;
             }
-        } else if !self.stack.rack {
-            window.cwnd = window.cwnd.max(window.ssthresh);
+            State::Recovery => {
+                cx.board.forget_duplicates();
+                if try_undo_recovery(episode, ack, cx) {
+                    return true;
+                }
+                episode.end_reduction(cx);
+            }
+            _ => {}
         }
-        self.undo_marker = None;
-        self.rack.advanced = true;
+    }
+    false
+}
+
+/// Looks for losses by time; without SACK RACK has the three duplicates and partial acknowledgments to go by.
+fn identify_loss(episode: &mut Episode, ack: &mut Findings, cx: &mut Cx) {
+    let eager = episode.is_eager(cx.board);
+    let Some(rack) = episode.rack.as_mut().filter(|_| cx.board.packets_out() > 0) else { return };
+    if cx.board.is_reno() {
+        let duplicates = episode.state < State::Recovery && cx.board.sacked_out >= episode.reordering.degree();
+        let partial = episode.state == State::Recovery && ack.advanced;
+        let head_lost = cx.board.head().is_some_and(|s| s.tags.any(Tags::LOST));
+        if (duplicates || partial) && !head_lost {
+            cx.board.mark_lost_again(0);
+        }
+        return;
+    }
+    let retransmissions = cx.board.retrans_out;
+    if let Some(wait) = rack.look(cx.now.at, eager, cx.rtt.srtt(), cx.board) {
+        let ticks = cx.rtt.clock().begun(wait);
+        cx.timer.set(Purpose::Reordering, cx.now, ticks.min(cx.rtt.rto()));
+        ack.sets_timer = false;
+    }
+    ack.lost_retransmission |= retransmissions > cx.board.retrans_out;
+}
+
+fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
+    if !cx.board.any_retransmission_out() {
+        episode.undo.forget_stamp();
+    }
+    if ack.ece {
+        episode.enter_cwr(true, cx);
+    }
+    if episode.state != State::Cwr {
+        episode.keep_open(cx);
+    }
+}
+
+/// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
+fn try_undo_recovery(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
+    if episode.undo.is_due(ack.ts_ecr, stamp_holds(episode, cx)) {
+        undo(episode, false, cx);
+    } else if let Some(rack) = &mut episode.rack {
+        rack.recovered();
+    }
+    if is_held_without_sack(episode, cx) {
+        return true;
+    }
+    episode.state = State::Open;
+    false
+}
+
+fn try_undo_by_duplicates(episode: &mut Episode, cx: &mut Cx) -> bool {
+    let due = episode.undo.by_duplicates();
+    if due {
+        undo(episode, false, cx);
+    }
+    due
+}
+
+fn try_undo_loss(episode: &mut Episode, ack: &Ack, spurious: bool, cx: &mut Cx) -> bool {
+    if !spurious && !episode.undo.is_due(ack.ts_ecr, stamp_holds(episode, cx)) {
+        return false;
+    }
+    undo(episode, true, cx);
+    episode.timeouts = 0;
+    if !is_held_without_sack(episode, cx) && (spurious || !cx.board.is_reno()) {
+        episode.state = State::Open;
+    }
+    true
+}
+
+/// Without SACK, old duplicates would start a recovery anew (RFC 6582).
+fn is_held_without_sack(episode: &mut Episode, cx: &Cx) -> bool {
+    let held = cx.board.is_reno() && cx.queue.una() == episode.high_seq;
+    if held && !cx.board.any_retransmission_out() {
+        episode.undo.forget_stamp();
+    }
+    held
+}
+
+/// Whether the stamp of the first retransmission is still kept: without SACK it is forgotten at the end of an episode.
+fn stamp_holds(episode: &Episode, cx: &Cx) -> bool {
+    !cx.board.is_reno() || cx.queue.una() < episode.high_seq
+}
+
+fn undo(episode: &mut Episode, unmark_lost: bool, cx: &mut Cx) {
+    if unmark_lost {
+        cx.board.unmark_lost();
+    }
+    episode.undo.apply(true, episode.reduction.prior_cwnd(), cx.control, cx.ecn);
+    episode.undo.forget();
+    if let Some(rack) = &mut episode.rack {
+        rack.look_again();
     }
 }

@@ -1,212 +1,242 @@
-//! Loss recovery: what the state machines of the stacks have in common.
+//! Loss recovery: what is believed lost, what is sent again, and what becomes of the window.
+//!
+//! Each stack has one of three state machines; what they share is the [`Episode`]. A machine is told what an
+//! acknowledgment brought and answers what to send again: it marks losses on the scoreboard and moves the window, and
+//! sends nothing itself.
 
+mod episode;
 mod linux_2_6;
 mod linux_3_10;
+mod ns2;
+mod retransmission;
+#[cfg(test)]
+mod tests;
 
-pub(super) use linux_3_10::Rexmit;
+pub(crate) use episode::Episode;
+pub(crate) use retransmission::Walk;
 
-use super::ack::Ack;
-use super::scoreboard::Tags;
-use super::sender::{Sender, State};
-use super::stack::{Machine, Reduction};
-use super::{Ticks, Wire};
+use crate::Now;
+use crate::ack::{Ack, Findings};
+use crate::config::State;
+use crate::control::Control;
+use crate::ecn::EcnSender;
+use crate::queue::SendQueue;
+use crate::round_trip::RoundTrip;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Acked, Sacked, Segment};
+use crate::stack::{self, Stack};
+use crate::timer::RetransmitTimer;
+use crate::{Block, Header};
+use linux_2_6::Linux2_6;
+use linux_3_10::Linux3_10;
+use ns2::Ns2;
 
-impl Sender {
-    /// Starts the reduction by rate halving, on a mark or after a spurious time-out.
-    pub(super) fn enter_cwr(&mut self, set_ssthresh: bool) {
-        self.prior_ssthresh = 0;
-        self.window.bytes_acked = 0;
-        if self.state < State::Cwr {
-            self.undo_marker = None;
-            self.init_reduction(set_ssthresh);
-            if self.stack.reduction == Reduction::RateHalving {
-                self.window.cwnd = self.window.cwnd.min(self.board.in_flight() + 1);
-            }
-            self.state = State::Cwr;
-        }
+/// What recovery looks at and acts on, besides its own state.
+pub(crate) struct Cx<'a> {
+    pub now: Now,
+    pub queue: &'a SendQueue,
+    /// Where the receiver's window ends.
+    pub right_edge: u64,
+    pub board: &'a mut Scoreboard,
+    pub control: &'a mut Control,
+    pub ecn: &'a mut EcnSender,
+    pub rtt: &'a RoundTrip,
+    pub timer: &'a mut RetransmitTimer,
+}
+
+impl Cx<'_> {
+    /// Whether something new could be sent at once.
+    pub fn may_send_now(&self) -> bool {
+        self.board.in_flight() < self.control.window.cwnd && self.queue.fits(self.right_edge)
     }
 
-    pub(super) fn current_ssthresh(&self) -> u32 {
-        let cwnd = self.window.cwnd;
-        match self.state {
-            State::Cwr | State::Recovery => self.window.ssthresh,
-            _ => self.window.ssthresh.max((cwnd >> 1) + (cwnd >> 2)),
-        }
-    }
-
-    /// Without SACK, acknowledged packets eat up duplicate acknowledgments.
-    pub(super) fn remove_reno_sacks(&mut self, acked: u32) {
-        self.board.sacked_out = self.board.sacked_out.saturating_sub(acked - 1);
-        self.check_reno_reordering(acked);
-    }
-
-    /// Packets up to the highest SACKed one; without SACK one more than the duplicates.
-    pub(super) fn fackets_out(&self) -> u32 {
-        if self.is_reno() { self.board.sacked_out + 1 } else { self.board.fackets_out }
-    }
-
-    pub(super) fn enter_recovery(&mut self, ece: bool) {
-        self.prior_ssthresh = 0;
-        self.undo_marker = Some(self.queue.una());
-        self.undo_retrans = self.board.retrans_out as i32;
-        if self.stack.machine == Machine::Linux3_10 && self.undo_retrans == 0 {
-            self.undo_retrans = NOTHING_TO_UNDO;
-        }
-        // Within a reduction no other one begins; before 4.20 a time-out was one too.
-        let reducing = match self.state {
-            State::Cwr | State::Recovery => true,
-            State::Loss => !self.stack.rack,
-            State::Open | State::Disorder => false,
-        };
-        if !reducing {
-            if !ece {
-                self.prior_ssthresh = self.current_ssthresh();
-            }
-            self.init_reduction(true);
-        }
-        if self.stack.reduction == Reduction::RateHalving {
-            self.high_seq = self.queue.nxt();
-            self.window.cwnd_cnt = 0;
-        }
-        self.window.bytes_acked = 0;
-        self.state = State::Recovery;
-    }
-
-    pub(super) fn keep_open(&mut self) {
-        let open_question = match self.stack.reduction {
-            Reduction::RateHalving => self.undo_marker.is_some(),
-            Reduction::Prr | Reduction::CarefulPrr => self.any_retransmission_out(),
-        };
-        let disordered = self.board.any_lost_bookkeeping() || open_question;
-        let state = if disordered { State::Disorder } else { State::Open };
-        if self.state != state {
-            self.state = state;
-            self.high_seq = self.queue.nxt();
-        }
-    }
-
-    /// A retransmission is in flight, or the oldest segment was one.
-    pub(super) fn any_retransmission_out(&self) -> bool {
-        self.board.retrans_out > 0 || self.board.head().is_some_and(|s| s.tags.any(Tags::EVER_RETRANS))
-    }
-
-    pub(super) fn update_scoreboard(&mut self, now: Ticks, fast_retransmit: bool) {
-        // From 3.2 on SACKs tell of losses also among what was sent during the recovery.
-        let old = self.stack.reduction == Reduction::RateHalving || self.is_reno();
-        let upto_seq = if old { self.high_seq } else { self.queue.nxt() };
-        if self.is_reno() {
-            self.board.mark_head_lost(1, upto_seq, false);
-        } else if self.fack {
-            let lost = self.board.fackets_out.saturating_sub(self.reordering).max(1);
-            self.board.mark_head_lost(lost, upto_seq, false);
-        } else {
-            let upto = self.board.sacked_out.saturating_sub(self.reordering).max(fast_retransmit as u32);
-            self.board.mark_head_lost(upto, upto_seq, true);
-        }
-        if self.machine_marks_timed_out() && self.head_timed_out(now) {
-            let mut i = 0;
-            while let Some(segment) = self.board.get(i).filter(|s| self.timed_out(s, now)) {
-                debug_assert!(segment.end() <= self.queue.nxt());
-                self.board.mark_lost(i);
-                i += 1;
-            }
-        }
-    }
-
-    /// Up to 3.10 what is older than the time-out counts as lost in recovery too.
-    pub(super) fn machine_marks_timed_out(&self) -> bool {
-        self.fack && self.stack.machine == Machine::Linux2_6
-    }
-
-    pub(super) fn retransmit_lost(&mut self, now: Ticks, wire: &mut impl Wire) {
-        if self.board.packets_out() == 0 {
-            return;
-        }
-        if self.board.lost_out == 0 {
-            self.board.retransmit_high = self.queue.una();
-        }
-        let hint = self.board.retransmit_hint;
-        let mut i = hint.map_or(0, |seq| self.board.position(seq));
-        let mut last_lost = match hint.and_then(|_| self.board.get(i)) {
-            Some(segment) => segment.end().min(self.board.retransmit_high),
-            None => self.queue.una(),
-        };
-        let (mut hole, mut forward) = (None, false);
-        while let Some(&segment) = self.board.get(i) {
-            if hole.is_none() {
-                self.board.retransmit_hint = Some(segment.seq);
-            }
-            if self.board.in_flight() >= self.window.cwnd {
-                return;
-            }
-            if !forward {
-                if segment.seq >= self.board.retransmit_high {
-                    self.board.retransmit_high = last_lost;
-                    if !self.can_forward_retransmit() {
-                        return;
-                    }
-                    // Back to the first segment that nobody missed yet (RFC 3517, NextSeg rule 3).
-                    i = hole.take().unwrap_or(i);
-                    forward = true;
-                    continue;
-                }
-                if !segment.tags.any(Tags::LOST) {
-                    if hole.is_none() && !segment.tags.any(Tags::RETRANS.or(Tags::SACKED)) {
-                        hole = Some(i);
-                    }
-                    i += 1;
-                    continue;
-                }
-                last_lost = segment.end();
-            } else if segment.seq >= self.board.highest_sack {
-                return;
-            }
-            if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
-                self.retransmit(i, now, wire);
-                if i == 0 {
-                    self.rearm(now);
-                }
-            }
-            i += 1;
-        }
-    }
-
-    /// Retransmissions ahead of evidence only when nothing new can be sent.
-    pub(super) fn can_forward_retransmit(&self) -> bool {
-        self.state == State::Recovery && self.sack && !self.may_send_now()
-    }
-
-    pub(super) fn may_undo(&self, ack: &Ack) -> bool {
-        self.undo_marker.is_some() && (self.undo_retrans == 0 || self.packet_was_delayed(ack))
-    }
-
-    /// The timestamp echoed is older than the first retransmission: the original arrived (Eifel).
-    pub(super) fn packet_was_delayed(&self, ack: &Ack) -> bool {
-        self.retrans_stamp.is_none_or(|stamp| ack.ts_ecr != 0 && ack.ts_ecr < stamp)
-    }
-
-    pub(super) fn try_undo_dsack(&mut self) {
-        if self.undo_marker.is_some() && self.undo_retrans == 0 {
-            self.undo_cwr(true);
-            self.undo_marker = None;
-        }
-    }
-
-    pub(super) fn add_reno_sack(&mut self) {
-        self.board.sacked_out += 1;
-        self.check_reno_reordering(0);
-    }
-
-    /// More duplicates than segments that can have caused them: some were late, not lost.
-    pub(super) fn check_reno_reordering(&mut self, acked: u32) {
-        let out = self.board.packets_out();
-        let holes = self.board.lost_out.max(1).min(out);
-        if self.board.sacked_out + holes > out {
-            self.board.sacked_out = out - holes;
-            self.update_reordering(out + acked);
-        }
+    /// Whether the oldest segment has been out for longer than the time-out.
+    pub fn head_timed_out(&self) -> bool {
+        self.board.head().is_some_and(|head| self.rtt.has_timed_out(self.now, head))
     }
 }
 
-/// `undo_retrans` while nothing was retransmitted: there is nothing that a D-SACK could undo (Linux 3.10 on).
-pub(super) const NOTHING_TO_UNDO: i32 = -1;
+/// What recovery wants to be sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rexmit {
+    Nothing,
+    /// What is marked lost.
+    Lost,
+    /// The oldest segment, whatever the window.
+    Head,
+    /// Something new, which tells whether the time-out was spurious (F-RTO).
+    New,
+}
+
+/// What becomes of an acknowledgment in ns-2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// The window grows.
+    pub grows: bool,
+    pub rexmit: Rexmit,
+}
+
+/// Loss recovery with the state machine of a stack.
+#[derive(Clone, Debug)]
+pub(crate) struct Recovery {
+    pub episode: Episode,
+    machine: Machine,
+    forward: bool,
+}
+
+// A plain tag: one hidden among the fields takes more instructions to read.
+#[repr(u8)]
+#[derive(Clone, Debug)]
+enum Machine {
+    Linux2_6(Linux2_6),
+    Linux3_10(Linux3_10),
+    Ns2(Ns2),
+}
+
+impl Recovery {
+    /// Nothing is lost.
+    pub fn new(stack: &Stack, sack: bool) -> Self {
+        let machine = match stack.machine {
+            stack::Machine::Linux2_6 => Machine::Linux2_6(Linux2_6::new(stack, sack)),
+            stack::Machine::Linux3_10 => Machine::Linux3_10(Linux3_10::new(stack)),
+            stack::Machine::Ns2 => Machine::Ns2(Ns2::default()),
+        };
+        Self { episode: Episode::new(stack, sack), machine, forward: stack.forward_retransmit }
+    }
+
+    /// Where congestion avoidance stands.
+    #[inline]
+    pub fn state(&self) -> State {
+        self.episode.state
+    }
+
+    /// Whether the window is being reduced.
+    #[inline]
+    pub fn is_reducing(&self) -> bool {
+        self.episode.is_reducing()
+    }
+
+    /// The reordering tolerance in segments.
+    #[inline]
+    pub fn reordering(&self) -> u32 {
+        self.episode.reordering.degree()
+    }
+
+    /// Whether F-RTO's test before the loss state runs.
+    #[inline]
+    pub fn tests_time_out(&self) -> bool {
+        matches!(&self.machine, Machine::Linux2_6(machine) if machine.frto.is_active())
+    }
+
+    /// An acknowledgment during that test. Returns whether the window must not grow on it.
+    pub fn test_time_out(&mut self, ack: &Ack, cx: &mut Cx) -> bool {
+        match &mut self.machine {
+            Machine::Linux2_6(machine) => machine.test_time_out(&mut self.episode, ack, cx),
+            Machine::Linux3_10(_) | Machine::Ns2(_) => false,
+        }
+    }
+
+    /// The SACK option of an acknowledgment, and FACK's consequences for retransmissions; `each` sees what is newly
+    /// SACKed.
+    pub fn on_sacks(
+        &mut self,
+        header: &Header,
+        queue: &SendQueue,
+        board: &mut Scoreboard,
+        mut each: impl FnMut(&mut Episode, &Segment),
+    ) -> Sacked {
+        let episode = &mut self.episode;
+        let (highmark, after_frto) = match &self.machine {
+            Machine::Linux2_6(machine) => machine.original_below(queue.una()),
+            Machine::Linux3_10(_) => (episode.high_seq, true),
+            Machine::Ns2(_) => (0, true),
+        };
+        let blocks: &[Block] = header.sack.blocks();
+        let told = board.tag(blocks, header.ack, highmark, |segment| each(episode, segment));
+        episode.on_sacked(&told, after_frto, queue.nxt(), board);
+        told
+    }
+
+    /// An acknowledgment that is not plain progress in the open state, up to Linux 3.9.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack, cx: &mut Cx) -> Rexmit {
+        match &mut self.machine {
+            Machine::Linux2_6(machine) => machine.on_ack(&mut self.episode, ack, cx),
+            Machine::Linux3_10(_) | Machine::Ns2(_) => Rexmit::Nothing,
+        }
+    }
+
+    /// An acknowledgment that is not plain progress in the open state, from Linux 3.10 on.
+    pub fn on_findings(&mut self, ack: &mut Findings, cx: &mut Cx) -> Rexmit {
+        match &mut self.machine {
+            Machine::Linux3_10(machine) => machine.on_ack(&mut self.episode, ack, cx),
+            Machine::Linux2_6(_) | Machine::Ns2(_) => Rexmit::Nothing,
+        }
+    }
+
+    /// ns-2: an acknowledgment of `acked`, or a duplicate.
+    pub fn on_ack_ns2(&mut self, acked: Option<&Acked>, cx: &mut Cx) -> Progress {
+        match (&mut self.machine, acked) {
+            (Machine::Ns2(machine), Some(acked)) => machine.on_progress(&mut self.episode, acked, cx),
+            (Machine::Ns2(machine), None) => machine.on_duplicate(&mut self.episode, cx),
+            (Machine::Linux2_6(_) | Machine::Linux3_10(_), _) => Progress { grows: false, rexmit: Rexmit::Nothing },
+        }
+    }
+
+    /// ns-2: an acknowledgment told of a congestion mark.
+    pub fn on_echo_ns2(&mut self, cx: &mut Cx) {
+        if let Machine::Ns2(machine) = &mut self.machine {
+            machine.on_echo(&mut self.episode, cx);
+        }
+    }
+
+    /// Whether an acknowledgment up to `una` leaves the retransmission timer as it is.
+    pub fn keeps_timer(&self, una: u64, board: &Scoreboard) -> bool {
+        matches!(&self.machine, Machine::Ns2(machine) if machine.keeps_timer(&self.episode, una, board))
+    }
+
+    /// Early retransmit's wait is over.
+    pub fn on_early_retransmit(&mut self, cx: &mut Cx) -> Rexmit {
+        let by_age = matches!(self.machine, Machine::Linux2_6(_)) && self.episode.reordering.uses_fack();
+        if self.episode.on_early_retransmit(by_age, cx) { Rexmit::Lost } else { Rexmit::Nothing }
+    }
+
+    /// Sets the timer for a tail loss probe; see [`LossProbe::schedule`](crate::tlp::LossProbe::schedule).
+    pub fn schedule_loss_probe(&self, advancing: bool, cx: &mut Cx) -> bool {
+        self.episode.probe.schedule(self.state(), advancing, cx)
+    }
+
+    /// An acknowledgment while a probe may be out: did that repair a loss?
+    pub fn judge_probe(&mut self, ack: &Findings, cx: &mut Cx) {
+        if self.episode.probe.on_ack(ack, cx.queue.una()) {
+            self.episode.reduce_at_once(cx);
+        }
+    }
+
+    /// A time-out expired.
+    pub fn on_time_out(&mut self, cx: &mut Cx) {
+        match &mut self.machine {
+            Machine::Linux2_6(machine) => machine.on_time_out(&mut self.episode, cx),
+            Machine::Linux3_10(machine) => machine.on_time_out(&mut self.episode, cx),
+            Machine::Ns2(machine) => machine.on_time_out(&mut self.episode, cx),
+        }
+    }
+
+    /// F-RTO's test did not tell: what is marked lost is sent again.
+    pub fn end_test(&mut self) {
+        if let Machine::Linux3_10(machine) = &mut self.machine {
+            machine.frto.abort();
+        }
+    }
+
+    /// The walk along what is to be sent again.
+    #[inline]
+    pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {
+        if !self.forward {
+            return Walk::marked(board);
+        }
+        // Retransmissions ahead of evidence only when nothing new can be sent.
+        let allowed = self.state() == State::Recovery && !board.is_reno() && !queue.fits(right_edge);
+        Walk::and_unmissed(allowed, queue.una(), board)
+    }
+}

@@ -6,6 +6,8 @@ use super::*;
 pub const STACK: Stack = Stack {
     machine: Machine::Linux3_10,
     moderation: Moderation::Never,
+    undo: Undoing { needs_retransmission: true, ..linux_2_6_29::STACK.undo },
+    validates_every_send: true,
     loss_probe: Some(ProbeTimeout::Linux3_10),
     counting: Counting::PacketsInSlowStart,
     // The first window advertised is twenty segments.

@@ -8,6 +8,9 @@ pub const STACK: Stack = Stack {
     rto_initial: Duration::from_secs(1),
     reduction: Reduction::Prr,
     moderation: Moderation::Disorder,
+    // SACKs tell of losses also among what was sent during the recovery from 3.2 on.
+    marks_beyond_high_seq: true,
+    disorder_while_undoable: false,
     early_retransmit: true,
     counting: Counting::Bytes,
     cubic: cubic::LINUX_3,

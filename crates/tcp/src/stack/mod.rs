@@ -42,6 +42,22 @@ pub struct Stack {
     pub most_window: Option<u32>,
     /// The receiver acknowledges every segment, whatever else is said.
     pub acks_every_segment: bool,
+    /// Largest reordering tolerance in packets.
+    pub most_reordering: u32,
+    /// Where nothing new can be sent, recovery also sends again what nobody missed yet (RFC 3517, NextSeg rule 3).
+    pub forward_retransmit: bool,
+    /// In recovery with SACK, also what was sent since it began may count as lost.
+    pub marks_beyond_high_seq: bool,
+    /// The state Disorder lasts as long as a reduction may be undone, and not as long as a retransmission is out.
+    pub disorder_while_undoable: bool,
+    /// A recovery that follows a time-out reduces the window once more.
+    pub reduces_after_timeout: bool,
+    /// After a time-out the window is one segment more than what may still arrive, and not one segment.
+    pub keeps_flight_on_timeout: bool,
+    /// The acknowledgment that undoes a reduction may tell of losses all the same.
+    pub detects_after_undo: bool,
+    /// How a needless reduction is undone.
+    pub undo: Undoing,
     /// Forward acknowledgment: everything more than `reordering` packets below the highest SACK is lost.
     pub fack: bool,
     /// Losses are told by time instead of by duplicates (RFC 8985).
@@ -58,6 +74,12 @@ pub struct Stack {
     pub cubic: cubic::Version,
     /// When the window counts as used.
     pub validation: Validation,
+    /// The use of the window is looked at after every transmission, and not only after those that leave nothing to send.
+    pub validates_every_send: bool,
+    /// The window grows before what recovery asks for is sent, and not after.
+    pub grows_before_sending: bool,
+    /// The window grows with all that was delivered, SACKed segments included, and not with what was acknowledged.
+    pub growth_counts_delivered: bool,
     /// Slow start again after a pause longer than the time-out (`tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// A SYN that is sent again does not ask for ECN any more.
@@ -111,6 +133,29 @@ pub enum Reduction {
     Prr,
     /// PRR that below the threshold sends one more than was delivered only on progress without new losses.
     CarefulPrr,
+}
+
+/// How a reduction that turned out to be needless is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undoing {
+    /// What the window becomes.
+    pub window: UndoneWindow,
+    /// D-SACKs undo a reduction only if something was retransmitted.
+    pub needs_retransmission: bool,
+    /// After a time-out only an acknowledgment of new data is evidence.
+    pub needs_progress: bool,
+    /// Without SACK the time of the first retransmission may have been forgotten at the end of an episode; that it is
+    /// missing is then no evidence that nothing was retransmitted.
+    pub stamp_may_be_gone: bool,
+}
+
+/// The window after a reduction that turned out to be needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoneWindow {
+    /// What the congestion control says; the threshold where that is not restored.
+    Control,
+    /// The window before the reduction.
+    Prior,
 }
 
 /// Where the window is cut to what is in flight plus `reordering`.
@@ -176,7 +221,11 @@ impl Stack {
 
     /// Whether the sender has no mechanism that Linux 2.6.29 lacks.
     pub(super) fn is_plain(&self) -> bool {
-        let later = self.bursts || self.rack || self.timer_wheel || self.early_retransmit || self.loss_probe.is_some();
+        let later = self.bursts
+            || self.timer_wheel
+            || self.validates_every_send
+            || self.early_retransmit
+            || self.loss_probe.is_some();
         let old = self.reduction == Reduction::RateHalving && self.validation == Validation::InFlight;
         self.machine == Machine::Linux2_6 && self.timestamps && old && !later
     }
@@ -195,7 +244,7 @@ impl Stack {
 
 /// Linux's timer wheel (`calc_index`): levels of 64 slots, each eight times as coarse as the one before; a timer
 /// expires with the slot after its own, so never early.
-fn on_wheel(now: Ticks, ticks: u32) -> Ticks {
+pub(crate) fn on_wheel(now: Ticks, ticks: u32) -> Ticks {
     let mut level = 0;
     while level < 8 && ticks >= 63 << (3 * level) {
         level += 1;

@@ -84,7 +84,7 @@ fn slow_start_grows_by_half_with_an_acknowledgment_for_two_segments() {
 #[test]
 fn slow_start_ends_above_the_threshold() {
     let mut rig = Rig::new(window(4));
-    rig.sender.window.ssthresh = 6;
+    rig.sender.control.window.ssthresh = 6;
     // Still slow start at 6 = ssthresh; then one more segment per 8 acknowledgments.
     for (acked, cwnd) in [(1, 5), (2, 6), (3, 7), (4, 7), (10, 7)] {
         rig.ack(acked);
@@ -95,7 +95,7 @@ fn slow_start_ends_above_the_threshold() {
 #[test]
 fn congestion_avoidance_adds_a_segment_per_cwnd_plus_one_acknowledgments() {
     let mut rig = Rig::new(window(10));
-    rig.sender.window.ssthresh = 5;
+    rig.sender.control.window.ssthresh = 5;
     let cwnd_after: Vec<u32> = (1..=24)
         .map(|acked| {
             rig.ack(acked);
@@ -147,8 +147,8 @@ fn closing_sends_fin_after_the_data() {
     rig.now_ms += 1;
     rig.ack(3);
     assert!(rig.take().is_empty());
-    assert_eq!(rig.sender.board.packets_out(), 1, "the FIN is out");
-    assert_eq!(rig.sender.queue.nxt(), seq(3) + 1);
+    assert_eq!(rig.sender.transmission.board.packets_out(), 1, "the FIN is out");
+    assert_eq!(rig.sender.transmission.queue.nxt(), seq(3) + 1);
     assert_eq!(rig.sender.stats().sent, 4);
 }
 

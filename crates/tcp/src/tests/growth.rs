@@ -8,7 +8,7 @@ fn doubling(setup: Setup) -> Vec<u32> {
     let mut acked = 0;
     let mut windows = vec![rig.cwnd()];
     for _ in 0..3 {
-        let nxt = segment(rig.sender.queue.nxt());
+        let nxt = segment(rig.sender.transmission.queue.nxt());
         while acked < nxt {
             acked = (acked + 2).min(nxt);
             rig.now_ms += 2;
@@ -49,7 +49,7 @@ fn five_acknowledgments_of_two_release_four_each() {
 fn above_the_threshold_a_window_of_packets_adds_one() {
     for (stack, acknowledgments) in [("linux-3.8", 10), ("linux-3.13", 21), ("linux-6.1", 10)] {
         let mut rig = Rig::new(under(stack, window(20)));
-        rig.sender.window.ssthresh = 5;
+        rig.sender.control.window.ssthresh = 5;
         let mut needed = 0;
         while rig.cwnd() == 20 {
             needed += 1;
@@ -80,7 +80,7 @@ fn a_pause_restarts_slow_start_from_the_initial_window() {
     let sent_after = |setup: Setup, at_ms: u64| {
         let mut rig = Rig::new(Setup { segments: Some(40), ..setup });
         rig.ack(40);
-        rig.sender.window.cwnd = 40;
+        rig.sender.control.window.cwnd = 40;
         rig.sender.write(ms(at_ms), 100 * MSS, &mut Recorder(at_ms, &mut rig.sent));
         rig.take().len()
     };
@@ -127,7 +127,7 @@ fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
     // At 100 segments per 10 ms a burst is ten and more: what one acknowledgment frees waits.
     let run = |setup: Setup| {
         let mut rig = Rig::new(setup);
-        rig.sender.window.ssthresh = 50;
+        rig.sender.control.window.ssthresh = 50;
         (rig.ack(2), rig.ack(4), rig.ack(8))
     };
     let mut fast = under("linux-6.1", window(400));
@@ -143,7 +143,7 @@ fn a_short_opening_of_the_window_waits_for_the_next_acknowledgment() {
 fn what_remains_behind_a_burst_waits_too() {
     // 400 segments per 100 ms: bursts of four. Of the six that are allowed two wait for the next acknowledgment.
     let mut rig = Rig::new(under("linux-6.1", window(400)));
-    rig.sender.window.ssthresh = 50;
+    rig.sender.control.window.ssthresh = 50;
     assert_eq!([rig.ack(6).len(), rig.ack(8).len()], [4, 4]);
 }
 
@@ -151,9 +151,9 @@ fn what_remains_behind_a_burst_waits_too() {
 fn a_burst_waits_only_for_an_acknowledgment_that_is_due_within_a_millisecond() {
     let sent_at = |ms_after: u64| {
         let mut rig = Rig::new(under("linux-6.1", window(400)));
-        rig.sender.window.ssthresh = 50;
+        rig.sender.control.window.ssthresh = 50;
         rig.now_ms = START_MS + ms_after;
-        rig.sender.bursts.last = ms(rig.now_ms);
+        rig.sender.transmission.hold_bursts(ms(rig.now_ms));
         rig.ack(2).len()
     };
     // The next head was sent at the start, and the smoothed RTT is 100 ms, or a little less after a sample of 98.

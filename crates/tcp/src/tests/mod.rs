@@ -185,8 +185,8 @@ impl Rig {
     /// What the application has to send at first; it may write more.
     fn limit(&mut self, segments: Option<u64>) {
         if let Some(segments) = segments {
-            self.sender.queue.open(Some(segments * MSS));
-            self.sender.queue.stay_open();
+            self.sender.transmission.queue.open(Some(segments * MSS));
+            self.sender.transmission.queue.stay_open();
         }
     }
 
@@ -200,7 +200,7 @@ impl Rig {
     }
 
     fn syn_ack(&mut self) {
-        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.sender.ecn);
+        let flags = Flags::SYN.with(Flags::ACK).with_if(Flags::ECE, self.sender.transmission.ecn.is_on());
         let ts = (self.now_ms - RTT_MS.min(self.now_ms)) as u32;
         self.segment(Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr: ts, ..Header::default() });
     }

@@ -125,7 +125,7 @@ impl<F: FnMut(Host, u64, u64) -> Way> Pair<F> {
 
     fn assert_complete(&self, segments: u64) {
         assert_eq!(self.receiver.delivered(), segments * MSS);
-        assert_eq!((self.sender.in_flight(), self.sender.board.packets_out()), (0, 0));
+        assert_eq!((self.sender.in_flight(), self.sender.transmission.board.packets_out()), (0, 0));
     }
 }
 

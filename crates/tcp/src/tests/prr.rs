@@ -24,9 +24,12 @@ fn one_loss_of_twenty_sends_every_second_time() {
         assert_eq!((rig.ssthresh(), rig.state()), (10, State::Recovery), "{stack}");
         // The retransmission is acknowledged with everything before it: the window is the threshold.
         rig.now_ms += RTT_MS;
-        let nxt = segment(rig.sender.queue.nxt());
+        let nxt = segment(rig.sender.transmission.queue.nxt());
         rig.ack(22);
-        assert_eq!((rig.state(), rig.cwnd() >= 10, segment(rig.sender.queue.nxt()) >= nxt), (State::Open, true, true));
+        assert_eq!(
+            (rig.state(), rig.cwnd() >= 10, segment(rig.sender.transmission.queue.nxt()) >= nxt),
+            (State::Open, true, true)
+        );
     }
 }
 
@@ -54,7 +57,7 @@ fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
     let expected = [vec![20], vec![21], vec![0], vec![1], vec![2], vec![3], vec![4], vec![5], vec![6], vec![7]];
     assert_eq!(sent, expected.to_vec());
     // Each acknowledged retransmission frees one and, below the threshold, adds one; the first tells of two more.
-    rig.sender.window.ssthresh = 14;
+    rig.sender.control.window.ssthresh = 14;
     rig.now_ms += RTT_MS;
     let sent: Vec<_> = (1..=3).map(|n| rig.on(upto(n).sack(&[(10, 22)]))).collect();
     assert_eq!(sent, [vec![8, 9, 22, 23], vec![24, 25], vec![26, 27]]);
@@ -65,7 +68,7 @@ fn linux_6_1_grows_only_when_the_oldest_data_is_acknowledged() {
     {
         let mut rig = Rig::new(setup);
         duplicates(&mut rig, 10, 11..=13);
-        rig.sender.window.ssthresh = 14;
+        rig.sender.control.window.ssthresh = 14;
         assert_eq!(duplicates(&mut rig, 10, 14..=14), [sent], "RFC 6937's slow start does not wait for that");
     }
 }

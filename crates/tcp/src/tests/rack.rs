@@ -22,7 +22,7 @@ fn fewer_duplicates_wait_for_a_quarter_of_the_least_rtt() {
     assert_eq!((rig.sack(0, &[(2, 3)]), rig.state()), (vec![], State::Disorder));
     // RTT 100 ms, window 25 ms, 2 ms for the timer, whose wheel adds one; the RTT is over already.
     assert_eq!(rig.timer(), (28, vec![0]));
-    assert_eq!((rig.state(), rig.sender.board.lost_out), (State::Recovery, 2));
+    assert_eq!((rig.state(), rig.sender.transmission.board.lost_out), (State::Recovery, 2));
 
     let mut rig = Rig::new(lacking("linux-6.1", few(), |stack| stack.rack = false));
     assert_eq!(rig.sack(0, &[(2, 3)]), NOTHING);
@@ -39,7 +39,7 @@ fn what_was_sent_after_the_latest_delivered_is_not_lost() {
     rig.sack(2, &[(3, 4)]);
     let (waited, sent) = rig.timer();
     assert_eq!((waited, sent.first()), (28, Some(&2)));
-    assert_eq!(rig.sender.board.lost_out, 1, "4 to 7 may still come");
+    assert_eq!(rig.sender.transmission.board.lost_out, 1, "4 to 7 may still come");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn two_blocks_with_news_are_no_reordering() {
     // One acknowledgment for several segments, the most recent block first: 1 to 3 did not come after 5 to 7.
     let mut rig = Rig::new(under("linux-6.1", window(10)));
     assert_eq!(rig.sack(0, &[(5, 8), (1, 4)])[0], 0);
-    assert_eq!((rig.state(), rig.sender.rack.reordering_seen), (State::Recovery, false));
+    assert_eq!((rig.state(), rig.sender.recovery.episode.reordering.is_seen()), (State::Recovery, false));
 }
 
 #[test]
@@ -58,8 +58,9 @@ fn a_time_out_expects_nothing_more_without_sack() {
         rig.now_ms += 900;
         assert_eq!(rig.ack(2), [10, 11, 12, 13]);
         rig.now_ms += 500;
-        rig.sender.enter(ms(rig.now_ms));
-        rig.sender.enter_loss_3_10();
+        let now = rig.sender.enter(ms(rig.now_ms));
+        let Sender { transmission, recovery, control, .. } = &mut rig.sender;
+        recovery.on_time_out(&mut transmission.cx(now, control));
         rig.sender.in_flight()
     };
     // Without SACK the second may have been spent waiting for a hole to be filled.
@@ -73,7 +74,7 @@ fn a_late_segment_is_not_taken_for_lost_again() {
     rig.sack(0, &[(1, 2)]);
     rig.now_ms += 2;
     rig.ack(2);
-    assert!(rig.sender.rack.reordering_seen);
+    assert!(rig.sender.recovery.episode.reordering.is_seen());
     rig.now_ms += RTT_MS;
     let una = 2;
     for n in 4..=8 {
@@ -94,32 +95,12 @@ fn a_lost_retransmission_is_sent_again_after_a_round_trip() {
     }
     let retransmitted_ms = 1_106;
     // New data that was sent after the retransmission arrives, the retransmission does not.
-    let new = segment(rig.sender.queue.nxt());
+    let new = segment(rig.sender.transmission.queue.nxt());
     rig.now_ms = retransmitted_ms + RTT_MS;
     assert!(!rig.sack(0, &[(1, 12)]).contains(&0), "10 and 11 were sent before it");
     rig.now_ms += 10;
     assert!(rig.sack(0, &[(1, new)]).contains(&0), "the others after it");
     assert_eq!((rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (2, 0));
-}
-
-#[test]
-fn needless_retransmissions_widen_the_window() {
-    let mut rack = crate::rack::Rack::default();
-    rack.reordering_seen = true;
-    let srtt = Duration::from_millis(100);
-    rack.observe_rtt(ms(0), Duration::from_millis(80));
-    let quarter = Duration::from_millis(20);
-    assert_eq!(rack.window(true, srtt), quarter);
-    rack.update_window(10, 20, true);
-    rack.update_window(15, 30, true);
-    assert_eq!(rack.window(true, srtt), quarter * 2, "one step per round");
-    for round in 0..9 {
-        rack.update_window(20 + 10 * round, 30 + 10 * round, true);
-    }
-    assert_eq!(rack.window(true, srtt), srtt, "at most the RTT");
-    rack.persist = 0;
-    rack.update_window(500, 600, false);
-    assert_eq!(rack.window(true, srtt), quarter, "sixteen recoveries without");
 }
 
 #[test]
@@ -129,11 +110,12 @@ fn a_time_out_declares_only_the_old_lost() {
         let mut rig = Rig::new(setup);
         assert_eq!(rig.ack(1), [4, 5]);
         rig.now_ms += 50;
-        rig.sender.at = ms(rig.now_ms);
-        rig.sender.on_retransmission_timeout(rig.now_ms as u32, &mut Recorder(rig.now_ms, &mut rig.sent));
+        let now = rig.sender.enter(ms(rig.now_ms));
+        rig.sender.on_retransmission_timeout(now, &mut Recorder(rig.now_ms, &mut rig.sent));
         assert_eq!((rig.take(), rig.state()), (vec![1], State::Loss));
-        (rig.sender.board.lost_out, rig.cwnd())
+        (rig.sender.transmission.board.lost_out, rig.cwnd())
     };
     assert_eq!(lost(under("linux-6.1", window(4))), (3, 3), "a window of one beside what is in flight");
-    assert_eq!(lost(lacking("linux-6.1", window(4), |stack| stack.rack = false)), (5, 1));
+    let without = |stack: &mut Stack| (stack.rack, stack.keeps_flight_on_timeout) = (false, false);
+    assert_eq!(lost(lacking("linux-6.1", window(4), without)), (5, 1));
 }

@@ -37,13 +37,13 @@ fn fack_counts_the_holes_below_the_highest_sack() {
     // All but the last three below it are lost: 0 to 4 of 8; the window sends them two acknowledgments apart.
     let mut rig = Rig::new(window(10));
     rig.sack(0, &[(7, 8)]);
-    assert_eq!(rig.sender.board.lost_out, 5);
+    assert_eq!(rig.sender.transmission.board.lost_out, 5);
 }
 
 #[test]
 fn without_fack_segments_count_not_holes() {
     let mut rig = Rig::new(window(10));
-    rig.sender.fack = false;
+    rig.sender.recovery.episode.reordering.without_fack();
     assert_eq!(rig.sack(0, &[(7, 8)]), [10]);
     assert_eq!(rig.sack(0, &[(7, 9)]), [11]);
     assert_eq!(rig.sack(0, &[(7, 10)]), [0]);
@@ -71,10 +71,10 @@ fn rate_halving_sends_a_segment_for_two_acknowledgments_and_ends_at_half() {
 fn rate_halving_goes_no_lower_than_half_the_threshold() {
     // The retransmission is lost, and without FACK nothing tells: the recovery lasts for several windows.
     let mut rig = Rig::new(window(20));
-    rig.sender.fack = false;
+    rig.sender.recovery.episode.reordering.without_fack();
     let cwnd: Vec<u32> = (2..60)
         .map(|upto| {
-            assert!(seq(upto) <= rig.sender.queue.nxt(), "{upto} was not sent");
+            assert!(seq(upto) <= rig.sender.transmission.queue.nxt(), "{upto} was not sent");
             rig.sack(0, &[(1, upto)]);
             rig.cwnd()
         })
@@ -172,7 +172,7 @@ fn newreno_retransmits_the_next_hole_on_a_partial_acknowledgment() {
     rig.ack(13);
     assert_ne!(rig.state(), State::Recovery);
     assert!(rig.cwnd() <= 5, "{}", rig.cwnd());
-    rig.ack(segment(rig.sender.queue.nxt()));
+    rig.ack(segment(rig.sender.transmission.queue.nxt()));
     assert_eq!(rig.state(), State::Open);
     assert_eq!((rig.sender.stats().retransmissions, rig.sender.stats().timeouts), (3, 0));
 }
@@ -199,7 +199,7 @@ fn a_sack_block_may_grow_at_either_end() {
         (&[(9, 10), (1, 8)], 8),
     ] {
         rig.sack(0, blocks);
-        assert_eq!(rig.sender.board.sacked_out, sacked, "{blocks:?}");
+        assert_eq!(rig.sender.transmission.board.sacked_out, sacked, "{blocks:?}");
     }
 }
 

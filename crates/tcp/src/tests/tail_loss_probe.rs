@@ -51,7 +51,14 @@ fn a_probe_that_filled_a_hole_halves_the_window() {
             assert_eq!(rig.timer().1, [9], "{stack}: the receiver has no room for anything new");
             rig.now_ms += RTT_MS;
             rig.ack(10);
-            assert_eq!(rig.cwnd(), 20, "{stack} {:?} {:?} {}", rig.state(), rig.ssthresh(), rig.sender.rtt.rto());
+            assert_eq!(
+                rig.cwnd(),
+                20,
+                "{stack} {:?} {:?} {}",
+                rig.state(),
+                rig.ssthresh(),
+                rig.sender.transmission.rtt.rto()
+            );
             let ack = upto(11);
             rig.now_ms += RTT_MS;
             rig.on(if duplicate { ack.sack(&[(9, 10)]) } else { ack });
@@ -68,7 +75,7 @@ fn a_lost_tail_needs_no_time_out() {
     let tail = |setup: Setup| {
         let mut rig = Rig::new(setup);
         rig.ack(7);
-        rig.sender.receive_window = 3 * MSS;
+        rig.sender.transmission.offered.resize(3 * MSS);
         rig
     };
     let full = Setup { receive_window: Some(10 * MSS), segments: Some(10), ..window(10) };
@@ -76,7 +83,10 @@ fn a_lost_tail_needs_no_time_out() {
     assert_eq!(rig.timer(), (204, vec![9]));
     rig.now_ms += RTT_MS;
     assert_eq!(rig.sack(7, &[(9, 10)]), [7]);
-    assert_eq!((rig.state(), rig.sender.board.lost_out, rig.sender.stats().timeouts), (State::Recovery, 2, 0));
+    assert_eq!(
+        (rig.state(), rig.sender.transmission.board.lost_out, rig.sender.stats().timeouts),
+        (State::Recovery, 2, 0)
+    );
 
     let mut rig = tail(lacking("linux-6.1", full, |stack| stack.loss_probe = None));
     assert_eq!((rig.timer().1, rig.state()), (vec![7], State::Loss));

@@ -48,7 +48,7 @@ fn after_a_time_out_everything_is_sent_again_in_slow_start() {
     assert_eq!(sent, [vec![1, 2], vec![3, 4], vec![5, 6], vec![7, 8], vec![9, 10], vec![11]]);
     rig.ack(10);
     assert_ne!(rig.state(), State::Loss, "all that was out at the time-out is acknowledged");
-    rig.ack(segment(rig.sender.queue.nxt()));
+    rig.ack(segment(rig.sender.transmission.queue.nxt()));
     assert_eq!(rig.state(), State::Open);
 }
 

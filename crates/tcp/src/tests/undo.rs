@@ -92,17 +92,17 @@ fn a_late_original_raises_the_tolerance_and_ends_fack() {
     // 6 is the highest SACKed when the original of 2 fills a hole: it was 5 late.
     let mut rig = Rig::new(window(10));
     assert_eq!(rig.sack(0, &[(6, 7)]), [0]);
-    assert_eq!((rig.sender.reordering, rig.sender.fack), (3, true));
+    assert_eq!((rig.sender.recovery.reordering(), rig.sender.recovery.episode.reordering.uses_fack()), (3, true));
     rig.sack(0, &[(2, 3), (6, 7)]);
-    assert_eq!((rig.sender.reordering, rig.sender.fack), (5, false));
+    assert_eq!((rig.sender.recovery.reordering(), rig.sender.recovery.episode.reordering.uses_fack()), (5, false));
     // 3 to 5 were late as well: 3 was six below the highest when the acknowledgment told of it.
     rig.now_ms += RTT_MS;
-    rig.ack(segment(rig.sender.queue.nxt()));
-    assert_eq!(rig.sender.reordering, 6);
+    rig.ack(segment(rig.sender.transmission.queue.nxt()));
+    assert_eq!(rig.sender.recovery.reordering(), 6);
     // From now on it takes six duplicates.
-    rig.sender.window.cwnd = 20;
+    rig.sender.control.window.cwnd = 20;
     rig.now_ms += RTT_MS;
-    let una = segment(rig.sender.queue.una()) + 1;
+    let una = segment(rig.sender.transmission.queue.una()) + 1;
     rig.ack(una);
     for duplicate in 1..=6 {
         let sent = rig.sack(una, &[(una + 1, una + 1 + duplicate)]);
@@ -114,10 +114,10 @@ fn a_late_original_raises_the_tolerance_and_ends_fack() {
 fn an_acknowledged_late_original_is_reordering_too() {
     // 0 arrives after 1 to 4, but before the sender believed it lost: with a tolerance of 3 that cannot be with FACK.
     let mut rig = Rig::new(window(10));
-    rig.sender.fack = false;
+    rig.sender.recovery.episode.reordering.without_fack();
     assert_eq!(rig.sack(0, &[(4, 5)]), [10]);
     rig.on(upto(1).sack(&[(4, 5)]));
-    assert_eq!(rig.sender.reordering, 5);
+    assert_eq!(rig.sender.recovery.reordering(), 5);
 }
 
 #[test]
@@ -126,10 +126,10 @@ fn more_duplicates_than_segments_out_are_reordering() {
     let mut rig = Rig::new(Setup { sack: false, bytes: Some(4 * MSS), ..window(4) });
     for duplicates in 1..=3 {
         rig.ack(0);
-        assert_eq!(rig.sender.reordering, 3, "{duplicates} duplicates");
+        assert_eq!(rig.sender.recovery.reordering(), 3, "{duplicates} duplicates");
     }
     rig.ack(0);
-    assert_eq!(rig.sender.reordering, 4);
+    assert_eq!(rig.sender.recovery.reordering(), 4);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_duplicate_of_a_segment_still_in_the_queue_counts() {
     // 0 is missing; 1 was retransmitted without need, and the receiver says so while 0 is still missing.
     let mut rig = Rig::new(window(10));
     assert_eq!([rig.sack(0, &[(5, 6)]), rig.sack(0, &[(5, 7)])], [[0], [1]]);
-    assert_eq!(rig.sender.undo_retrans, 2);
+    assert_eq!(rig.sender.recovery.episode.undo.retransmissions(), 2);
     rig.sack(0, &[(1, 2), (1, 7)]);
-    assert_eq!(rig.sender.undo_retrans, 1);
+    assert_eq!(rig.sender.recovery.episode.undo.retransmissions(), 1);
 }

@@ -60,7 +60,7 @@ fn bulk_at_166_kbit_s_after_slow_start() {
         end_at_48(&mut setup);
         change(&mut setup);
         let mut rig = Rig::new(setup);
-        (rig.now_ms, rig.sender.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
+        (rig.now_ms, rig.sender.control.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
         let mut acked = 0;
         at.map(|upto| {
             let cwnd = two_per_100_ms(&mut rig, acked, upto);
@@ -88,7 +88,7 @@ fn idle_time_gives_no_credit() {
         setup.stack.idle_restart = false;
         change(&mut setup);
         let mut rig = Rig::new(setup);
-        (rig.now_ms, rig.sender.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
+        (rig.now_ms, rig.sender.control.window.ssthresh) = (rig.now_ms - RTT_MS, 48);
         let before = two_per_100_ms(&mut rig, 0, 40);
         rig.now_ms += 4_000;
         rig.sender.write(ms(rig.now_ms), 160 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
@@ -106,7 +106,7 @@ fn after_a_time_out_the_first_step_takes_sixteen_acknowledgments_at_seven() {
     let mut setup = window(7);
     modern(&mut setup);
     let mut rig = Rig::new(setup);
-    rig.sender.window.ssthresh = 7;
+    rig.sender.control.window.ssthresh = 7;
     let gaps = [0, 98, 2, 2, 2, 2, 2, 2, 98, 2, 2, 2, 2, 2, 2, 98];
     let windows = Vec::from_iter((1..).zip(gaps).map(|(acked, gap)| {
         rig.now_ms += gap;

@@ -1,0 +1,149 @@
+//! The congestion control with the window that it steers.
+
+use crate::Now;
+use crate::ack;
+use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Window};
+use crate::config::{SenderConfig, State};
+use crate::round_trip::RoundTrip;
+use crate::stack::Stack;
+use crate::validation::Usage;
+use sojourn_aqm::Instant;
+
+/// A congestion control, its window, and when that may grow.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub cc: AnyCc,
+    pub window: Window,
+    pub usage: Usage,
+    grows_before_sending: bool,
+    counts_delivered: bool,
+}
+
+impl Control {
+    /// The window of a new connection whose receiver takes `receive_window` bytes.
+    pub fn of(config: &SenderConfig, receive_window: u64) -> Self {
+        let (stack, mss) = (config.stack, config.mss);
+        let ssthresh = match stack.most_window {
+            None => Window::INFINITE_SSTHRESH,
+            Some(_) => (receive_window / mss as u64).clamp(1, Window::INFINITE_SSTHRESH as u64) as u32,
+        };
+        let cwnd = config.initial_window.unwrap_or(stack.initial_window);
+        Self::new(stack, config.cc.clone(), cwnd, mss, ssthresh)
+    }
+
+    /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
+    pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
+        cc.attach(stack);
+        let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
+        Self {
+            cc,
+            window,
+            usage: Usage::new(stack),
+            grows_before_sending: stack.grows_before_sending,
+            counts_delivered: stack.growth_counts_delivered,
+        }
+    }
+
+    /// An acknowledgment of new data.
+    #[inline(always)]
+    pub fn acked(&mut self, news: impl Fn() -> Ack) {
+        self.cc.acked(&mut self.window, news);
+    }
+
+    /// The window grows on `packets` segments.
+    #[inline(always)]
+    pub fn increase(&mut self, packets: u32, news: impl Fn() -> Ack) {
+        self.cc.increase(&mut self.window, packets, news);
+    }
+
+    /// Whether the window was (almost) used; see [`Usage::is_limited`].
+    #[inline(always)]
+    pub fn is_limited(&self, in_flight: u32, reordering: u32) -> bool {
+        self.usage.is_limited(&self.window, in_flight, reordering)
+    }
+
+    /// Whether the window grows before what recovery asks for is sent.
+    pub fn grows_before_sending(&self) -> bool {
+        self.grows_before_sending
+    }
+
+    /// Segments of an acknowledgment on which the window grows.
+    pub fn growth_of(&self, ack: &ack::Ack) -> u32 {
+        if self.counts_delivered { ack.delivered } else { ack.acked.packets }
+    }
+
+    /// A congestion event: the threshold falls to what the control says.
+    pub fn lower_ssthresh(&mut self) {
+        self.window.ssthresh = self.cc.ssthresh(&self.window);
+    }
+
+    /// After a time-out everything starts from `cwnd` segments.
+    pub fn restart(&mut self, cwnd: u32) {
+        (self.window.cwnd, self.window.cwnd_cnt, self.window.bytes_acked) = (cwnd, 0, 0);
+    }
+
+    /// The window after a reduction that turned out to be needless.
+    pub fn undone(&mut self) -> u32 {
+        self.cc.undone(&self.window)
+    }
+
+    /// The window is at most `cwnd`.
+    pub fn limit(&mut self, cwnd: u32) {
+        self.window.cwnd = self.window.cwnd.min(cwnd);
+    }
+
+    /// Data is to be sent into an empty network at `now`; the last was sent at `last_sent`.
+    #[inline]
+    pub fn restart_after_idle(&mut self, now: Now, last_sent: Instant, state: State, rtt: &RoundTrip) {
+        self.usage.restart(now, last_sent, state, rtt, &mut self.window);
+    }
+
+    /// The threshold that matters in `state`: three quarters of an open window, if that is more (`tcp_current_ssthresh`).
+    pub fn current_ssthresh(&self, state: State) -> u32 {
+        self.window.current_ssthresh(state)
+    }
+
+    /// `bytes` are acknowledged in `state`, for controls that count them (RFC 3465).
+    #[inline]
+    pub fn count_bytes(&mut self, bytes: u64, state: State) {
+        let window = &mut self.window;
+        if window.counting == Counting::Bytes {
+            match state {
+                State::Open | State::Disorder => window.bytes_acked += bytes,
+                // One segment is assumed to have left the network.
+                State::Loss => window.bytes_acked += bytes.min(window.mss as u64),
+                State::Cwr | State::Recovery => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(cwnd: u32, ssthresh: u32) -> Control {
+        let stack = Stack::find("linux-3.8").expect("a stack");
+        Control::new(stack, AnyCc::new("reno").expect("a control"), cwnd, 1000, ssthresh)
+    }
+
+    #[test]
+    fn an_open_window_is_worth_a_threshold_of_three_quarters() {
+        let ssthresh = |state| control(20, 8).current_ssthresh(state);
+        assert_eq!([State::Open, State::Loss, State::Cwr, State::Recovery].map(ssthresh), [15, 15, 8, 8]);
+        assert_eq!(control(20, 17).current_ssthresh(State::Open), 17);
+    }
+
+    #[test]
+    fn bytes_count_where_the_window_may_grow() {
+        let mut control = control(20, 8);
+        let mut after = |state| {
+            control.count_bytes(2_500, state);
+            control.window.bytes_acked
+        };
+        let states = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss];
+        assert_eq!(states.map(&mut after), [2_500, 5_000, 5_000, 5_000, 6_000]);
+        control.restart(1);
+        assert_eq!((control.window.cwnd, control.window.bytes_acked), (1, 0));
+    }
+}

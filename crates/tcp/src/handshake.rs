@@ -1,0 +1,104 @@
+//! The opening of a connection.
+//!
+//! Source: RFC 9293 §3.5; Linux `tcp_rcv_synsent_state_process`, `tcp_synack_rtt_meas`.
+
+use crate::round_trip::RoundTrip;
+use crate::{FIRST_BYTE, Flags, Header, Now};
+use sojourn_aqm::Instant;
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Closed,
+    SynSent,
+    Established,
+}
+
+/// The handshake, from the sender's side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handshake {
+    phase: Phase,
+    /// When the last SYN was sent.
+    syn_sent: Instant,
+    /// SYNs sent.
+    syns: u32,
+}
+
+impl Handshake {
+    /// Closed.
+    pub fn new() -> Self {
+        Self { phase: Phase::Closed, syn_sent: Instant::ZERO, syns: 0 }
+    }
+
+    /// How far the connection is.
+    #[inline]
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether data may be sent.
+    #[inline]
+    pub fn is_established(&self) -> bool {
+        self.phase == Phase::Established
+    }
+
+    /// A SYN goes out, the first or another one.
+    pub fn syn(&mut self, now: Now) {
+        (self.phase, self.syn_sent, self.syns) = (Phase::SynSent, now.at, self.syns + 1);
+    }
+
+    /// A segment arrived while the SYN was out. If it is the answer, the connection is established, and its RTT is
+    /// returned, in units.
+    pub fn on_answer(&mut self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
+        if !header.flags.contains(Flags::SYN.with(Flags::ACK)) || header.ack != FIRST_BYTE {
+            return None;
+        }
+        self.phase = Phase::Established;
+        // Finer than a tick only if the SYN was sent once: else the timestamp tells which one was answered.
+        Some(if self.syns == 1 { rtt.age(now, self.syn_sent) } else { rtt.units_since(now, header.ts_ecr) })
+    }
+
+    /// On the side that was connected to: its answer to the SYN was answered by `header`. If that opens the connection,
+    /// its RTT is returned, in units.
+    pub fn on_connection(&mut self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
+        if self.phase != Phase::Closed || header.flags.contains(Flags::SYN) {
+            return None;
+        }
+        self.phase = Phase::Established;
+        Some(rtt.units_since(now, header.ts_ecr))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::Stack;
+
+    #[test]
+    fn the_rtt_is_of_the_syn_that_was_answered() {
+        let rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
+        let now = |us: u64| rtt.clock().now(Instant::from_nanos(us * 1_000));
+        let flags = Flags::SYN.with(Flags::ACK);
+        let answer = Header { ack: FIRST_BYTE, ts_ecr: 5, flags, ..Header::default() };
+        let mut once = Handshake::new();
+        once.syn(now(5_300));
+        assert_eq!(once.on_answer(now(47_800), &Header { ack: 0, ..answer }, &rtt), None, "of something else");
+        assert_eq!((once.on_answer(now(47_800), &answer, &rtt), once.phase()), (Some(42_500), Phase::Established));
+        let mut twice = Handshake::new();
+        twice.syn(now(5_300));
+        twice.syn(now(1_005_300));
+        assert_eq!(twice.on_answer(now(1_020_100), &answer, &rtt), Some(1_015_000), "the first was, in whole ticks");
+    }
+
+    #[test]
+    fn a_listener_is_open_with_the_first_segment_behind_the_syn() {
+        let rtt = RoundTrip::new(Stack::find("linux-3.8").expect("a stack"));
+        let now = rtt.clock().now(Instant::from_nanos(90_000_000));
+        let mut handshake = Handshake::new();
+        let syn = Header { flags: Flags::SYN, ..Header::default() };
+        assert_eq!(handshake.on_connection(now, &syn, &rtt), None);
+        let ack = Header { flags: Flags::ACK, ts_ecr: 20, ..Header::default() };
+        assert_eq!((handshake.on_connection(now, &ack, &rtt), handshake.is_established()), (Some(70), true));
+        assert_eq!(handshake.on_connection(now, &ack, &rtt), None, "once");
+    }
+}

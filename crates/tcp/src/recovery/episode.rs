@@ -1,0 +1,266 @@
+//! What the state machines of loss recovery have in common: the state, and what leads from one to another.
+//!
+//! Source: Linux `tcp_enter_recovery`, `tcp_enter_cwr`, `tcp_try_keep_open`, `tcp_update_scoreboard`,
+//! `tcp_time_to_recover`.
+
+use super::Cx;
+use crate::ack::{Ack, Findings};
+use crate::config::State;
+use crate::early_retransmit::EarlyRetransmit;
+use crate::queue::SendQueue;
+use crate::rack::Rack;
+use crate::reduction::Reduction;
+use crate::reordering::Reordering;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Acked, Sacked};
+use crate::stack::Stack;
+use crate::timer::Purpose;
+use crate::tlp::LossProbe;
+use crate::undo::Undo;
+
+/// Where recovery stands, and the mechanisms that it uses.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    pub state: State,
+    /// SND.NXT when the present state was entered.
+    pub high_seq: u64,
+    /// Retransmission time-outs in a row.
+    pub timeouts: u32,
+    pub undo: Undo,
+    pub reduction: Reduction,
+    pub reordering: Reordering,
+    pub early: EarlyRetransmit,
+    /// Losses are told by time.
+    pub rack: Option<Rack>,
+    pub probe: LossProbe,
+    disorder_while_undoable: bool,
+    reduces_after_timeout: bool,
+    marks_beyond_high_seq: bool,
+}
+
+impl Episode {
+    /// Nothing is suspicious.
+    pub fn new(stack: &Stack, sack: bool) -> Self {
+        Self {
+            state: State::Open,
+            high_seq: 0,
+            timeouts: 0,
+            undo: Undo::new(stack),
+            reduction: Reduction::new(stack),
+            reordering: Reordering::new(stack, sack),
+            early: EarlyRetransmit::new(stack),
+            rack: Rack::of(stack),
+            probe: LossProbe::new(stack),
+            disorder_while_undoable: stack.disorder_while_undoable,
+            reduces_after_timeout: stack.reduces_after_timeout,
+            marks_beyond_high_seq: stack.marks_beyond_high_seq,
+        }
+    }
+
+    /// Whether the window is being reduced.
+    #[inline]
+    pub fn is_reducing(&self) -> bool {
+        matches!(self.state, State::Recovery | State::Cwr)
+    }
+
+    /// Whether the state Disorder lasts as long as a reduction may be undone.
+    pub fn stays_disordered(&self) -> bool {
+        self.disorder_while_undoable
+    }
+
+    /// The SACK option told something; what it tells of reordering counts unless a test of a time-out says otherwise.
+    #[inline]
+    pub fn on_sacked(&mut self, told: &Sacked, counts: bool, nxt: u64, board: &mut Scoreboard) {
+        if self.reordering.uses_fack() && self.state == State::Recovery {
+            board.mark_lost_retransmissions(nxt);
+        }
+        if let Some(at) = told.reordered_at {
+            if counts && (self.state != State::Loss || self.undo.is_open()) {
+                self.reordering.observe(board.fackets_out.saturating_sub(at));
+            }
+        }
+    }
+
+    /// Segments were removed from the scoreboard, whose highest SACK lay in position `prior_fackets` before the
+    /// acknowledgment.
+    #[inline]
+    pub fn on_acknowledged(&mut self, acked: &Acked, prior_fackets: u32, board: &mut Scoreboard) {
+        if board.is_reno() {
+            self.reordering.observe(board.remove_duplicates(acked.packets));
+        } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
+            self.reordering.observe(acked.fackets - at);
+        }
+    }
+
+    /// D-SACKs that are not of a probe widen RACK's window, where reordering was seen.
+    pub fn widen_reordering_window(&mut self, ack: &Findings, queue: &SendQueue) {
+        let Some(rack) = self.rack.as_mut().filter(|_| ack.sacked.new || ack.sacked.duplicate) else { return };
+        let duplicate = ack.sacked.duplicate && self.reordering.is_seen() && !self.probe.is_reported(ack);
+        rack.update_window(queue.una(), queue.nxt(), duplicate);
+    }
+
+    /// Without SACK: a duplicate acknowledgment came.
+    pub fn add_duplicate(&mut self, board: &mut Scoreboard) {
+        self.reordering.observe(board.add_duplicate());
+    }
+
+    /// Starts a reduction that cannot be undone, on a mark or after a spurious time-out.
+    pub fn enter_cwr(&mut self, set_ssthresh: bool, cx: &mut Cx) {
+        self.undo.restore_nothing();
+        cx.control.window.bytes_acked = 0;
+        if self.state < State::Cwr {
+            self.undo.forget();
+            self.begin_reduction(set_ssthresh, cx);
+            self.reduction.begin_on_mark(&mut cx.control.window, cx.board.in_flight());
+            self.state = State::Cwr;
+        }
+    }
+
+    /// Enters fast recovery; `ece` if a mark came with the loss.
+    pub fn enter_recovery(&mut self, ece: bool, cx: &mut Cx) {
+        self.undo.restore_nothing();
+        self.undo.watch(cx.queue.una(), cx.board.retrans_out);
+        // Within a reduction no other one begins.
+        let reducing = match self.state {
+            State::Cwr | State::Recovery => true,
+            State::Loss => !self.reduces_after_timeout,
+            State::Open | State::Disorder => false,
+        };
+        if !reducing {
+            if !ece {
+                self.undo.restores(cx.control.current_ssthresh(self.state));
+            }
+            self.begin_reduction(true, cx);
+        }
+        if self.reduction.starts_anew() {
+            self.high_seq = cx.queue.nxt();
+            cx.control.window.cwnd_cnt = 0;
+        }
+        cx.control.window.bytes_acked = 0;
+        self.state = State::Recovery;
+    }
+
+    /// A reduction that was over before anyone knew: a probe repaired the loss.
+    pub fn reduce_at_once(&mut self, cx: &mut Cx) {
+        self.begin_reduction(true, cx);
+        self.state = State::Cwr;
+        self.end_reduction(cx);
+        self.state = State::Open;
+        self.keep_open(cx);
+    }
+
+    /// The reduction is over.
+    pub fn end_reduction(&self, cx: &mut Cx) {
+        let undone = self.state != State::Cwr && !self.undo.is_open();
+        self.reduction.end(undone, &mut cx.control.window);
+    }
+
+    /// The state Open, or Disorder while something is unclear.
+    pub fn keep_open(&mut self, cx: &Cx) {
+        let open_question = match self.disorder_while_undoable {
+            true => self.undo.is_open(),
+            false => cx.board.any_retransmission_out(),
+        };
+        let disordered = cx.board.any_lost_bookkeeping() || open_question;
+        let state = if disordered { State::Disorder } else { State::Open };
+        if self.state != state {
+            self.state = state;
+            self.high_seq = cx.queue.nxt();
+        }
+    }
+
+    /// Whether an acknowledgment is enough to enter recovery, by the number of duplicates or by the age of the oldest
+    /// segment, if `by_age`. Where early retransmit has to wait first, its timer is set.
+    #[inline(always)]
+    pub fn is_time_to_recover(&mut self, by_age: bool, ack: &Ack, cx: &mut Cx) -> bool {
+        let board = &*cx.board;
+        let degree = self.reordering.degree();
+        let duplicates = if self.reordering.uses_fack() { board.fackets_out } else { board.sacked_out + 1 };
+        let out = board.packets_out();
+        // Nothing more will come to tell of the loss: the connection is limited by its application.
+        let application_limited =
+            out <= degree && board.sacked_out >= (out / 2).max(self.reordering.initial()) && !cx.may_send_now();
+        board.lost_out > 0
+            || duplicates > degree
+            || (by_age && cx.head_timed_out())
+            || application_limited
+            || self.retransmits_early(ack, cx)
+    }
+
+    /// What the number of SACKs or duplicates tells of losses; with `by_age` also what is older than the time-out.
+    pub fn mark_by_count(&self, by_age: bool, fast_retransmit: bool, cx: &mut Cx) {
+        let beyond = self.marks_beyond_high_seq && !cx.board.is_reno();
+        let (upto_seq, degree) = (if beyond { cx.queue.nxt() } else { self.high_seq }, self.reordering.degree());
+        let board = &mut *cx.board;
+        if board.is_reno() {
+            board.mark_head_lost(1, upto_seq, false);
+        } else if self.reordering.uses_fack() {
+            let lost = board.fackets_out.saturating_sub(degree).max(1);
+            board.mark_head_lost(lost, upto_seq, false);
+        } else {
+            let upto = board.sacked_out.saturating_sub(degree).max(fast_retransmit as u32);
+            board.mark_head_lost(upto, upto_seq, true);
+        }
+        if by_age && cx.head_timed_out() {
+            let mut i = 0;
+            while cx.board.get(i).is_some_and(|segment| cx.rtt.has_timed_out(cx.now, segment)) {
+                cx.board.mark_lost(i);
+                i += 1;
+            }
+        }
+    }
+
+    /// Whether RACK needs no wait: after the classic number of duplicates and in recovery, where reordering was not seen.
+    pub fn is_eager(&self, board: &Scoreboard) -> bool {
+        let enough = self.state >= State::Recovery || board.sacked_out >= self.reordering.degree();
+        enough && !self.reordering.is_seen()
+    }
+
+    /// RACK's reordering window is over for something. Returns whether that was lost, and recovery goes on.
+    pub fn on_reordering_timeout(&mut self, cx: &mut Cx) -> bool {
+        let (prior, eager) = (cx.board.in_flight(), self.is_eager(cx.board));
+        if let Some(rack) = &mut self.rack {
+            rack.detect(cx.now.at, eager, cx.rtt.srtt(), cx.board);
+        }
+        if cx.board.in_flight() == prior {
+            return false;
+        }
+        if self.state != State::Recovery {
+            self.enter_recovery(false, cx);
+            // As if one segment had been delivered, with losses.
+            let ack = Ack { delivered: 1, ..Ack::default() };
+            self.reduction.step(&ack, 1, false, cx.control, cx.board);
+        }
+        true
+    }
+
+    /// Early retransmit's wait is over. Returns whether the first hole is a loss.
+    pub fn on_early_retransmit(&mut self, by_age: bool, cx: &mut Cx) -> bool {
+        if !self.early.is_used(self.reordering.is_seen()) || cx.board.packets_out() == 0 {
+            return false;
+        }
+        self.enter_recovery(false, cx);
+        self.mark_by_count(by_age, true, cx);
+        true
+    }
+
+    fn begin_reduction(&mut self, set_ssthresh: bool, cx: &mut Cx) {
+        self.high_seq = cx.queue.nxt();
+        self.probe.forget();
+        self.reduction.begin(&mut cx.control.window);
+        if set_ssthresh {
+            cx.control.lower_ssthresh();
+        }
+        cx.ecn.reduction_begins();
+    }
+
+    #[inline]
+    fn retransmits_early(&self, ack: &Ack, cx: &mut Cx) -> bool {
+        if !self.early.is_used(self.reordering.is_seen()) || !self.early.fits(cx.board, cx.may_send_now()) {
+            return false;
+        }
+        let Some(delay) = self.early.delay(cx.now, ack.ece, cx.rtt, cx.timer.expiry()) else { return true };
+        cx.timer.set(Purpose::EarlyRetransmit, cx.now, delay);
+        false
+    }
+}

@@ -1,0 +1,149 @@
+//! Loss recovery in ns-2: halve at once, and let duplicates inflate the window.
+//!
+//! Source: ns-2 `tcp.cc`, `tcp-reno.cc`, `tcp-newreno.cc`, `tcp-sack1.cc` with the defaults of `ns-default.tcl`;
+//! RFC 6582, RFC 6675. A duplicate counts as a segment that left the network (`sacked_out`, `dupwnd_`), which is what
+//! inflating the window by it comes to; so are the first two, whose new segments are limited transmit (`singledup_`).
+//!
+//! `Differs:` with SACK it is RFC 6675 rather than `tcp-sack1.cc`, which also stands in for `TCP/Linux`.
+
+use super::linux_2_6::lose_everything;
+use super::{Cx, Episode, Progress, Rexmit};
+use crate::cc::CongestionControl;
+use crate::config::State;
+use crate::scoreboard::Scoreboard;
+use crate::segment::{Acked, Tags};
+
+/// The machine's own state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ns2 {
+    /// There was a partial acknowledgment in this recovery.
+    partial_acked: bool,
+}
+
+impl Ns2 {
+    /// A duplicate acknowledgment.
+    pub fn on_duplicate(&mut self, episode: &mut Episode, cx: &mut Cx) -> Progress {
+        let (reno, tolerance) = (cx.board.is_reno(), episode.reordering.degree());
+        if reno && episode.state != State::Loss {
+            let missing = cx.board.lost_out.max(1);
+            cx.board.sacked_out = (cx.board.sacked_out + 1).min(cx.board.packets_out() - missing);
+        }
+        let sacked = cx.board.sacked_out;
+        let rexmit = match episode.state {
+            State::Recovery => repair(episode, cx),
+            // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
+            State::Loss => Rexmit::Nothing,
+            // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
+            _ if reno && cx.queue.una() <= episode.high_seq && sacked >= tolerance => {
+                cx.board.sacked_out = tolerance - 1;
+                Rexmit::Nothing
+            }
+            _ if sacked >= tolerance => {
+                halve(episode, cx);
+                episode.state = State::Recovery;
+                self.partial_acked = false;
+                cx.timer.restart(cx.now, cx.rtt);
+                resend_head(cx)
+            }
+            _ => {
+                episode.state = State::Disorder;
+                Rexmit::Nothing
+            }
+        };
+        Progress { grows: false, rexmit }
+    }
+
+    /// Something was acknowledged.
+    pub fn on_progress(&mut self, episode: &mut Episode, acked: &Acked, cx: &mut Cx) -> Progress {
+        let (reno, finished) = (cx.board.is_reno(), cx.queue.una() >= episode.high_seq);
+        match episode.state {
+            // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
+            State::Recovery if reno && (finished || cx.control.cc.partial_ack_ends_recovery()) => {
+                cx.board.forget_duplicates();
+                episode.state = State::Open;
+                Progress { grows: true, rexmit: Rexmit::Nothing }
+            }
+            State::Recovery if finished => {
+                episode.state = State::Open;
+                // RFC 6582 §3.2 step 3, option 1: no burst.
+                cx.control.window.cwnd = cx.control.window.ssthresh.min(cx.board.in_flight() + 1);
+                Progress { grows: false, rexmit: Rexmit::Nothing }
+            }
+            State::Recovery if reno => {
+                self.partial_acked = true;
+                deflate(acked.packets, cx);
+                Progress { grows: false, rexmit: resend_head(cx) }
+            }
+            State::Recovery => Progress { grows: false, rexmit: repair(episode, cx) },
+            _ => {
+                cx.board.forget_duplicates();
+                if episode.state != State::Loss || finished {
+                    episode.state = State::Open;
+                }
+                Progress { grows: true, rexmit: Rexmit::Lost }
+            }
+        }
+    }
+
+    /// RFC 3168 §6.1.2: one reduction per window.
+    pub fn on_echo(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        if episode.state <= State::Disorder && cx.queue.una() >= episode.high_seq {
+            halve(episode, cx);
+        }
+    }
+
+    /// tcp.cc: every time-out halves what the window is by then.
+    pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        lose_everything(episode, cx.board.is_reno(), cx);
+    }
+
+    /// Whether an acknowledgment leaves the retransmission timer as it is: in a recovery without SACK all partial ones
+    /// but the first (`newreno_changes1_`; RFC 6582's impatient variant), so that many losses end in a time-out.
+    pub fn keeps_timer(&self, episode: &Episode, una: u64, board: &Scoreboard) -> bool {
+        episode.state == State::Recovery && board.is_reno() && self.partial_acked && una < episode.high_seq
+    }
+}
+
+/// Half the window and the threshold, for what is out now.
+fn halve(episode: &mut Episode, cx: &mut Cx) {
+    cx.control.lower_ssthresh();
+    let window = &mut cx.control.window;
+    if cx.board.is_reno() {
+        // precisionReduce_: to the fraction; and only the threshold is at least two segments.
+        window.halve_exactly();
+    } else {
+        (window.cwnd, window.cwnd_cnt) = (window.ssthresh, 0);
+    }
+    episode.high_seq = cx.queue.nxt();
+    cx.ecn.reduction_begins();
+}
+
+/// A partial acknowledgment takes from the window what it acknowledged, and gives one for the retransmission that
+/// arrived (`partial_window_deflation_`).
+fn deflate(packets: u32, cx: &mut Cx) {
+    let inflated = cx.board.sacked_out;
+    if inflated > packets {
+        cx.board.sacked_out = inflated - (packets - 1);
+    } else {
+        cx.control.window.cwnd = cx.control.window.cwnd.saturating_sub(packets - inflated).max(1);
+        cx.board.sacked_out = 1;
+    }
+}
+
+/// With SACK: what three SACKed segments lie above is lost, and sent again as the window allows.
+fn repair(episode: &Episode, cx: &mut Cx) -> Rexmit {
+    if cx.board.is_reno() {
+        return Rexmit::Nothing;
+    }
+    episode.mark_by_count(false, false, cx);
+    Rexmit::Lost
+}
+
+/// The oldest segment is sent again, whatever the window.
+fn resend_head(cx: &mut Cx) -> Rexmit {
+    if cx.board.head().is_none_or(|head| head.tags.any(Tags::RETRANS)) {
+        return Rexmit::Nothing;
+    }
+    cx.board.mark_lost(0);
+    Rexmit::Head
+}

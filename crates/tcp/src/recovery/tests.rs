@@ -1,0 +1,201 @@
+//! The state machines without a sender: acknowledgments in, decisions out.
+
+use super::*;
+use crate::ack::Before;
+use crate::cc::AnyCc;
+use crate::segment::{Segment, Tags};
+use sojourn_aqm::Instant;
+
+/// A machine with what it acts on; segments of a thousand bytes, each sent a millisecond after the one before.
+struct Rig {
+    recovery: Recovery,
+    queue: SendQueue,
+    board: Scoreboard,
+    control: Control,
+    ecn: EcnSender,
+    rtt: RoundTrip,
+    timer: RetransmitTimer,
+    now_ms: u64,
+}
+
+impl Rig {
+    /// `out` segments are out in a window of as many; the RTT was 100 ms.
+    fn new(stack: &str, cc: &str, sack: bool, out: u64) -> Self {
+        let stack = Stack::find(stack).expect("a stack");
+        let mut queue = SendQueue::new(1000);
+        queue.open(None);
+        queue.established();
+        let (mut board, mut rtt, mut recovery) =
+            (Scoreboard::new(sack), RoundTrip::new(stack), Recovery::new(stack, sack));
+        rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
+        for n in 0..out {
+            let segment = queue.take(at(n));
+            board.push(segment);
+            if let Some(rack) = &mut recovery.episode.rack {
+                rack.on_sent(&segment);
+            }
+        }
+        let cc = AnyCc::new(cc).expect("a control");
+        let control = Control::new(stack, cc, out as u32, 1000, 1_000);
+        let (ecn, timer) = (EcnSender::new(stack, true), RetransmitTimer::new(stack));
+        Self { recovery, queue, board, control, ecn, rtt, timer, now_ms: 110 }
+    }
+
+    fn split(&mut self) -> (&mut Recovery, Cx<'_>) {
+        let Self { recovery, queue, board, control, ecn, rtt, timer, now_ms } = self;
+        let now = rtt.clock().now(at(*now_ms));
+        (recovery, Cx { now, queue, right_edge: u64::MAX, board, control, ecn, rtt, timer })
+    }
+
+    /// An acknowledgment of `upto` segments that SACKs those of `block` and echoes `ts_ecr`.
+    fn ack(&mut self, upto: u64, block: (u64, u64), ts_ecr: u32, ece: bool) -> Rexmit {
+        let mut header = Header { ack: 1 + 1000 * upto, ts_ecr, ..Header::default() };
+        if block.0 < block.1 {
+            header.sack.push((1 + 1000 * block.0, 1 + 1000 * block.1));
+        }
+        let now = self.rtt.clock().now(at(self.now_ms));
+        let before = Before::of(&self.queue, &self.board);
+        let advanced = self.queue.acknowledge(header.ack) > 0;
+        let has_sack = !header.sack.blocks().is_empty();
+        if matches!(self.recovery.machine, Machine::Linux3_10(_)) {
+            let mut ack = Findings::of(&header, before.una);
+            if has_sack {
+                ack.take_sacks(&header, now, &mut self.recovery, &self.queue, &mut self.board);
+            }
+            ack.ece = ece;
+            ack.take_acknowledged(&before, now, &mut self.recovery, &self.queue, &mut self.board, &mut self.rtt);
+            let (recovery, mut cx) = self.split();
+            return recovery.on_findings(&mut ack, &mut cx);
+        }
+        let mut sacked = Sacked::default();
+        if has_sack {
+            sacked = self.recovery.on_sacks(&header, &self.queue, &mut self.board, |_, _| {});
+        }
+        let acked = self.board.acknowledge(self.queue.una(), |_| {});
+        if acked.packets > 0 {
+            self.recovery.episode.on_acknowledged(&acked, before.fackets, &mut self.board);
+        }
+        let delivered = acked.packets + self.board.sacked_out - before.sacked.min(self.board.sacked_out);
+        let ack = Ack { advanced, acked, sacked, ece, ts_ecr, delivered };
+        let (recovery, mut cx) = self.split();
+        recovery.on_ack(&ack, &mut cx)
+    }
+
+    /// What a walk sends again, at `now_ms`.
+    fn resend(&mut self) -> Vec<u64> {
+        let (mut walk, mut sent) = (self.recovery.walk(&self.queue, u64::MAX, &mut self.board), Vec::new());
+        while let Some(i) = walk.next(self.control.window.cwnd, &mut self.board) {
+            self.board.retransmitted(i, self.queue.nxt());
+            let segment: Segment = self.board.resent(i, at(self.now_ms));
+            assert!(segment.tags.any(Tags::RETRANS));
+            self.recovery.episode.undo.on_retransmission(self.now_ms as u32);
+            sent.push((segment.seq - 1) / 1000);
+        }
+        sent
+    }
+
+    fn time_out(&mut self) {
+        let (recovery, mut cx) = self.split();
+        recovery.on_time_out(&mut cx);
+    }
+
+    fn window(&self) -> (State, u32, u32) {
+        (self.recovery.state(), self.control.window.cwnd, self.control.window.ssthresh)
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+#[test]
+fn three_duplicates_lead_to_recovery_and_its_end_to_half_the_window() {
+    for stack in ["linux-2.6.29", "linux-3.8", "linux-3.13", "linux-6.1"] {
+        let mut rig = Rig::new(stack, "reno", true, 12);
+        assert_eq!(rig.ack(0, (1, 2), 9, false), Rexmit::Nothing, "{stack}");
+        assert_eq!(rig.recovery.state(), State::Disorder, "{stack}");
+        rig.ack(0, (1, 3), 9, false);
+        rig.now_ms += 2;
+        assert_eq!(rig.ack(0, (1, 5), 9, false), Rexmit::Lost, "{stack}");
+        assert_eq!((rig.recovery.state(), rig.board.lost_out), (State::Recovery, 1), "{stack}");
+        assert_eq!(rig.recovery.episode.high_seq, rig.queue.nxt(), "{stack}");
+        rig.control.window.cwnd = rig.control.window.cwnd.max(rig.board.in_flight() + 1);
+        assert_eq!(rig.resend(), [0], "{stack}");
+        rig.now_ms += 110;
+        rig.ack(12, (0, 0), 200, false);
+        let (state, cwnd, ssthresh) = rig.window();
+        // Linux 2.6.29 keeps an eye on what may still be undone.
+        let expected = if stack == "linux-2.6.29" { State::Disorder } else { State::Open };
+        assert_eq!((state, ssthresh), (expected, 6), "{stack}");
+        assert!(cwnd <= 6, "{stack}: {cwnd}");
+    }
+}
+
+#[test]
+fn an_echo_from_before_the_retransmission_restores_the_window() {
+    for stack in ["linux-2.6.29", "linux-3.13", "linux-6.1"] {
+        let mut rig = Rig::new(stack, "reno", true, 12);
+        rig.ack(0, (1, 6), 9, false);
+        rig.control.window.cwnd = rig.control.window.cwnd.max(rig.board.in_flight() + 1);
+        assert_eq!(rig.resend().first(), Some(&0), "{stack}");
+        rig.now_ms += 5;
+        // The original of 0 was only late: what is echoed was sent before 0 was sent again.
+        rig.ack(12, (0, 0), 20, false);
+        let (state, cwnd, ssthresh) = rig.window();
+        assert_eq!((state, ssthresh), (State::Open, 1_000), "{stack}");
+        // Before 3.8 the window is moderated: no burst, however large it was; the control says what is restored then.
+        let expected = if stack == "linux-2.6.29" { 3 } else { 12 };
+        assert_eq!(cwnd, expected, "{stack}");
+    }
+}
+
+#[test]
+fn a_mark_reduces_without_anything_lost() {
+    for stack in ["linux-2.6.29", "linux-3.8", "linux-6.1"] {
+        let mut rig = Rig::new(stack, "reno", true, 12);
+        assert_eq!(rig.ack(1, (0, 0), 9, true), Rexmit::Nothing, "{stack}");
+        assert_eq!(
+            (rig.recovery.state(), rig.control.window.ssthresh, rig.board.lost_out),
+            (State::Cwr, 6, 0),
+            "{stack}"
+        );
+        assert!(rig.ecn.of_new().0.contains(crate::Flags::CWR), "{stack}");
+    }
+}
+
+#[test]
+fn a_time_out_loses_everything_that_is_not_expected() {
+    // 6.1 tells by RACK: nothing was delivered, so nothing is expected. 2.6 asks F-RTO first.
+    for (stack, sack, state, lost, cwnd) in [
+        ("linux-2.6.29", true, State::Disorder, 0, 12),
+        ("linux-2.6.29", false, State::Loss, 12, 1),
+        ("linux-3.13", true, State::Loss, 12, 1),
+        ("linux-6.1", true, State::Loss, 12, 1),
+        ("ns2", false, State::Loss, 12, 1),
+    ] {
+        let mut rig = Rig::new(stack, "reno", sack, 12);
+        rig.now_ms = 500;
+        rig.time_out();
+        assert_eq!(rig.window(), (state, cwnd, 6), "{stack}");
+        assert_eq!(rig.board.lost_out, lost, "{stack}");
+        assert_eq!(rig.recovery.tests_time_out(), state == State::Disorder, "{stack}");
+    }
+}
+
+#[test]
+fn ns2_halves_at_once_and_asks_for_the_head() {
+    let mut rig = Rig::new("ns2", "newreno", false, 12);
+    let rexmits = [(); 3].map(|()| {
+        let (recovery, mut cx) = rig.split();
+        recovery.on_ack_ns2(None, &mut cx).rexmit
+    });
+    assert_eq!(rexmits, [Rexmit::Nothing, Rexmit::Nothing, Rexmit::Head]);
+    assert_eq!(rig.window(), (State::Recovery, 6, 6));
+    // A partial acknowledgment: the next hole, and the window deflated by what it acknowledged.
+    rig.queue.acknowledge(1 + 2_000);
+    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let (recovery, mut cx) = rig.split();
+    let progress = recovery.on_ack_ns2(Some(&acked), &mut cx);
+    assert_eq!(progress, Progress { grows: false, rexmit: Rexmit::Head });
+    assert!(rig.recovery.keeps_timer(rig.queue.una(), &rig.board));
+}

@@ -1,0 +1,96 @@
+//! How much reordering the path has shown, and what is given up once it has: forward acknowledgment and early retransmit.
+//!
+//! Source: Linux `tcp_update_reordering`, `tcp_check_sack_reordering`.
+
+use crate::stack::Stack;
+
+/// The reordering tolerance: so many segments sent later may arrive before a missing one counts as lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reordering {
+    degree: u32,
+    initial: u32,
+    most: u32,
+    seen: bool,
+    /// Forward acknowledgment: used until a segment was later than the tolerance.
+    fack: bool,
+}
+
+impl Reordering {
+    /// None was seen yet.
+    pub fn new(stack: &Stack, sack: bool) -> Self {
+        let (initial, most) = (stack.reordering, stack.most_reordering);
+        Self { degree: initial, initial, most, seen: false, fack: sack && stack.fack }
+    }
+
+    /// A segment was late by `metric` others; zero tells nothing.
+    pub fn observe(&mut self, metric: u32) {
+        self.seen |= metric > 0;
+        if metric > self.degree {
+            self.degree = metric.min(self.most);
+            self.fack = false;
+        }
+    }
+
+    /// The tolerance in segments.
+    #[inline]
+    pub fn degree(&self) -> u32 {
+        self.degree
+    }
+
+    /// What the tolerance was at first.
+    pub fn initial(&self) -> u32 {
+        self.initial
+    }
+
+    /// Whether the path needs more tolerance than at first.
+    pub fn is_raised(&self) -> bool {
+        self.degree > self.initial
+    }
+
+    /// A time-out: the losses were real, whatever the tolerance said.
+    pub fn forget_degree(&mut self) {
+        self.degree = self.degree.min(self.initial);
+    }
+
+    /// Whether any segment was late.
+    pub fn is_seen(&self) -> bool {
+        self.seen
+    }
+
+    /// Whether everything more than the tolerance below the highest SACK counts as lost.
+    pub fn uses_fack(&self) -> bool {
+        self.fack
+    }
+
+    #[cfg(test)]
+    pub fn without_fack(&mut self) {
+        self.fack = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_lateness_is_seen_and_large_lateness_raises_the_tolerance_and_ends_fack() {
+        let stack = Stack::find("linux-3.8").expect("a stack");
+        let mut reordering = Reordering::new(stack, true);
+        let mut after = |metric| {
+            reordering.observe(metric);
+            (reordering.degree(), reordering.is_seen(), reordering.uses_fack())
+        };
+        assert_eq!(after(0), (3, false, true));
+        assert_eq!(after(2), (3, true, true));
+        assert_eq!(after(7), (7, true, false));
+        assert_eq!(after(1_000), (127, true, false), "Linux's limit before 3.19");
+        reordering.forget_degree();
+        assert_eq!((reordering.degree(), reordering.is_seen()), (3, true));
+    }
+
+    #[test]
+    fn fack_needs_sack() {
+        let stack = Stack::find("linux-3.8").expect("a stack");
+        assert!(!Reordering::new(stack, false).uses_fack());
+    }
+}

@@ -1,0 +1,180 @@
+//! Round-trip times: what is measured, and in which units; the estimator itself is in `rtt.rs`.
+//!
+//! Source: Linux `tcp_ack_update_rtt`, `tcp_rto_delta_us`; ns-2 `rtt_update` for one timed segment.
+
+use crate::rtt::RttEstimator;
+use crate::segment::Segment;
+use crate::stack::Stack;
+use crate::{Clock, Now, Ticks};
+use sojourn_aqm::{Duration, Instant};
+
+/// The sender's measurement of the round-trip time, and the time-out that follows from it.
+#[derive(Clone, Debug)]
+pub(crate) struct RoundTrip {
+    estimator: RttEstimator,
+    clock: Clock,
+    tick: Duration,
+    unit: Duration,
+    timestamps: bool,
+    /// Without timestamps: end of the one segment that is timed, and the tick at which it was sent.
+    timed: Option<(u64, Ticks)>,
+}
+
+impl RoundTrip {
+    /// No sample yet.
+    pub fn new(stack: &Stack) -> Self {
+        let (estimator, clock) = (stack.rtt_estimator(), stack.clock());
+        Self { estimator, clock, tick: stack.tick, unit: stack.rtt_unit, timestamps: stack.timestamps, timed: None }
+    }
+
+    /// The host's coarse clock.
+    #[inline]
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Takes a sample of `units`; `una` and `nxt` tell when a round has passed.
+    #[inline]
+    pub fn sample(&mut self, units: u32, una: u64, nxt: u64) {
+        self.estimator.sample(units, una, nxt);
+    }
+
+    /// Takes the sample of the handshake, if it gives one.
+    pub fn sample_handshake(&mut self, units: u32, una: u64, nxt: u64) {
+        if self.timestamps {
+            self.estimator.sample(units, una, nxt);
+        }
+    }
+
+    /// When the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by the
+    /// one segment that was timed, if that is among them.
+    #[inline]
+    pub fn sent_by(&mut self, ts_ecr: Ticks, una: u64) -> Option<Ticks> {
+        if self.timestamps { Some(ts_ecr) } else { self.stop_timing(una) }
+    }
+
+    /// The age in units of what was sent in tick `sent`.
+    pub fn units_since(&self, now: Now, sent: Ticks) -> u32 {
+        now.tick.saturating_sub(sent) * self.estimator.per_tick()
+    }
+
+    /// The age in units of what was sent at `sent`.
+    pub fn age(&self, now: Now, sent: Instant) -> u32 {
+        let unit = Clock::new(self.unit);
+        unit.ticks_wide(now.at).saturating_sub(unit.ticks_wide(sent)) as u32
+    }
+
+    /// A span of `units`.
+    pub fn span(&self, units: u32) -> Duration {
+        self.unit * units as i64
+    }
+
+    /// The smoothed RTT in whole units; zero before the first sample.
+    pub fn srtt(&self) -> Duration {
+        self.span(self.estimator.srtt() as u32)
+    }
+
+    /// The smoothed RTT in seconds, with its fraction of a unit.
+    pub fn srtt_s(&self) -> f64 {
+        self.estimator.srtt() * self.unit.as_secs_f64()
+    }
+
+    /// The estimator's smoothed values.
+    pub fn estimator(&self) -> &RttEstimator {
+        &self.estimator
+    }
+
+    /// The time-out in ticks, with back-off.
+    #[inline]
+    pub fn rto(&self) -> Ticks {
+        self.estimator.rto()
+    }
+
+    /// The time-out has expired: the next one is twice as long.
+    pub fn back_off(&mut self) {
+        self.estimator.back_off();
+    }
+
+    /// Ticks until the time-out of a segment that was sent at `sent`, begun ones included; zero if it is due.
+    pub fn time_out_left(&self, now: Now, sent: Instant) -> Ticks {
+        let (unit, rto) = (self.unit, self.clock.instant(self.rto()).as_nanos());
+        let due = sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
+        let at = if unit == self.tick { self.clock.instant(now.tick).as_nanos() } else { now.at.as_nanos() };
+        due.saturating_sub(at).div_ceil(self.tick.as_nanos() as u64) as u32
+    }
+
+    /// Whether a segment has been out for longer than the time-out.
+    pub fn has_timed_out(&self, now: Now, segment: &Segment) -> bool {
+        // As ticks(sent) < now - rto, without the division.
+        segment.sent < self.clock.instant(now.tick.saturating_sub(self.rto()))
+    }
+
+    /// A new segment goes out: it is timed if nothing else is.
+    #[inline]
+    pub fn on_sent(&mut self, now: Now, segment: &Segment) {
+        if !self.timestamps {
+            self.timed.get_or_insert((segment.end(), now.tick));
+        }
+    }
+
+    /// The segment at `seq` is sent again. Karn: of a retransmission nobody knows which copy was acknowledged.
+    #[inline]
+    pub fn on_retransmission(&mut self, seq: u64) {
+        self.timed = self.timed.filter(|&(end, _)| end <= seq);
+    }
+
+    /// Ends the timing of a segment that is acknowledged; returns when it was sent.
+    fn stop_timing(&mut self, una: u64) -> Option<Ticks> {
+        let (_, sent) = self.timed.filter(|&(end, _)| end <= una)?;
+        self.timed = None;
+        Some(sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Tags;
+
+    fn segment(seq: u64, sent: Instant) -> Segment {
+        Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags: Tags::default(), sent }
+    }
+
+    fn now(rtt: &RoundTrip, us: u64) -> Now {
+        rtt.clock().now(Instant::from_nanos(us * 1_000))
+    }
+
+    #[test]
+    fn without_timestamps_one_segment_at_a_time_is_timed_and_none_that_was_sent_again() {
+        let mut rtt = RoundTrip::new(Stack::find("ns2").expect("a stack"));
+        let (early, late) = (now(&rtt, 50_000), now(&rtt, 90_000));
+        rtt.on_sent(early, &segment(1, early.at));
+        rtt.on_sent(late, &segment(1_001, late.at));
+        assert_eq!((rtt.sent_by(77, 900), rtt.sent_by(77, 1_001), rtt.sent_by(77, 2_001)), (None, Some(5), None));
+        rtt.on_sent(late, &segment(2_001, late.at));
+        rtt.on_retransmission(2_001);
+        assert_eq!(rtt.sent_by(77, 3_001), None);
+        let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
+        assert_eq!(rtt.sent_by(77, 1), Some(77), "timestamps tell");
+    }
+
+    #[test]
+    fn ages_are_counted_in_the_stack_s_units() {
+        for (stack, age) in [("linux-3.13", 3), ("linux-6.1", 2_300), ("ns2", 1)] {
+            let rtt = RoundTrip::new(Stack::find(stack).expect("a stack"));
+            let sent = Instant::from_nanos(107_900_000);
+            assert_eq!(rtt.age(now(&rtt, 110_200), sent), age, "{stack}");
+        }
+    }
+
+    #[test]
+    fn the_time_out_of_a_segment_counts_from_its_transmission() {
+        let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
+        rtt.sample(100_000, 1, 1);
+        let sent = Instant::from_nanos(10_400_000);
+        assert_eq!((rtt.rto(), rtt.time_out_left(now(&rtt, 60_000), sent)), (300, 251));
+        assert_eq!(rtt.time_out_left(now(&rtt, 400_000), sent), 0);
+        let timed_out = [310_000, 311_000].map(|us| rtt.has_timed_out(now(&rtt, us), &segment(1, sent)));
+        assert_eq!(timed_out, [false, true]);
+    }
+}

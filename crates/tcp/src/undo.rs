@@ -1,0 +1,241 @@
+//! Undoing a reduction that turned out to be needless: by timestamps (Eifel, RFC 3522) or by D-SACKs (RFC 3708).
+//!
+//! Source: Linux `tcp_may_undo`, `tcp_packet_delayed`, `tcp_undo_cwnd_reduction`, `tcp_check_dsack`.
+
+use crate::control::Control;
+use crate::ecn::EcnSender;
+use crate::scoreboard::{Scoreboard, is_duplicate};
+use crate::stack::{Stack, UndoneWindow};
+use crate::{Header, Ticks};
+
+/// What is kept of the time before a reduction, and the evidence against it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undo {
+    /// The threshold before the reduction; zero if it is not to be restored.
+    prior_ssthresh: u32,
+    /// Where SND.UNA stood when the window was reduced; while set, the reduction may be undone.
+    marker: Option<u64>,
+    /// Retransmissions that no D-SACK has reported; negative if nothing was retransmitted.
+    retransmissions: i32,
+    /// Tick of the first retransmission of the episode.
+    stamp: Option<Ticks>,
+    needs_retransmission: bool,
+    needs_progress: bool,
+    stamp_may_be_gone: bool,
+    window: UndoneWindow,
+}
+
+impl Undo {
+    /// Nothing to undo.
+    pub fn new(stack: &Stack) -> Self {
+        let rules = stack.undo;
+        Self {
+            prior_ssthresh: 0,
+            marker: None,
+            retransmissions: 0,
+            stamp: None,
+            needs_retransmission: rules.needs_retransmission,
+            needs_progress: rules.needs_progress,
+            stamp_may_be_gone: rules.stamp_may_be_gone,
+            window: rules.window,
+        }
+    }
+
+    /// A reduction begins for which nothing can be restored, as on a congestion mark.
+    pub fn restore_nothing(&mut self) {
+        self.prior_ssthresh = 0;
+    }
+
+    /// `ssthresh` is what an undo restores.
+    pub fn restores(&mut self, ssthresh: u32) {
+        self.prior_ssthresh = ssthresh;
+    }
+
+    /// From here on, at `una` and with `retransmitted` segments out that were sent again, evidence is collected.
+    pub fn watch(&mut self, una: u64, retransmitted: u32) {
+        self.marker = Some(una);
+        self.expect(retransmitted);
+    }
+
+    /// As [`Self::watch`] after a time-out, unless something had been sent again before: then nothing could be told.
+    pub fn watch_unless(&mut self, ambiguous: bool, una: u64) {
+        self.marker = (!ambiguous).then_some(una);
+    }
+
+    /// `retransmitted` segments are out that were sent again: so many D-SACKs undo the reduction.
+    pub fn expect(&mut self, retransmitted: u32) {
+        self.retransmissions = match retransmitted {
+            0 if self.needs_retransmission => NOTHING_TO_UNDO,
+            n => n as i32,
+        };
+    }
+
+    /// D-SACKs are counted from zero.
+    pub fn expect_none(&mut self) {
+        self.retransmissions = 0;
+    }
+
+    /// The reduction stays.
+    pub fn forget(&mut self) {
+        self.marker = None;
+    }
+
+    /// Whether the reduction may still be undone.
+    pub fn is_open(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// A segment is sent again in tick `now`.
+    #[inline]
+    pub fn on_retransmission(&mut self, now: Ticks) {
+        self.stamp.get_or_insert(now);
+        self.retransmissions = self.retransmissions.max(0) + 1;
+    }
+
+    /// No retransmission is out any more: an echo is no evidence any more.
+    #[inline]
+    pub fn forget_stamp(&mut self) {
+        self.stamp = None;
+    }
+
+    /// A D-SACK for data that was retransmitted in this episode tells that the retransmission was not needed.
+    pub fn count_duplicate(&mut self, header: &Header, prior_una: u64, board: &Scoreboard) {
+        let blocks = header.sack.blocks();
+        let Some(marker) = self.marker.filter(|_| is_duplicate(blocks, header.ack)) else { return };
+        let (_, end) = blocks[0];
+        let needless = match end <= prior_una {
+            true => (end > marker) as u32,
+            false => board.retransmitted_in(blocks[0], marker),
+        };
+        if self.retransmissions > 0 {
+            self.retransmissions = (self.retransmissions - needless as i32).max(0);
+        }
+    }
+
+    /// Whether after a time-out only an acknowledgment of new data is evidence.
+    pub fn needs_progress(&self) -> bool {
+        self.needs_progress
+    }
+
+    /// Whether D-SACKs have reported every retransmission as needless.
+    pub fn by_duplicates(&self) -> bool {
+        self.marker.is_some() && self.retransmissions == 0
+    }
+
+    /// Whether the reduction was needless, by all evidence that an acknowledgment which echoes `ts_ecr` completes;
+    /// `stamp_holds` unless the time of the first retransmission may have been forgotten.
+    pub fn is_due(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
+        self.marker.is_some() && (self.retransmissions == 0 || self.original_arrived(ts_ecr, stamp_holds))
+    }
+
+    /// As [`Self::is_due`], by the timestamp alone.
+    pub fn is_due_by_echo(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
+        self.marker.is_some() && self.original_arrived(ts_ecr, stamp_holds)
+    }
+
+    /// The timestamp echoed is older than the first retransmission (Eifel).
+    fn original_arrived(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
+        match self.stamp {
+            Some(stamp) => ts_ecr != 0 && ts_ecr < stamp,
+            // Nothing was sent again yet.
+            None => !self.stamp_may_be_gone || stamp_holds,
+        }
+    }
+
+    /// Takes the reduction back; the window before it was `prior_cwnd`.
+    pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
+        if self.prior_ssthresh > 0 {
+            control.window.cwnd = match self.window {
+                UndoneWindow::Prior => control.window.cwnd.max(prior_cwnd),
+                UndoneWindow::Control => control.undone(),
+            };
+            let window = &mut control.window;
+            if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
+                window.ssthresh = self.prior_ssthresh;
+                ecn.reduction_undone();
+            }
+        } else if self.window == UndoneWindow::Control {
+            let window = &mut control.window;
+            window.cwnd = window.cwnd.max(window.ssthresh);
+        }
+    }
+
+    #[cfg(test)]
+    pub fn retransmissions(&self) -> i32 {
+        self.retransmissions
+    }
+}
+
+/// `retransmissions` while there are none: there is nothing that a D-SACK could undo.
+const NOTHING_TO_UNDO: i32 = -1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sack;
+    use crate::cc::AnyCc;
+
+    fn undo(stack: &str) -> Undo {
+        Undo::new(Stack::find(stack).expect("a stack"))
+    }
+
+    /// An acknowledgment of `ack` whose D-SACK reports `block`.
+    fn duplicate(ack: u64, block: (u64, u64)) -> Header {
+        let mut sack = Sack::default();
+        sack.push(block);
+        Header { ack, sack, ..Header::default() }
+    }
+
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_is_evidence() {
+        let mut undo = undo("linux-6.1");
+        undo.watch(1_000, 0);
+        undo.on_retransmission(50);
+        undo.on_retransmission(60);
+        let due = [0, 49, 50, 70].map(|ts_ecr| undo.is_due(ts_ecr, true));
+        assert_eq!(due, [false, true, false, false], "zero is no echo");
+        undo.forget();
+        assert!(!undo.is_due(49, true));
+    }
+
+    #[test]
+    fn a_d_sack_for_each_retransmission_is_evidence() {
+        let (mut undo, board) = (undo("linux-6.1"), Scoreboard::new(true));
+        undo.watch(1_000, 0);
+        assert!(!undo.by_duplicates(), "nothing was sent again");
+        undo.on_retransmission(50);
+        undo.on_retransmission(50);
+        undo.count_duplicate(&duplicate(4_000, (500, 1_000)), 4_000, &board);
+        assert_eq!(undo.retransmissions(), 2, "from before the episode");
+        undo.count_duplicate(&duplicate(4_000, (1_000, 2_000)), 4_000, &board);
+        assert!(!undo.by_duplicates());
+        undo.count_duplicate(&duplicate(4_000, (2_000, 3_000)), 4_000, &board);
+        assert!(undo.by_duplicates());
+    }
+
+    #[test]
+    fn without_a_stamp_nothing_was_sent_again_unless_it_was_forgotten() {
+        for (stack, when_gone) in [("linux-2.6.29", true), ("linux-3.13", true), ("linux-6.1", false)] {
+            let mut undo = undo(stack);
+            undo.watch(1_000, 1);
+            assert_eq!((undo.is_due(70, true), undo.is_due(70, false)), (true, when_gone), "{stack}");
+        }
+    }
+
+    #[test]
+    fn what_is_restored_is_the_control_s_window_or_the_one_before() {
+        let restored = |stack, prior_ssthresh, restore_ssthresh| {
+            let stack = Stack::find(stack).expect("a stack");
+            let mut control = Control::new(stack, AnyCc::new("reno").expect("a control"), 7, 1000, 8);
+            let (mut undo, mut ecn) = (Undo::new(stack), EcnSender::new(stack, true));
+            undo.restores(prior_ssthresh);
+            undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
+            (control.window.cwnd, control.window.ssthresh)
+        };
+        assert_eq!(restored("linux-2.6.29", 20, true), (16, 20), "Reno: twice the threshold");
+        assert_eq!(restored("linux-2.6.29", 20, false), (16, 8));
+        assert_eq!(restored("linux-2.6.29", 0, true), (8, 8), "nothing to restore: the threshold");
+        assert_eq!(restored("linux-6.1", 20, true), (15, 20));
+        assert_eq!(restored("linux-6.1", 0, true), (7, 8));
+    }
+}

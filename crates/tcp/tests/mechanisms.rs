@@ -1,0 +1,129 @@
+//! The shape of the crate: mechanisms own their rules, and the sender arranges them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where each of a stack's settings is read: the mechanism that it names, and its counterpart at the receiver.
+const READ_IN: &[(&str, &[&str])] = &[
+    ("initial_window", &["control", "validation"]),
+    ("rto_initial", &["stack/mod"]),
+    ("rto_min", &["stack/mod"]),
+    ("rto_max", &["stack/mod"]),
+    ("tick", &["round_trip", "stack/mod"]),
+    ("rtt_unit", &["round_trip", "receiver", "stack/mod"]),
+    ("timer_wheel", &["timer", "stack/mod"]),
+    ("machine", &["recovery/mod", "sender", "stack/mod"]),
+    ("reduction", &["reduction", "stack/mod"]),
+    ("moderation", &["recovery/linux_2_6"]),
+    ("timestamps", &["round_trip", "lib", "stack/mod"]),
+    ("rto", &["stack/mod"]),
+    ("most_window", &["offered", "control"]),
+    ("acks_every_segment", &["receiver"]),
+    ("most_reordering", &["reordering"]),
+    ("forward_retransmit", &["recovery/mod"]),
+    ("marks_beyond_high_seq", &["recovery/episode"]),
+    ("disorder_while_undoable", &["recovery/episode"]),
+    ("reduces_after_timeout", &["recovery/episode"]),
+    ("keeps_flight_on_timeout", &["recovery/linux_3_10"]),
+    ("detects_after_undo", &["recovery/linux_3_10"]),
+    ("undo", &["undo"]),
+    ("fack", &["reordering"]),
+    ("rack", &["rack"]),
+    ("early_retransmit", &["early_retransmit", "stack/mod"]),
+    ("loss_probe", &["tlp", "stack/mod"]),
+    ("frto", &["frto"]),
+    ("counting", &["control"]),
+    ("cubic", &["cc/cubic/mod"]),
+    ("validation", &["validation", "stack/mod"]),
+    ("validates_every_send", &["validation", "stack/mod"]),
+    ("grows_before_sending", &["control"]),
+    ("growth_counts_delivered", &["control"]),
+    ("idle_restart", &["validation"]),
+    ("ecn_fallback", &["ecn"]),
+    ("bursts", &["segmentation", "receiver", "stack/mod"]),
+    ("tunes_window", &["stack/mod"]),
+    ("reordering", &["reordering"]),
+    ("quickacks_at_start", &["receiver"]),
+    ("quickacks", &["receiver"]),
+    ("quickacks_on_reordering", &["receiver"]),
+    ("quickacks_on_ecn", &["receiver"]),
+    ("compressed_acks", &["receiver"]),
+    ("ato_min", &["receiver"]),
+];
+
+#[test]
+fn a_setting_of_the_stack_is_read_only_in_the_mechanism_that_it_names() {
+    let stack = source("stack/mod");
+    let fields = fields(&stack, "pub struct Stack {");
+    let names: Vec<&str> = fields.iter().filter_map(|field| field.strip_prefix("pub ")?.split(':').next()).collect();
+    let listed: Vec<&str> = READ_IN.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, listed, "each setting of a stack has its line in READ_IN, in the same order");
+    for (name, allowed) in READ_IN {
+        let readers: Vec<String> = modules().into_iter().filter(|module| reads(module, name)).collect();
+        let strangers: Vec<&String> = readers.iter().filter(|reader| !allowed.contains(&reader.as_str())).collect();
+        assert!(strangers.is_empty(), "stack.{name} is read in {strangers:?} too");
+        assert_eq!(readers.len(), allowed.len(), "stack.{name} is read in {readers:?} only: shorten its line");
+    }
+}
+
+#[test]
+fn only_the_sender_s_file_implements_the_sender() {
+    let implement = |module: &String| source(module).lines().any(|line| line.starts_with("impl Sender"));
+    assert_eq!(modules().into_iter().filter(implement).collect::<Vec<_>>(), ["sender"]);
+    let fields = fields(&source("sender"), "pub struct Sender {");
+    assert!((1..=15).contains(&fields.len()), "{fields:?}");
+    assert!(fields.iter().all(|field| !field.starts_with("pub")), "{fields:?}");
+}
+
+/// Whether a module reads the setting of a stack called `name`.
+fn reads(module: &str, name: &str) -> bool {
+    let text = source(module);
+    // The stack's own methods call it `self`.
+    let paths = if module == "stack/mod" { ["self.", "stack."] } else { ["stack.", "config.stack."] };
+    paths.iter().any(|path| {
+        text.match_indices(&format!("{path}{name}")).any(|(at, found)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + found.len()..].chars().next();
+            let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+            !inside(before) && !inside(after) && after != Some('(')
+        })
+    })
+}
+
+/// The fields of a struct, one a line.
+fn fields(text: &str, head: &str) -> Vec<String> {
+    let body = text.split_once(head).expect("the struct is there").1.split_once("\n}").expect("it ends").0;
+    let lines = body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    lines.map(str::to_string).collect()
+}
+
+/// The text of a module without its tests.
+fn source(module: &str) -> String {
+    let text = fs::read_to_string(root().join(format!("{module}.rs"))).expect("a module of this crate");
+    text.split("#[cfg(test)]\nmod tests {").next().expect("there is a first part").to_string()
+}
+
+/// The modules of the crate but the stacks themselves and the tests.
+fn modules() -> Vec<String> {
+    let (mut found, mut folders) = (Vec::new(), vec![root()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("the sources are there") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let module = path.strip_prefix(root()).expect("below").with_extension("");
+            found.push(module.to_str().expect("a name").replace('\\', "/"));
+        }
+    }
+    found.retain(|m| {
+        !m.starts_with("tests/") && !m.ends_with("/tests") && (!m.starts_with("stack/") || m == "stack/mod")
+    });
+    found.sort();
+    found
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
