@@ -98,7 +98,9 @@ impl Linux {
             count: 0,
             lastcount: 0,
             dropping: false,
-            rec_inv_sqrt: ONE,
+            // Not the root of any count. A first phase with a count of 1 sets it. Where drops over the limit have raised
+            // the count before (`shed`), it stays 0 by Newton's step: all drops of that phase are due at once.
+            rec_inv_sqrt: 0,
             ecn: config.ecn,
             keep_above: config.keep_above,
             first_above_time: Ticks::ZERO,

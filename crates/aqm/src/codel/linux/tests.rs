@@ -1,6 +1,8 @@
 use super::*;
+use crate::backlog::Backlog;
 use crate::codel::testing::{Line, dequeue, ms};
-use crate::testing::config;
+use crate::rng::Rng;
+use crate::testing::{LINK, config, cx};
 
 /// The state of an idle queue under `codel@profile`.
 fn codel(profile: &str) -> Linux {
@@ -10,7 +12,7 @@ fn codel(profile: &str) -> Linux {
 /// The state after `count` has risen by one, `count - 1` times, from 1.
 fn risen_to(count: u32) -> Linux {
     let mut codel = codel("linux");
-    codel.count = 1;
+    (codel.count, codel.rec_inv_sqrt) = (1, ONE);
     (2..=count).for_each(|count| codel.set_count(count));
     codel
 }
@@ -70,6 +72,23 @@ fn re_entry_counts_and_lastcount_is_count_after_the_entry() {
     }
     assert_eq!(entered(10, 9, 0).rec_inv_sqrt, ONE, "a count of one is set, not approximated");
     assert_eq!(entered(20, 10, 0).rec_inv_sqrt, 18_307, "one step");
+}
+
+/// Found against 6.1 and 6.12 by a random pattern of fq_codel (seed 32, pattern 250).
+#[test]
+fn a_first_phase_after_drops_over_the_limit_drops_all_that_is_late() {
+    for (shed, dropped) in [(0, 1), (1, 1), (2, 4), (30, 4)] {
+        let mut codel = codel("linux");
+        let mut rng = Rng::from_state(1);
+        codel.shed(&mut cx(ms(1.0), &mut rng, Backlog::default(), LINK), shed);
+        codel.first_above_time = Ticks::at(ms(500.0));
+        // The clock is less than 16 intervals from `drop_next`, which is still 0.
+        let mut line = Line { others: 9000, ..Line::of(&[1.0; 5]) };
+        dequeue(&mut codel, 900.0, &mut line);
+        assert_eq!(line.dropped.len(), 1, "{shed}: the drop with which the phase begins");
+        dequeue(&mut codel, 930.0, &mut line);
+        assert_eq!(line.dropped.len(), dropped, "{shed} drops over the limit");
+    }
 }
 
 #[test]
