@@ -139,6 +139,7 @@ impl Findings {
         board: &mut Scoreboard,
         rtt: &mut RoundTrip,
     ) {
+        let fackets = board.fackets_out;
         let episode = &mut recovery.episode;
         // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
         // expects nothing more.
@@ -176,7 +177,7 @@ impl Findings {
             if let Some(rack) = &mut episode.rack {
                 rack.on_acknowledged(queue.una());
             }
-            episode.on_acknowledged(&acked, before.fackets, board);
+            episode.on_acknowledged(&acked, fackets, before.fackets, board);
         }
         let measured = self.measure(now, recovery, queue, rtt);
         if acked.packets == 0 && measured {

@@ -172,6 +172,11 @@ impl Header {
         IP_HEADER + TCP_HEADER + options + self.len as u32
     }
 
+    /// IP bytes of a data segment without its payload, as `stack` sends it.
+    fn ip_overhead_of(stack: &stack::Stack) -> u32 {
+        Self { flags: Flags::ACK, ..Self::default() }.ip_len_of(stack)
+    }
+
     /// IP bytes of the segment as `stack` sends it.
     #[inline]
     fn ip_len_of(&self, stack: &stack::Stack) -> u32 {

@@ -12,6 +12,8 @@ use sojourn_aqm::{Ecn, Instant};
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     stack: &'static Stack,
+    /// IP bytes of a data segment without its payload.
+    overhead: u32,
     /// The newest timestamp of the peer, to be echoed.
     ts_recent: u32,
     /// When data was last sent.
@@ -22,7 +24,13 @@ pub(crate) struct Output {
 impl Output {
     /// Nothing was sent.
     pub fn new(stack: &'static Stack) -> Self {
-        Self { stack, ts_recent: 0, last_sent: Instant::ZERO, stats: SenderStats::default() }
+        Self {
+            stack,
+            overhead: Header::ip_overhead_of(stack),
+            ts_recent: 0,
+            last_sent: Instant::ZERO,
+            stats: SenderStats::default(),
+        }
     }
 
     /// A segment of the peer carried the timestamp `ts_val`.
@@ -68,12 +76,47 @@ impl Output {
         self.last_sent = now.at;
         let flags = flags.with_if(Flags::FIN, segment.fin);
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+        wire.transmit(&header, self.overhead + segment.len as u32, ecn);
     }
 
     #[inline]
     fn blank(&self, now: Now) -> Header {
         // The receiver sends no data: all that is acknowledged is its SYN.
         Header { ack: FIRST_BYTE, ts_val: now.tick, ts_ecr: self.ts_recent, ..Header::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Tags;
+
+    /// Collects what is sent: header, IP bytes, codepoint.
+    struct Sent(Vec<(Header, u32, Ecn)>);
+
+    impl Wire for Sent {
+        fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
+            self.0.push((*header, len, ecn));
+        }
+    }
+
+    #[test]
+    fn lengths_are_of_the_stack_and_a_retransmission_is_not_ecn_capable() {
+        for (stack, syn, data) in [("linux-6.1", 60, 1052), ("ns2", 48, 1040)] {
+            let stack = Stack::find(stack).expect("a stack");
+            let (mut output, mut sent, now) = (Output::new(stack), Sent(Vec::new()), stack.clock().now(Instant::ZERO));
+            let segment = Segment { seq: 1, retrans_nxt: 0, len: 1000, fin: true, tags: Tags::default(), sent: now.at };
+            output.heard(77);
+            output.heard(5);
+            output.syn(Flags::default(), now, &mut sent);
+            output.data(&segment, Flags::ACK.with(Flags::CWR), Ecn::Ect0, now, &mut sent);
+            output.again(&segment, now, &mut sent);
+            let seen: Vec<_> = sent.0.iter().map(|(header, len, ecn)| (header.flags, *len, *ecn)).collect();
+            let fin = Flags::ACK.with(Flags::FIN);
+            let expected =
+                [(Flags::SYN, syn, Ecn::NotEct), (fin.with(Flags::CWR), data, Ecn::Ect0), (fin, data, Ecn::NotEct)];
+            assert_eq!(seen, expected);
+            assert_eq!((sent.0[1].0.ts_ecr, output.stats.sent, output.stats.retransmissions), (77, 2, 1));
+        }
     }
 }

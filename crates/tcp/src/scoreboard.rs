@@ -4,6 +4,9 @@
 //! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
+#[cfg(test)]
+mod tests;
+
 use crate::Block;
 use crate::segment::{Acked, Sacked, Segment, Tags};
 use sojourn_aqm::Instant;
@@ -149,7 +152,7 @@ impl Scoreboard {
     /// Removes what `una` acknowledges; `each` sees the segments.
     #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Acked {
-        let mut acked = Acked { fackets: self.fackets_out, ..Acked::default() };
+        let mut acked = Acked::default();
         while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
             let tags = segment.tags;
             if tags.any(Tags::EVER_RETRANS) {
@@ -190,7 +193,9 @@ impl Scoreboard {
         }
         // In order of sequence: where two blocks tell something new, the higher one came later, which is no reordering.
         let mut ascending = seen;
-        ascending.sort_unstable();
+        if blocks.len() > 1 {
+            ascending.sort_unstable();
+        }
         for &block in ascending.iter().filter(|block| block.0 < block.1) {
             // A block grows at an end: only what the last acknowledgment did not show is walked.
             match self.seen.iter().find(|s| s.0 < s.1 && block.0 <= s.0 && s.1 <= block.1) {
@@ -432,86 +437,3 @@ pub(crate) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
 
 /// Segments for which there is room from the start.
 const USUAL_WINDOW: usize = 64;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `n` segments of a thousand bytes from zero on.
-    fn board(n: u64, sack: bool) -> Scoreboard {
-        let mut board = Scoreboard::new(sack);
-        for i in 0..n {
-            let (seq, tags, sent) = (1000 * i, Tags::default(), Instant::from_nanos(i));
-            board.push(Segment { seq, retrans_nxt: 0, len: 1000, fin: false, tags, sent });
-        }
-        board
-    }
-
-    #[test]
-    fn what_is_in_flight_is_neither_sacked_nor_lost_or_was_sent_again() {
-        let mut board = board(10, true);
-        let told = board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
-        assert_eq!((told.new, told.duplicate, board.sacked_out, board.fackets_out), (true, false, 3, 8));
-        board.mark_head_lost(5, 10_000, false);
-        assert_eq!((board.lost_out, board.in_flight()), (5, 2));
-        board.retransmitted(0, 10_000);
-        board.resent(0, Instant::from_nanos(99));
-        assert_eq!((board.retrans_out, board.in_flight()), (1, 3));
-        let acked = board.acknowledge(1_000, |_| {});
-        assert_eq!((acked.packets, board.lost_out, board.retrans_out, board.in_flight()), (1, 4, 0, 2));
-    }
-
-    #[test]
-    fn a_hole_that_an_original_fills_is_reordering_and_one_that_a_retransmission_fills_is_not() {
-        let mut board = board(10, true);
-        board.tag(&[(6_000, 7_000)], 0, 0, |_| {});
-        assert_eq!(board.tag(&[(2_000, 3_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, Some(2));
-        board.mark_lost(3);
-        board.retransmitted(3, 10_000);
-        board.resent(3, Instant::from_nanos(99));
-        assert_eq!(board.tag(&[(3_000, 4_000), (6_000, 7_000)], 0, 0, |_| {}).reordered_at, None);
-        assert_eq!((board.lost_out, board.retrans_out), (0, 0));
-    }
-
-    #[test]
-    fn data_sent_after_a_retransmission_tells_of_its_loss() {
-        let mut board = board(10, true);
-        board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
-        board.mark_head_lost(1, 10_000, false);
-        board.retransmitted(0, 8_500);
-        board.mark_lost_retransmissions(10_000);
-        assert_eq!(board.retrans_out, 1, "what is SACKed was sent before it");
-        board.tag(&[(5_000, 9_000)], 0, 0, |_| {});
-        board.mark_lost_retransmissions(10_000);
-        assert_eq!((board.retrans_out, board.lost_out), (0, 1));
-    }
-
-    #[test]
-    fn a_time_out_loses_what_is_not_sacked() {
-        let mut board = board(10, true);
-        board.tag(&[(5_000, 8_000)], 0, 0, |_| {});
-        assert!(!board.mark_all_lost(false), "nothing was sent again");
-        assert_eq!((board.lost_out, board.in_flight()), (7, 0));
-        board.unmark_lost();
-        assert_eq!((board.lost_out, board.in_flight()), (0, 7));
-        board.retransmitted(0, 10_000);
-        board.resent(0, Instant::from_nanos(99));
-        assert!(!board.mark_all_lost(true), "only the head, which stays in flight");
-        assert_eq!((board.head_was_retransmitted(), board.in_flight()), (true, 1));
-    }
-
-    #[test]
-    fn without_sack_duplicates_count_until_there_are_more_than_can_be() {
-        let mut board = board(4, false);
-        assert_eq!(
-            [(); 4].map(|()| board.add_duplicate()),
-            [0, 0, 0, 4],
-            "the fourth was caused by no segment of four"
-        );
-        assert_eq!((board.sacked_out, board.reach(), board.in_flight()), (3, 4, 1));
-        board.acknowledge(2_000, |_| {});
-        assert_eq!((board.remove_duplicates(2), board.sacked_out), (4, 1));
-        board.forget_duplicates();
-        assert_eq!(board.sacked_out, 0);
-    }
-}

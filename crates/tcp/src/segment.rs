@@ -55,8 +55,6 @@ impl Tags {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acked {
     pub packets: u32,
-    /// Position of the highest SACKed segment before they were removed, counted from one.
-    pub fackets: u32,
     /// When the newest of them was sent that was neither retransmitted nor SACKed before.
     pub last_sent: Instant,
     /// A retransmitted segment was among them.

@@ -224,9 +224,10 @@ impl Sender {
         if tx.board.packets_out() == 0 {
             return self.send_new(now, wire);
         }
+        let fackets = tx.board.fackets_out;
         let acked = tx.clean(now, header, false);
         if acked.packets > 0 {
-            recovery.episode.on_acknowledged(&acked, before.fackets, &mut tx.board);
+            recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut tx.board);
         }
         let ece = tx.ecn.is_echo(header);
         let ack_of = |delivered| Ack { advanced: bytes > 0, acked, sacked, ece, ts_ecr: header.ts_ecr, delivered };
@@ -246,7 +247,9 @@ impl Sender {
         if suspicious {
             let delivered = (acked.packets + tx.board.sacked_out).saturating_sub(before.sacked);
             let rexmit = recovery.on_ack(&ack_of(delivered), &mut tx.cx(now, control));
-            self.send_again(rexmit, now, wire);
+            if rexmit != Rexmit::Nothing {
+                self.send_again(rexmit, now, wire);
+            }
         }
         self.send_new(now, wire);
     }

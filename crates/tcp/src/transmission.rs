@@ -10,7 +10,7 @@ use crate::ecn::EcnSender;
 use crate::offered::OfferedWindow;
 use crate::output::Output;
 use crate::queue::SendQueue;
-use crate::recovery::{Cx, Episode, Recovery};
+use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Acked;
@@ -86,8 +86,22 @@ impl Transmission {
 
     /// Sends again what recovery believes lost, as a window of `cwnd` allows.
     pub fn retransmit_lost(&mut self, now: Now, cwnd: u32, recovery: &mut Recovery, wire: &mut impl Wire) {
-        let (mut walk, mut head_sent) = (recovery.walk(&self.queue, self.right_edge(), &mut self.board), false);
-        while let Some(i) = walk.next(cwnd, &mut self.board) {
+        match recovery.walk(&self.queue, self.right_edge(), &mut self.board) {
+            Walk::Marked(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
+            Walk::AndUnmissed(mut walk) => self.follow(|board| walk.next(cwnd, board), now, recovery, wire),
+        }
+    }
+
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        mut next: impl FnMut(&mut Scoreboard) -> Option<usize>,
+        now: Now,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        let mut head_sent = false;
+        while let Some(i) = next(&mut self.board) {
             self.retransmit(i, now, &mut recovery.episode, wire);
             head_sent |= i == 0;
         }

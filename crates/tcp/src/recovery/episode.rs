@@ -22,6 +22,8 @@ use crate::undo::Undo;
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
     pub state: State,
+    /// F-RTO's test before the loss state runs.
+    pub tests_time_out: bool,
     /// SND.NXT when the present state was entered.
     pub high_seq: u64,
     /// Retransmission time-outs in a row.
@@ -43,6 +45,7 @@ impl Episode {
     pub fn new(stack: &Stack, sack: bool) -> Self {
         Self {
             state: State::Open,
+            tests_time_out: false,
             high_seq: 0,
             timeouts: 0,
             undo: Undo::new(stack),
@@ -81,14 +84,14 @@ impl Episode {
         }
     }
 
-    /// Segments were removed from the scoreboard, whose highest SACK lay in position `prior_fackets` before the
-    /// acknowledgment.
-    #[inline]
-    pub fn on_acknowledged(&mut self, acked: &Acked, prior_fackets: u32, board: &mut Scoreboard) {
+    /// Segments were removed from the scoreboard, whose highest SACK lay in position `fackets` before that, and in
+    /// `prior_fackets` before the acknowledgment.
+    #[inline(always)]
+    pub fn on_acknowledged(&mut self, acked: &Acked, fackets: u32, prior_fackets: u32, board: &mut Scoreboard) {
         if board.is_reno() {
             self.reordering.observe(board.remove_duplicates(acked.packets));
         } else if let Some(at) = acked.reordered_at.filter(|&at| at < prior_fackets) {
-            self.reordering.observe(acked.fackets - at);
+            self.reordering.observe(fackets - at);
         }
     }
 

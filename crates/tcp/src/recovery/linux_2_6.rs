@@ -78,6 +78,7 @@ impl Linux2_6 {
             lose_everything(episode, false, cx);
             self.frto.abort();
         }
+        episode.tests_time_out = self.frto.is_active();
     }
 
     /// What was sent below the first sequence number is F-RTO's business; whether its reordering counts when `una` is
@@ -96,6 +97,12 @@ impl Linux2_6 {
         if self.frto.is_ambiguous(ack) {
             episode.undo.forget();
         }
+        let held = self.continue_test(episode, ack, cx);
+        episode.tests_time_out = self.frto.is_active();
+        held
+    }
+
+    fn continue_test(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
         match self.frto.on_ack(ack, cx.queue.una()) {
             Outcome::Wait => cx.control.limit(cx.board.in_flight()),
             Outcome::SendTwo => {

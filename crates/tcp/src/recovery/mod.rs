@@ -30,6 +30,7 @@ use crate::{Block, Header};
 use linux_2_6::Linux2_6;
 use linux_3_10::Linux3_10;
 use ns2::Ns2;
+use retransmission::{AndUnmissed, Marked};
 
 /// What recovery looks at and acts on, besides its own state.
 pub(crate) struct Cx<'a> {
@@ -125,7 +126,7 @@ impl Recovery {
     /// Whether F-RTO's test before the loss state runs.
     #[inline]
     pub fn tests_time_out(&self) -> bool {
-        matches!(&self.machine, Machine::Linux2_6(machine) if machine.frto.is_active())
+        self.episode.tests_time_out
     }
 
     /// An acknowledgment during that test. Returns whether the window must not grow on it.
@@ -230,13 +231,13 @@ impl Recovery {
     }
 
     /// The walk along what is to be sent again.
-    #[inline]
+    #[inline(always)]
     pub fn walk(&self, queue: &SendQueue, right_edge: u64, board: &mut Scoreboard) -> Walk {
         if !self.forward {
-            return Walk::marked(board);
+            return Walk::Marked(Marked::new(board));
         }
         // Retransmissions ahead of evidence only when nothing new can be sent.
         let allowed = self.state() == State::Recovery && !board.is_reno() && !queue.fits(right_edge);
-        Walk::and_unmissed(allowed, queue.una(), board)
+        Walk::AndUnmissed(AndUnmissed::new(allowed, queue.una(), board))
     }
 }

@@ -7,29 +7,65 @@ use crate::segment::Tags;
 
 /// A walk along the retransmission queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Walk {
+pub(crate) enum Walk {
+    /// Along what is marked lost and nothing else.
+    Marked(Marked),
+    /// Along that, and then along what nobody missed yet.
+    AndUnmissed(AndUnmissed),
+}
+
+/// What is marked lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marked {
     /// The next segment to look at.
     i: usize,
-    form: Form,
+    /// A segment was met that nothing is known of.
+    hole: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    /// What is marked lost and nothing else; `hole` once a segment was met that nothing is known of.
-    Marked { hole: bool },
-    /// Then, if `allowed`, what nobody missed yet, below the highest SACK (RFC 3517, NextSeg rule 3).
-    AndUnmissed { allowed: bool, last_lost: u64, hole: Option<usize>, forward: bool },
-}
-
-impl Walk {
-    /// Along what is marked lost.
-    pub fn marked(board: &Scoreboard) -> Self {
-        Self { i: board.retransmit_hint.map_or(0, |seq| board.position(seq)), form: Form::Marked { hole: false } }
+impl Marked {
+    pub fn new(board: &Scoreboard) -> Self {
+        Self { i: board.retransmit_hint.map_or(0, |seq| board.position(seq)), hole: false }
     }
 
-    /// Along what is marked lost, and then, if `allowed`, along what nobody missed yet. Everything up to `una` is
-    /// acknowledged.
-    pub fn and_unmissed(allowed: bool, una: u64, board: &mut Scoreboard) -> Self {
+    /// The next segment to be sent again in a window of `cwnd`, if any.
+    #[inline(always)]
+    pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
+        loop {
+            let (i, segment) = (self.i, *board.get(self.i)?);
+            if !self.hole {
+                board.retransmit_hint = Some(segment.seq);
+            }
+            if board.in_flight() >= cwnd || board.retrans_out >= board.lost_out {
+                return None;
+            }
+            self.i += 1;
+            if !segment.tags.any(Tags::LOST) {
+                self.hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
+            } else if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
+                return Some(i);
+            }
+        }
+    }
+}
+
+/// What is marked lost, and then, if that is allowed, what nobody missed yet, below the highest SACK (RFC 3517, NextSeg
+/// rule 3).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AndUnmissed {
+    /// The next segment to look at.
+    i: usize,
+    allowed: bool,
+    last_lost: u64,
+    hole: Option<usize>,
+    /// What is marked lost is through.
+    forward: bool,
+}
+
+impl AndUnmissed {
+    /// Everything up to `una` is acknowledged.
+    #[inline(always)]
+    pub fn new(allowed: bool, una: u64, board: &mut Scoreboard) -> Self {
         if board.lost_out == 0 {
             board.retransmit_high = una;
         }
@@ -39,85 +75,47 @@ impl Walk {
             Some(segment) => segment.end().min(board.retransmit_high),
             None => una,
         };
-        Self { i, form: Form::AndUnmissed { allowed, last_lost, hole: None, forward: false } }
+        Self { i, allowed, last_lost, hole: None, forward: false }
     }
 
     /// The next segment to be sent again in a window of `cwnd`, if any.
+    #[inline(always)]
     pub fn next(&mut self, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
-        let i = match &mut self.form {
-            Form::Marked { hole } => next_marked(self.i, hole, cwnd, board)?,
-            Form::AndUnmissed { allowed, last_lost, hole, forward } => {
-                next_or_unmissed(self.i, *allowed, last_lost, hole, forward, cwnd, board)?
+        loop {
+            let (i, segment) = (self.i, *board.get(self.i)?);
+            if self.hole.is_none() {
+                board.retransmit_hint = Some(segment.seq);
             }
-        };
-        self.i = i + 1;
-        Some(i)
-    }
-}
-
-fn next_marked(mut i: usize, hole: &mut bool, cwnd: u32, board: &mut Scoreboard) -> Option<usize> {
-    loop {
-        let segment = *board.get(i)?;
-        if !*hole {
-            board.retransmit_hint = Some(segment.seq);
-        }
-        if board.in_flight() >= cwnd || board.retrans_out >= board.lost_out {
-            return None;
-        }
-        if segment.tags.any(Tags::LOST) {
+            if board.in_flight() >= cwnd {
+                return None;
+            }
+            if !self.forward {
+                if segment.seq >= board.retransmit_high {
+                    board.retransmit_high = self.last_lost;
+                    if !self.allowed {
+                        return None;
+                    }
+                    // Back to the first segment that nobody missed yet.
+                    self.i = self.hole.take().unwrap_or(i);
+                    self.forward = true;
+                    continue;
+                }
+                if !segment.tags.any(Tags::LOST) {
+                    if self.hole.is_none() && !segment.tags.any(Tags::RETRANS.or(Tags::SACKED)) {
+                        self.hole = Some(i);
+                    }
+                    self.i += 1;
+                    continue;
+                }
+                self.last_lost = segment.end();
+            } else if segment.seq >= board.highest_sack {
+                return None;
+            }
+            self.i += 1;
             if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
                 return Some(i);
             }
-        } else {
-            *hole |= !segment.tags.any(Tags::RETRANS.or(Tags::SACKED));
         }
-        i += 1;
-    }
-}
-
-fn next_or_unmissed(
-    mut i: usize,
-    allowed: bool,
-    last_lost: &mut u64,
-    hole: &mut Option<usize>,
-    forward: &mut bool,
-    cwnd: u32,
-    board: &mut Scoreboard,
-) -> Option<usize> {
-    loop {
-        let segment = *board.get(i)?;
-        if hole.is_none() {
-            board.retransmit_hint = Some(segment.seq);
-        }
-        if board.in_flight() >= cwnd {
-            return None;
-        }
-        if !*forward {
-            if segment.seq >= board.retransmit_high {
-                board.retransmit_high = *last_lost;
-                if !allowed {
-                    return None;
-                }
-                // Back to the first segment that nobody missed yet.
-                i = hole.take().unwrap_or(i);
-                *forward = true;
-                continue;
-            }
-            if !segment.tags.any(Tags::LOST) {
-                if hole.is_none() && !segment.tags.any(Tags::RETRANS.or(Tags::SACKED)) {
-                    *hole = Some(i);
-                }
-                i += 1;
-                continue;
-            }
-            *last_lost = segment.end();
-        } else if segment.seq >= board.highest_sack {
-            return None;
-        }
-        if !segment.tags.any(Tags::SACKED.or(Tags::RETRANS)) {
-            return Some(i);
-        }
-        i += 1;
     }
 }
 
@@ -140,9 +138,13 @@ mod tests {
     }
 
     /// What a walk sends again in a window of `cwnd`.
-    fn sent(mut walk: Walk, cwnd: u32, mut board: Scoreboard) -> Vec<usize> {
-        let mut sent = Vec::new();
-        while let Some(i) = walk.next(cwnd, &mut board) {
+    fn sent(walk: Walk, cwnd: u32, mut board: Scoreboard) -> Vec<usize> {
+        let (mut sent, mut walk) = (Vec::new(), walk);
+        let mut next = |board: &mut Scoreboard| match &mut walk {
+            Walk::Marked(walk) => walk.next(cwnd, board),
+            Walk::AndUnmissed(walk) => walk.next(cwnd, board),
+        };
+        while let Some(i) = next(&mut board) {
             board.retransmitted(i, 10_000);
             sent.push(i);
         }
@@ -152,16 +154,16 @@ mod tests {
     #[test]
     fn only_what_is_marked_goes_out_as_the_window_allows() {
         let b = board((5, 8), &[0, 1, 3]);
-        assert_eq!(sent(Walk::marked(&b), 20, b.clone()), [0, 1, 3]);
+        assert_eq!(sent(Walk::Marked(Marked::new(&b)), 20, b.clone()), [0, 1, 3]);
         // Four are in flight: 2, 4, 8 and 9.
-        assert_eq!(sent(Walk::marked(&b), 6, b), [0, 1]);
+        assert_eq!(sent(Walk::Marked(Marked::new(&b)), 6, b), [0, 1]);
     }
 
     #[test]
     fn where_nothing_new_can_be_sent_unmissed_segments_below_the_highest_sack_follow() {
         for (allowed, expected) in [(true, vec![0, 1, 3, 2, 4]), (false, vec![0, 1, 3])] {
             let mut b = board((5, 8), &[0, 1, 3]);
-            assert_eq!(sent(Walk::and_unmissed(allowed, 0, &mut b), 20, b), expected, "{allowed}");
+            assert_eq!(sent(Walk::AndUnmissed(AndUnmissed::new(allowed, 0, &mut b)), 20, b), expected, "{allowed}");
         }
     }
 }

@@ -71,9 +71,10 @@ impl Rig {
         if has_sack {
             sacked = self.recovery.on_sacks(&header, &self.queue, &mut self.board, |_, _| {});
         }
+        let fackets = self.board.fackets_out;
         let acked = self.board.acknowledge(self.queue.una(), |_| {});
         if acked.packets > 0 {
-            self.recovery.episode.on_acknowledged(&acked, before.fackets, &mut self.board);
+            self.recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut self.board);
         }
         let delivered = acked.packets + self.board.sacked_out - before.sacked.min(self.board.sacked_out);
         let ack = Ack { advanced, acked, sacked, ece, ts_ecr, delivered };
@@ -84,7 +85,12 @@ impl Rig {
     /// What a walk sends again, at `now_ms`.
     fn resend(&mut self) -> Vec<u64> {
         let (mut walk, mut sent) = (self.recovery.walk(&self.queue, u64::MAX, &mut self.board), Vec::new());
-        while let Some(i) = walk.next(self.control.window.cwnd, &mut self.board) {
+        let cwnd = self.control.window.cwnd;
+        let mut next = |board: &mut Scoreboard| match &mut walk {
+            Walk::Marked(walk) => walk.next(cwnd, board),
+            Walk::AndUnmissed(walk) => walk.next(cwnd, board),
+        };
+        while let Some(i) = next(&mut self.board) {
             self.board.retransmitted(i, self.queue.nxt());
             let segment: Segment = self.board.resent(i, at(self.now_ms));
             assert!(segment.tags.any(Tags::RETRANS));
