@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 class InputError(ValueError):
-    """Wrong input; the text names the place and the mend."""
+    """Wrong input; the text names the place and the remedy."""
 
 class AqmError(RuntimeError):
     """A queue manager written in Python raised.
