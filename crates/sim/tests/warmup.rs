@@ -141,7 +141,7 @@ fn each_later_window_has_the_numbers_of_a_run_with_that_warm_up() {
                 };
                 let link = &given["links"]["forward"];
                 let expected = match column.as_str() {
-                    "goodput_bps" | "jain" => &given[column],
+                    "goodput_bps" | "delivered_bps" | "jain" => &given[column],
                     "dropped_hard_limit" => &link["dropped_by"]["hard-limit"],
                     _ if column.starts_with("dropped_") => &link["dropped_by"][&column[8..]],
                     _ if column.starts_with("sojourn_") => &link["sojourn_ms"][&column[8..column.len() - 3]],
