@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -86,13 +87,13 @@ def host_state() -> dict[str, Any]:
         except FileNotFoundError:
             continue
         state[name] = _without_counters(json.loads(text)) if "-json" in command and text else text
-    for path in sorted(Path("/proc/sys/net").rglob("*")):
+    # Not `rglob`: an interface that goes while it is read is no error for `os.walk`.
+    for folder, _, names in os.walk("/proc/sys/net"):
         # Whatever counts or measures is no setting.
-        if path.is_file() and path.name not in {"nf_conntrack_count", "tcp_mem", "udp_mem"}:
-            try:
+        for name in set(names) - {"nf_conntrack_count", "tcp_mem", "udp_mem"}:
+            path = Path(folder, name)
+            with contextlib.suppress(OSError):
                 state[str(path)] = path.read_text()
-            except OSError:
-                continue
     return state
 
 
