@@ -156,7 +156,7 @@ impl Undo {
             }
         } else if self.window == UndoneWindow::Control {
             let window = &mut control.window;
-            window.cwnd = window.cwnd.max(window.ssthresh);
+            window.cwnd = window.cwnd.max(window.reduced_ssthresh());
         }
     }
 
@@ -173,7 +173,7 @@ const NOTHING_TO_UNDO: i32 = -1;
 mod tests {
     use super::*;
     use crate::Sack;
-    use crate::cc::AnyCc;
+    use crate::cc::{AnyCc, Window};
 
     fn undo(stack: &str) -> Undo {
         Undo::new(Stack::find(stack).expect("a stack"))
@@ -230,8 +230,16 @@ mod tests {
             let (mut undo, mut ecn) = (Undo::new(stack), EcnSender::new(stack, true));
             undo.restores(prior_ssthresh);
             undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
-            (control.window.cwnd, control.window.ssthresh)
+            let once = (control.window.cwnd, control.window.ssthresh);
+            if once.1 == Window::INFINITE_SSTHRESH {
+                undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
+                undo.restores(0);
+                undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
+                assert_eq!((control.window.cwnd, control.window.ssthresh), once, "from no threshold follows no window");
+            }
+            once
         };
+        assert_eq!(restored("linux-3.13", Window::INFINITE_SSTHRESH, true), (16, Window::INFINITE_SSTHRESH));
         assert_eq!(restored("linux-2.6.29", 20, true), (16, 20), "Reno: twice the threshold");
         assert_eq!(restored("linux-2.6.29", 20, false), (16, 8));
         assert_eq!(restored("linux-2.6.29", 0, true), (8, 8), "nothing to restore: the threshold");

@@ -48,7 +48,7 @@ pub trait CongestionControl {
     fn min_cwnd(&self, window: &Window) -> u32;
     /// The window after a reduction that turned out to be needless.
     fn undone(&mut self, window: &Window) -> u32 {
-        window.cwnd.max(window.ssthresh.saturating_mul(2))
+        window.cwnd.max(window.reduced_ssthresh().saturating_mul(2))
     }
     /// A time-out expired and everything outstanding is taken for lost.
     fn timed_out(&mut self) {}

@@ -46,6 +46,12 @@ impl Window {
             || (self.cwnd == self.ssthresh && !matches!(self.counting, Counting::Packets | Counting::Fractions))
     }
 
+    /// The threshold, or 0 where there is none. No window follows from `INFINITE_SSTHRESH`: an undo restores it, and a
+    /// second one (`linux-3.13` without SACK, F-RTO after timestamps) doubled it, so that the sender never stopped.
+    pub(crate) fn reduced_ssthresh(&self) -> u32 {
+        if self.ssthresh < Self::INFINITE_SSTHRESH { self.ssthresh } else { 0 }
+    }
+
     /// Half the window with its fraction, at least one segment.
     pub fn halve_exactly(&mut self) {
         let half = (((self.cwnd as u64) << FRACTION_BITS) + self.cwnd_cnt as u64) / 2;
