@@ -4,11 +4,11 @@
 
 mod common;
 
-use common::{scenario, whole};
+use common::{folder, scenario, scenarios, whole};
 use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{Output, Simulation, Summary};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{env, fs, thread};
 
 #[test]
@@ -243,25 +243,6 @@ fn run(scenario: &Scenario) -> Output {
 
 fn fingerprint(scenario: &Scenario) -> String {
     run(scenario).summary.fingerprint
-}
-
-/// Every scenario of the folder by name.
-fn scenarios() -> Vec<(String, Scenario)> {
-    let folder = folder().join("scenarios");
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(&folder).expect("the folder is there").map(|f| f.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    files.sort();
-    let load = |file: &PathBuf| {
-        let text = fs::read_to_string(file).expect("a scenario is readable");
-        let scenario = Scenario::parse(&text, &[], &folder).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        (file.file_stem().unwrap().to_str().unwrap().to_string(), scenario)
-    };
-    files.iter().map(load).collect()
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
 const HEADER: &str = "\

@@ -3,7 +3,8 @@
 
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, Output, Simulation};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The scenario of a text that is known to be right.
 pub fn scenario(text: &str) -> Scenario {
@@ -14,6 +15,26 @@ pub fn scenario(text: &str) -> Scenario {
 pub fn run(text: &str) -> Output {
     let scenario = scenario(text);
     Simulation::new(&scenario, scenario.seed).finish()
+}
+
+/// Every scenario of `scenarios/` by name.
+pub fn scenarios() -> Vec<(String, Scenario)> {
+    let folder = folder().join("scenarios");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).expect("the folder is there").map(|f| f.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    let load = |file: &PathBuf| {
+        let text = fs::read_to_string(file).expect("a scenario is readable");
+        let scenario = Scenario::parse(&text, &[], &folder).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        (file.file_stem().unwrap().to_str().unwrap().to_string(), scenario)
+    };
+    files.iter().map(load).collect()
+}
+
+/// The folder of the tests of whole runs.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
 /// A column of an output's table.
