@@ -81,7 +81,7 @@ pages: $(VENV)/.built ## write docs/aqm, the page of every queue discipline, fro
 	@$(BIN)/python docs/aqm/generate.py
 
 .PHONY: stubs
-stubs: $(VENV)/.built ## write python/sojourn/managers.pyi, the queue managers' parameters for editors and mypy
+stubs: $(VENV)/.built ## write python/sojourn/aqms/managers.pyi, the queue managers' parameters for editors and mypy
 	@$(BIN)/python python/stubs.py
 
 .PHONY: lock

@@ -1,4 +1,4 @@
-"""Writes `python/sojourn/managers.pyi`: every queue manager of the registry with its parameters, for editors and mypy.
+"""Writes `sojourn/aqms/managers.pyi`: every queue manager of the registry with its parameters, for editors and mypy.
 
 `python python/stubs.py` writes the file; a test compares it with what it would write.
 """
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sojourn.aqms import EXCLUDE_CE, argument, class_name, registry
+from sojourn.aqms.registry import EXCLUDE_CE, argument, class_name, registry
 
-TARGET = Path(__file__).parent / "sojourn" / "managers.pyi"
+TARGET = Path(__file__).parent / "sojourn" / "aqms" / "managers.pyi"
 KINDS = {"time": "str", "bytes": "str", "rate": "str", "count": "int", "number": "float", "flag": "bool"}
 """Types by the kind of a parameter; what has a unit is a text such as "5 ms"."""
 WIDTH = 112
@@ -27,7 +27,7 @@ def stub() -> str:
         "",
         "from typing import Literal, final",
         "",
-        "from sojourn.aqms import Registered",
+        "from sojourn.aqms.registered import Registered",
         "",
         *_wrapped(f"__all__ = [{names}]", ""),
     ]

@@ -12,7 +12,7 @@ from typing import Any
 
 import sojourn as sj
 from sojourn import _core
-from sojourn.aqms import registry
+from sojourn.aqms.registry import registry
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sojourn._core import AqmError, InputError
-    from sojourn.aqms import Aqm
-    from sojourn.comparison import Comparison, compare
-    from sojourn.difference import Difference, diff
-    from sojourn.jobs import Job, start
-    from sojourn.managers import *  # noqa: F403 (the registry says what there is)
-    from sojourn.queues import Queue
-    from sojourn.result import Result
-    from sojourn.scenario import Scenario
-    from sojourn.store import load
-    from sojourn.study import Study
-    from sojourn.user_aqms import no_code
+    from sojourn.aqms.aqm import Aqm
+    from sojourn.aqms.loading import no_code
+    from sojourn.aqms.managers import *  # noqa: F403 (the registry says what there is)
+    from sojourn.aqms.queue import Queue
+    from sojourn.results.result import Result
+    from sojourn.runs.jobs import Job, start
+    from sojourn.runs.store import load
+    from sojourn.scenarios.scenario import Scenario
+    from sojourn.studies.comparison import Comparison, compare
+    from sojourn.studies.difference import Difference, diff
+    from sojourn.studies.study import Study
 
 __all__ = [
     "Aqm",
@@ -42,21 +42,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Aqm": "sojourn.aqms",
+    "Aqm": "sojourn.aqms.aqm",
     "AqmError": "sojourn._core",
-    "Comparison": "sojourn.comparison",
-    "Difference": "sojourn.difference",
+    "Comparison": "sojourn.studies.comparison",
+    "Difference": "sojourn.studies.difference",
     "InputError": "sojourn._core",
-    "Job": "sojourn.jobs",
-    "Queue": "sojourn.queues",
-    "Result": "sojourn.result",
-    "Scenario": "sojourn.scenario",
-    "Study": "sojourn.study",
-    "compare": "sojourn.comparison",
-    "diff": "sojourn.difference",
-    "load": "sojourn.store",
-    "no_code": "sojourn.user_aqms",
-    "start": "sojourn.jobs",
+    "Job": "sojourn.runs.jobs",
+    "Queue": "sojourn.aqms.queue",
+    "Result": "sojourn.results.result",
+    "Scenario": "sojourn.scenarios.scenario",
+    "Study": "sojourn.studies.study",
+    "compare": "sojourn.studies.comparison",
+    "diff": "sojourn.studies.difference",
+    "load": "sojourn.runs.store",
+    "no_code": "sojourn.aqms.loading",
+    "start": "sojourn.runs.jobs",
 }
 
 
@@ -71,12 +71,12 @@ def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         return getattr(import_module(home), name)
     if name[:1].isupper():
-        return getattr(import_module("sojourn.managers"), name)
+        return getattr(import_module("sojourn.aqms.managers"), name)
     raise AttributeError(f"module 'sojourn' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Public names and the registry's queue managers."""
-    from sojourn.aqms import class_names
+    from sojourn.aqms.registry import class_names
 
     return sorted([*__all__, "__version__", *class_names()])

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    from sojourn import emulator
+    from sojourn.emulated import command as emulator
 
     if words := emulator.asked_for():
         leave(emulator.run(words))
@@ -45,7 +45,7 @@ def stop_at_ctrl_c() -> None:
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     try:
-        if files := sys.modules.get("sojourn.files"):
+        if files := sys.modules.get("sojourn.base.files"):
             files.abandon()
         show_cursor = b"\x1b[?25h" if os.isatty(2) else b""
         os.write(2, show_cursor + b"\nInterrupted; finished runs are kept.\n")

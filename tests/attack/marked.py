@@ -17,7 +17,8 @@ def main() -> None:
     from sojourn.__main__ import stop_at_ctrl_c
 
     stop_at_ctrl_c()
-    from sojourn import engines, store, worker
+    from sojourn import engines
+    from sojourn.runs import store, worker
 
     notes = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     engines.run = _noted(engines.run, notes, b"b", b"e")

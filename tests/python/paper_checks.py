@@ -8,9 +8,10 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.judge import Measured, Relation
-from sojourn.papers import Reproduction, paper, reproduce
-from sojourn.study import Study, StudyResult
+from sojourn.papers import paper
+from sojourn.papers.judge import Measured, Relation
+from sojourn.papers.reproduction import Reproduction, reproduce
+from sojourn.studies.study import Study, StudyResult
 
 SHUFFLES = 40
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-import sojourn.queues
+import sojourn.aqms.queue
 from conftest import SHORT
 
 
@@ -110,7 +110,7 @@ def test_codel_by_hand_drops_after_one_interval() -> None:
 
 
 def test_docstring_of_the_queue_is_true() -> None:
-    failed, tried = doctest.testmod(sojourn.queues)
+    failed, tried = doctest.testmod(sojourn.aqms.queue)
     assert tried > 0
     assert failed == 0
 

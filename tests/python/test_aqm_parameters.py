@@ -10,8 +10,8 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.store import load_all
-from sojourn.swept import choose, rest_names
+from sojourn.analysis.swept import choose, rest_names
+from sojourn.runs.store import load_all
 
 MINE = """
 import sojourn as sj

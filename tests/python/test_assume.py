@@ -10,11 +10,12 @@ import pytest
 
 from conftest import Cli, printed_json
 from sojourn import papers
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
+from sojourn.papers.reproduction import Spent, reproduce
 from sojourn.papers.setup import Assumption, parse_assumed, sets_of
 from sojourn.papers.vary import Variation, decided
 from sojourn.report import write_figure, write_page
-from sojourn.study import Study
+from sojourn.studies.study import Study
 
 PAPER = "schwarzkopf2016"
 ALL = [(paper_id, name) for paper_id in papers.PAPERS for name in papers.paper(paper_id).assumptions]
@@ -73,7 +74,7 @@ def test_values_are_json_or_text() -> None:
 def test_a_claim_is_decided_by_what_changes_its_verdict() -> None:
     base = [{"id": "a", "verdict": "tight"}, {"id": "b", "verdict": "failed"}, {"id": "c", "verdict": "holds"}]
     after = [{"id": "b", "verdict": "loose"}, {"id": "a", "verdict": "tight"}]
-    varied = [Variation("sack", False, after, papers.Spent()), Variation("cc", "reno", base, papers.Spent())]
+    varied = [Variation("sack", False, after, Spent()), Variation("cc", "reno", base, Spent())]
     [one] = decided(base, varied)
     assert (one.name, one.value, one.before["id"]) == ("sack", False, "b")
     assert (one.before["verdict"], one.after["verdict"]) == ("failed", "loose")
@@ -105,7 +106,7 @@ def test_one_assumption(cli: Cli, tmp_path: Path) -> None:
 def test_a_page_says_which_figures_an_assumption_is_not_about(tmp_path: Path) -> None:
     about = papers.paper(PAPER).assumptions
     assumed = {"run_length": "12 s", "sack": False}
-    parts = [papers.reproduce(PAPER, figure, seeds=1, assumed=assumed, root=tmp_path) for figure in ("fig1", "fig2")]
+    parts = [reproduce(PAPER, figure, seeds=1, assumed=assumed, root=tmp_path) for figure in ("fig1", "fig2")]
     assert [one.assumed for one in parts] == [{"sack": False}, assumed]
     assert not about["run_length"].concerns("fig1")
     for one in parts:

@@ -112,7 +112,7 @@ def test_manifest_says_where_a_result_comes_from(process: Process, scenario_file
 
 
 def test_plot_every_kind_and_in_every_format(cli: Cli, scenario_file: Path, tmp_path: Path) -> None:
-    from sojourn.plots import KINDS
+    from sojourn.figures import KINDS
 
     starts = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     probes = ["--set", "probes.packets=true", "--set", "probes.state=10 ms"]

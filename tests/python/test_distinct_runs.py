@@ -11,10 +11,10 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn.judge import Measured, claims_of, judge, measured_text
-from sojourn.metrics import METRICS, aggregate
-from sojourn.pairs import paired
-from sojourn.stats import mean_ci, sample_ci
+from sojourn.analysis.metrics import METRICS, aggregate
+from sojourn.analysis.pairs import paired
+from sojourn.analysis.stats import mean_ci, sample_ci
+from sojourn.papers.judge import Measured, claims_of, judge, measured_text
 
 ALIKE = SHORT.replace('spread = "500 ms"', 'spread = "0 s"')
 """Two flows that begin at once: no seed changes anything."""

@@ -10,11 +10,11 @@ import pytest
 
 from conftest import Cli, Process
 from shells import needs_shells
-from sojourn.errors import InputError
-from sojourn.papers import reproduce
+from sojourn.base.errors import InputError
 from sojourn.papers.cs244_2015 import steps
-from sojourn.scenario import Scenario
-from sojourn.store import load_all
+from sojourn.papers.reproduction import reproduce
+from sojourn.runs.store import load_all
+from sojourn.scenarios.scenario import Scenario
 
 SCENARIO = """
 name = "two distances"

@@ -14,20 +14,20 @@ from matplotlib.colors import LogNorm
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn import plots
-from sojourn.labels import Name, names_of
-from sojourn.packets import dropped, tewma
-from sojourn.plots.api import draw
-from sojourn.plots.capacity import measured_capacity
-from sojourn.plots.ellipse import ellipse, points_of_flows, points_of_run
-from sojourn.plots.heatmap import common_norm
-from sojourn.plots.marks import Series, series_of
-from sojourn.plots.rates import rates
-from sojourn.plots.warmup import GID, NOTE
-from sojourn.stats import mean_ci, merge_histograms, quantile
-from sojourn.store import load_all
-from sojourn.swept import choose, parameters, rest_names
-from sojourn.units import quantity
+from sojourn import figures
+from sojourn.analysis.labels import Name, names_of
+from sojourn.analysis.packets import dropped, tewma
+from sojourn.analysis.stats import mean_ci, merge_histograms, quantile
+from sojourn.analysis.swept import choose, parameters, rest_names
+from sojourn.base.units import quantity
+from sojourn.figures.api import draw
+from sojourn.figures.capacity import measured_capacity
+from sojourn.figures.ellipse import ellipse, points_of_flows, points_of_run
+from sojourn.figures.heatmap import common_norm
+from sojourn.figures.marks import Series, series_of
+from sojourn.figures.rates import rates
+from sojourn.figures.warmup import GID, NOTE
+from sojourn.runs.store import load_all
 
 PROBES = {"probes.packets": True, "probes.utilisation": "250 ms", "probes.flows": "250 ms"}
 
@@ -73,14 +73,14 @@ def forward(result: sj.Result) -> pl.DataFrame:
     return result.packets.filter(pl.col("link") == "forward")
 
 
-@pytest.mark.parametrize("name", plots.KINDS)
+@pytest.mark.parametrize("name", figures.KINDS)
 def test_a_kind_takes_the_options_that_its_line_names(name: str) -> None:
-    parameters = list(inspect.signature(import_module(plots.KINDS[name].module).draw).parameters)
+    parameters = list(inspect.signature(import_module(figures.KINDS[name].module).draw).parameters)
     assert parameters[:3] == ["results", "names", "sheet"]
-    assert parameters[3:] == [plots.OPTIONS[option].argument for option in plots.KINDS[name].options]
+    assert parameters[3:] == [figures.OPTIONS[option].argument for option in figures.KINDS[name].options]
 
 
-@pytest.mark.parametrize("name", plots.KINDS)
+@pytest.mark.parametrize("name", figures.KINDS)
 def test_every_kind_takes_a_single_result(name: str) -> None:
     assert drawn(name, [cell() if name == "airtime" else run(probes__state="10 ms")])
 
@@ -393,7 +393,7 @@ def test_without_packets_the_probe_is_named(cli: Cli, scenario_file: Path, kind:
 def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
     text = " ".join(cli("plot", "--help").output.split())
     assert "--x PATH For utilisation, heatmap: numeric key on the horizontal axis" in text
-    assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in plots.KINDS.items())
+    assert all(f"{name}: {kind.about.split()[0]}" in text for name, kind in figures.KINDS.items())
 
 
 QUEUES = ("shared", "airtime")

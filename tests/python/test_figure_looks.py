@@ -25,14 +25,14 @@ from matplotlib.ticker import FixedLocator
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
-from sojourn.labels import Name, names_of
-from sojourn.latex import latex
-from sojourn.plots import KINDS, PALETTES, PRESETS
-from sojourn.plots.api import Drawn, draw
-from sojourn.plots.channels import Channels, facets
-from sojourn.plots.data import column_of, plotted_axes, table
-from sojourn.plots.look import Look
-from sojourn.plots.marks import series_of
+from sojourn.analysis.labels import Name, names_of
+from sojourn.base.latex import latex
+from sojourn.figures import KINDS, PALETTES, PRESETS
+from sojourn.figures.api import Drawn, draw
+from sojourn.figures.channels import Channels, facets
+from sojourn.figures.data import column_of, plotted_axes, table
+from sojourn.figures.look import Look
+from sojourn.figures.marks import series_of
 from test_figure_kinds import cell
 
 PROBES = {"probes.packets": True, "probes.state": "10 ms", "probes.utilisation": "250 ms"}
@@ -324,7 +324,7 @@ def test_nothing_is_drawn_but_by_marks() -> None:
         "plot errorbar step stairs fill fill_between bar barh bxp boxplot scatter vlines hlines axhline pcolormesh"
     )
     forbidden = {*methods.split(), "imshow", "hist"}
-    for file in [*(REPO / "python/sojourn/plots").glob("*.py"), *(REPO / "python/sojourn/papers").glob("**/*.py")]:
+    for file in [*(REPO / "python/sojourn/figures").glob("*.py"), *(REPO / "python/sojourn/papers").glob("**/*.py")]:
         if file.name == "marks.py":
             continue
         for node in ast.walk(ast.parse(file.read_text())):

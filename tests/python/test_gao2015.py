@@ -11,12 +11,12 @@ import pytest
 
 from conftest import Cli
 from paper_checks import assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
-from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import gao2015, paper
 from sojourn.papers.gao2015 import fig3
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES
 from sojourn.papers.gao2015.dynamic import LAST_FALL, SMALL
-from sojourn.study import Study, StudyResult
+from sojourn.papers.judge import Measured, claims_of, judge
+from sojourn.studies.study import Study, StudyResult
 
 PAPER = "gao2015"
 FOLDER = Path(gao2015.__file__).parent

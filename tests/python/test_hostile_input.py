@@ -15,7 +15,7 @@ import pytest
 import sojourn as sj
 from captures import Segment, ethernet, pcap
 from conftest import SHORT, Cli, Process, entries, printed_json
-from sojourn import user_aqms
+from sojourn.aqms import loading
 
 
 def refused(result: Any, *expected: str, code: int = 2) -> None:
@@ -382,7 +382,7 @@ def test_code_is_run_by_default_and_again_after_a_refusal(cli: Cli, marker: Path
     assert cli("run", "mine.toml", "--no-code").exit_code == 2
     assert cli("run", "mine.toml", "-o", "out").exit_code == 0
     assert marker.exists()
-    with user_aqms.no_code(), pytest.raises(sj.InputError, match="would run that code"):
+    with loading.no_code(), pytest.raises(sj.InputError, match="would run that code"):
         sj.Scenario.load("mine.toml")
     sj.Scenario.load("mine.toml")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from sojourn.judge import (
+from sojourn.papers import PAPERS, paper
+from sojourn.papers.judge import (
     Measured,
     all_claims,
     band_text,
@@ -22,7 +23,6 @@ from sojourn.judge import (
     tally,
     undecided_text,
 )
-from sojourn.papers import PAPERS, paper
 from sojourn.papers.schwarzkopf2016 import table1
 
 PAPER_OF = {

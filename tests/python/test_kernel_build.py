@@ -13,14 +13,14 @@ import pytest
 
 from conftest import Process
 from sojourn import InputError, Scenario
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 from sojourn.kernel import build as build_module
 from sojourn.kernel import cache, guest, needs, selftest, source
 from sojourn.kernel.build import build
 from sojourn.kernel.cache import INGREDIENTS, Kernel
 from sojourn.kernel.guest import processor
 from sojourn.kernel.patch import Edit, apply_edits, read_edits
-from sojourn.runner import Run, Runner
+from sojourn.runs.runner import Run, Runner
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
 EDITS = read_edits((INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8"))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sojourn import _core
-from sojourn.arrivals import Arrivals
 from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost
 from sojourn.kernel.patterns import LINES, MTU, pattern
+from sojourn.traces.arrivals import Arrivals
 
 PATTERNS = 120
 

@@ -12,13 +12,13 @@ import pytest
 
 from conftest import Cli, Process, printed_json
 from sojourn import Result, Scenario
-from sojourn.difference import compare_arrivals
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 from sojourn.kernel import selftest
 from sojourn.kernel.cache import Kernel, find
 from sojourn.kernel.compare import compare, recorded
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.patterns import Pattern
+from sojourn.studies.difference import compare_arrivals
 
 FLOWS = [
     {"kind": "tcp", "cc": "cubic", "count": 2, "rtt": "30 ms", "spread": "100 ms", "stack": "linux-6.1"},

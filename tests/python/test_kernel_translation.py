@@ -14,7 +14,7 @@ from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.qdisc import DISCIPLINES, queue
 from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, Opened, entries, timeouts
 from sojourn.kernel.traffic import traffic
-from sojourn.payload import jain
+from sojourn.results.payload import jain
 
 SENDER = {"stack": "linux-2.6.29", "cc": "reno"}
 BASE: dict[str, Any] = {

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from sojourn.kernel import engine
-from sojourn.kernel.validate import (
+from sojourn.kernel.grid import (
     AQMS,
     CONTROLS,
     DURATION_S,
@@ -26,7 +26,7 @@ from sojourn.kernel.validate import (
     merged,
 )
 from sojourn.kernel.validation_page import page, table
-from sojourn.runner import Run
+from sojourn.runs.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
 THERE = {"delivered": 9.0, "delay": 10.0, "tail": 30.0, "drops": 2.0, "marks": 0.0, "jain": 1.0}

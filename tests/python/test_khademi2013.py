@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from paper_checks import Row, assert_true_but_false_when_shuffled, every_figure, relations_of, table
 from sojourn import Scenario
-from sojourn.judge import Measured
+from sojourn.papers.judge import Measured
 from sojourn.papers.khademi2013 import FIGURES
 from sojourn.papers.khademi2013.analysis import LOADS, PACKET_MS, TARGETS_MS, THREE, delay_ms, extreme, reductions
 from sojourn.papers.khademi2013.fig12 import jitter

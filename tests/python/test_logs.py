@@ -150,10 +150,10 @@ def test_figures_of_logs_beside_results(cli: Cli, run: sj.Result, tmp_path: Path
         drawn = cli("plot", kind, folder, "x.log", "x.tr", "-o", f"{kind}.svg")
         assert drawn.exit_code == 0, drawn.output
         assert Path(f"{kind}.svg").stat().st_size > 5000
-    from sojourn.labels import names_of
-    from sojourn.plots.rates import rates
-    from sojourn.plots.window import target_of
-    from sojourn.store import load_all
+    from sojourn.analysis.labels import names_of
+    from sojourn.figures.rates import rates
+    from sojourn.figures.window import target_of
+    from sojourn.runs.store import load_all
 
     results = load_all([Path(folder), Path("x.log"), Path("x.tr")])
     assert [str(name) for name in names_of(results)] == ["codel", "x.log", "x.tr"]

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from paper_checks import Row, assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
-from sojourn.judge import Measured, claims_of, judge
 from sojourn.papers import nichols2012, paper
+from sojourn.papers.judge import Measured, claims_of, judge
 from sojourn.papers.nichols2012 import bandwidth, fairness
 from sojourn.papers.nichols2012.schemes import CODEL, RED
-from sojourn.study import StudyResult
+from sojourn.studies.study import StudyResult
 
 PAPER = "nichols2012"
 

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from paper_checks import assert_true_but_false_when_shuffled, relations_of
+from sojourn.figures.canvas import save
 from sojourn.papers import paper
 from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, sweeps
-from sojourn.plots.canvas import save
-from sojourn.store import run_hash
-from sojourn.study import Study, StudyResult
+from sojourn.runs.store import run_hash
+from sojourn.studies.study import Study, StudyResult
 
 PAPER = "ns2-codel-variants"
 FOLDER = Path(sweeps.__file__).parent

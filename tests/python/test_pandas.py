@@ -11,8 +11,8 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT
-from sojourn.errors import MissingError
-from sojourn.frames import to_pandas
+from sojourn.base.errors import MissingError
+from sojourn.base.frames import to_pandas
 
 pd = pytest.importorskip("pandas")
 

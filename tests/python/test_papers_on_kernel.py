@@ -15,10 +15,10 @@ import pytest
 
 from conftest import REPO, Cli
 from sojourn import InputError, Result, Scenario, Study, _core
-from sojourn.judge import Measured, Verdict, claims_of, judge, regardless_of
 from sojourn.kernel.cache import Kernel
 from sojourn.papers import khademi2013, paper, schwarzkopf2016
 from sojourn.papers.engine import LackingError, OnEngine, figures_on, on_engine
+from sojourn.papers.judge import Measured, Verdict, claims_of, judge, regardless_of
 from sojourn.papers.khademi2013 import fig13 as khademi2013_fig13
 from sojourn.papers.schwarzkopf2016 import table1
 

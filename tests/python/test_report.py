@@ -12,8 +12,9 @@ import pytest
 
 from conftest import Cli
 from sojourn import papers
-from sojourn.judge import all_claims, claims_of
-from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers import Paper
+from sojourn.papers.judge import all_claims, claims_of
+from sojourn.papers.reproduction import Reproduction, Spent, reproduce
 from sojourn.papers.vary import Variation
 from sojourn.report import PAGE, folder_of, write_figure, write_page
 from sojourn.report.html import Html, el, table
@@ -60,7 +61,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    return papers.reproduce(PAPER, FIGURE, seeds=2, root=tmp_path_factory.mktemp("report"))
+    return reproduce(PAPER, FIGURE, seeds=2, root=tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from click.testing import Result as Invoked
 
 from conftest import Cli, printed_json
 from sojourn.papers.schwarzkopf2016 import table1
-from sojourn.study import Study
+from sojourn.studies.study import Study
 
 VERDICTS = {"tight", "loose", "failed", "holds", "undecided", "not-run"}
 

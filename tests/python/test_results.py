@@ -11,7 +11,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
-from sojourn import runner, store
+from sojourn.runs import runner, store
 
 
 @pytest.fixture

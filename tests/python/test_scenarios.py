@@ -11,7 +11,7 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
-from sojourn.study import read_document
+from sojourn.studies.study import read_document
 
 if sys.version_info >= (3, 11):
     import tomllib

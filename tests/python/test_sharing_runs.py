@@ -20,9 +20,10 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, printed_json
-from sojourn import files, store, worker
-from sojourn.errors import MissingError
-from sojourn.runner import Runner
+from sojourn.base import files
+from sojourn.base.errors import MissingError
+from sojourn.runs import store, worker
+from sojourn.runs.runner import Runner
 
 MY_CODEL = REPO / "examples" / "python-aqm" / "my_codel.py"
 SWEEP = '\n[sweep]\n"link.aqm" = ["codel", "pie"]\n"flows.0.count" = [1, 4]\nseeds = 3\n'

@@ -29,6 +29,25 @@ def test_import_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_commands_load_nothing_heavy_before_they_run() -> None:
+    code = f"""
+import sys
+from importlib import import_module
+from sojourn.cli import COMMANDS
+for module, _ in COMMANDS.values():
+    import_module(module)
+print([name for name in {HEAVY} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_runs_load_matplotlib_only_for_figures() -> None:
+    code = "import sys, sojourn; sojourn.compare, sojourn.Study; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
 def test_help_takes_little_cpu_time() -> None:
     def cpu_s() -> float:
         before = _children_s()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from sojourn.aqms import class_names
+from sojourn.aqms.registry import class_names
 
 GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "python" / "stubs.py"))
 
@@ -26,7 +26,7 @@ def checked(tool: list[str], folder: Path) -> str:
 
 
 def test_stubs_say_what_is_there_at_run_time(tmp_path: Path) -> None:
-    told = checked(["mypy.stubtest", "sojourn.managers", "sojourn._core"], tmp_path)
+    told = checked(["mypy.stubtest", "sojourn.aqms.managers", "sojourn._core"], tmp_path)
     assert "Success: no issues found in 2 modules" in told, told
 
 
@@ -41,7 +41,7 @@ def test_mypy_finds_what_is_wrong_with_a_queue_manager(tmp_path: Path) -> None:
         "sj.Dualpi2(exclude_ce=True)\n"
         "sj.Kodel()\n"
     )
-    cache = GENERATOR["TARGET"].parents[2] / ".mypy_cache"
+    cache = GENERATOR["TARGET"].parents[3] / ".mypy_cache"
     told = checked(["mypy", "--strict", "--cache-dir", str(cache), "use.py"], tmp_path)
     assert 'use.py:3: error: Unexpected keyword argument "tagret" for "Codel"; did you mean "target"?' in told
     for line in (4, 5, 6, 7):

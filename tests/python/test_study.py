@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import SHORT
-from sojourn.aqms import split_list
-from sojourn.expand import axes_of, combinations
-from sojourn.study import Study, tomllib
+from sojourn.aqms.spelling import split_list
+from sojourn.studies.expand import axes_of, combinations
+from sojourn.studies.study import Study, tomllib
 
 
 def _study(tmp_path: Path, sweep: str) -> Study:

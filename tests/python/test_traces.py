@@ -12,7 +12,7 @@ import pytest
 
 import sojourn as sj
 from conftest import Cli, printed_json
-from sojourn.traces import load_trace, presets, synth_lte, trace_stats, write_trace
+from sojourn.traces.delivery import load_trace, presets, synth_lte, trace_stats, write_trace
 
 PRESETS = sorted(presets())
 
@@ -267,7 +267,7 @@ def test_plot_draws_several_traces(cli: Cli, tmp_path: Path) -> None:
 def test_a_figure_marks_the_gaps_that_the_statistics_count() -> None:
     from matplotlib.figure import Figure
 
-    from sojourn.plots.trace import draw_gaps
+    from sojourn.figures.trace import draw_gaps
 
     trace = np.array([50, 150, 251, 251, 400], dtype=np.uint32)
     axes = Figure().subplots()

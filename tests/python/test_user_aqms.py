@@ -13,7 +13,9 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, entries, printed_json
-from sojourn import _core, store, user_aqms
+from sojourn import _core
+from sojourn.aqms import loading
+from sojourn.runs import store
 
 EXAMPLE = REPO / "examples" / "python-aqm" / "my_codel.py"
 MY_CODEL = f"{EXAMPLE}:MyCodel"
@@ -171,7 +173,7 @@ def test_a_class_is_its_own_file_wherever_the_scenario_lies(tmp_path: Path, monk
         (tmp_path / folder / "same.py").write_text(EXAMPLE.read_text())
     (tmp_path / "theirs" / "s.toml").write_text(SHORT)
     monkeypatch.chdir(tmp_path / "mine")
-    cls = user_aqms.find("same.py:MyCodel")
+    cls = loading.find("same.py:MyCodel")
     for aqm in (cls, cls(target="7 ms")):
         found = sj.Scenario.load(tmp_path / "theirs" / "s.toml", {"link.aqm": aqm})
         assert found.user_aqms() == [f"{tmp_path}/mine/same.py:MyCodel"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sojourn.scenario import Scenario
-from sojourn.validation import SCALE, Cell, main, scenario
+from sojourn.scenarios.scenario import Scenario
+from sojourn.validation.recorded import SCALE, Cell, main, scenario
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = Path(os.environ.get("SOJOURN_SHARED", ROOT.parent / "shared")) / "kernel" / "reference"

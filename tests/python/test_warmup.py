@@ -13,13 +13,13 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
+from sojourn.analysis.labels import Name
+from sojourn.analysis.metrics import METRICS
+from sojourn.base.units import seconds
+from sojourn.figures.api import draw
+from sojourn.figures.warmup import GID
 from sojourn.kernel.cache import Kernel
-from sojourn.labels import Name
-from sojourn.metrics import METRICS
-from sojourn.plots.api import draw
-from sojourn.plots.warmup import GID
-from sojourn.study import SPREAD
-from sojourn.units import seconds
+from sojourn.studies.study import SPREAD
 
 # An overload of 3 s fills the queue; then half the load is left, which empties it in 0.24 s.
 OVERLOAD = """
@@ -195,7 +195,7 @@ def test_a_given_warm_up_is_kept(cli: Cli) -> None:
 
 
 def test_the_hash_has_the_word() -> None:
-    from sojourn.store import run_hash
+    from sojourn.runs.store import run_hash
 
     auto, given = (sj.Scenario.parse(SHORT, {"warmup": warmup}) for warmup in ("auto", "1 s"))
     assert auto.document["warmup"] == "auto"

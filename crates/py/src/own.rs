@@ -22,7 +22,7 @@ impl Catalogue for Classes<'_> {
         }
         let found = Python::attach(|py| {
             let find = || -> PyResult<Result<&'static Algorithm, String>> {
-                let loader = py.import("sojourn.user_aqms")?;
+                let loader = py.import("sojourn.aqms.loading")?;
                 match loader.call_method1("algorithm_named", (name, self.base)) {
                     Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
                     Err(error) if error.is_instance_of::<crate::error::InputError>(py) => Ok(Err(said(py, &error))),

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from sojourn.cli.terminal import ignored_in_a_line, printable
-from sojourn.emulator import SHELLS
+from sojourn.emulated.command import SHELLS
 
 COMMANDS = {
     "run": ("sojourn.cli.run", "Run one scenario file."),
@@ -83,7 +83,7 @@ def leaving() -> Iterator[None]:
             click.echo(printable(text.getvalue()), err=True, nl=False)
         code = error.exit_code
     except BaseException as error:
-        from sojourn.errors import explain
+        from sojourn.base.errors import explain
 
         known = explain(KeyboardInterrupt() if isinstance(error, click.Abort) else error)
         if known is None:

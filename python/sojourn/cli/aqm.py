@@ -20,7 +20,7 @@ def command() -> None:
 @options.as_json
 def list_command(as_json: bool) -> None:
     """List the queue managers: name, profiles, source, bytes of state."""
-    from sojourn.aqms import registry
+    from sojourn.aqms.registry import registry
     from sojourn.cli import output
 
     entries = registry()["aqms"]
@@ -108,9 +108,9 @@ def diff_command(
     random: eight Poisson flows whose load changes between 0.4 and 1.6. Senders do not react. The exit code is 0 if
     every packet has the same verdict at the same instant, else 1.
     """
+    from sojourn.base.progress import progress
     from sojourn.cli import output
-    from sojourn.cli.progress import progress
-    from sojourn.difference import diff
+    from sojourn.studies.difference import diff
 
     with progress() as report:
         found = diff(

@@ -10,8 +10,9 @@ from typing import Any
 from sojourn import papers
 from sojourn.cli import output
 from sojourn.cli.terminal import echo
-from sojourn.judge import Verdict, measured_text, original_text, published_text, tally, undecided_text
-from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers import Paper
+from sojourn.papers.judge import Verdict, measured_text, original_text, published_text, tally, undecided_text
+from sojourn.papers.reproduction import Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
 

@@ -11,8 +11,8 @@ from sojourn.cli import options
 from sojourn.cli.figures import Wanted, figure_options
 
 if TYPE_CHECKING:
-    from sojourn.comparison import Comparison
-    from sojourn.replicate import Precision
+    from sojourn.analysis.replicate import Precision
+    from sojourn.studies.comparison import Comparison
 
 
 def _numbers(_ctx: click.Context, _param: click.Parameter, text: str) -> list[int]:
@@ -102,11 +102,11 @@ def command(
     tail drop with 1000 packets. With several seeds the table shows means ± half of their 95 % confidence interval,
     and a second table compares the queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
-    from sojourn.aqms import split_list
+    from sojourn.aqms.spelling import split_list
+    from sojourn.base.progress import progress
     from sojourn.cli import output
-    from sojourn.cli.progress import progress
-    from sojourn.comparison import compare
-    from sojourn.plots.api import draw
+    from sojourn.figures.api import draw
+    from sojourn.studies.comparison import compare
 
     output.check_summary(["aqm"])
     wanted.check(plot)
@@ -161,8 +161,8 @@ def command(
 
 def print_comparison(found: Comparison) -> None:
     """Print the table, and below it what all runs share."""
+    from sojourn.analysis.warmup import described
     from sojourn.cli import output
-    from sojourn.warmup import described
 
     output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
     warmup = described(found.runs, found.setup["warmup"])
@@ -172,6 +172,6 @@ def print_comparison(found: Comparison) -> None:
 
 def figure_name(found: Comparison) -> str:
     """Name of a figure that stands for exactly these runs."""
-    from sojourn.metrics import joint_fingerprint
+    from sojourn.analysis.metrics import joint_fingerprint
 
     return joint_fingerprint([result.fingerprint for result in found.results])[:8]

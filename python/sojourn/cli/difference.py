@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sojourn.cli import output
 
 if TYPE_CHECKING:
-    from sojourn.difference import Difference
+    from sojourn.studies.difference import Difference
 
 
 def print_difference(found: Difference) -> None:

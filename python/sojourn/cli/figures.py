@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sojourn.cli.terminal import echo
-from sojourn.plots import FORMATS, LEGENDS, PALETTES, PRESETS
+from sojourn.figures import FORMATS, LEGENDS, PALETTES, PRESETS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.plots.look import Look
+    from sojourn.figures.look import Look
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Wanted:
     @cached_property
     def look(self) -> Look:
         """How they look; matplotlib is loaded here."""
-        from sojourn.plots.look import Look
+        from sojourn.figures.look import Look
 
         return Look.of(**self.chosen)
 
@@ -41,7 +41,7 @@ class Wanted:
 
     def check(self, path: Path | None = None) -> None:
         """Refuse what cannot be drawn, or a name that ends in another format, before there is work."""
-        from sojourn.plots.canvas import figure_format
+        from sojourn.figures.canvas import figure_format
 
         _ = self.look
         if path:
@@ -49,7 +49,7 @@ class Wanted:
 
     def save(self, figure: Figure, path: Path) -> Path:
         """Write a figure."""
-        from sojourn.plots.canvas import save
+        from sojourn.figures.canvas import save
 
         return save(figure, path, self.format)
 

@@ -84,13 +84,13 @@ def compare_command(
     Each pattern draws its own rate, loads, sizes, bursts, flows, ECN fields, limits and parameters. Verdicts are equal
     if the packet was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
     """
+    from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.cli.difference import print_difference
-    from sojourn.cli.progress import progress
     from sojourn.kernel.cache import built
     from sojourn.kernel.compare import compare
     from sojourn.kernel.patterns import LINES
-    from sojourn.runner import cores
+    from sojourn.runs.runner import cores
 
     names = list(LINES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
     with progress() as report:

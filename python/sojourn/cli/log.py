@@ -27,10 +27,10 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
     IN is a log, or a result with the probe packets. .log is Mahimahi's log of one direction, in whole milliseconds.
     .tr is ns-2's trace.
     """
+    from sojourn.base.errors import InputError
     from sojourn.cli import output
-    from sojourn.errors import InputError
     from sojourn.logs import load_log, write_log
-    from sojourn.store import load
+    from sojourn.runs.store import load
 
     if nodes and source.is_dir():
         raise InputError(f"--nodes: {source} is a result; choose its link with --link")
@@ -44,7 +44,7 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:
-    from sojourn.errors import InputError
+    from sojourn.base.errors import InputError
 
     if text is None:
         return None

@@ -27,7 +27,7 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
     if not match:
         raise click.BadParameter(f'"{value}" is no share; write e.g. 5%')
-    from sojourn.replicate import Precision
+    from sojourn.analysis.replicate import Precision
 
     given = {"metric": metric, "most": most}
     return Precision(float(match[1]), **{key: one for key, one in given.items() if one is not None})
@@ -45,7 +45,7 @@ class _Path(click.Path):
 
 def _forbid_code(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from sojourn.user_aqms import no_code
+        from sojourn.aqms.loading import no_code
 
         ctx.with_resource(no_code())
 
@@ -155,7 +155,7 @@ def command_line() -> list[str]:
 def quantity(option: str, text: str, reader: str) -> int:
     """Number of a quantity with its unit, read by a function of the core; what is wrong with it names the option."""
     from sojourn import _core
-    from sojourn.errors import InputError
+    from sojourn.base.errors import InputError
 
     try:
         number: int = getattr(_core, reader)(text)

@@ -19,9 +19,9 @@ from sojourn.cli.terminal import echo, printable_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.metrics import Metric
-    from sojourn.replicate import Reached
-    from sojourn.result import Result
+    from sojourn.analysis.metrics import Metric
+    from sojourn.analysis.replicate import Reached
+    from sojourn.results.result import Result
 
 
 def print_json(value: Any) -> None:
@@ -61,7 +61,7 @@ def emit(table: Table, idle: Sequence[str] = ()) -> None:
 
 def check_summary(names: Sequence[str]) -> None:
     """Refuse columns that a summary table named by `names` will not have, before there is work."""
-    from sojourn.metrics import METRICS
+    from sojourn.analysis.metrics import METRICS
 
     wanted = _chosen()
     table = Table([*_keys(names), *map(_of_metric, METRICS), WARMUP, Column("fingerprint", "fingerprint")], [])
@@ -70,7 +70,7 @@ def check_summary(names: Sequence[str]) -> None:
 
 def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
     """Print one row per row of `table`, named by its columns `names`: every metric ± its confidence interval."""
-    from sojourn.metrics import METRICS
+    from sojourn.analysis.metrics import METRICS
 
     metrics = [metric for metric in METRICS if metric.column in table.columns]
     prints = ["fingerprint"] if "fingerprint" in table.columns else []
@@ -112,7 +112,7 @@ def title_of_means(table: pl.DataFrame) -> str:
 
 def paired_table(differences: pl.DataFrame, names: Sequence[str]) -> None:
     """Print one row per queue manager compared with the baseline, and place named by `names`: differences by metric."""
-    from sojourn.metrics import METRICS, groups
+    from sojourn.analysis.metrics import METRICS, groups
 
     metrics = [metric for metric in METRICS if metric.column in differences["metric"].unique()]
     rows = []
@@ -181,7 +181,7 @@ def _chosen() -> Wanted:
     return found
 
 
-WANTED = "sojourn.tables"
+WANTED = f"{__name__}.tables"
 WARMUP = Column("warmup_s", "warm-up", "s")
 
 
@@ -190,7 +190,7 @@ def _width() -> int:
 
 
 def _tests(n: int) -> str:
-    from sojourn.stats import FEWEST_FOR_WILCOXON
+    from sojourn.analysis.stats import FEWEST_FOR_WILCOXON
 
     wilcoxon = " and Wilcoxon's" if n >= FEWEST_FOR_WILCOXON else ""
     return f"* p < 0.05 in the paired t test{wilcoxon}"
@@ -245,7 +245,7 @@ def describe(setup: dict[str, Any]) -> list[str]:
 
 
 def _link(link: dict[str, Any]) -> str:
-    from sojourn.scenario import spelled_aqm
+    from sojourn.aqms.spelling import spelled_aqm
 
     service = f"trace {link['trace']}" if link.get("trace") else link["rate"]
     limits = link["limit"] if isinstance(link["limit"], str) else " and ".join(link["limit"])

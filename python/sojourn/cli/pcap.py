@@ -47,7 +47,7 @@ def export_command(result: Path, side: str, link: str, payload: bool, target: Pa
     """
     from sojourn.cli import output
     from sojourn.pcap.export import export
-    from sojourn.store import load
+    from sojourn.runs.store import load
 
     packets = export(load(result), target, side=side, link=link, payload=payload)
     if as_json:
@@ -100,8 +100,8 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
 
     Goodput is payload that was not seen before; retransmissions of seen payload do not count.
     """
+    from sojourn.base.errors import InputError
     from sojourn.cli import output
-    from sojourn.errors import InputError
     from sojourn.pcap.goodput import goodput
 
     step_ns = options.quantity("--step", step, "duration_ns")
@@ -139,7 +139,7 @@ def _packets(file: Path) -> pl.DataFrame:
 
 def _write(table: pl.DataFrame, target: Path | None) -> None:
     if target:
-        from sojourn.files import write_file
+        from sojourn.base.files import write_file
 
         write_file(target, lambda file: table.write_parquet(file))
 

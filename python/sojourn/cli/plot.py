@@ -10,7 +10,7 @@ import click
 
 from sojourn.cli import options
 from sojourn.cli.figures import Wanted, figure_options
-from sojourn.plots import KINDS, OPTIONS
+from sojourn.figures import KINDS, OPTIONS
 
 KIND_LIST = "\n\n".join(f"{name}: {kind.about}" for name, kind in KINDS.items())
 
@@ -42,13 +42,13 @@ def command(
     kind: str, results: tuple[Path, ...], file: Path | None, wanted: Wanted, as_json: bool, **given: str | None
 ) -> None:
     """Draw a figure; the help text is made from the registry of figure kinds."""
-    from sojourn import plots
-    from sojourn.labels import names_of
-    from sojourn.plots.api import draw
-    from sojourn.store import load_all
+    from sojourn import figures
+    from sojourn.analysis.labels import names_of
+    from sojourn.figures.api import draw
+    from sojourn.runs.store import load_all
 
     chosen = {name: text for name in OPTIONS if (text := given[f"option_{name}"]) is not None}
-    plots.kind(kind, chosen)  # what is wrong with it is said before anything is read
+    figures.kind(kind, chosen)  # what is wrong with it is said before anything is read
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)
     loaded = load_all(list(results))

@@ -14,7 +14,8 @@ from sojourn.engines import SIMULATE
 
 if TYPE_CHECKING:
     from sojourn.cli.claims import Made
-    from sojourn.papers import Paper, Reproduction
+    from sojourn.papers import Paper
+    from sojourn.papers.reproduction import Reproduction
 
     Make = Callable[[Paper, str, Mapping[str, Any]], Reproduction]
 
@@ -93,13 +94,13 @@ def command(
 
 def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: bool) -> Make:
     """Function that makes a figure of a paper under some assumptions."""
-    from sojourn import papers
-    from sojourn.cli.progress import progress
+    from sojourn.base.progress import progress
+    from sojourn.papers.reproduction import reproduce as reproduce_figure
 
     def make(paper: Paper, figure_id: str, assumed: Mapping[str, Any]) -> Reproduction:
         line = options.command_line()
         with progress() as report:
-            return papers.reproduce(
+            return reproduce_figure(
                 paper.id,
                 figure_id,
                 seeds=seeds,
@@ -120,10 +121,10 @@ def _make(
 ) -> Made:
     """Make figures of a paper and write all that belongs to them."""
     from sojourn.cli.claims import Made
+    from sojourn.figures.canvas import style
     from sojourn.papers.engine import figures_on
     from sojourn.papers.setup import parse_assumed, refuse_unconcerned
     from sojourn.papers.vary import variations
-    from sojourn.plots.canvas import style
     from sojourn.report import folder_of, write_figure, write_page
 
     vary = "all" in assume

@@ -24,12 +24,12 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
 
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
     """
-    from sojourn.advice import advice
+    from sojourn.analysis.warmup import of_run
+    from sojourn.base.progress import progress
     from sojourn.cli import output
-    from sojourn.cli.progress import progress
-    from sojourn.runner import Run, run_all
-    from sojourn.scenario import Scenario
-    from sojourn.warmup import of_run
+    from sojourn.runs.runner import Run, run_all
+    from sojourn.scenarios.advice import advice
+    from sojourn.scenarios.scenario import Scenario
 
     pairs = [_split(text) for text in sets]
     if len({key for key, _ in pairs}) < len(pairs):

@@ -16,9 +16,9 @@ from sojourn.cli import options
 if TYPE_CHECKING:
     import polars as pl
 
-    from sojourn.replicate import Precision, Reached
-    from sojourn.runner import Runner
-    from sojourn.study import Study, StudyResult
+    from sojourn.analysis.replicate import Precision, Reached
+    from sojourn.runs.runner import Runner
+    from sojourn.studies.study import Study, StudyResult
 
 
 @click.command("sweep")
@@ -65,10 +65,10 @@ def command(
     Finished runs are kept, so an interrupted study continues where it stopped. A table of differences compares the
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
+    from sojourn.analysis.warmup import AUTO
     from sojourn.cli import output
     from sojourn.engines import check
-    from sojourn.study import Study
-    from sojourn.warmup import AUTO
+    from sojourn.studies.study import Study
 
     if shard and (until or warmup == AUTO or paired):
         raise click.UsageError(
@@ -98,15 +98,15 @@ def command(
 
 @contextmanager
 def _runner(out: Path, jobs: int | None, merge: tuple[Path, ...], dask: str | None) -> Iterator[Runner]:
-    from sojourn.cli.progress import progress
-    from sojourn.runner import Runner
+    from sojourn.base.progress import progress
+    from sojourn.runs.runner import Runner
 
     with progress() as report:
         runner = Runner(out, jobs, merge=merge, command=options.command_line(), progress=report)
         if not dask:
             yield runner
             return
-        from sojourn.cluster import cluster
+        from sojourn.runs.cluster import cluster
 
         with cluster(dask) as (executor, watch):
             yield replace(runner, executor=executor, watch=watch)
@@ -132,10 +132,10 @@ def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:
 
 
 def _print(result: StudyResult, reached: Reached | None, baseline: str | None, runner: Runner, as_json: bool) -> None:
+    from sojourn.analysis.metrics import aggregate
+    from sojourn.analysis.warmup import described
+    from sojourn.base.files import write_changed
     from sojourn.cli import output
-    from sojourn.files import write_changed
-    from sojourn.metrics import aggregate
-    from sojourn.warmup import described
 
     study, runs = result.study, result.runs
     differences = _differences(result, baseline)

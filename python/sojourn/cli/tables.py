@@ -112,7 +112,7 @@ class Table:
         return not cells or any(not cell.empty for cell in cells)
 
     def _place(self, word: str, option: str) -> int:
-        from sojourn.errors import InputError, unknown
+        from sojourn.base.errors import InputError, unknown
 
         found = [place for place, column in enumerate(self.columns) if word in column.words]
         named = [place for place in found if self.columns[place].name == word] or found
@@ -309,7 +309,7 @@ def _escaped(text: str) -> str:
 
 def as_latex(table: Table) -> str:
     r"""A tabular with the rules of booktabs and plain columns; the title is a comment."""
-    from sojourn.latex import latex
+    from sojourn.base.latex import latex
 
     def text(words: str) -> str:
         plain = latex(words).replace(r"\ensuremath{\pm}", r"$\pm$")

@@ -22,7 +22,7 @@ def ignored_in_a_line() -> Iterator[None]:
     told: set[str] = set()
 
     def tell(found: Any) -> None:
-        from sojourn.errors import said
+        from sojourn.base.errors import said
 
         name = getattr(found.object, "__qualname__", type(found.object).__name__)
         text = f"Warning: ignored in {name}: {said(found.exc_value or found.exc_type())}"

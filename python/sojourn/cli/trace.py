@@ -44,7 +44,7 @@ def command() -> None:
 def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None:
     """Print rate, variability, autocorrelation, gaps and outages of traces."""
     from sojourn.cli import output
-    from sojourn.traces import load_trace, trace_stats
+    from sojourn.traces.delivery import load_trace, trace_stats
 
     mtu_bytes = _bytes(mtu_text)
     found = [(file, trace_stats(load_trace(file, mtu=mtu_bytes), mtu=mtu_bytes)) for file in files]
@@ -72,9 +72,9 @@ def convert_command(
     rate has added up to another MTU. With --bursts, opportunities are random with that mean rate. The trace ends with
     its last opportunity.
     """
+    from sojourn.base.errors import InputError
     from sojourn.cli import output
-    from sojourn.errors import InputError
-    from sojourn.traces import is_csv, load_trace, write_trace
+    from sojourn.traces.delivery import is_csv, load_trace, write_trace
 
     if is_csv(file) == is_csv(target):
         raise InputError(f"{target}: as {file}; let one of them end in .csv and hold rates, and the other a trace")
@@ -102,9 +102,9 @@ def convert_command(
 @options.as_json
 def synth_command(model: str, preset: str, duration: str, seed: int, target: Path, as_json: bool) -> None:
     """Make a trace with the statistics of a recorded one. An unknown --preset lists the known ones."""
+    from sojourn.base.errors import InputError
     from sojourn.cli import output
-    from sojourn.errors import InputError
-    from sojourn.traces import synth_lte, trace_stats, write_trace
+    from sojourn.traces.delivery import synth_lte, trace_stats, write_trace
 
     length_ms = _milliseconds("--duration", duration)
     if length_ms % 1000:
@@ -137,10 +137,10 @@ def plot_command(
     files: tuple[Path, ...], target: Path | None, step: str, mtu_text: str, wanted: Wanted, as_json: bool
 ) -> None:
     """Draw the rate of traces over time, with their gaps of more than 100 ms."""
-    from sojourn.labels import Name
-    from sojourn.plots.canvas import Sheet, style
-    from sojourn.plots.trace import draw_traces
-    from sojourn.traces import load_trace
+    from sojourn.analysis.labels import Name
+    from sojourn.figures.canvas import Sheet, style
+    from sojourn.figures.trace import draw_traces
+    from sojourn.traces.delivery import load_trace
 
     target = target or Path(f"trace{wanted.suffix}")
     wanted.check(target)
@@ -158,7 +158,7 @@ def _bytes(text: str) -> int:
 
 
 def _milliseconds(option: str, text: str) -> int:
-    from sojourn.errors import InputError
+    from sojourn.base.errors import InputError
 
     nanoseconds = options.quantity(option, text, "duration_ns")
     if nanoseconds == 0 or nanoseconds % 1_000_000:

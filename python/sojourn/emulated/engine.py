@@ -21,13 +21,13 @@ from typing import Any
 import polars as pl
 
 from sojourn import _core
+from sojourn.base.errors import InputError, MissingError
+from sojourn.base.units import seconds
 from sojourn.emulated import programs
 from sojourn.emulated.logs import ENGINE, Payload, result_of
-from sojourn.errors import InputError, MissingError
-from sojourn.payload import columns_of_ends, payload_summary, whole
-from sojourn.result import Result
-from sojourn.scenario import Scenario
-from sojourn.units import seconds
+from sojourn.results.payload import columns_of_ends, payload_summary, whole
+from sojourn.results.result import Result
+from sojourn.scenarios.scenario import Scenario
 
 DEVICE = Path("/dev/net/tun")
 PORT = 5001

@@ -8,11 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from sojourn import _core, store
-from sojourn.errors import InputError, damaged
-from sojourn.payload import payload_summary
-from sojourn.result import Result
-from sojourn.scenario import Scenario
+from sojourn import _core
+from sojourn.base.errors import InputError, damaged
+from sojourn.results.payload import payload_summary
+from sojourn.results.result import Result
+from sojourn.runs import store
+from sojourn.scenarios.scenario import Scenario
 
 ENGINE = "emulate"
 SIDES = ("down", "up")

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from sojourn.errors import InputError, MissingError
-from sojourn.files import new_folder
+from sojourn.base.errors import InputError, MissingError
+from sojourn.base.files import new_folder
 from sojourn.kernel import cache, needs, selftest
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.patch import apply_edits, read_edits

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 
 VERSIONS = ("6.1", "6.12")
 ABOUT = "build.json"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn.arrivals import TOLD_OF_ALL, Arrivals
-from sojourn.difference import Difference, compare_arrivals
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.patterns import MTU, Pattern, pattern
 from sojourn.kernel.trace import OFFERED, SENT, read_trace
+from sojourn.studies.difference import Difference, compare_arrivals
+from sojourn.traces.arrivals import TOLD_OF_ALL, Arrivals
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -18,9 +18,9 @@ from sojourn.kernel.refuse import refuse
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
 from sojourn.kernel.values import nanoseconds
-from sojourn.payload import columns_of_ends, whole
-from sojourn.result import Result
-from sojourn.scenario import Scenario
+from sojourn.results.payload import columns_of_ends, whole
+from sojourn.results.result import Result
+from sojourn.scenarios.scenario import Scenario
 
 NO_PROBES = {
     "headers": "does not record transport headers",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 from sojourn.kernel import needs
 from sojourn.kernel.cache import Kernel
 

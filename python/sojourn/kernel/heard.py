@@ -12,7 +12,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.kernel.trace import Opened
-from sojourn.payload import payload_summary
+from sojourn.results.payload import payload_summary
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
 Bytes = tuple[int, int]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 
 TOOLS = {
     "gcc": "gcc",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sojourn.errors import unknown
+from sojourn.base.errors import unknown
 
 MTU = 1514
 """Largest packet, and the kernel's idea of the link's."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
 
 
 def refuse(place: str, reason: str, remedy: str) -> NoReturn:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.trace import EVENT, OFFERED, REFUSED, SENT

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 
 LEFT_OUT = ("*.rst", "*.dts*", "*/asic_reg/*")
 """Files that no build here reads: a third of the tree."""

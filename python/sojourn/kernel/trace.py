@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sojourn.errors import MissingError
+from sojourn.base.errors import MissingError
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -6,200 +6,14 @@ runs of an earlier build. The page is written by `sojourn.kernel.validation_page
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 import click
 
-from sojourn.engines import SIMULATE
+from sojourn.base.progress import progress
 from sojourn.kernel.cache import built
-from sojourn.payload import jain
-from sojourn.runner import Run, Runner
-from sojourn.scenario import Scenario
-
-AQMS = {
-    "droptail": "droptail",
-    "codel": "codel@linux",
-    "fq_codel": "fq_codel@linux",
-    "pie": "pie@linux",
-    "ared": "ared@linux-5.7 target 5ms",
-}
-"""By the name in the table."""
-MARKING = ("codel", "fq_codel", "pie", "ared")
-RATES, RTTS_MS, FLOWS, CONTROLS = (10, 100, 50), (10, 50, 200), (1, 8, 64), ("reno", "cubic")
-"""Rates in the order in which they are run."""
-DURATION_S = {10: 60, 50: 30, 100: 30}
-"""By rate; a faster link sends as much in less time."""
-WARMUP_S = 10
-LIMIT = "1000 packets"
-DELIVERED_BAND, DELAY_BAND, DELAY_BAND_MS = 0.03, 0.15, 1.0
-SEEDS_THERE, SEEDS_HERE = 4, 10
-"""Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
-KERNEL = "kernel"
-
-Numbers = Mapping[str, float]
-"""Payload delivered in order in Mbit/s, p50 and p95 of the delay in the queue in ms, drop and mark rate in percent, and
-Jain's index."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A cell of the grid."""
-
-    aqm: str
-    control: str
-    rate: int
-    rtt: int
-    flows: int
-    ecn: bool = False
-
-    @property
-    def duration_s(self) -> int:
-        """How long it runs."""
-        return DURATION_S[self.rate]
-
-    def scenario(self) -> Scenario:
-        """What both engines run."""
-        marks = " ecn" if self.ecn else " ecn off" if self.aqm in MARKING else ""
-        return Scenario.build(
-            {
-                "name": "validation",
-                "duration": f"{self.duration_s} s",
-                "warmup": f"{WARMUP_S} s",
-                "link": {
-                    "rate": f"{self.rate} Mbit/s",
-                    "overhead": "38 B",
-                    "delay": f"{self.rtt * 500} us",
-                    "aqm": AQMS[self.aqm] + marks,
-                    "limit": LIMIT,
-                },
-                "flows": [
-                    {
-                        "kind": "tcp",
-                        "cc": self.control,
-                        "stack": "linux-6.1",
-                        "count": self.flows,
-                        "spread": "1 s",
-                        "access_rate": "1 Gbit/s",
-                        "ecn": self.ecn,
-                    }
-                ],
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What both engines make of a point."""
-
-    point: Point
-    there: Numbers
-    """The kernel's."""
-    here: Numbers
-
-    @property
-    def distance(self) -> float:
-        """How far apart, in bands: what is delivered within 3 %, and the median delay within 15 % or 1 ms."""
-        delivered = abs(self.here["delivered"] / self.there["delivered"] - 1) / DELIVERED_BAND
-        band = max(DELAY_BAND * self.there["delay"], DELAY_BAND_MS)
-        return max(delivered, abs(self.here["delay"] - self.there["delay"]) / band)
-
-    @property
-    def agrees(self) -> bool:
-        """Within both bands."""
-        return self.distance <= 1.0
-
-
-@dataclass(frozen=True)
-class Repeated:
-    """Means over the seeds that were run of a cell that does not agree."""
-
-    mean: Cell
-    seeds_there: int
-    seeds_here: int
-    spread: Mapping[str, tuple[float, float]]
-    """Least and largest of the simulator's runs, by number."""
-
-    @property
-    def is_chance(self) -> bool:
-        """Whether the means agree."""
-        return self.mean.agrees
-
-    @property
-    def is_told_apart(self) -> bool:
-        """Whether the kernel's mean lies outside of what the simulator's seeds give."""
-        return any(not low <= self.mean.there[key] <= high for key, (low, high) in self.spread.items())
-
-
-def grid() -> list[Point]:
-    """Every combination; the usual queue of one flow to many, rate by rate."""
-    ecn = {aqm: (False, True) if aqm in MARKING else (False,) for aqm in AQMS}
-    axes = product(RATES, RTTS_MS, FLOWS, AQMS, CONTROLS)
-    return [Point(aqm, cc, rate, rtt, flows, e) for rate, rtt, flows, aqm, cc in axes for e in ecn[aqm]]
-
-
-class Grid:
-    """Runs on both engines; the kernel's are kept in a folder of results, simulations are made anew each time."""
-
-    def __init__(
-        self,
-        root: Path | None,
-        jobs: int | None = None,
-        *,
-        only_finished: bool = False,
-        progress: Callable[[float, int, int], None] | None = None,
-        runner: Any = None,
-    ) -> None:
-        self.there = runner or Runner(root, jobs, progress=progress)
-        self.here = runner or Runner(None, jobs)
-        self.only_finished = only_finished
-
-    def cells(self, points: Iterable[Point], seed: int = 1) -> list[Cell]:
-        """Cells of the points; without those that the kernel has not run if none is to be run now."""
-        wanted = [point for point in points if self._is_wanted(point, seed)]
-        there, here = (self._numbers(wanted, seed, engine) for engine in (KERNEL, SIMULATE))
-        return [Cell(*row) for row in zip(wanted, there, here, strict=True)]
-
-    def repeated(self, cells: Sequence[Cell]) -> dict[Point, Repeated]:
-        """The cells that do not agree again, with other seeds."""
-        return {cell.point: self._repeat(cell.point) for cell in cells if not cell.agrees}
-
-    def _repeat(self, point: Point) -> Repeated:
-        seeds = [seed for seed in range(1, SEEDS_THERE + 1) if self._is_wanted(point, seed)]
-        there = [self._numbers([point], seed, KERNEL)[0] for seed in seeds]
-        here = [self._numbers([point], seed, SIMULATE)[0] for seed in range(1, SEEDS_HERE + 1)]
-        return merged(point, there, here)
-
-    def _is_wanted(self, point: Point, seed: int) -> bool:
-        return not self.only_finished or self.there.find(Run(point.scenario(), seed, KERNEL)) is not None
-
-    def _numbers(self, points: Sequence[Point], seed: int, engine: str) -> list[dict[str, float]]:
-        runner = self.there if engine == KERNEL else self.here
-        results = runner([Run(point.scenario(), seed, engine) for point in points])
-        return [_numbers(result.totals) for result in results]
-
-
-def merged(point: Point, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
-    """Means over the seeds of both sides, and the simulator's spread of what is judged."""
-    means = [{key: fmean(run[key] for run in side) for key in side[0]} for side in (there, here)]
-    spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
-    return Repeated(Cell(point, *means), len(there), len(here), spread)
-
-
-def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
-    link = totals["links"]["forward"]
-    return {
-        "delivered": totals["delivered_bps"] / 1e6,
-        "delay": link["sojourn_ms"]["p50"] or 0.0,
-        "tail": link["sojourn_ms"]["p95"] or 0.0,
-        "drops": 100 * link["drop_rate"],
-        "marks": 100 * link["mark_rate"],
-        "jain": jain([flow["delivered_bps"] for flow in totals["flows"] if flow["direction"] == "forward"]),
-    }
+from sojourn.kernel.grid import Grid, grid
+from sojourn.kernel.validation_page import page, table
 
 
 @click.command()
@@ -211,9 +25,6 @@ def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
 @click.option("--finished", is_flag=True, help="only what the kernel has run already; the page says what is missing")
 def main(out: Path | None, results: Path | None, jobs: int | None, finished: bool) -> None:
     """Run the grid on both engines and compare; beside the page goes the complete table (.csv)."""
-    from sojourn.cli.progress import progress
-    from sojourn.kernel.validation_page import page, table
-
     kernel = built()
     points = grid()
     with progress() as report_progress:

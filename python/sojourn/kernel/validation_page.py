@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sojourn.kernel.validate import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Numbers, Point, Repeated
-from sojourn.validation import unwrapped
+from sojourn.kernel.grid import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Numbers, Point, Repeated
+from sojourn.validation.recorded import unwrapped
 
 SHOWN = {"delivered": 2, "delay": 2, "tail": 2, "drops": 2, "marks": 2, "jain": 3}
 """Numbers of a cell and their digits in the page."""

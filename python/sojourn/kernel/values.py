@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sojourn import _core
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
 
 
 def nanoseconds(place: str, text: str) -> int:

@@ -15,11 +15,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from sojourn.arrivals import Arrivals
-from sojourn.files import write_file
+from sojourn.base.files import write_file
 from sojourn.kernel.cache import built
 from sojourn.kernel.compare import MARKED_CODE, SENT_CODE, recorded
 from sojourn.kernel.patterns import pattern
+from sojourn.traces.arrivals import Arrivals
 
 PACKETS = 1500
 MOST_RATE = 1_000_000

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from sojourn.errors import InputError
-from sojourn.files import write_file
-from sojourn.inputs import read_text
-from sojourn.result import FATES, Result, in_memory
+from sojourn.base.errors import InputError
+from sojourn.base.files import write_file
+from sojourn.base.inputs import read_text
+from sojourn.results.result import FATES, Result, in_memory
 
 FORMATS = ("mahimahi", "ns2")
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
+from sojourn.base.units import bits_per_second
 from sojourn.logs import Log, plain_link
-from sojourn.result import FATES, Result
-from sojourn.traces import load_trace
-from sojourn.units import bits_per_second
+from sojourn.results.result import FATES, Result
+from sojourn.traces.delivery import load_trace
 
 SUFFIX = ".log"
 ABOUT = "Mahimahi"

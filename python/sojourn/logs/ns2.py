@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from sojourn.arrivals import unlike_a_replay
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
+from sojourn.base.units import bits_per_second, seconds
 from sojourn.logs import Log, plain_link
-from sojourn.result import FATES, Result
-from sojourn.units import bits_per_second, seconds
+from sojourn.results.result import FATES, Result
+from sojourn.traces.arrivals import unlike_a_replay
 
 SUFFIX = ".tr"
 ABOUT = "ns-2"

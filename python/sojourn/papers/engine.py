@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sojourn.base.errors import InputError
 from sojourn.engines import SIMULATE, check, kind
-from sojourn.errors import InputError
-
-if TYPE_CHECKING:
-    from sojourn.papers import Paper
-    from sojourn.study import Point, Study
+from sojourn.papers import PAPERS, Paper, paper
+from sojourn.studies.study import Point, Study
 
 
 class LackingError(Exception):
@@ -45,8 +43,6 @@ def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]
 
 def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
     """Figures that an engine can make, and by figure why it cannot make the others; refused if there is none."""
-    from sojourn.study import Study
-
     if engine == SIMULATE:
         return list(paper.figures), {}
     possible, refused = [], {}
@@ -90,6 +86,4 @@ def _told(key: str, value: Any) -> str:
 
 def _with_a_kernel() -> str:
     """Papers that the kernel can make."""
-    from sojourn.papers import PAPERS, paper
-
     return ", ".join(name for name in PAPERS if hasattr(paper(name).about, "on_kernel"))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sojourn.errors import InputError, unknown
-from sojourn.inputs import parse_json
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.inputs import parse_json
 
 Assumed = Mapping[str, Any]
 """Values of assumptions by name, where they are not the paper's package's own."""

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.judge import Verdict
-from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers import Paper
+from sojourn.papers.judge import Verdict
+from sojourn.papers.reproduction import Reproduction, Spent
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
 from sojourn.pcap.files import Cut, Frame, frames
 
 

@@ -10,10 +10,10 @@ from typing import IO, Any
 import polars as pl
 
 from sojourn import _core
-from sojourn.errors import InputError, unknown
-from sojourn.files import write_file
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.files import write_file
 from sojourn.pcap.wire import Recorded, address, headers, ports
-from sojourn.result import FATES, Result
+from sojourn.results.result import FATES, Result
 
 SIDES = ("in", "out")
 BOTH = "both"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sojourn.errors import InputError
-from sojourn.inputs import read_bytes
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import read_bytes
 
 
 @dataclass(frozen=True)

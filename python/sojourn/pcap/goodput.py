@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
 
 FLOW = ("source", "source_port", "destination", "destination_port", "protocol")
 STEP_NS = 5 * 10**9

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from sojourn.errors import InputError
+from sojourn.base.errors import InputError
 from sojourn.pcap.goodput import flow_name
 
 

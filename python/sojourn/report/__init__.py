@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from sojourn.base.files import write_file
 from sojourn.engines import SIMULATE
-from sojourn.files import write_file
-from sojourn.papers import Reproduction
+from sojourn.figures.canvas import save
+from sojourn.papers.reproduction import Reproduction
 from sojourn.papers.setup import Assumed, spelled
 from sojourn.papers.vary import Variation
+from sojourn.report.page import page
 
 PAGE = "index.html"
 
@@ -26,8 +28,6 @@ def folder_of(root: Path, paper_id: str, assumed: Assumed, done: Reproduction | 
 
 def write_figure(done: Reproduction, folder: Path, also: str | None = None) -> list[Path]:
     """Figure as raster and vector, and perhaps in a third format, and all runs and verdicts as data."""
-    from sojourn.plots.canvas import save
-
     stem = folder / done.figure_id
     drawn = done.paper.figure(done.figure_id).draw(done.study, done.verdicts)
     formats = dict.fromkeys(filter(None, ("png", "svg", also)))
@@ -51,7 +51,5 @@ def write_page(
 
     `left_out` has the figures that the engine cannot make, and why.
     """
-    from sojourn.report.page import page
-
     text = page(done, folder, varied=varied, command=command, left_out=left_out or {})
     return write_file(folder / PAGE, lambda file: file.write(text.encode()))

@@ -12,12 +12,13 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.engines import kind
-from sojourn.judge import NEEDED_SHARE, Verdict, band_text, measured_text, original_text, published_text, tally
-from sojourn.papers import Paper, Reproduction, Spent
+from sojourn.papers import Paper
+from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text, original_text, published_text, tally
+from sojourn.papers.reproduction import Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
 from sojourn.report.html import Html, document, el, image, join, table
-from sojourn.study import sources
+from sojourn.studies.study import sources
 
 LARGEST_SVG = 300_000
 """Bytes above which a figure is shown as a raster."""

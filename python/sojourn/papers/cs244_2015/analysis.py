@@ -10,8 +10,8 @@ import polars as pl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 NAMES = {"droptail": "tail drop", "codel@draft00": "CoDel"}
 SECONDS = 300

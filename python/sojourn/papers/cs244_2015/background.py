@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Relation, Verdict
+from sojourn.figures import marks
+from sojourn.figures.canvas import new_figure, style
 from sojourn.papers.cells import draw_line
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Relation, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Background: CoDel's utilisation over the rate, after Nichols and Jacobson"
 STUDY = "background.toml"
@@ -38,8 +39,6 @@ def _cells(result: StudyResult) -> pl.DataFrame:
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw utilisation and median delay over the rate."""
-    from sojourn.plots.canvas import new_figure, style
-
     cells = _cells(result)
     with style():
         figure = new_figure(8.0, 3.6)

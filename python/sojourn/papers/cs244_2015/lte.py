@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import NAMES, SECONDS, both_queues, per_second, second_cells, thin
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "4G: delay and bytes over an LTE-like trace"
 STUDY = "lte.toml"
@@ -47,9 +49,6 @@ RELATIONS = relations_by_claim([S4_4G_DELAY])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and bytes over time, of the first seed."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.channels import curves
-
     count = len(result.study.seeds)
     with style():
         figure = new_figure(10.0, 3.8)

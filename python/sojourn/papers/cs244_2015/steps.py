@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.base.units import highest_rate, seconds
+from sojourn.figures import marks
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves, faint, muted
 from sojourn.papers.cells import by_seed
 from sojourn.papers.cs244_2015.analysis import (
     NAMES,
@@ -25,15 +28,14 @@ from sojourn.papers.cs244_2015.analysis import (
     step_of,
     thin,
 )
-from sojourn.plots import marks
-from sojourn.units import highest_rate, seconds
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Rate in steps: delay, bytes, ingress and egress"
 STUDY = "steps.toml"
@@ -111,9 +113,6 @@ RELATIONS = relations_by_claim([S4_DELAY_1, S4_ING, S4_PARALLEL])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and bytes over time, and ingress and egress of both queues, of the first seed."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.channels import curves, muted
-
     count, step_s = len(result.study.seeds), step_of(result.results[0])
     shown = {name: per_second(result.results[n * count]) for n, name in enumerate(NAMES.values())}
     shown = {name: table.with_columns(time_s=step_s * pl.col("second")) for name, table in shown.items()}
@@ -141,8 +140,6 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
 
 
 def _draw_rates(axes: Axes, table: pl.DataFrame, name: str) -> None:
-    from sojourn.plots.channels import curves, faint
-
     into, out = curves(2)
     middle = table["time_s"] + table["time_s"][1] / 2
     edges = np.append(table["time_s"], table["time_s"][-1] + table["time_s"][1])

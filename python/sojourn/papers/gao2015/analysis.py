@@ -10,7 +10,7 @@ import polars as pl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 CODEL, HARD_LIMIT, FIFO = "CoDel", "Hard Limit CoDel", "FIFO, 50 ms"
 SCHEMES = {"codel@acm2012": CODEL, "codel@hardlimit": HARD_LIMIT, "droptail": FIFO}

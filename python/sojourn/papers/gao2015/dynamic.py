@@ -10,8 +10,8 @@ import polars as pl
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
 
 if TYPE_CHECKING:
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 STUDY = "dynamic.toml"
 EMULATED = "dynamic-emulated.toml"

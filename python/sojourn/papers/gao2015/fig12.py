@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.figures.scales import LOWEST_MS
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 __all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
 
@@ -67,10 +70,6 @@ RELATIONS = relations_by_claim([S1_F12_small])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the largest delay of every second, of the first seed."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-    from sojourn.plots.scales import LOWEST_MS
-
     shown = first_runs(result)
     second = (pl.col("time_s").floor() + 0.5).alias("second")
     with style():

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves, muted
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, RATES, STEP_S, STUDY, first_runs, runs
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 __all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
 
@@ -35,9 +37,6 @@ def measure(result: StudyResult) -> Measured:
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the throughput of every second, of the first seed, and the rate of the link."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves, muted
-
     shown = {scheme: one for scheme, one in first_runs(result).items() if scheme in (CODEL, HARD_LIMIT)}
     with style():
         figure = new_figure(8.0, 4.4)

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.analysis.stats import line_fit
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015.analysis import LOADS, RATES, cells_of, grid, mean_of, plain_log
-from sojourn.plots import marks
-from sojourn.stats import line_fit
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 3: maximum delay of CoDel over the number of FTPs"
 STUDY = "fig3.toml"
@@ -68,9 +70,6 @@ RELATIONS = relations_by_claim([S1_F3_lin])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a curve per rate, and what a full queue would give."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = cells_of(result)
     with style():
         figure = new_figure(6.4, 4.4)

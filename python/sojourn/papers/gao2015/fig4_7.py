@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, SCHEMES, cells_of, grid, plain_log
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figures 4 to 7: mean delay over the number of FTPs"
 STUDY = "fig4_7.toml"
@@ -56,9 +58,6 @@ RELATIONS = relations_by_claim([S1_F4_7_order, S1_F4_50, S1_F7_fifo])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per rate with a curve per scheme."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = cells_of(result)
     with style():
         figure = new_figure(9.0, 6.0)

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural, round_trip_ms
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figures 8 to 11: utilisation over the round-trip time"
 STUDY = "fig8_11.toml"
@@ -82,9 +84,6 @@ RELATIONS = relations_by_claim([S1_F8_11_a, S1_F8_11_b])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per scheme and load with a curve per rate, as the paper's four figures."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = _cells(result)
     with style():
         figure = new_figure(9.0, 6.0)

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import LINES, curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
-from sojourn.plots import marks
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "IV: mean delay and utilisation with reverse FTPs"
 STUDY = "reverse.toml"
@@ -64,9 +66,6 @@ RELATIONS = relations_by_claim([S1_REV2])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay above utilisation, a column per load, a curve per scheme and number of reverse FTPs."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import LINES, curves
-
     cells = _cells(result)
     numbers = (0, *REVERSE)
     with style():

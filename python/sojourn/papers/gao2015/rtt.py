@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import RATES, SCHEMES, grid, plain_log, plural, round_trip_ms
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "IV: mean delay over the round-trip time"
 STUDY = "rtt.toml"
@@ -51,9 +53,6 @@ RELATIONS = relations_by_claim([S1_RTT])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per load and rate with a curve per scheme."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = _cells(result)
     with style():
         figure = new_figure(10.0, 6.4)

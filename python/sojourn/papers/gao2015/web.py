@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "IV: bulk goodput and utilisation with web traffic"
 STUDY = "web.toml"
@@ -60,9 +62,6 @@ RELATIONS = relations_by_claim([S1_WEB])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw utilisation and what the FTPs get of the link, a column per load, a curve per rate of web traffic."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = _cells(result).with_columns(share=pl.col("bulk_mbps") / pl.col("rate"))
     rates = (0, *WEB)
     with style():

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 AQMS = {
     "codel@linux-3.10": "CoDel",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.selectors import numeric
 
-from sojourn.plots import marks
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +40,6 @@ def box_figure(
 
     Quantiles are those of the single runs, averaged, as the paper prints averages.
     """
-    from sojourn.plots.canvas import legend, new_figure, style
-
     parts = [("", cells)] if panel is None else _parts(cells, panel, panel_label)
     rows, columns = (len(quantities), len(parts)) if panel else (1, len(quantities))
     with style():
@@ -74,8 +74,6 @@ def _same_scale(row: Iterable[Axes]) -> None:
 
 
 def _draw_panel(axes: Axes, cells: pl.DataFrame, quantity: str, x: str, group: str, label: str) -> None:
-    from sojourn.plots.channels import curves
-
     groups = cells[group].unique(maintain_order=True).to_list()
     values = sorted(cells[x].unique().to_list())
     step = 0.8 / len(groups)

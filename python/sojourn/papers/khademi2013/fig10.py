@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, MODERATE, THREE, means, select
 from sojourn.papers.khademi2013.boxes import box_figure
 from sojourn.papers.khademi2013.wlan import KEYS, cells_of
@@ -21,7 +21,7 @@ from sojourn.papers.khademi2013.wlan import KEYS, cells_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 10: uploads beside downloads over 802.11g"
 STUDY = "fig10.toml"

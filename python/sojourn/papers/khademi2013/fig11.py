@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measured, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import cells_of, extreme, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 11: CoDel and FQ_CoDel"
 STUDY = "fig11.toml"

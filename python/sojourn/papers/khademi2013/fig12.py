@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import AQMS, LOADS, PACKET_MS, means
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 12: packets of one flow under CoDel and FQ_CoDel"
 STUDY = "fig12.toml"
@@ -77,9 +79,6 @@ RELATIONS = relations_by_claim([S3_F12])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a column per load, a row per AQM: the packets of the first seed's flow over time."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.channels import curves
-
     shown: dict[tuple[str, int], Result] = {}
     for aqm, flows, one in _runs(result):
         shown.setdefault((aqm, flows), one)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, regardless_of, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import HEAVY, SENDERS, THREE, cells_of, means, value
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 13: queueing delay with and without ECN"
 STUDY = "ecn.toml"

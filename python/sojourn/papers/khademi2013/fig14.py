@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, regardless_of, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, regardless_of, relations_by_claim
 from sojourn.papers.khademi2013.analysis import means
 from sojourn.papers.khademi2013.fig13 import KEYS, draw_ecn, ecn_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 14: goodput with and without ECN"
 STUDY = "ecn.toml"

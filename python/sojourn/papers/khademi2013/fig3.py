@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import HEAVY, LOADS, MODERATE, TARGETS_MS, cells_of, means
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 3: queueing delay with 4, 16 and 64 flows"
 STUDY = "targets.toml"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import EQUAL, HEAVY, LIGHT, MODERATE, THREE, cells_of, extreme, means, select
 from sojourn.papers.khademi2013.fig3 import KEYS, draw_targets
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 4: goodput with 4, 16 and 64 flows"
 STUDY = "targets.toml"

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sojourn.judge import Measured, Relation, Verdict
+from sojourn.papers.judge import Measured, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import LIGHT, cells_of, extreme, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 5: CoDel's interval"
 STUDY = "fig5.toml"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, MODERATE, cells_of, means, reductions, select
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 6: PIE's t_update"
 STUDY = "fig6.toml"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import EQUAL, LIGHT, LOADS, MODERATE, THREE, cells_of, means, value
 from sojourn.papers.khademi2013.boxes import box_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figures 7 and 8: base RTTs of 5, 100 and 500 ms"
 STUDY = "rtts.toml"

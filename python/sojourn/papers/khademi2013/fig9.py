@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.khademi2013.analysis import LIGHT, LOADS, THREE, select, value
 from sojourn.papers.khademi2013.boxes import box_figure
 from sojourn.papers.khademi2013.wlan import KEYS, cells_of
@@ -15,7 +15,7 @@ from sojourn.papers.khademi2013.wlan import KEYS, cells_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 9: downloads over 802.11g"
 STUDY = "fig9.toml"

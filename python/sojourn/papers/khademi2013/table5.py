@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Relation, Verdict
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves, faint, muted
 from sojourn.papers.cells import draw_line
+from sojourn.papers.judge import Measured, Relation, Verdict
 from sojourn.papers.khademi2013.analysis import SENDERS, THREE, cells_of
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Table 5: marking rate (with ECN) over dropping rate (without)"
 STUDY = "ecn.toml"
@@ -53,9 +55,6 @@ def ratios(cells: pl.DataFrame) -> pl.DataFrame:
 
 def draw(result: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM: published ratios with their tight bands, and those measured, by flows per sender."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves, faint, muted
-
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     cells = ratios(cells_of(result, VARIED))
     at = list(range(len(FLOWS)))

@@ -14,8 +14,8 @@ import polars as pl
 from sojourn.papers.khademi2013.analysis import AQMS
 
 if TYPE_CHECKING:
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 KEYS = ("aqm", "flows")
 PERCENTS = (10, 25, 50, 75, 90)

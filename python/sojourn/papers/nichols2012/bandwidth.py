@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.nichols2012 import schemes
 from sojourn.papers.nichols2012.schemes import CODEL, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Median delay and utilisation over the rate"
 STUDY = "bandwidth.toml"
@@ -65,9 +67,6 @@ RELATIONS = relations_by_claim([S5_UTIL, S5_DELAY])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay above utilisation, a column per mix, a curve per queue manager."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = _cells(result)
     with style():
         figure = new_figure(9.0, 5.4)

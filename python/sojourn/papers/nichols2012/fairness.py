@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.nichols2012 import schemes
 from sojourn.papers.nichols2012.schemes import CODEL, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Jain's fairness index over the rate"
 STUDY = "fairness.toml"
@@ -51,9 +53,6 @@ RELATIONS = relations_by_claim([S5_JAIN])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per number of FTPs, a curve per queue manager."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.channels import curves
-
     cells = _cells(result)
     with style():
         figure = new_figure(9.0, 3.4)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 CODEL, RED = "CoDel", "RED"
 SCHEMES = {"codel@acm2012": CODEL, "red avpkt 1500B": RED}

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.ns2_codel_variants.sweeps import LABELS, METRICS, SCHEMES, cells_of, number
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Conclusion: share of all sweep points where a scheme is best or tied"
 STUDY = "conclusion.toml"
@@ -59,9 +61,6 @@ RELATIONS = relations_by_claim([S2_C])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the shares of the means over all seeds, as bars."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     means = _cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
     found = shares(means)
     names = list(METRICS.values())

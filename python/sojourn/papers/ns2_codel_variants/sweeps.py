@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
+from sojourn.papers.judge import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from matplotlib.figure import Figure
 
-    from sojourn.judge import Relation
-    from sojourn.study import StudyResult
+    from sojourn.papers.judge import Relation
+    from sojourn.studies.study import StudyResult
 
 SCHEMES = {"droptail": "DropTail", "codel@ns2-2012": "CoDel", "sfqcodel": "sfqCoDel", "codel_dt": "CoDel-DT"}
 FAMILY = ("CoDel", "sfqCoDel", "CoDel-DT")
@@ -84,9 +86,6 @@ def never_falls(series: Series, slack: float) -> bool:
 
 def draw_sweep(cells: pl.DataFrame, over: str, metric: str, *, log: bool = False) -> Figure:
     """Draw a curve per scheme with 95 % confidence intervals; `log` is about the axis of the metric."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     with style():
         figure = new_figure(7.0, 4.0)
         axes = figure.subplots()

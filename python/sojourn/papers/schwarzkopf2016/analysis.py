@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import regardless_of
 from sojourn.papers.cells import by_seed
+from sojourn.papers.judge import regardless_of
 
 if TYPE_CHECKING:
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 AQMS = {"codel@draft00": "CoDel", "codel@act": "CoDel-ACT", "pie@draft00": "PIE"}
 without_act = regardless_of("codel@act")

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.packets import packets
+from sojourn.analysis.packets import packets
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -26,12 +29,11 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     runs,
     without_act,
 )
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 1: queueing delay of consecutive packets after the start"
 STUDY = "fig1.toml"
@@ -117,9 +119,6 @@ RELATIONS = relations_by_claim([S0_F1_a, S0_F1_d, S0_F1_f, S0_F1_g])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per load with a curve per AQM, of the first seed."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     shown = first_runs(result)
     with style():
         figure = new_figure(9.0, 5.6)

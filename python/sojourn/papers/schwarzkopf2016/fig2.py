@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.analysis.labels import Name
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import Channels
+from sojourn.figures.distribution import distributions, draw_distribution
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import PACKET_MS, cells_of, per_seed, runs, without_act
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 2: CDF of the queueing delay, 16 flows"
 STUDY = "fig2.toml"
@@ -96,11 +100,6 @@ RELATIONS = relations_by_claim([S0_F2_b2, S0_F2_d, S0_F2_e, S0_F2_f])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a curve per AQM over the packets of all seeds."""
-    from sojourn.labels import Name
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import Channels
-    from sojourn.plots.distribution import distributions, draw_distribution
-
     found = distributions(result.results, [Name(aqm) for aqm, *_ in runs(result)])
     with style():
         figure = new_figure(6.0, 4.0)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.channels import muted
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, aqms_of, per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 3: mean delay and utilisation over the delay threshold"
 STUDY = "fig3.toml"
@@ -123,8 +124,6 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw delay and utilisation; the dashed black line is the threshold itself."""
     parameters = {"CoDel": "target", "CoDel-ACT": "target", "PIE": "qdelay_ref"}
     cells = sweep_cells(result)
-    from sojourn.plots.channels import muted
-
     figure = draw_sweep(cells, parameters, log=False)
     for axes in figure.axes[: len(aqms_of(cells))]:
         marks.line(axes, [0, 30], [0, 30], linestyle="--", color=muted(), linewidth=0.8)

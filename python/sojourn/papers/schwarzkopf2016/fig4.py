@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.analysis.stats import line_fit
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     DENSE,
@@ -20,14 +24,12 @@ from sojourn.papers.schwarzkopf2016.analysis import (
     runs,
     state,
 )
-from sojourn.plots import marks
-from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 4: count and p over time"
 STUDY = "evolution.toml"
@@ -106,9 +108,6 @@ RELATIONS = relations_by_claim([S0_F4_lin, S0_F4_ACT_bound, S0_F4_PIE])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM with a line per load, of the first seed."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     shown = first_runs(result)
     with style():
         figure = new_figure(10.0, 3.6)

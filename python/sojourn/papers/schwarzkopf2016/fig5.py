@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.packets import drop_rate
+from sojourn.analysis.packets import drop_rate
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, DENSE, LOADS, cells_of, column, first_runs, runs
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 5: drop rates over time"
 STUDY = "evolution.toml"
@@ -71,9 +73,6 @@ RELATIONS = relations_by_claim([S0_F5_order, S0_F5_amp])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a panel per AQM with a line per load, of the first seed."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     shown = first_runs(result)
     with style():
         figure = new_figure(10.0, 3.6)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
-from sojourn.packets import between, packets
+from sojourn.analysis.packets import between, packets
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.window import draw_window
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import (
     AQMS,
     LOADS,
@@ -30,8 +32,8 @@ from sojourn.papers.schwarzkopf2016.analysis import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 6: delays and losses of consecutive packets"
 STUDY = "fig6.toml"
@@ -179,9 +181,6 @@ RELATIONS = relations_by_claim(
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw a row per load: CoDel after 5 s, all three after 50 s; CoDel after 500 s where it was run so long."""
-    from sojourn.plots.canvas import new_figure, style
-    from sojourn.plots.window import draw_window
-
     shown = first_runs(result)
     columns = [("CoDel", 5), ("CoDel", 50), ("CoDel-ACT", 50), ("PIE", 50), ("CoDel", 500)]
     with style():

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, aqms_of, cells_of
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 LOADS = (1, 4, 8, 16, 64)
 
@@ -44,8 +46,6 @@ def over_loads(cells: pl.DataFrame, aqm: str, value_ms: float, name: str) -> dic
 
 def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) -> Figure:
     """Two rows, delay and utilisation; a column per AQM that was run, named with its parameter; a line per load."""
-    from sojourn.plots.canvas import legend, new_figure, style
-
     parameters = {aqm: parameters[aqm] for aqm in aqms_of(cells)}
     with style():
         figure = new_figure(10.0, 5.6)
@@ -66,8 +66,6 @@ def draw_sweep(cells: pl.DataFrame, parameters: dict[str, str], *, log: bool) ->
 
 
 def _draw_lines(cells: pl.DataFrame, aqm: str, name: str, axes: Axes) -> None:
-    from sojourn.plots.channels import curves
-
     scale = 100 if name == "utilisation" else 1
     for flows, curve, marker in zip(LOADS, curves(len(LOADS)), "os^vD", strict=True):
         chosen = cells.filter((pl.col("aqm") == aqm) & (pl.col("flows") == flows))

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.analysis.stats import merge_histograms, quantile
+from sojourn.figures import marks
+from sojourn.figures.canvas import new_figure, style
+from sojourn.figures.channels import curves, faint, muted
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, without_act
-from sojourn.plots import marks
-from sojourn.stats import merge_histograms, quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "Table I: mean and 99 % quantile of the queueing delay"
 STUDY = "table1.toml"
@@ -109,8 +111,6 @@ RELATIONS = relations_by_claim([S0_T1_rel1, S0_T1_rel2, S0_T1_rel3, S0_T1_rel4, 
 
 def draw(_: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
     """Draw a panel per statistic and RTT: published value with its tight band, and what was measured, per load."""
-    from sojourn.plots.canvas import new_figure, style
-
     by_id = {verdict["id"]: verdict for verdict in verdicts}
     with style():
         figure = new_figure(9.0, 6.2)
@@ -133,8 +133,6 @@ def draw(_: StudyResult, verdicts: Sequence[Verdict]) -> Figure:
 
 def _draw_panel(by_id: dict[str, Verdict], statistic: str, rtt_ms: int, axes: Axes) -> None:
     """Published values are open diamonds on a grey bar (the tight band), measured ones are filled with their CI."""
-    from sojourn.plots.channels import curves, faint, muted
-
     for place, (aqm, curve, marker) in enumerate(zip(AQMS.values(), curves(3), "os^", strict=True)):
         at = [index + (place - 1) * 0.24 for index in range(len(FLOWS))]
         cells = [by_id[claim_id(aqm, rtt_ms, flows, statistic)] for flows in FLOWS]

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.analysis.stats import line_fit
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import per_seed, without_act
 from sojourn.papers.schwarzkopf2016.sweeps import LOADS, draw_sweep, over_loads, series, sweep_cells
-from sojourn.stats import line_fit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.study import StudyResult
+    from sojourn.studies.study import StudyResult
 
 TITLE = "III.D.2: mean delay and utilisation over the time scales"
 STUDY = "timescales.toml"

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.judge import Measured, Verdict, relations_by_claim
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 from sojourn.papers.schwarzkopf2016.analysis import AQMS, cells_of
-from sojourn.plots import marks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from sojourn.result import Result
-    from sojourn.study import StudyResult
+    from sojourn.results.result import Result
+    from sojourn.studies.study import StudyResult
 
 TITLE = "III.E.4: utilisation of every second, 16 flows"
 STUDY = "utilisation.toml"
@@ -66,9 +68,6 @@ RELATIONS = relations_by_claim([S0_U_nonmono])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the utilisation in steps of 10 s, the mean over all seeds."""
-    from sojourn.plots.canvas import legend, new_figure, style
-    from sojourn.plots.channels import curves
-
     frames = [
         one.utilisation.filter(pl.col("link") == "forward").with_columns(aqm=pl.lit(name))
         for name, one in _named(result)

@@ -1,0 +1,105 @@
+"""Short names for results that are shown together: what they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn.aqms.spelling import spelled_aqm
+from sojourn.base.units import seconds
+
+if TYPE_CHECKING:
+    from sojourn.results.result import Result
+
+
+@dataclass(frozen=True)
+class Name:
+    """What a result is called among others, in two parts that figures show in two ways, such as colour and line."""
+
+    aqm: str
+    """Its queue manager; empty where all have the same, and something else tells them apart."""
+    load: str = ""
+    """Everything else that it differs in."""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.aqm, self.load)))
+
+
+def names_of(results: Sequence[Result]) -> list[Name]:
+    """Name each result by the keys in which it differs from the others; by its AQM if in none.
+
+    Runs that differ in nothing but the seed have the same name, unless that is all there is.
+    A log has the name of its file.
+    """
+    of_runs = iter(_names_of_runs([result for result in results if not result.is_log]))
+    return [Name(Path(str(result.folder)).name) if result.is_log else next(of_runs) for result in results]
+
+
+def _names_of_runs(results: Sequence[Result]) -> list[Name]:
+    rows = [flatten(result) for result in results]
+    keys = differing(rows)
+    return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
+
+
+def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[Name]:
+    """Name each row by its values of `keys`; by its AQM if there are none."""
+    loads = [key for key in keys if key != "link.aqm"]
+    named = "link.aqm" in keys or not keys
+    return [
+        Name(str(row["link.aqm"]) if named else "", ", ".join(word(key, row.get(key)) for key in loads)) for row in rows
+    ]
+
+
+def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Keys in which rows differ; not those of the reverse link where it only follows the forward one."""
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    found = [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
+    forward = {key: f"link.{key.removeprefix('reverse.')}" for key in found if key.startswith("reverse.")}
+    follows = {key for key, other in forward.items() if all(row.get(key) == row.get(other) for row in rows)}
+    return [key for key in found if key not in follows]
+
+
+def flatten(result: Result) -> dict[str, Any]:
+    """What was run by dotted path, AQMs in tc's spelling; a flow's `rtt` where delays are constant."""
+    document = result.scenario.document
+    row: dict[str, Any] = {"link.aqm": result.scenario.aqm}
+    row |= {f"link.{key}": value for key, value in document["link"].items() if key != "aqm"}
+    reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document["reverse"].items()}
+    row |= {f"reverse.{key}": value for key, value in reverse.items()}
+    for index, hop in enumerate(document.get("links", [])):
+        row |= {f"links.{index}.{key}": value for key, value in hop.items()}
+    wlan = document.get("wlan", {"stations": []})
+    row |= {f"wlan.{key}": value for key, value in wlan.items() if key != "stations"}
+    for index, stations in enumerate(wlan["stations"]):
+        row |= {f"wlan.stations.{index}.{key}": value for key, value in stations.items()}
+    shared = [document[link]["delay"] for link in ("link", "reverse")]
+    for index, flow in enumerate(document["flows"]):
+        keys = dict(flow)
+        if "access_delay" in keys and not any("@" in delay for delay in shared):
+            rtt_s = 2 * seconds(keys.pop("access_delay")) + sum(map(seconds, shared))
+            keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"
+        row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
+    return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
+
+
+def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
+    """The first result of every name, in the order of the names."""
+    return {name: own[0] for name, own in all_of_each(results, names).items()}
+
+
+def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, list[Result]]:
+    """All results of every name, in the order of the names."""
+    found: dict[Name, list[Result]] = {}
+    for result, name in zip(results, names, strict=True):
+        found.setdefault(name, []).append(result)
+    return found
+
+
+def word(key: str, value: Any) -> str:
+    """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
+    if key.endswith(".count"):
+        what = "station" if key.startswith("wlan.") else "flow"
+        return f"1 {what}" if value == 1 else f"{value} {what}s"
+    return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"

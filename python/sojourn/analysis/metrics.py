@@ -1,0 +1,130 @@
+"""What a summary reports, in which unit and with how many digits; one list for every table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor, inf, log10
+from typing import Any
+
+import polars as pl
+
+from sojourn.analysis.stats import mean_ci
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of a summary as people read it: `value * scale` in `unit`."""
+
+    column: str
+    label: str
+    unit: str = ""
+    scale: float = 1.0
+    digits: int = 2
+    """Most decimals that are shown."""
+    group: str = ""
+    """What the label is about, where several metrics are about it."""
+    idle: bool = False
+    """Whether zero in every row says nothing, as of marks where nobody uses ECN."""
+    shown: bool = True
+    """Whether tables have it that are not asked for it."""
+    counts: bool = False
+    """Whether it grows with the statistics' window."""
+
+    @property
+    def axis_label(self) -> str:
+        """Label of an axis: the unit in brackets."""
+        name = " ".join(filter(None, (self.group, self.label)))
+        return f"{name} [{self.unit}]" if self.unit else name
+
+    def show(self, value: float | None, half_width: float | None = None) -> str:
+        """Value ± half width of the confidence interval: two significant digits of that, else four of the value.
+
+        A half width below the metric's last decimal is told as such, `<0.1`, not as 0.0. Where runs that differ give
+        the same value, as quantiles of delays in whole packet times do, it says nothing of the spread, and the value is
+        shown alone.
+        """
+        if value is None:
+            return "–"
+        shown = value * self.scale
+        if not half_width:
+            return f"{shown:.{self._decimals(abs(shown), 4)}f}"
+        half = half_width * self.scale
+        decimals = self._decimals(half, 2)
+        least = 10**-decimals
+        width = f"<{least:.{decimals}f}" if half < least / 2 else f"{half:.{decimals}f}"
+        return f"{shown:.{decimals}f} ± {width}"
+
+    def _decimals(self, number: float, significant: int) -> int:
+        """Decimals of a number with so many significant digits, within those of the metric."""
+        if not 0 < number < inf:
+            return self.digits
+        return max(0, min(self.digits, significant - 1 - floor(log10(number))))
+
+
+METRICS = (
+    Metric("utilisation", "utilisation", "%", 100, 1),
+    Metric("goodput_bps", "goodput", "Mbit/s", 1e-6, 2),
+    Metric("delivered_bps", "delivered", "Mbit/s", 1e-6, 2, shown=False),
+    Metric("sojourn_mean_ms", "mean", "ms", group="sojourn"),
+    Metric("sojourn_p50_ms", "p50", "ms", group="sojourn"),
+    Metric("sojourn_p95_ms", "p95", "ms", group="sojourn"),
+    Metric("sojourn_p99_ms", "p99", "ms", group="sojourn"),
+    Metric("sojourn_max_ms", "max", "ms", group="sojourn"),
+    Metric("drop_rate", "drops", "%", 100, 2),
+    Metric("mark_rate", "marks", "%", 100, 2, idle=True),
+    Metric("jain", "Jain index", "", 1, 3),
+    Metric("packets", "packets", "", 1, 0, counts=True),
+)
+
+
+def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
+
+    Runs with equal fingerprints are one run: `seeds` says how many there are, `distinct` how many differ, and a single
+    one has no interval. `warmup_min_s` and `warmup_max_s` are what was left out, `not_settled` the number of runs that
+    have not settled; null where the warm-up was given.
+    """
+    rows = []
+    for key, group in groups(runs, by):
+        row: dict[str, Any] = dict(zip(by, key, strict=True))
+        distinct = distinct_runs(group)
+        row |= {"seeds": group.height, "distinct": distinct.height, **_warmup(group)}
+        for metric in METRICS:
+            values = distinct[metric.column].drop_nulls().to_list()
+            mean, half = mean_ci(values)
+            row[metric.column] = mean if values else None
+            row[f"{metric.column}_ci95"] = half
+        row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
+    """The first of all rows with the same fingerprint (and columns `by`): they are the same run."""
+    return runs.unique([*by, "fingerprint"], keep="first", maintain_order=True)
+
+
+def _warmup(runs: pl.DataFrame) -> dict[str, Any]:
+    if "settled" not in runs.columns:
+        return {}
+    searched = runs["settled"].drop_nulls()
+    least, most = runs["warmup_s"].min(), runs["warmup_s"].max()
+    return {
+        "warmup_min_s": least,
+        "warmup_max_s": most,
+        "not_settled": None if searched.is_empty() else int((~searched).sum()),
+    }
+
+
+def groups(runs: pl.DataFrame, by: Sequence[str]) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """Rows with equal values of the columns `by`, in order of appearance; without columns all of them."""
+    return runs.group_by(by, maintain_order=True) if by else [((), runs)]
+
+
+def joint_fingerprint(fingerprints: list[str]) -> str:
+    """Fingerprint of a run, or one over several runs in the order of their seeds."""
+    if len(fingerprints) == 1:
+        return fingerprints[0]
+    return hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:16]

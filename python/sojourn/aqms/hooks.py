@@ -1,0 +1,122 @@
+"""The methods of a queue manager in Python that the core calls, and names that are slips for them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from sojourn.base.errors import InputError
+
+if TYPE_CHECKING:
+    from sojourn._core import Cx, Fifo, Limits, Link, Meta
+
+Verdict = Literal["accept", "mark", "drop"]
+"""What becomes of an arriving packet; a mark on one that is not ECN-capable is a drop."""
+
+
+class Hooks:
+    """What a queue manager that defines nothing does."""
+
+    def attach(self, limits: Limits, link: Link) -> None:
+        """Tell, once and first, how much the queue may hold and what it feeds."""
+
+    def enqueue(self, cx: Cx, meta: Meta, queue: Fifo) -> Verdict | None:
+        """Judge an arriving packet, which is not yet in `queue`: "accept" (or None), "mark" or "drop"."""
+        return None
+
+    def dequeue(self, cx: Cx, queue: Fifo) -> Meta | None:
+        """Choose what to transmit: drop or mark at will, then pop. `queue` may be empty."""
+        return queue.pop()
+
+    def next_update(self) -> int | None:
+        """Tell when `update` is due next, in ns; asked after `attach` and after each update."""
+        return None
+
+    def update(self, at: int, cx: Cx) -> None:
+        """Do periodic work; called for each due instant with the scheduled time, also when idle or late."""
+
+    def overflowed(self, cx: Cx, meta: Meta) -> None:
+        """Learn that the limits refused an arriving packet."""
+
+    def emptied(self, cx: Cx) -> None:
+        """Learn that a dequeue has just emptied the queue."""
+
+    def shed(self, cx: Cx, n: int) -> None:
+        """Learn that the limits took `n` packets from the head of this queue, one of several, to make room."""
+
+    def unscheduled(self) -> None:
+        """Learn that the queue, one of several and empty, has lost its place among those served in turn."""
+
+    def observe(self) -> dict[str, float]:
+        """Show state variables by name; times in seconds."""
+        return {}
+
+
+HOOKS = tuple(name for name in vars(Hooks) if not name.startswith("_"))
+"""What a class may define; the core calls no other."""
+
+
+def hooks_of(cls: type[Hooks]) -> list[str]:
+    """Hooks that a class defines; one that defines none, or misspells one, is refused."""
+    found = [name for name in HOOKS if getattr(cls, name) is not getattr(Hooks, name)]
+    for name, method in _public_methods(cls):
+        near = _hook_like(name)
+        if near and near not in found:
+            told = f'{_place(method)}{cls.__qualname__}.{name} is never called; did you mean "{near}"?'
+            raise InputError(f"{told} A method of your own begins with _")
+    if not found:
+        raise InputError(
+            f"{_place(cls)}{cls.__qualname__} defines no method that is ever called, so it would be tail drop; write "
+            "e.g. def dequeue(self, cx, queue)"
+        )
+    return found
+
+
+def _public_methods(cls: type[Hooks]) -> Iterator[tuple[str, object]]:
+    """Methods of a class and its bases that are not those of every queue manager."""
+    for base in cls.__mro__:
+        if base in Hooks.__mro__:
+            continue
+        for name, item in vars(base).items():
+            method = item.__func__ if isinstance(item, staticmethod | classmethod) else item
+            if not name.startswith("_") and inspect.isfunction(method) and not hasattr(Hooks, name):
+                yield name, method
+
+
+def _hook_like(name: str) -> str | None:
+    """The hook that a name is a slip for: dequeu, deQueue, on_dequeue; a longer one such as update_p is none."""
+    plain = _plain(re.sub(r"^(on|do)_", "", name))
+    far = {hook: _distance(plain, _plain(hook)) for hook in HOOKS}
+    nearest = min(HOOKS, key=far.__getitem__)
+    is_longer = any(name.startswith(f"{hook}_") for hook in HOOKS)
+    return None if is_longer or far[nearest] > (2 if len(nearest) > 6 else 1) else nearest
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _distance(a: str, b: str) -> int:
+    """Letters to insert, leave out, replace, or swap with their neighbour."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        following = [i + 1]
+        for j, y in enumerate(b):
+            least = min(row[j] + (x != y), row[j + 1] + 1, following[j] + 1)
+            if i and j and x == b[j - 1] and y == a[i - 1]:
+                least = min(least, before[j - 1] + 1)
+            following.append(least)
+        before, row = row, following
+    return row[-1]
+
+
+def _place(item: object) -> str:
+    """Where something is defined, as the head of a sentence."""
+    try:
+        _, number = inspect.getsourcelines(item)  # type: ignore[arg-type]
+        return f"{inspect.getsourcefile(item)}: line {number}: "  # type: ignore[arg-type]
+    except (OSError, TypeError, SyntaxError):
+        return ""

@@ -1,0 +1,1032 @@
+"""The queue managers of the registry with their parameters; written by `make stubs`."""
+
+from typing import Literal, final
+
+from sojourn.aqms.registered import Registered
+
+__all__ = ["Droptail", "Drophead", "Codel", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "FqCodel",
+    "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2"]
+
+@final
+class Droptail(Registered):
+    """Tail drop: no manager, only limits.
+
+    Source: common practice.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain"] | None = None,
+        *,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one.
+        """
+
+@final
+class Drophead(Registered):
+    """Head drop: no manager; the oldest packets make room for what does not fit.
+
+    Source: common practice; Linux pfifo_head_drop.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain"] | None = None,
+        *,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one.
+        """
+
+@final
+class Codel(Registered):
+    """Controlled Delay: drops at the head while the sojourn time stays above a target.
+
+    Source: RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012.
+    """
+    def __init__(
+        self,
+        profile: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n", "hardlimit-strict", "linux-3.10"] | None = None,
+        *,
+        target: str = ...,
+        interval: str = ...,
+        ecn: bool = ...,
+        ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
+        n: int = ...,
+        max_delay: str = ...,
+        hard_limit: Literal["off", "printed", "strict"] = ...,
+        window: Literal["interval", "act"] = ...,
+        small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
+        keep_above: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        target: Acceptable standing queue delay: sojourn times below it are never acted upon. Default 5 ms.
+        interval: How long the sojourn time must stay above target before the first drop: a worst-case round-
+            trip time. Default 100 ms.
+        ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
+        ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
+            never reached. Default 3600 s.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc8289.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
+        hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
+            strictly (hardlimit). Default off.
+        window: How long the sojourn time must stay above target: the interval, or less after a recent phase
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
+        keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
+        """
+
+@final
+class CodelDt(Registered):
+    """CoDel on arrivals: drops at the tail by the delay that a packet will see.
+
+    Source: codeldt.cc (CableLabs, ns-2).
+    """
+    def __init__(
+        self,
+        profile: Literal["cablelabs"] | None = None,
+        *,
+        target: str = ...,
+        interval: str = ...,
+        dt_offset: str = ...,
+        predictor: Literal["measured", "link"] = ...,
+        dq_threshold: str = ...,
+        ecn: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        target: Acceptable standing queue delay: packets that will wait less are never dropped. Default 5 ms.
+        interval: How long the delay must stay above target before the first drop: a worst-case round-trip time.
+            Default 100 ms.
+        dt_offset: Taken off the target: what a cable modem waits for its grant (6 ms there); no delay is below
+            what is left if that is negative. Default 0 s.
+        predictor: Where the departure rate comes from. Default measured.
+        dq_threshold: Bytes whose departure is timed for the estimate of the departure rate (dq_threshold_).
+            Default 10000 B.
+        ecn: Marks ECN-capable packets instead of dropping them; the original has no ECN. Default false.
+        """
+
+@final
+class Pie(Registered):
+    """Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay.
+
+    Source: RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["rfc8033", "cisco2013", "draft00", "docsis", "linux"] | None = None,
+        *,
+        target: str = ...,
+        tupdate: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        max_burst: str = ...,
+        ecn: bool = ...,
+        mark_ecnth: float = ...,
+        derandomise: bool = ...,
+        activation: Literal["on-off", "once", "always"] = ...,
+        dq_threshold: str = ...,
+        mean_pktsize: str = ...,
+        scaling: Literal["three-levels", "four-levels", "seven-levels", "nine-levels"] = ...,
+        cap: float = ...,
+        high_delay: str = ...,
+        decay: Literal["empty", "empty-2", "short", "low"] = ...,
+        version: Literal["rfc8033", "cisco2013", "docsis", "linux"] = ...,
+        bytemode: bool = ...,
+        dq_rate_estimator: bool = ...,
+        jiffy: str = ...,
+        created: str = ...,
+        latency_low: str = ...,
+        burst_reset: str = ...,
+        msr: float = ...,
+        max_traffic_burst: str = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        target: The delay that the controller steers to (QDELAY_REF). Default 15 ms.
+        tupdate: How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and
+            one more. Default 15 ms.
+        alpha: Gain of the deviation from the target, per second; linux rounds to sixteenths, tc's unit. Default
+            0.125.
+        beta: Gain of the delay's change between two updates, per second; linux rounds to sixteenths, tc's unit.
+            Default 1.25.
+        max_burst: How long nothing is dropped after the queue becomes busy (MAX_BURST). Default 150 ms.
+        ecn: Marks ECN-capable packets instead of dropping them while p is below mark_ecnth. Default false.
+        mark_ecnth: The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of
+            fq_pie, in percent there); linux counts in thousandths. Default 0.1.
+        derandomise: Spaces drops more evenly: none before the accumulated probability is 0.85, one for sure at
+            8.5. Default true.
+        activation: When the control is on; a queue without limits is always controlled. Default on-off.
+        dq_threshold: Bytes whose departure is timed for the estimate of the departure rate (DQ_THRESHOLD).
+            Default 16384 B.
+        mean_pktsize: A packet's typical size (MEAN_PKTSIZE): at a backlog of two or less nothing is dropped.
+            Default 1024 B.
+        scaling: The damping of changes of p while p is small. Default seven-levels.
+        cap: The largest increase of p per update where p is at least 0.1. Default 0.02.
+        high_delay: The delay above which p grows by another 0.02 per update; zero switches the rule off.
+            Default 250 ms.
+        decay: When p decays by itself. Default empty.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc8033.
+        bytemode: Drops small packets less often: with p times their size over the link's largest one. Default
+            false.
+        dq_rate_estimator: Estimates the delay from the departure rate instead of timestamps (linux). Default
+            false.
+        jiffy: The unit of the kernel's timers, 1/HZ (linux). Default 1 ms.
+        created: When the queue was made, on the clock of the host: the first update is due half a second later
+            (linux). Default 0 s.
+        latency_low: The delay below which p decays where decay is low (LATENCY_LOW). Default 5 ms.
+        burst_reset: How long congestion must be over before a burst is allowed again (docsis,
+            BURST_RESET_TIMEOUT). Default 1 s.
+        msr: The service's sustained rate (docsis, MSR) as a share of the link's, which is the peak rate.
+            Default 1.
+        max_traffic_burst: Bytes that may go at the peak rate (docsis, Maximum Traffic Burst), the depth of the
+            token bucket. Default 3044 B.
+        """
+
+@final
+class Pi2(Registered):
+    """PI2: a controller of the delay whose output is squared for classic traffic, not for scalable.
+
+    Source: K. De Schepper et al., CoNEXT 2016; RFC 9332.
+    """
+    def __init__(
+        self,
+        profile: Literal["rfc9332"] | None = None,
+        *,
+        target: str = ...,
+        tupdate: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        k: float = ...,
+        ecn: bool = ...,
+        drop_overload: bool = ...,
+        drop_early: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        target: The delay that the controller steers to. Default 15 ms.
+        tupdate: How often the probability is updated (Tupdate). Default 16 ms.
+        alpha: Gain of the deviation from the target, per second. Default 0.16.
+        beta: Gain of the delay's change between two updates, per second. Default 3.2.
+        k: What p' is multiplied by for scalable packets (coupling factor); 1 is the uncoupled law. Default 2.
+        ecn: Marks ECN-capable packets instead of dropping them; without it scalable packets are treated as
+            classic ones. Default true.
+        drop_overload: Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets are
+            always marked. Default true.
+        drop_early: Judges packets on arrival instead of on departure. Default false.
+        """
+
+@final
+class Red(Registered):
+    """Random Early Detection: drops arrivals with a probability that grows with the average backlog.
+
+    Source: S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993.
+    """
+    def __init__(
+        self,
+        profile: Literal["ns2", "linux"] | None = None,
+        *,
+        min: str = ...,
+        max: str = ...,
+        target: str = ...,
+        avpkt: str = ...,
+        bandwidth: str = ...,
+        probability: float = ...,
+        ecn: bool = ...,
+        arithmetic: Literal["ns2", "linux"] = ...,
+        adaptive: Literal["off", "aimd", "mimd"] = ...,
+        interval: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        top: float = ...,
+        bottom: float = ...,
+        weight: float = ...,
+        gentle: bool = ...,
+        gentle_slope: Literal["recomputed", "initial"] = ...,
+        wait: bool = ...,
+        queue_in_bytes: bool = ...,
+        bytes: bool = ...,
+        mark_p: float = ...,
+        use_mark_p: bool = ...,
+        burst: int = ...,
+        harddrop: bool = ...,
+        nodrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        min: Average backlog from which on packets are dropped (thresh, min). Zero: ns-2 takes half of what the
+            link carries in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is
+            set. Default 0 B.
+        max: Average backlog at which the probability is greatest (maxthresh, max). Zero: three times min; for
+            tc without min a quarter of the queue's limit, or 1.5 times target if that is set. Default 0 B.
+        target: The queueing delay that min and max follow from where they are zero (targetdelay). In Linux's
+            arithmetic it is the mapping of Khademi et al. 2013, 0.5 and 1.5 times the link's bytes in it, at
+            least one and two MTU; zero: tc's rules. Default 5 ms.
+        avpkt: The average packet (mean_pktsize). Default 500 B.
+        bandwidth: The rate at which packets are taken to leave when a pause is accounted for; zero is the
+            link's rate. Default 0 bit/s.
+        probability: The greatest probability below max (1/linterm, max_p); where it is adaptive, the first one.
+            Default 0.1.
+        ecn: Marks ECN-capable packets instead of dropping them. Default false.
+        arithmetic: Whose program is followed. Default ns2.
+        adaptive: Whether the probability is steered towards an average halfway between min and max. Default
+            off.
+        interval: The least time between two steps of the probability; in Linux the period of a timer. Default
+            500 ms.
+        alpha: ns2: what aimd adds to the probability, at most a quarter of it; what mimd divides it by. Default
+            0.01.
+        beta: ns2: what aimd and mimd multiply the probability by. Default 0.9.
+        top: ns2: aimd raises the probability only while it is below this. Default 0.5.
+        bottom: ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the
+            link's rate if less. Default 0.
+        weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
+            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
+            exp(-10/C). Default -1.
+        gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
+        gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
+            was first. Default recomputed.
+        wait: ns2: leaves at least 1/p packets between two drops. Default true.
+        queue_in_bytes: ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of
+            avpkt. Default true.
+        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops, in
+            packets of avpkt. Default true.
+        mark_p: ns2: the probability from which on also ECN-capable packets are dropped. Default 0.1.
+        use_mark_p: ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks
+            have no limit below. Default true.
+        burst: linux: the burst in packets of avpkt that the weight lets pass. Zero: (2 min + max)/(3 avpkt),
+            with target rounded up. Default 0.
+        harddrop: linux: beyond max also ECN-capable packets are dropped. Default false.
+        nodrop: linux: packets that are not ECN-capable pass where others are marked. Default false.
+        """
+
+@final
+class Ared(Registered):
+    """Adaptive RED: RED that steers its probability so that the average backlog stays between the thresholds.
+
+    Source: S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., INFOCOM 1999.
+    """
+    def __init__(
+        self,
+        profile: Literal["2001", "linux", "linux-5.7", "1999"] | None = None,
+        *,
+        min: str = ...,
+        max: str = ...,
+        target: str = ...,
+        avpkt: str = ...,
+        bandwidth: str = ...,
+        probability: float = ...,
+        ecn: bool = ...,
+        arithmetic: Literal["ns2", "linux"] = ...,
+        adaptive: Literal["off", "aimd", "mimd"] = ...,
+        interval: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        top: float = ...,
+        bottom: float = ...,
+        weight: float = ...,
+        gentle: bool = ...,
+        gentle_slope: Literal["recomputed", "initial"] = ...,
+        wait: bool = ...,
+        queue_in_bytes: bool = ...,
+        bytes: bool = ...,
+        mark_p: float = ...,
+        use_mark_p: bool = ...,
+        burst: int = ...,
+        harddrop: bool = ...,
+        nodrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        min: Average backlog from which on packets are dropped (thresh, min). Zero: ns-2 takes half of what the
+            link carries in target, at least 5 packets of avpkt; tc a third of max, or half of target if that is
+            set. Default 0 B.
+        max: Average backlog at which the probability is greatest (maxthresh, max). Zero: three times min; for
+            tc without min a quarter of the queue's limit, or 1.5 times target if that is set. Default 0 B.
+        target: The queueing delay that min and max follow from where they are zero (targetdelay). In Linux's
+            arithmetic it is the mapping of Khademi et al. 2013, 0.5 and 1.5 times the link's bytes in it, at
+            least one and two MTU; zero: tc's rules. Default 5 ms.
+        avpkt: The average packet (mean_pktsize). Default 500 B.
+        bandwidth: The rate at which packets are taken to leave when a pause is accounted for; zero is the
+            link's rate. Default 0 bit/s.
+        probability: The greatest probability below max (1/linterm, max_p); where it is adaptive, the first one.
+            Default 0.1.
+        ecn: Marks ECN-capable packets instead of dropping them. Default false.
+        arithmetic: Whose program is followed. Default ns2.
+        adaptive: Whether the probability is steered towards an average halfway between min and max. Default
+            aimd.
+        interval: The least time between two steps of the probability; in Linux the period of a timer. Default
+            500 ms.
+        alpha: ns2: what aimd adds to the probability, at most a quarter of it; what mimd divides it by. Default
+            0.01.
+        beta: ns2: what aimd and mimd multiply the probability by. Default 0.9.
+        top: ns2: aimd raises the probability only while it is below this. Default 0.5.
+        bottom: ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the
+            link's rate if less. Default 0.
+        weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
+            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
+            exp(-10/C). Default -1.
+        gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
+        gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
+            was first. Default recomputed.
+        wait: ns2: leaves at least 1/p packets between two drops. Default true.
+        queue_in_bytes: ns2: measures the queue in bytes; otherwise in packets, with min and max in packets of
+            avpkt. Default true.
+        bytes: ns2: drops large packets with a greater probability, and counts bytes between two drops, in
+            packets of avpkt. Default true.
+        mark_p: ns2: the probability from which on also ECN-capable packets are dropped. Default 0.1.
+        use_mark_p: ns2: whether mark_p counts; otherwise all is dropped where the probability is 1, and marks
+            have no limit below. Default true.
+        burst: linux: the burst in packets of avpkt that the weight lets pass. Zero: (2 min + max)/(3 avpkt),
+            with target rounded up. Default 0.
+        harddrop: linux: beyond max also ECN-capable packets are dropped. Default false.
+        nodrop: linux: packets that are not ECN-capable pass where others are marked. Default false.
+        """
+
+@final
+class Choke(Registered):
+    """CHOKe: drops an arrival together with a queued packet drawn at random if both are of one flow; else as RED.
+
+    Source: R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        min: int = ...,
+        max: int = ...,
+        avpkt: str = ...,
+        burst: int = ...,
+        bandwidth: str = ...,
+        probability: float = ...,
+        ecn: bool = ...,
+        harddrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        min: Average backlog in packets above which arrivals are compared and dropped; zero is a third of max.
+            Default 0.
+        max: Average backlog in packets above which every arrival is dropped; zero is a quarter of the queue's
+            limit. Default 0.
+        avpkt: The average packet. Default 1000 B.
+        burst: The burst in packets that the average's weight lets pass; zero is (2 min + max)/3. Default 0.
+        bandwidth: The rate at which packets are taken to leave when a pause is accounted for; zero is the
+            link's rate. Default 0 bit/s.
+        probability: The greatest probability below max (max_P). Default 0.02.
+        ecn: Marks ECN-capable packets instead of dropping them, unless they are of the drawn packet's flow.
+            Default false.
+        harddrop: Above max also ECN-capable packets are dropped. Default false.
+        """
+
+@final
+class FqCodel(Registered):
+    """FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++).
+
+    Source: RFC 8290; Linux, sch_fq_codel.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["rfc8290", "linux", "linux-3.10"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        target: str = ...,
+        interval: str = ...,
+        ecn: bool = ...,
+        ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
+        n: int = ...,
+        max_delay: str = ...,
+        hard_limit: Literal["off", "printed", "strict"] = ...,
+        window: Literal["interval", "act"] = ...,
+        small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
+        keep_above: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 10240.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default drr++.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default fattest.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            1000000000.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        target: Acceptable standing queue delay: sojourn times below it are never acted upon. Default 5 ms.
+        interval: How long the sojourn time must stay above target before the first drop: a worst-case round-
+            trip time. Default 100 ms.
+        ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default true.
+        ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
+            never reached. Default 3600 s.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc8289.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
+        hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
+            strictly (hardlimit). Default off.
+        window: How long the sojourn time must stay above target: the interval, or less after a recent phase
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
+        keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
+        """
+
+@final
+class Sfqcodel(Registered):
+    """sfqCoDel: bins under CoDel that send a packet in turn, new ones first.
+
+    Source: K. Nichols, ns-2, sfqcodel.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["ns2"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        target: str = ...,
+        interval: str = ...,
+        ecn: bool = ...,
+        ce_threshold: str = ...,
+        version: Literal["rfc8289", "acm2012", "ns2-2012", "draft00", "act", "linux", "hardlimit", "mahimahi",
+            "count-n"] = ...,
+        n: int = ...,
+        max_delay: str = ...,
+        hard_limit: Literal["off", "printed", "strict"] = ...,
+        window: Literal["interval", "act"] = ...,
+        small_backlog: Literal["below", "at-most", "at-most-or-last"] = ...,
+        maxpacket: Literal["mtu", "seen-256"] = ...,
+        keep_above: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 10240.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            0 B.
+        scheduler: In which order the flows are served. Default ns2.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default jenkins.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default longest-first.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            1000000000.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        target: Acceptable standing queue delay: sojourn times below it are never acted upon. Default 5 ms.
+        interval: How long the sojourn time must stay above target before the first drop: a worst-case round-
+            trip time. Default 100 ms.
+        ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
+        ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
+            never reached. Default 3600 s.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            ns2-2012.
+        n: The constant drop count (count-n). Default 600.
+        max_delay: The longest sojourn time (hardlimit). Default 50 ms.
+        hard_limit: Whether packets older than max_delay are dropped outright: off, as printed in the paper, or
+            strictly (hardlimit). Default off.
+        window: How long the sojourn time must stay above target: the interval, or less after a recent phase
+            (historic versions). Default interval.
+        small_backlog: Backlogs in which nothing is dropped: below one largest packet, or at most one (historic
+            versions). Default at-most-or-last.
+        maxpacket: The largest packet: the link's, or, as in older Linux, the largest seen so far (linux).
+            Default mtu.
+        keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
+            older Linux did; it matters where other flows' bytes count too (linux). Default false.
+        """
+
+@final
+class FqPie(Registered):
+    """FQ-PIE: flows queued apart under PIE, new ones first (DRR++).
+
+    Source: Linux, sch_fq_pie.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "rfc8033"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        target: str = ...,
+        tupdate: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        max_burst: str = ...,
+        ecn: bool = ...,
+        mark_ecnth: float = ...,
+        derandomise: bool = ...,
+        activation: Literal["on-off", "once", "always"] = ...,
+        dq_threshold: str = ...,
+        mean_pktsize: str = ...,
+        scaling: Literal["three-levels", "four-levels", "seven-levels", "nine-levels"] = ...,
+        cap: float = ...,
+        high_delay: str = ...,
+        decay: Literal["empty", "empty-2", "short", "low"] = ...,
+        version: Literal["rfc8033", "cisco2013", "docsis", "linux"] = ...,
+        bytemode: bool = ...,
+        dq_rate_estimator: bool = ...,
+        jiffy: str = ...,
+        created: str = ...,
+        latency_low: str = ...,
+        burst_reset: str = ...,
+        msr: float = ...,
+        max_traffic_burst: str = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 10240.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 1099511627776 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default drr++.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default arrival.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            1000000000.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        target: The delay that the controller steers to (QDELAY_REF). Default 15 ms.
+        tupdate: How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and
+            one more. Default 15 ms.
+        alpha: Gain of the deviation from the target, per second; linux rounds to sixteenths, tc's unit. Default
+            0.125.
+        beta: Gain of the delay's change between two updates, per second; linux rounds to sixteenths, tc's unit.
+            Default 1.25.
+        max_burst: How long nothing is dropped after the queue becomes busy (MAX_BURST). Default 150 ms.
+        ecn: Marks ECN-capable packets instead of dropping them while p is below mark_ecnth. Default false.
+        mark_ecnth: The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of
+            fq_pie, in percent there); linux counts in thousandths. Default 0.1.
+        derandomise: Spaces drops more evenly: none before the accumulated probability is 0.85, one for sure at
+            8.5. Default true.
+        activation: When the control is on; a queue without limits is always controlled. Default always.
+        dq_threshold: Bytes whose departure is timed for the estimate of the departure rate (DQ_THRESHOLD).
+            Default 16384 B.
+        mean_pktsize: A packet's typical size (MEAN_PKTSIZE): at a backlog of two or less nothing is dropped.
+            Default 1024 B.
+        scaling: The damping of changes of p while p is small. Default seven-levels.
+        cap: The largest increase of p per update where p is at least 0.1. Default 0.02.
+        high_delay: The delay above which p grows by another 0.02 per update; zero switches the rule off.
+            Default 250 ms.
+        decay: When p decays by itself. Default empty.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            linux.
+        bytemode: Drops small packets less often: with p times their size over the link's largest one. Default
+            false.
+        dq_rate_estimator: Estimates the delay from the departure rate instead of timestamps (linux). Default
+            false.
+        jiffy: The unit of the kernel's timers, 1/HZ (linux). Default 1 ms.
+        created: When the queue was made, on the clock of the host: the first update is due half a second later
+            (linux). Default 0 s.
+        latency_low: The delay below which p decays where decay is low (LATENCY_LOW). Default 5 ms.
+        burst_reset: How long congestion must be over before a burst is allowed again (docsis,
+            BURST_RESET_TIMEOUT). Default 1 s.
+        msr: The service's sustained rate (docsis, MSR) as a share of the link's, which is the peak rate.
+            Default 1.
+        max_traffic_burst: Bytes that may go at the peak rate (docsis, Maximum Traffic Burst), the depth of the
+            token bucket. Default 3044 B.
+        """
+
+@final
+class Sfq(Registered):
+    """Stochastic Fairness Queueing: hashed flows in one round, the longest makes room.
+
+    Source: P. McKenney, INFOCOM 1990; Linux, sch_sfq.c; ns-2, sfq.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "linux-3.10", "ns2"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 127.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 128.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 1024.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default sfq.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default longest.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            127.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        """
+
+@final
+class SfqRed(Registered):
+    """SFQ-RED: SFQ with a RED for each flow.
+
+    Source: Linux, sch_sfq.c (redflowlimit).
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        redflowlimit: str = ...,
+        min: str = ...,
+        max: str = ...,
+        avpkt: str = ...,
+        burst: int = ...,
+        probability: float = ...,
+        ecn: bool = ...,
+        harddrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 127.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 128.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 1024.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default sfq.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default longest.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            127.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        redflowlimit: A flow's bytes that automatic thresholds follow from. It is no limit: those are limit and
+            depth. Default 100000 B.
+        min: A flow's average backlog from which on packets are dropped; zero: a third of max. Default 0 B.
+        max: A flow's average backlog from which on every packet is dropped; zero: a quarter of redflowlimit.
+            Default 0 B.
+        avpkt: The average packet, by which burst is counted. Default 1000 B.
+        burst: Packets of avpkt that pass before the average reaches min, from which its weight follows; zero:
+            (2 min + max) / (3 avpkt). Default 0.
+        probability: The probability just below max. Default 0.02.
+        ecn: Marks ECN-capable packets instead of dropping them. Default false.
+        harddrop: Drops also ECN-capable packets beyond max. Default false.
+        """
+
+@final
+class Drr(Registered):
+    """Deficit Round Robin: flows take turns, each sends what its credit covers.
+
+    Source: M. Shreedhar, G. Varghese, SIGCOMM 1995.
+    """
+    def __init__(
+        self,
+        profile: Literal["sigcomm95"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 10240.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default drr.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default longest.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            1000000000.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        """
+
+@final
+class Fq(Registered):
+    """Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B.
+
+    Source: RFC 8290 for the flows; the AQM's sources.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain"] | None = None,
+        *,
+        limit: int = ...,
+        memory_limit: str = ...,
+        flows: int = ...,
+        divisor: int = ...,
+        perturb_period: str = ...,
+        quantum: str = ...,
+        scheduler: Literal["drr++", "sfq", "drr", "ns2"] = ...,
+        scaled_allot: bool = ...,
+        hash: Literal["perturbed", "jenkins", "modulo", "host-sum", "perfect"] = ...,
+        isolation: Literal["flow", "src-host", "dst-host", "host-pair"] = ...,
+        overflow: Literal["arrival", "fattest", "longest", "longest-first", "fair-share"] = ...,
+        drop_batch: int = ...,
+        raise_: bool = ...,
+        depth: int = ...,
+        headdrop: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of all flows; the host's own limit holds as well. Default 10240.
+        memory_limit: The most waiting bytes of all flows. Linux counts what its packets occupy in memory, here
+            it is their sizes. Default 33554432 B.
+        flows: Queues that the flows are hashed to; where the hash is perfect, flows remembered while idle.
+            Default 1024.
+        divisor: Values of the hash where they are more than the queues: then `flows`, or the limit in packets
+            where that is less, is the most flows that wait at once, and the first packet of another one is
+            refused (Linux's SFQ). Zero: each value has its queue. Default 0.
+        perturb_period: How often the perturbed hash is seeded anew and the waiting packets are hashed again
+            (tc's perturb); zero is never. Default 0 s.
+        quantum: Bytes that a flow may send per round; the schedulers sfq and ns2 take 0 for one packet. Default
+            1514 B.
+        scheduler: In which order the flows are served. Default drr++.
+        scaled_allot: Counts credit in units of 8 bytes, quantum and packets rounded up (SFQ_ALLOT_SIZE of Linux
+            before 6.10). Default false.
+        hash: How a flow finds its queue. Default perturbed.
+        isolation: What counts as one flow. Default flow.
+        overflow: Which packets make room when a limit is reached. Default fattest.
+        drop_batch: The most packets that the fattest flow loses at once; half of its bytes end it as well.
+            Default 64.
+        raise_: Tells the fattest flow's AQM how many packets it lost: CoDel adds them to its count. Default
+            true.
+        depth: The most waiting packets of one flow; a thousand million, the default, are never reached. Default
+            1000000000.
+        headdrop: SFQ makes room at the head of a flow instead of at its tail, and what a flow's AQM decides
+            about an arriving packet, to drop or to mark it, befalls the flow's head: a head that cannot be
+            marked leaves the mark to the arrival. Default false.
+        """
+
+@final
+class Dualpi2(Registered):
+    """DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller.
+
+    Source: RFC 9332; Linux, sch_dualpi2.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["rfc9332", "linux"] | None = None,
+        *,
+        limit: int = ...,
+        target: str = ...,
+        tupdate: str = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        coupling_factor: float = ...,
+        step_thresh: str = ...,
+        ramp: str = ...,
+        step_packets: int = ...,
+        min_qlen_step: int = ...,
+        min_backlog: int = ...,
+        drop_on_overload: bool = ...,
+        drop_enqueue: bool = ...,
+        classify: Literal["l4s-ect", "any-ect"] = ...,
+        scheduler: Literal["wrr", "ts-fifo"] = ...,
+        classic_protection: int = ...,
+        tshift: str = ...,
+        marking: Literal["recur", "random"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: The most waiting packets of both queues; the host's own limit holds as well. Default 10000.
+        target: The delay that the controller steers to. Default 15 ms.
+        tupdate: How often the probability is updated (Tupdate). Default 16 ms.
+        alpha: Gain of the deviation from the target, per second. Default 0.16.
+        beta: Gain of the delay's change between two updates, per second. Default 3.2.
+        coupling_factor: k: what p' is multiplied by for L4S packets. Default 2.
+        step_thresh: Sojourn time from which on L4S packets are marked by their own queue (minTh). Default 800
+            us.
+        ramp: Over how much more sojourn time the probability of these marks rises to 1 (range); zero is a step.
+            Default 400 us.
+        step_packets: Marks by the length of the L4S queue instead: where more packets are left behind. Zero: by
+            sojourn time. Default 0.
+        min_qlen_step: Packets that an L4S packet must leave behind to be marked by its own queue. Default 0.
+        min_backlog: Backlog of both queues, in packets of the link's largest size, below which p' has no
+            effect. Default 0.
+        drop_on_overload: Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets
+            are always marked. Default true.
+        drop_enqueue: Decides by p' on arrival (tc's drop_enqueue) instead of on departure. Default false.
+        classify: Which packets join the L4S queue. Default l4s-ect.
+        scheduler: Which queue is served where both have packets. Default wrr.
+        classic_protection: wrr: per cent of the bytes that the classic queue gets. Default 10.
+        tshift: ts-fifo: how much sooner an L4S packet is served than a classic one that came at the same time.
+            Default 30 ms.
+        marking: How packets are picked with a probability. Default recur.
+        """

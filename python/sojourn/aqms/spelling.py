@@ -1,0 +1,110 @@
+"""Queue managers as text: tc's spelling, lists, parameters, and names of classes of users.
+
+`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one; nothing here loads it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from sojourn import _core
+from sojourn.base.errors import InputError
+
+if TYPE_CHECKING:
+    from sojourn.aqms.aqm import Aqm
+
+REFERENCE = re.compile(r"[^\s(),@]+:[^\s(),@:]+")
+"""A class by name, as it is written in the spelling of an AQM. A blank, bracket, comma, @ or % in a path is escaped."""
+
+
+def spelled_aqm(aqm: str | Mapping[str, Any]) -> str:
+    """Shortest spelling of an AQM given as a text, or as the table of a canonical scenario."""
+    if isinstance(aqm, str):
+        return shown(_spell(aqm)) if ":" in aqm else _shortest(aqm)
+    return label(aqm) if references(aqm) else _shortest(json.dumps(aqm))
+
+
+def _spell(aqm: str) -> str:
+    return str(json.loads(_core.parse_aqm(aqm))["text"])
+
+
+_shortest = cache(_spell)
+
+
+def aqm_text(aqm: Aqm | type[Aqm] | str) -> str:
+    """Shortest spelling of a queue manager given as a text, an instance or a class."""
+    return spelled_aqm(str(aqm() if isinstance(aqm, type) else aqm))
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list of AQMs at the commas that stand outside brackets: "codel,fq(pie)"."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    names = [part.strip() for part in parts]
+    if not all(names):
+        raise InputError(f'--aqm: "{text}" has an empty name; write e.g. "codel,pie"')
+    return names
+
+
+def param_words(name: str, value: object) -> list[str]:
+    """A parameter in tc's spelling."""
+    if value is True:
+        return [name]
+    if value is False:
+        return [f"no{name}"]
+    return [name, param_text(value)]
+
+
+def param_text(value: object) -> str:
+    """A parameter's value as one word."""
+    return str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")
+
+
+def references(aqm: Mapping[str, Any]) -> list[str]:
+    """Names of the user's classes in the table of an AQM."""
+    return REFERENCE.findall(str(aqm["name"]))
+
+
+def by_content(name: str, digests: Mapping[str, str]) -> str:
+    """Name of an AQM with each file named by its contents, so that a moved file is the same."""
+    return REFERENCE.sub(lambda ref: f"{digests[ref[0]]}:{ref[0].rpartition(':')[2]}", name)
+
+
+def in_files(names: list[str]) -> bool:
+    """Whether other processes can load all of these classes."""
+    return all(name.rpartition(":")[0].endswith(".py") for name in names)
+
+
+def label(aqm: Mapping[str, Any]) -> str:
+    """Spelling of the table of an AQM that is, or has in its brackets, a user's class; does not load the class."""
+    name, params = str(aqm["name"]), {key: value for key, value in aqm.items() if key not in ("name", "profile")}
+    if "(" not in name:
+        return shown(" ".join([name, *(word for pair in params.items() for word in param_words(*pair))]))
+    inner = name[name.index("(") + 1 : -1]
+    around = spelled_aqm({**aqm, "name": name.replace(inner, _STAND_IN)})
+    return shown(around.replace(_STAND_IN, inner, 1))
+
+
+def shown(text: str) -> str:
+    """Spelling with shorter paths: relative ones below the current folder."""
+    here = f"{escape(str(Path.cwd()))}/"
+    return REFERENCE.sub(lambda ref: ref[0].removeprefix(here), text)
+
+
+def escape(path: str) -> str:
+    """A path as a word of a spelling."""
+    return re.sub(r"[\s%@(),:]", lambda char: quote(char[0], safe=""), path)
+
+
+_STAND_IN = "codel"

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, reading and writing files, units, progress, frames for pandas."""

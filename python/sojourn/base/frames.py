@@ -1,0 +1,35 @@
+"""Frames for those who work with pandas, which is not needed otherwise; Polars' own `to_pandas` needs pyarrow too."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.base.errors import MissingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_pandas(frame: pl.DataFrame) -> pd.DataFrame:
+    """The same table as a pandas frame: whole numbers with gaps are Int64, names of links and fates categories."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingError("pandas is missing; install it: pip install pandas") from None
+    columns: dict[str, Any] = {}
+    for column in frame.iter_columns():
+        kind = column.dtype
+        if isinstance(kind, pl.Enum):
+            columns[column.name] = pd.Categorical(column.to_list(), categories=kind.categories.to_list())
+        elif kind == pl.Null:
+            columns[column.name] = [nan] * len(column)
+        elif column.null_count() and (kind.is_integer() or kind == pl.Boolean):
+            columns[column.name] = pd.array(column.to_list(), dtype="Int64" if kind.is_integer() else "boolean")
+        elif kind.is_numeric() or kind == pl.Boolean:
+            columns[column.name] = column.to_numpy()
+        else:
+            columns[column.name] = column.to_list()
+    return pd.DataFrame(columns)

@@ -1,0 +1,90 @@
+"""Reading what users give: a file becomes its contents, or one line that says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from sojourn.base.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["DEEPEST", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
+
+DEEPEST = 64
+"""Most tables and lists within each other; files of ours have six."""
+
+
+def read_bytes(path: Path | str, kind: str = "file") -> bytes:
+    """Contents of an input file of some kind; a file that cannot be read is bad input.
+
+    Pipes and devices are refused, because they may never end; so is what needs to be read more than once.
+    """
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(f"{path}: not a regular file, so it may never end; write its contents to a file first")
+        return path.read_bytes()
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable {kind}") from None
+    except ValueError:
+        raise InputError(f"{str(path)!r}: not the name of a file; give the path of a readable {kind}") from None
+
+
+def read_text(path: Path | str, kind: str = "TOML") -> str:
+    """Text of an input file of some kind."""
+    try:
+        # As a text file is read: any end of a line is "\n".
+        return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a {kind} file") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Document of a TOML text; what is wrong with it does not name the file."""
+    try:
+        document: dict[str, Any] = tomllib.loads(text)
+        _check_depth(document)
+        return document
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{error}; fix the TOML there") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:  # a number of thousands of digits, a date that is none
+        raise InputError(f"{str(error).split(';')[0]}; fix the TOML") from None
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Value of a JSON text, or ValueError (of which InputError is one)."""
+    try:
+        value = json.loads(text)
+        _check_depth(value)
+        return value
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _check_depth(document: Any) -> None:
+    """Refuse a document if walking through it could exhaust the stack."""
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for value in level
+            if isinstance(value, dict | list)
+            for item in (value.values() if isinstance(value, dict) else value)
+        ]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> InputError:
+    return InputError(f"more than {DEEPEST} tables or lists within each other; write it flatter")

@@ -1,0 +1,58 @@
+"""What can run a scenario: an engine is a module and a line in `ENGINES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:  # the command line names the engines before it needs any
+    from sojourn.results.result import Result
+    from sojourn.scenarios.scenario import Scenario
+
+SIMULATE = "simulate"
+ENGINES = {
+    SIMULATE: "sojourn.engines.simulate",
+    "emulate": "sojourn.emulated.engine",
+    "kernel": "sojourn.kernel.engine",
+    "kernel-6.12": "sojourn.kernel.engine_6_12",
+}
+
+
+class EngineModule(Protocol):
+    """What the module of an engine offers."""
+
+    def identity(self) -> str:
+        """Name of the engine in the hash of a run, with its build where results depend on it."""
+
+    def check(self, scenario: Scenario) -> None:
+        """Refuse a scenario that it cannot run."""
+
+    def run(self, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
+        """Run a scenario once."""
+
+
+def kind(engine: str) -> str:
+    """Name of an engine without its version: `kernel` of `kernel-6.12`."""
+    return engine.partition("-")[0]
+
+
+def identity(engine: str) -> str:
+    """Name of an engine in the hash of a run."""
+    return _module(engine).identity()
+
+
+def check(engine: str, scenario: Scenario) -> None:
+    """Refuse a scenario that an engine cannot run."""
+    _module(engine).check(scenario)
+
+
+def run(scenario: Scenario, seed: int, engine: str, progress: Callable[[float], None] | None = None) -> Result:
+    """Run a scenario once."""
+    result = _module(engine).run(scenario, seed, progress)
+    result.engine = identity(engine)
+    return result
+
+
+def _module(engine: str) -> EngineModule:
+    return cast(EngineModule, import_module(ENGINES[engine]))

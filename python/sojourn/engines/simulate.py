@@ -1,0 +1,26 @@
+"""The simulator as an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sojourn import _core
+from sojourn.results.result import Result
+
+if TYPE_CHECKING:
+    from sojourn.scenarios.scenario import Scenario
+
+
+def identity() -> str:
+    """Name in the hash of a run; results of a version of the core are the same on every machine."""
+    return "simulate"
+
+
+def check(_scenario: Scenario) -> None:
+    """Refuse nothing: what was parsed can be simulated."""
+
+
+def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
+    """Simulate once."""
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress))

@@ -1,0 +1,62 @@
+"""Airtime of every station of a wireless LAN: its own frames, and those of the access point to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sojourn.analysis.labels import Name, all_of_each
+from sojourn.base.errors import InputError
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import areas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+PARTS = {"airtime_down": "to the station", "airtime": "from the station"}
+
+
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with a panel per name: a bar per station, in two parts; means over the name's runs.
+
+    An airtime is a share of the time; what is left of it are pauses, beacons and the access point's part of collisions.
+    """
+    for result, name in zip(results, names, strict=True):
+        if not result.stations:
+            raise InputError(
+                f"{name}: its bottleneck is no wireless LAN, so nobody has airtime; describe one in [wlan]"
+            )
+    runs = all_of_each(results, names)
+    most = max(result.stations for result in results)
+    width = min(9.0, 1.5 + 2.6 * len(runs))
+    panels = sheet.tiles(len(runs), width=width, height=0.5 + 0.26 * most, least=1.5, text=True)
+    for axes, (name, own) in zip(panels, runs.items(), strict=True):
+        draw_airtimes(airtimes(own), most, axes)
+        scales.title(axes, str(name))
+    for axes in sheet.bottom:
+        axes.set_xlabel("airtime [%]")
+    panels[0].set_xlim(left=0)
+    sheet.legend()
+
+
+def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
+    """Airtime of each station in percent by part, as means over `runs`, which have the same stations."""
+    stations: list[list[dict[str, Any]]] = [run.totals["wlan"]["stations"] for run in runs]
+    return {
+        part: [100 * sum(one[part] for one in same) / len(runs) for same in zip(*stations, strict=True)]
+        for part in PARTS
+    }
+
+
+def draw_airtimes(parts: dict[str, list[float]], most: int, axes: Axes) -> None:
+    """Draw a bar per station, the first on top; there is room for `most` stations."""
+    done = [0.0] * most
+    places = [f"station {number}" for number in range(most)]
+    for (part, values), color in zip(parts.items(), areas(0, 1), strict=True):
+        shown = [*values, *[0.0] * (most - len(values))]
+        marks.bars(axes, places, shown, PARTS[part], base=done, height=0.7, color=color)
+        done = [left + value for left, value in zip(done, shown, strict=True)]
+    axes.grid(visible=False, axis="y")

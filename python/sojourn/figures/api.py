@@ -1,0 +1,139 @@
+"""Figures from Python: `result.plot.cdf()`, of a result, a comparison or a study alike."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sojourn.figures import KINDS, OPTIONS, kind
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.analysis.labels import Name
+    from sojourn.figures.look import Look
+    from sojourn.results.result import Result
+
+
+class Drawn(NamedTuple):
+    """A figure, to be changed or saved as any of matplotlib's: `figure, axes = result.plot.cdf()`."""
+
+    figure: Figure
+    axes: Axes | list[Axes]
+    """Its panel; several are in reading order."""
+
+    def save(self, path: Path | str, format: str | None = None) -> Path:  # noqa: A002
+        """Write it; the suffix says PNG, SVG, PDF, PGF, or CSV and JSON for the plotted data."""
+        from sojourn.figures.canvas import save
+
+        return save(self.figure, path, format)
+
+    @property
+    def data(self) -> pl.DataFrame:
+        """The plotted data, one row per point."""
+        from sojourn.figures.data import table
+
+        return table(self.axes if isinstance(self.axes, list) else [self.axes])
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows."""
+        from sojourn.figures.canvas import rendered
+
+        return rendered(self.figure, "png")
+
+
+class Plots:
+    """The figures of some results: a method for each kind, as `sojourn plot --help` lists them.
+
+    Each takes `ax` (matplotlib axes to draw on, as many as the figure has panels), the options of its kind, and how the
+    figure looks: `width`, `height`, `font`, `style`, `palette`, `legend`, `title`, `labels`, `notes`. On axes of
+    yours the notes are left out. It returns the figure and its axes, and raises InputError where the results lack
+    what it shows.
+    """
+
+    def __init__(self, results: Callable[[], tuple[Sequence[Result], Sequence[Name]]]) -> None:
+        """Draw what `results` gives, with their names."""
+        self._results = results
+
+    def __getattr__(self, name: str) -> Callable[..., Drawn]:
+        """Figure kind by its name."""
+        if name not in KINDS:
+            raise AttributeError(f"there is no figure kind {name!r}; there is {', '.join(KINDS)}")
+        return _method(name, self._results)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *KINDS]
+
+    def __repr__(self) -> str:
+        return f"<figures: {', '.join(KINDS)}>"
+
+
+class ComparisonPlots(Plots):
+    """The same, and a call that writes the figure of `sojourn compare`."""
+
+    def __call__(self, path: Path | str, **options: Any) -> Path:
+        """Draw sojourn times over time and their distribution into a file; its suffix says the format."""
+        return self.comparison(**options).save(path)
+
+
+def draw(
+    name: str,
+    results: Sequence[Result],
+    names: Sequence[Name],
+    *,
+    ax: Axes | Iterable[Axes] | None = None,
+    look: Look | None = None,
+    options: Mapping[str, object] | None = None,
+) -> tuple[Drawn, list[str]]:
+    """Draw results as a figure kind; give the figure, and the notes that are not in it."""
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet, style
+
+    drawer = kind(name, options)
+    axes = ax if ax is None or isinstance(ax, Axes) else _flat(ax)
+    with style(look):
+        sheet = Sheet(axes)
+        drawer(results, names, sheet)
+        notes = sheet.finish()
+    return Drawn(sheet.figure, sheet.axes[0] if len(sheet.axes) == 1 else sheet.axes), notes
+
+
+def _flat(axes: Iterable[Any]) -> list[Axes]:
+    """Axes as `plt.subplots` gives them, in any shape."""
+    import numpy as np
+
+    return list(np.asarray(axes, dtype=object).ravel())
+
+
+def _method(name: str, results: Callable[[], tuple[Sequence[Result], Sequence[Name]]]) -> Callable[..., Drawn]:
+    from sojourn.figures.look import WORDS, Look
+
+    def method(ax: Axes | Iterable[Axes] | None = None, **given: Any) -> Drawn:
+        look = {key: given.pop(key) for key in WORDS if key in given}
+        options = {key.rstrip("_"): value for key, value in given.items()}
+        runs, names = results()
+        drawn, _ = draw(name, runs, names, ax=ax, look=Look.of(**look), options=options)
+        return drawn
+
+    about = KINDS[name]
+    lines = [f"    {_python(option)}: {OPTIONS[option].help}" for option in about.options]
+    method.__name__ = name
+    method.__doc__ = "\n".join([f"Draw {about.about}.", "", *lines, f"    how it looks: {', '.join(WORDS)}"])
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    words = [*(_python(option) for option in about.options), *WORDS]
+    first = inspect.Parameter("ax", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
+    signature = inspect.Signature([first, *(inspect.Parameter(word, keyword, default=None) for word in words)])
+    method.__signature__ = signature  # type: ignore[attr-defined]
+    return method
+
+
+def _python(option: str) -> str:
+    """Name of an option as a keyword argument: `from` is one of Python's own words."""
+    import keyword
+
+    return f"{option}_" if keyword.iskeyword(option) else option

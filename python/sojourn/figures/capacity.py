@@ -1,0 +1,86 @@
+"""What a link lets through over time: known from the scenario, or measured where it is drawn at random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.base.units import bits_per_second, seconds
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import faint, muted
+from sojourn.traces.delivery import load_trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from sojourn.results.result import Result
+    from sojourn.scenarios.scenario import Scenario
+
+Steps = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
+"""Mbit/s of each step, and the steps' edges in s."""
+
+
+def rate_varies(scenario: Scenario) -> bool:
+    """Whether the link follows a trace or a schedule."""
+    link = scenario.document["link"]
+    return "trace" in link or "@" in link.get("rate", "")
+
+
+def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
+    """Draw what the link lets through in Mbit/s: of a trace per half second, again from its start after its end."""
+    known = known_capacity(scenario, step_s)
+    if known:
+        draw_capacity(known, axes)
+    scales.title(axes, "capacity of the link", color=muted())
+    axes.set_ylabel("rate [Mbit/s]")
+
+
+def draw_capacity(steps: Steps, axes: Axes, **look: Any) -> None:
+    """Draw the capacity as a grey area."""
+    mbps, edges = steps
+    marks.steps(axes, edges, mbps, "capacity", fill=True, color=faint(), linewidth=0, **look)
+
+
+def known_capacity(scenario: Scenario, step_s: float) -> Steps | None:
+    """What the scenario says: of a trace per step, of a token bucket or a Poisson link the mean.
+
+    None for a link whose rate is drawn at random.
+    """
+    link, duration = scenario.document["link"], seconds(scenario.document["duration"])
+    if "trace" in link:
+        lap = load_trace(link["trace"]) / 1000
+        laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
+        times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
+        counts, edges = np.histogram(times, bins=step_edges(duration, step_s))
+        return counts * 8 * float(link["mtu"].split()[0]) / np.diff(edges) / 1e6, edges
+    if "@" in link.get("rate", ""):
+        steps = [step.split("@") for step in link["rate"].split(",")]
+        mbps = np.array([bits_per_second(rate) / 1e6 for rate, _ in steps])
+        return mbps, np.array([*(seconds(time) for _, time in steps), max(duration, seconds(steps[-1][1]))])
+    for key in ("rate", "bucket", "poisson"):
+        if key in link:
+            return np.array([bits_per_second(link[key]) / 1e6]), np.array([0.0, duration])
+    return None
+
+
+def measured_capacity(result: Result) -> Steps | None:
+    """Capacity by the probe `utilisation`: bytes sent over the share that they are; zero where nothing was sent.
+
+    None without the probe.
+    """
+    if "utilisation" not in result.table_names:
+        return None
+    table = result.utilisation.filter(pl.col("link") == "forward")
+    edges = np.array([0.0, *table["time_s"]])
+    share = pl.col("utilisation")
+    possible = table.select(pl.when(share > 0).then(8e-6 * pl.col("bytes") / share).otherwise(0.0)).to_series()
+    return possible.to_numpy() / np.diff(edges), edges
+
+
+def step_edges(duration_s: float, step_s: float) -> NDArray[np.float64]:
+    """Edges of steps of `step_s` from zero; the last one, perhaps a shorter step, ends with the run."""
+    inner = np.arange(0, duration_s - 1e-6 * step_s, step_s)
+    return np.append(inner, duration_s)

@@ -1,0 +1,18 @@
+"""Empirical CDF of sojourn time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sojourn.figures.distribution import draw_tiles, label_shares
+
+if TYPE_CHECKING:
+    from sojourn.analysis.labels import Name
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with one curve per name; of many names, in a panel for each load."""
+    label_shares(draw_tiles(results, names, sheet, tail=False), sheet)

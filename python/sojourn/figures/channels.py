@@ -1,0 +1,138 @@
+"""Which colour, line style and marker a curve has: the queue manager has the colour, the load the line or the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.lines import Line2D
+
+from sojourn.analysis.labels import Name
+
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 3)))
+MARKERS = "os^Dv*P"
+MANY_CURVES = 6
+"""More curves than this are drawn apart, a panel for each load."""
+
+
+class Channels:
+    """The look of every name: by its queue manager the colour and the marker, by its load the line style.
+
+    Where only one of both differs, the channels that are left over tell the names apart too, so that a figure also
+    reads in grey print. Where there are more names than colours, these begin again with other lines and markers: the
+    first 42 queue managers look different.
+    """
+
+    def __init__(self, names: Iterable[Name]) -> None:
+        self.names = list(dict.fromkeys(names))
+        self.aqms = list(dict.fromkeys(name.aqm for name in self.names))
+        self.loads = list(dict.fromkeys(name.load for name in self.names))
+        self.colors = colors()
+
+    @property
+    def two(self) -> bool:
+        """Whether queue managers and loads differ, each for itself."""
+        return len(self.names) > max(len(self.aqms), len(self.loads)) and len(self.aqms) > 1 and len(self.loads) > 1
+
+    def line(self, name: Name) -> dict[str, Any]:
+        """Colour and line style; also a marker now and then, where those alone would come again."""
+        look = {"color": self.color(name), "linestyle": self._linestyle(name)}
+        if self.two and self._number(name) >= len(self.colors):
+            look |= {"marker": self._marker(name), "markevery": 0.12}
+        return look
+
+    def marked(self, name: Name) -> dict[str, Any]:
+        """Colour, line style and marker, for curves of few points."""
+        return {"color": self.color(name), "linestyle": self._linestyle(name), "marker": self._marker(name)}
+
+    def color(self, name: Name) -> str:
+        """The colour alone, for areas, boxes and points."""
+        return self.colors[self._number(name) % len(self.colors)]
+
+    def legend(self, *, marked: bool = False) -> list[Line2D]:
+        """A line per name; where both parts differ, one per queue manager, and one per load in grey."""
+        look = self.marked if marked else self.line
+        if not self.two:
+            return [_entry(str(name), look(name)) for name in self.names]
+        aqms = [_entry(aqm, {**look(Name(aqm, self.loads[0])), "linestyle": "-"}) for aqm in self.aqms]
+        names = [Name(self.aqms[0], load) for load in self.loads]
+        return [*aqms, *(_entry(one.load, {"color": muted(), "linestyle": self._linestyle(one)}) for one in names)]
+
+    def _number(self, name: Name) -> int:
+        """Number by which the colour is chosen."""
+        return self.aqms.index(name.aqm) if self.two else self.names.index(name)
+
+    def _linestyle(self, name: Name) -> Any:
+        if self.two:
+            return LINES[self.loads.index(name.load) % len(LINES)]
+        return LINES[self._shifted(name) % len(LINES)]
+
+    def _marker(self, name: Name) -> str:
+        return MARKERS[self._shifted(name) % len(MARKERS)]
+
+    def _shifted(self, name: Name) -> int:
+        """The number of the colour, one more with every lap: then it comes with another line and marker."""
+        lap, place = divmod(self._number(name), len(self.colors))
+        return place + lap
+
+
+def facets(names: Iterable[Name], most: int = MANY_CURVES) -> dict[str, dict[Name, Name]]:
+    """Titles of panels, and in each its names with what they are called there.
+
+    All in one panel without a title, or, of more than `most`, a panel for each load, if there are several queue
+    managers under several loads.
+    """
+    distinct = list(dict.fromkeys(names))
+    loads = list(dict.fromkeys(name.load for name in distinct))
+    if len(distinct) <= most or not Channels(distinct).two:
+        return {"": {name: name for name in distinct}}
+    return {load: {name: Name(name.aqm) for name in distinct if name.load == load} for load in loads}
+
+
+def colors() -> list[str]:
+    """Colours of the palette, in their order."""
+    found: list[str] = mpl.rcParams["axes.prop_cycle"].by_key().get("color", ["black"])
+    return [to_hex(color) for color in found]
+
+
+def areas(*places: int) -> list[str]:
+    """Colours of areas that meet: those at some places of the palette; of a short palette, lighter ones."""
+    found = colors()
+    if len({place % len(found) for place in places}) == len(places):
+        return [found[place % len(found)] for place in places]
+    shares = [1 - 0.7 * number / len(places) for number in range(len(places))]
+    return [_between(share, found[0]) for share in shares]
+
+
+def curves(count: int) -> list[dict[str, Any]]:
+    """Colour and line style of each of `count` curves; where colours begin again, the styles are others."""
+    channels = Channels(Name(str(number)) for number in range(count))
+    return [channels.line(name) for name in channels.names]
+
+
+def muted() -> str:
+    """Colour of remarks and of what is beside the point."""
+    return _between(0.65)
+
+
+def faint() -> str:
+    """Colour of areas in the background."""
+    return _between(0.18)
+
+
+def thin(share: float = 0.6) -> float:
+    """Width in pt of lines that are finer than a curve."""
+    return float(share * mpl.rcParams["lines.linewidth"])
+
+
+def _between(share: float, color: str | None = None) -> str:
+    """Colour that is so much of another one, or of the text's, and the rest background."""
+    text, ground = to_rgb(color or mpl.rcParams["text.color"]), to_rgb(mpl.rcParams["axes.facecolor"])
+    red, green, blue = (share * one + (1 - share) * other for one, other in zip(text, ground, strict=True))
+    return to_hex((red, green, blue))
+
+
+def _entry(name: str, look: dict[str, Any]) -> Line2D:
+    return Line2D([], [], label=name, **{key: value for key, value in look.items() if key != "markevery"})

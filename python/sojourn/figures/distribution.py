@@ -1,0 +1,121 @@
+"""What the CDF and the CCDF share: distributions from the runs' histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from sojourn.analysis.labels import Name, all_of_each, first_of_each
+from sojourn.analysis.stats import merge_histograms, quantile
+from sojourn.base.errors import InputError
+from sojourn.base.units import bits_per_second
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import MANY_CURVES, Channels, facets
+from sojourn.figures.scales import Span, plain, sojourn_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+Histograms = Mapping[Name, pl.DataFrame]
+
+
+def distributions(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, pl.DataFrame]:
+    """Histogram of the forward link by name; runs of one name are added up."""
+    found = {
+        name: merge_histograms([run.histogram for run in own]) for name, own in all_of_each(results, names).items()
+    }
+    for name, merged in found.items():
+        if merged.is_empty():
+            raise InputError(f"{name}: no packet was sent after the warm-up; give a longer duration")
+    return found
+
+
+def draw_tiles(
+    results: Sequence[Result], names: Sequence[Name], sheet: Sheet, *, tail: bool, most: int = MANY_CURVES
+) -> list[Axes]:
+    """Fill `sheet` with a curve per name; of more than `most` names, in a panel for each load."""
+    found = distributions(results, names)
+    groups = facets(found, most)
+    single = len(groups) == 1
+    panels = sheet.tiles(len(groups), height=3.5 if single else 1.9)
+    channels = Channels(shown for group in groups.values() for shown in group.values())
+    spans = [span_of(histogram, tail=tail) for histogram in found.values()]
+    for axes, (load, group) in zip(panels, groups.items(), strict=True):
+        draw_distribution({shown: found[name] for name, shown in group.items()}, axes, channels, tail=tail)
+        sojourn_axis(axes, spans)
+        if load:
+            scales.title(axes, load)
+    for axes in sheet.bottom:
+        axes.set_xlabel("sojourn time [ms]")
+    sheet.legend(channels.legend())
+    note_steps(first_of_each(results, names), found, sheet)
+    return panels
+
+
+def label_shares(panels: Sequence[Axes], sheet: Sheet) -> None:
+    """Axes of a CDF."""
+    for axes in panels:
+        axes.set_ylim(0, 1.01)
+    for axes in sheet.left:
+        axes.set_ylabel("share of packets")
+
+
+def draw_distribution(histograms: Histograms, axes: Axes, channels: Channels, *, tail: bool) -> None:
+    """Draw the share of packets per sojourn time in ms, one curve per name; with `tail` those that waited longer."""
+    for name, histogram in histograms.items():
+        share = histogram["count"].cum_sum() / histogram["count"].sum()
+        above = 1 - share if tail else share
+        marks.line(axes, histogram["upper_ms"], above, str(name), drawstyle="steps-post", **channels.line(name))
+
+
+def span_of(histogram: pl.DataFrame, *, tail: bool = False) -> Span:
+    """What an axis has to show of a distribution."""
+    low, median, high = (quantile(histogram, q) or 0.0 for q in (0.02, 0.5, 1.0 if tail else 0.999))
+    return Span(low, median, high)
+
+
+def note_steps(results: Mapping[Name, Result], histograms: Histograms, sheet: Sheet) -> None:
+    """Explain stairs that are a packet's transmission time high, where there are any.
+
+    Senders that are clocked by what the link sends come at its instants, so that every packet waits for a whole number
+    of packets and a rest that is the same for all.
+    """
+    found = {name: packet_time_ms(result) for name, result in results.items()}
+    times = {time_ms for name, time_ms in found.items() if time_ms and has_steps(histograms[name], time_ms)}
+    if times:
+        shown = " or ".join(dict.fromkeys(plain(float(f"{time:.3g}")) for time in sorted(times)))
+        sheet.note(f"steps: a packet of {FULL_BYTES} B takes {shown} ms to send")
+
+
+def packet_time_ms(result: Result) -> float | None:
+    """Time in ms that a full packet takes on a link of one rate; None for other links."""
+    link = {} if result.is_log else result.scenario.document["link"]
+    rate = link.get("rate", "")
+    if not rate or "@" in rate:
+        return None
+    return 8e3 * FULL_BYTES / bits_per_second(rate)
+
+
+def has_steps(histogram: pl.DataFrame, time_ms: float) -> bool:
+    """Whether sojourn times lie near multiples of `time_ms` plus a rest that is the same for all, and that shows.
+
+    The mean of their phases as points on a circle is far from its centre then.
+    """
+    median = quantile(histogram, 0.5) or 0.0
+    if not 0 < median < LARGEST_STEPS * time_ms:
+        return False
+    middle = ((histogram["lower_ms"] + histogram["upper_ms"]) / 2).to_numpy()
+    phases = np.exp(2j * np.pi * middle / time_ms)
+    return bool(abs(np.average(phases, weights=histogram["count"].to_numpy())) > CLUSTERED)
+
+
+FULL_BYTES = 1500
+CLUSTERED = 0.4
+LARGEST_STEPS = 30
+"""With a median of more packets than this, steps are too small to be seen."""

@@ -1,0 +1,130 @@
+"""Goodput against delay: a 1-sigma ellipse per name, the delay axis reversed, so that better is up and right.
+
+The ellipse is the contour at one standard deviation of the maximum-likelihood Gaussian, as K. Winstein and
+H. Balakrishnan, "TCP ex Machina" (2013), draw it. Each point is a flow or a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+
+from sojourn.analysis.labels import Name, all_of_each
+from sojourn.analysis.packets import dropped
+from sojourn.base.errors import InputError, unknown
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import Channels, facets
+from sojourn.figures.scales import LINEAR_RATIO, LOWEST_MS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, over: str | None = None) -> None:
+    """Fill `sheet` with a mean, its ellipse and its points per name; of many names, in a panel for each load.
+
+    `over` says what a point is: of "seeds" a run, of "flows" a forward flow of any run, by its own packets. Without
+    it seeds, or flows where no name has two runs.
+    """
+    if over not in (None, *POINTS):
+        raise unknown("what the points of an ellipse are", str(over), list(POINTS))
+    runs = all_of_each(results, names)
+    over = over or ("seeds" if max(map(len, runs.values())) > 1 else "flows")
+    points = {name: np.concatenate([POINTS[over](one) for one in own]) for name, own in runs.items()}
+    for name, own in points.items():
+        if not len(own):
+            whose = "no packet was sent" if over == "seeds" else "no forward flow sent a packet"
+            raise InputError(f"{name}: {whose} after the warm-up; give a longer duration")
+    groups = facets(points)
+    single = len(groups) == 1
+    panels = sheet.tiles(len(groups), width=6.5 if single else 7.0, height=4.0 if single else 2.1, least=1.9)
+    channels = Channels(called for group in groups.values() for called in group.values())
+    for axes, (load, group) in zip(panels, groups.items(), strict=True):
+        draw_ellipses({called: points[name] for name, called in group.items()}, axes, channels)
+        if load:
+            scales.title(axes, load)
+    fit_axes(list(points.values()), panels)
+    for axes in sheet.bottom:
+        axes.set_xlabel("mean sojourn time [ms], reversed")
+    for axes in sheet.left:
+        axes.set_ylabel("goodput [Mbit/s]" if over == "seeds" else "goodput of a flow [Mbit/s]")
+    sheet.legend(channels.legend())
+    subject = "run" if over == "seeds" else "flow"
+    sheet.note(f"point: a {subject}, +: their mean, ellipse: one standard deviation; better is up and right")
+
+
+def points_of_run(result: Result) -> NDArray[np.float64]:
+    """Mean sojourn time in ms and goodput in Mbit/s of a run; no row where no packet was sent."""
+    row = result.summary.row(0, named=True)
+    delay = row["sojourn_mean_ms"]
+    return np.array([] if delay is None else [[delay, row["goodput_bps"] / 1e6]]).reshape(-1, 2)
+
+
+def points_of_flows(result: Result) -> NDArray[np.float64]:
+    """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent any."""
+    counted = (pl.col("link") == "forward") & ~dropped()
+    after = pl.col("time_s") >= result.warmup_s
+    delays = result.packets.filter(counted & after).group_by("flow").agg(pl.col("sojourn_ms").mean())
+    flows = result.flow_totals.filter(pl.col("direction") == "forward")
+    flows = flows.select(pl.col("id").cast(pl.UInt32).alias("flow"), pl.col("goodput_bps") / 1e6)
+    return delays.join(flows, on="flow").sort("flow").select("sojourn_ms", "goodput_bps").to_numpy()
+
+
+def draw_ellipses(points: dict[Name, NDArray[np.float64]], axes: Axes, channels: Channels) -> None:
+    """Draw points (delay, goodput), their mean and ellipse, per name."""
+    size = mpl.rcParams["lines.markersize"]
+    for name, own in points.items():
+        look = channels.line(name)
+        around = ellipse(own)
+        around[:, 0] = np.maximum(around[:, 0], 0.0)
+        marks.points(
+            axes, own[:, 0], own[:, 1], str(name), s=(0.8 * size) ** 2, color=look["color"], alpha=0.6, linewidth=0
+        )
+        marks.outline(axes, around[:, 0], around[:, 1], str(name), color=look["color"], linestyle=look["linestyle"])
+        marks.line(axes, *own.mean(axis=0)[:, None], marker="+", markersize=1.8 * size, color=look["color"])
+
+
+def fit_axes(points: Sequence[NDArray[np.float64]], panels: Sequence[Axes]) -> None:
+    """Scale of the delay, logarithmic where the means are far apart, and from right to left; all panels alike."""
+    delays = np.concatenate([own[:, 0] for own in points])
+    centres = [max(LOWEST_MS, own[:, 0].mean()) for own in points]
+    logarithmic = max(centres) / min(centres) > LINEAR_RATIO
+    for axes in panels:
+        axes.margins(0.08)
+    for axes in panels:
+        if logarithmic:
+            scales.log_axis(axes, "x")
+        axes.autoscale_view()
+    low, high = panels[0].get_xlim()
+    if not logarithmic:
+        low = max(0.0, min(low, float(delays.min())))
+    bottom, top = panels[0].get_ylim()
+    for axes in panels:
+        axes.set_xlim(high, max(low, LOWEST_MS) if logarithmic else low)
+        axes.set_ylim(max(0.0, bottom), top)
+
+
+def ellipse(points: NDArray[np.float64], steps: int = 120) -> NDArray[np.float64]:
+    """Outline of the contour at one standard deviation of the maximum-likelihood Gaussian of `points`.
+
+    Of two points it is the line between them, of one the point.
+    """
+    covariance = np.cov(points.T, ddof=0) if len(points) > 1 else np.zeros((2, 2))
+    variances, directions = np.linalg.eigh(covariance)
+    angle = np.linspace(0, 2 * np.pi, steps)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    root = directions * np.sqrt(np.maximum(variances, 0))
+    outline: NDArray[np.float64] = points.mean(axis=0) + (root @ circle).T
+    return outline
+
+
+POINTS = {"seeds": points_of_run, "flows": points_of_flows}
+"""How the points of a run are read, by what they are."""

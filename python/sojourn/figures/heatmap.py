@@ -1,0 +1,154 @@
+"""A metric over two swept parameters as numbers in coloured cells, one panel per queue manager."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import FuncFormatter
+
+from sojourn.analysis.labels import Name
+from sojourn.analysis.swept import Parameter, choose, means, metric_of, rest_names
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import muted
+from sojourn.figures.scales import LEAST_SPREAD, LINEAR_RATIO, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from numpy.typing import NDArray
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(
+    results: Sequence[Result],
+    names: Sequence[Name],
+    sheet: Sheet,
+    x: str | None = None,
+    y: str | None = None,
+    metric: str = "sojourn_mean_ms",
+) -> None:
+    """Fill `sheet` with a panel per queue manager and other difference; a cell is the mean over seeds.
+
+    Panels are named by what runs differ in beside the two parameters, not by `names`. Where one parameter varies at
+    most, there is one panel with a row per queue manager.
+    """
+    across, up = choose(results, [x, y])
+    shown = metric_of(results, metric)
+    rest = [str(name) for name in rest_names(results, [across, up])]
+    table = means(results, {"label": rest, "x": across.shown, "y": up.shown}, [metric])
+    table = table.with_columns(pl.col(metric) * shown.scale)
+    xs = table["x"].unique().sort().to_list()
+    if y is None and not up.varies:
+        found = {"": cells(table, xs, rows := list(dict.fromkeys(rest)), "label", metric)}
+        ys: Sequence[str | float] = rows
+        y_label = ""
+        sheet.note(only(across))
+    else:
+        ys, y_label = table["y"].unique().sort().to_list(), up.label
+        panels_of = table["label"].unique(maintain_order=True).to_list()
+        found = {name: cells(table.filter(pl.col("label") == name), xs, ys, "y", metric) for name in panels_of}
+    norm = common_norm(list(found.values()))
+    height = 0.34 + (0.28 if len(found) > 1 or y_label else 0.2) * max(len(ys), 2)
+    height = max(height, 1.3) if len(found) == 1 else height  # the colours' label is beside it
+    panels = sheet.tiles(
+        len(found), width=_width(len(found), len(xs)), height=height, least=0.55 * len(xs) + 0.2, text=True
+    )
+    for (name, grid), axes in zip(found.items(), panels, strict=True):
+        image = draw_cells(grid, xs, ys, norm, axes, shown.axis_label, digits=digits_of(list(found.values())))
+        if name:
+            scales.title(axes, name)
+    for axes in sheet.bottom:
+        axes.set_xlabel(across.label)
+    for axes in sheet.left:
+        axes.set_ylabel(y_label)
+    bar = sheet.figure.colorbar(image, ax=panels, label=shown.axis_label)
+    if isinstance(norm, LogNorm):
+        bar.formatter = FuncFormatter(lambda value, _: plain(value))
+    bar.ax.minorticks_off()
+    if bar.solids is not None:
+        bar.solids.set_edgecolor("face")  # else vector formats show lines between the colours
+
+
+def only(varied: Parameter) -> str:
+    """What is said of a figure over two parameters of which one varies at most."""
+    if varied.varies:
+        return f"only one number varies: {varied.path}"
+    return "no number varies; sweep one, such as link.rate"
+
+
+def _width(panels: int, columns: int) -> float:
+    """Inches that so many panels of so many columns take side by side, at most a page."""
+    return min(7.0, max(4.0, 1.6 + panels * max(0.55 * columns + 0.3, 1.8)))
+
+
+def cells(
+    table: pl.DataFrame, xs: Sequence[float], ys: Sequence[str | float], rows: str, column: str
+) -> NDArray[np.float64]:
+    """Values of a column by `rows` and `x` (columns); NaN where there is none."""
+    grid = np.full((len(ys), len(xs)), np.nan)
+    for row in table.iter_rows(named=True):
+        if row[column] is not None:
+            grid[ys.index(row[rows]), xs.index(row["x"])] = row[column]
+    return grid
+
+
+def common_norm(grids: Sequence[NDArray[np.float64]]) -> Normalize:
+    """Scale of the colours of all panels: logarithmic if the largest value is many times the least.
+
+    Values that are as good as equal have one colour.
+    """
+    values = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
+    if not len(values):
+        return Normalize(0, 1)
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high / low > LINEAR_RATIO:
+        return LogNorm(low, high)
+    alike = low >= 0 and high - low <= LEAST_SPREAD * high
+    return Normalize(0.0, high or 1.0) if alike else Normalize(low, high)
+
+
+def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:
+    """Significant digits of the cells: three, four where values differ in the third only."""
+    values = np.concatenate([grid[np.isfinite(grid)] for grid in grids])
+    close = len(values) > 0 and values.min() > 0 and values.max() / values.min() < 1.1
+    return 4 if close else 3
+
+
+def draw_cells(
+    grid: NDArray[np.float64],
+    xs: Sequence[float],
+    ys: Sequence[float | str],
+    norm: Normalize,
+    axes: Axes,
+    about: str,
+    *,
+    digits: int = 3,
+) -> QuadMesh:
+    """Draw a cell per value, which is written in it; cells without one stay empty."""
+    # cividis: perceptually uniform, and the same to the colour-blind; its luminance rises, so it reads in grey print.
+    ground = mpl.rcParams["axes.facecolor"]
+    drawn = marks.cells(axes, xs, ys, grid, about, norm=norm, cmap=mpl.colormaps["cividis"], color=ground)
+    size = mpl.rcParams["xtick.labelsize"]
+    for (row, column), value in np.ndenumerate(grid):
+        if not np.isfinite(value):
+            axes.text(column, row, "–", ha="center", va="center", color=muted(), fontsize=size)
+            continue
+        dark = float(norm(value)) < 0.55
+        text = f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
+        axes.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if dark else "black")
+    axes.set_xticks(range(len(xs)), [plain(value) for value in xs])
+    axes.set_yticks(range(len(ys)), [value if isinstance(value, str) else plain(value) for value in ys])
+    axes.grid(visible=False)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    if isinstance(ys[0], str):
+        axes.invert_yaxis()  # names are read from the top
+    return drawn

@@ -1,0 +1,105 @@
+"""Sojourn time over time, one panel per run, with drops as thin vertical lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.analysis.labels import Name, first_of_each
+from sojourn.analysis.packets import dropped
+from sojourn.base.errors import InputError
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import Channels, muted, thin
+from sojourn.figures.scales import Span, plain, sojourn_axis
+from sojourn.figures.warmup import shade_warmups
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:
+    """Fill `sheet` with one panel per name, for its first seed; the panels share both axes."""
+    shown = first_of_each(results, names)
+    panels = sheet.panels(len(shown), height=1.4)[:, 0]
+    draw_panels({name: forward_packets(result) for name, result in shown.items()}, panels.tolist())
+    panels[-1].set_xlabel("time [s]")
+    for axes in panels:
+        axes.set_xlim(0, max(result.duration_s for result in shown.values()))
+    shade_warmups(panels, [[result] for result in shown.values()], sheet)
+    note_bands([forward_packets(result) for result in shown.values()], list(shown.values()), sheet)
+
+
+def note_bands(tables: Sequence[pl.DataFrame], results: Sequence[Result], sheet: Sheet) -> None:
+    """Say what line and band of `draw_series` are, where there is a band."""
+    if any(table.height > 2 * STEPS for table in tables):
+        duration = max(result.duration_s for result in results)
+        sheet.note(f"line: median of {plain(float(f'{1000 * duration / STEPS:.3g}'))} ms, band: lowest to highest")
+
+
+def forward_packets(result: Result) -> pl.DataFrame:
+    """Packets of the forward link, sent and dropped."""
+    packets = result.packets.filter(pl.col("link") == "forward")
+    if packets.is_empty():
+        raise InputError(f"{result.folder or result}: no packet came through the link; give a longer duration")
+    return packets
+
+
+def draw_panels(runs: dict[Name, pl.DataFrame], panels: Sequence[Axes]) -> None:
+    """Draw one run per panel, on a common axis of sojourn time."""
+    channels = Channels(runs)
+    spans = []
+    for (name, packets), axes in zip(runs.items(), panels, strict=True):
+        spans.append(sojourn_series(packets, axes, color=channels.color(name)))
+        scales.title(axes, str(name), color=channels.color(name) if len(runs) > 1 else None)
+        axes.set_ylabel("sojourn [ms]")
+    for axes in panels:
+        sojourn_axis(axes, spans, which="y", headroom=DROP_STRIP)
+
+
+def sojourn_series(packets: pl.DataFrame, axes: Axes, **look: Any) -> Span:
+    """Sojourn time of sent packets in ms over time in s and a line per drop; give the span of the sojourn times."""
+    sent = packets.filter(~dropped())
+    draw_series(sent, "sojourn_ms", axes, **look)
+    draw_drops(packets.filter(dropped())["time_s"], axes)
+    low, median, high = (sent["sojourn_ms"].quantile(q) or 0.0 for q in (0.02, 0.5, 1.0))
+    return Span(low, median, high)
+
+
+def draw_series(table: pl.DataFrame, value: str, axes: Axes, *, name: str = "", **look: Any) -> None:
+    """Every `value` over `time_s` where they can be told apart; else the median over the span of many: a small file."""
+    if table.height <= 2 * STEPS:
+        marks.line(axes, table["time_s"], table[value], name, **{"linewidth": thin(), **look})
+        return
+    time, values = pl.col("time_s"), pl.col(value)
+    step = ((time - time.min()) / (time.max() - time.min()) * STEPS).cast(pl.Int64)
+    spans = table.group_by(step.alias("step")).agg(
+        time.median(), low=values.min(), median=values.median(), high=values.max()
+    )
+    spans = spans.sort("step")
+    marks.band(axes, spans["time_s"], spans["low"], spans["high"], color=look.get("color"), alpha=0.35)
+    marks.line(axes, spans["time_s"], spans["median"], name, **{"linewidth": thin(), **look})
+
+
+def draw_drops(times: pl.Series, axes: Axes, *, titled: bool = True) -> None:
+    """Thin lines over the whole height, or, where they would cover the curve, in a strip at the top.
+
+    With `titled`, their number is on the right above the axes.
+    """
+    many = len(times) > MANY_DROPS
+    span = (1 - DROP_STRIP, 1.0) if many else (0.0, 1.0)
+    marks.events(axes, times, "drops", span=span, colors=muted(), linewidth=thin(0.25), alpha=0.6, zorder=0.5)
+    if titled:
+        text = f"{len(times)} drops" if len(times) != 1 else "1 drop"
+        scales.remark(axes, f"{text} (thin lines)" if len(times) else "no drops")
+
+
+MANY_DROPS = 150
+DROP_STRIP = 0.1
+"""Share of a panel's height that is kept for drops."""
+STEPS = 600
+"""Steps of time that a panel can show side by side."""

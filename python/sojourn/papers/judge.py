@@ -1,0 +1,235 @@
+"""The judge of `papers/claims.json`: published numbers and relations against measured ones.
+
+A value or range passes *tight* or *loose* if the mean over the replications lies in the band of that name. A relation
+*holds* if it is true for the means of all replications and in at least four of five single ones. Where there are fewer
+replications than the study asks for, it is *undecided* if it is true for the means and false in more than one of five,
+but in no more than it may be of all that were asked for: the missing ones could turn the verdict.
+
+In a claim, `engine` says what kind of run was published: `simulate` for a simulator or a testbed that the simulator
+models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
+measures for the others is told as `simulated`, what an emulation does as `emulated`.
+
+`original` says of a claim whether the tool or the data that were published with it satisfy it (`satisfies`,
+`contradicts`), and `original_evidence` by which numbers. It is told beside the verdict and does not enter it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from math import floor, log10
+from typing import Any
+
+import polars as pl
+
+from sojourn.analysis.stats import sample_ci
+from sojourn.engines import kind
+
+Claim = dict[str, Any]
+"""A claim as in `claims.json`."""
+Verdict = dict[str, Any]
+"""A judged claim: `id`, `verdict`, `expected`, `measured`, `ci95` and what else explains it."""
+Relation = Callable[[pl.DataFrame], bool]
+"""Whether a relation is true of a table of cells."""
+
+ONE_IN = 5
+"""A relation may be false in one of so many single replications."""
+NEEDED_SHARE = 1 - 1 / ONE_IN
+"""Share of single replications in which a relation must be true."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a figure's runs say: samples per claim, and cells per replication for the relations."""
+
+    samples: Mapping[str, Sequence[float]]
+    """One value per replication, by id of the claim."""
+    cells: pl.DataFrame
+    """One row per combination of `keys` and `seed`."""
+    keys: Sequence[str]
+    relations: Mapping[str, Relation]
+    """Functions by id of the claim."""
+    pooled: Mapping[str, float] = field(default_factory=dict)
+    """Values over the packets of all replications together, by id of the claim; told, not judged."""
+
+
+@cache
+def all_claims() -> tuple[Claim, ...]:
+    """Every claim, in the order of the file."""
+    return tuple(json.loads((files("sojourn.papers") / "claims.json").read_text(encoding="utf-8")))
+
+
+def claims_of(paper: str, figure: str | None = None) -> list[Claim]:
+    """Claims of a paper, or of one figure of it."""
+    return [c for c in all_claims() if c["paper"] == paper and figure in (None, c["figure"])]
+
+
+def judge(
+    claims: Iterable[Claim],
+    measured: Measured | None,
+    engine: str = "simulate",
+    *,
+    as_published: bool = True,
+    left_out: Mapping[str, str] | None = None,
+    full: int = 0,
+) -> list[Verdict]:
+    """One verdict per claim; `not-run` where nothing was measured, or not with the claim's engine.
+
+    `full` is how many replications the study asks for; with fewer, a relation may be `undecided`.
+    Nor is a claim judged by a run that is not `as_published`: what it measures is only told. `left_out` has the queue
+    managers of the study that were not run, and why: a claim about them is `not-run` with that as `why`.
+    """
+    return [_judge_one(claim, measured, engine, as_published, left_out or {}, full) for claim in claims]
+
+
+def regardless_of(*words: str) -> Callable[[Relation], Relation]:
+    """Tell that a relation does not look at queue managers with one of these words, such as `codel@act`, in their text.
+
+    It is judged also where they are left out; any other relation needs every queue manager of its figure.
+    """
+
+    def told(relation: Relation) -> Relation:
+        relation.regardless_of = frozenset(words)  # type: ignore[attr-defined]
+        return relation
+
+    return told
+
+
+def _judge_one(
+    claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str], full: int
+) -> Verdict:
+    not_run = _verdict(claim, "not-run", None, None, 0)
+    relation = measured.relations.get(claim["id"]) if measured else None
+    if measured and relation and all(_not_needed(relation) & set(aqm.split()) for aqm in left_out):
+        verdict = _judge_relation(claim, measured, full)
+    elif measured and measured.samples.get(claim["id"]):
+        verdict = _judge_value(claim, measured)
+    else:
+        return not_run | ({"why": "; ".join(dict.fromkeys(left_out.values()))} if left_out else {})
+    if as_published and kind(engine) in _JUDGES[claim.get("engine", "simulate")]:
+        return verdict
+    return not_run | {_TOLD.get(engine, engine): verdict["measured"]}
+
+
+def _not_needed(relation: Relation) -> frozenset[str]:
+    found: frozenset[str] = getattr(relation, "regardless_of", frozenset())
+    return found
+
+
+_JUDGES = {"simulate": ("simulate", "kernel"), "emulate": ("emulate",)}
+"""By the engine that a claim is about, those whose runs judge it: what a simulator repeats, a kernel does too."""
+_TOLD = {"simulate": "simulated", "emulate": "emulated"}
+
+
+def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many claims got which verdict."""
+    counts = Counter(verdict["verdict"] for verdict in verdicts)
+    return {name: counts[name] for name in ("tight", "loose", "holds", "undecided", "failed", "not-run")}
+
+
+def undecided_text(verdicts: Iterable[Verdict]) -> str | None:
+    """Sentence about the relations that more seeds could turn; None if there is none."""
+    found = [f"{one['id']} ({one['why']})" for one in verdicts if one["verdict"] == "undecided"]
+    return f"Undecided, because the missing seeds could turn them: {', '.join(found)}" if found else None
+
+
+def published_text(verdict: Verdict) -> str:
+    """Published value with its unit; what a relation says."""
+    return str(verdict["metric"]) if verdict["kind"] == "relation" else _with_unit(f"{verdict['expected']:g}", verdict)
+
+
+def measured_text(verdict: Verdict) -> str:
+    """Mean ± half width of its 95 % confidence interval, or how often a relation is true."""
+    value, half = verdict["measured"], verdict["ci95"]
+    if value is None:
+        return "–"
+    if verdict["kind"] == "relation":
+        return f"{str(value).lower()}, {verdict['share']:.0%} of seeds"
+    return f"{value:.4g}" if half is None else _with_half_width(value, half)
+
+
+def original_text(verdict: Verdict) -> str:
+    """Whether the original tool or data satisfy the claim, and by which numbers; empty where nobody looked."""
+    return f"{verdict['original']} it ({verdict['original_evidence']})" if "original" in verdict else ""
+
+
+def band_text(verdict: Verdict, band: str) -> str:
+    """Ends of the band `tight` or `loose`; a relation has none."""
+    return "–" if verdict["kind"] == "relation" else "{:.4g} to {:.4g}".format(*verdict[band])
+
+
+def _with_half_width(value: float, half: float) -> str:
+    """Two digits of the half width, but no more than five of the value."""
+    after = [digits - 1 - floor(log10(abs(one))) for one, digits in ((half, 2), (value, 5)) if one]
+    digits = max(0, min(after, default=0))
+    if float(f"{half:.{digits}f}") == 0:
+        return f"{value:.4g} ± 0"
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+
+def _with_unit(text: str, verdict: Verdict) -> str:
+    return f"{text} {verdict['unit']}".strip()
+
+
+def function_name(claim_id: str) -> str:
+    """Name of a relation's function: S0-T1-rel1 is judged by S0_T1_rel1."""
+    return claim_id.replace("-", "_")
+
+
+def relations_by_claim(functions: Iterable[Callable[[pl.DataFrame], bool]]) -> dict[str, Relation]:
+    """Map claims to the functions named after them."""
+    by_name = {getattr(function, "__name__", ""): function for function in functions}
+    ids = {function_name(claim["id"]): claim["id"] for claim in all_claims() if claim["kind"] == "relation"}
+    return {ids[name]: function for name, function in by_name.items()}
+
+
+def _judge_value(claim: Claim, measured: Measured) -> Verdict:
+    samples = measured.samples[claim["id"]]
+    mean, half = sample_ci(samples)
+    inside = {band: claim[f"{band}_lo"] <= mean <= claim[f"{band}_hi"] for band in ("tight", "loose")}
+    verdict = "tight" if inside["tight"] else "loose" if inside["loose"] else "failed"
+    extra = {"pooled": measured.pooled[claim["id"]]} if claim["id"] in measured.pooled else {}
+    return _verdict(claim, verdict, mean, half, len(samples)) | extra
+
+
+def _judge_relation(claim: Claim, measured: Measured, full: int) -> Verdict:
+    relation, keys = measured.relations[claim["id"]], list(measured.keys)
+    means = measured.cells.group_by(keys, maintain_order=True).mean().drop("seed")
+    singles = [relation(one.drop("seed")) for _, one in measured.cells.group_by("seed", maintain_order=True)]
+    n, all_of_them = len(singles), max(full, len(singles))
+    false = n - sum(singles)
+    true_of_means = relation(means)
+    if not true_of_means or false * ONE_IN > all_of_them:
+        verdict = "failed"
+    elif false * ONE_IN > n:
+        verdict = "undecided"
+    else:
+        verdict = "holds"
+    told: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them}
+    if verdict == "undecided":
+        told["why"] = f"false in {false} of {n} runs, and it may be in {all_of_them // ONE_IN} of {all_of_them}"
+    return _verdict(claim, verdict, true_of_means, None, n) | told
+
+
+def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: float | None, n: int) -> Verdict:
+    relation = claim["kind"] == "relation"
+    bands = {} if relation else {b: [claim[f"{b}_lo"], claim[f"{b}_hi"]] for b in ("tight", "loose")}
+    return {
+        "id": claim["id"],
+        "paper": claim["paper"],
+        "figure": claim["figure"],
+        "kind": claim["kind"],
+        "metric": claim["metric"],
+        "unit": claim["unit"],
+        "verdict": verdict,
+        "expected": True if relation else claim["expected"],
+        "measured": measured,
+        "ci95": ci95,
+        "n": n,
+        **bands,
+        **{key: claim[key] for key in ("original", "original_evidence") if key in claim},
+    }

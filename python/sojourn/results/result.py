@@ -1,0 +1,355 @@
+"""The result of one run: its summary and its tables as Polars frames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.analysis.labels import names_of
+from sojourn.aqms.registry import own_parameters, registered_parameters
+from sojourn.aqms.spelling import references
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.frames import to_pandas
+from sojourn.figures.api import Plots
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sojourn._core import Output
+    from sojourn.scenarios.scenario import Scenario
+
+ECN = ("not-ect", "ect1", "ect0", "ce")
+FATES = (
+    "sent",
+    "marked",
+    "dropped: limit",
+    "dropped: early",
+    "dropped: late",
+    "dropped: hard limit",
+    "dropped: unknown",
+)
+"""What became of a packet, by its number; the last one is of logs that do not say why."""
+
+
+OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
+"""What became of an attempt to send a frame over a channel, by its number."""
+
+LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
+
+
+class Result:
+    """One run. Frames carry units in their names: `time_s`, `sojourn_ms`; a link is "forward", "reverse" or named."""
+
+    def __init__(
+        self,
+        scenario: Scenario | None,
+        seed: int,
+        totals: Mapping[str, Any],
+        tables: Mapping[str, Callable[[], pl.DataFrame]],
+    ) -> None:
+        """Combine a summary with tables that are made or read when asked for; a log has no scenario."""
+        self._scenario = scenario
+        self.seed = seed
+        self.totals = dict(totals)
+        self.folder: Path | None = None
+        self.engine = "simulate"
+        """What ran it, and which build of it where that matters."""
+        self.found = False
+        """Whether it was read from earlier results instead of being simulated now."""
+        self.own_parameters: dict[str, dict[str, Any]] | None = None
+        """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
+        self._tables = dict(tables)
+
+    @classmethod
+    def of(cls, scenario: Scenario, seed: int, output: Output) -> Result:
+        """Wrap what the core returned."""
+        frames = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
+        return cls(scenario, seed, json.loads(output.summary), in_memory(frames))
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was run; refused for a log, which does not know."""
+        if self._scenario is None:
+            raise InputError(f"{self.folder}: a log has no scenario; {LOG_FIGURES}")
+        return self._scenario
+
+    @property
+    def is_log(self) -> bool:
+        """Whether it was read from a log of packets, and has neither scenario nor summary."""
+        return self._scenario is None
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the run in seconds; of a log, the time of its last line."""
+        return float(self.totals["duration_s"])
+
+    @property
+    def warmup_s(self) -> float:
+        """What the statistics leave out, in seconds: as the scenario says, or as was found; of a log nothing."""
+        return float(self.totals.get("warmup_s", 0.0))
+
+    @property
+    def settled(self) -> bool | None:
+        """Whether a steady state was found; None where the warm-up was given."""
+        found = self.totals.get("settled")
+        return None if found is None else bool(found)
+
+    @property
+    def fingerprint(self) -> str:
+        """64-bit fingerprint of all verdicts and departures, as 16 hexadecimal digits."""
+        return str(self.totals["fingerprint"])
+
+    @cached_property
+    def aqm_parameters(self) -> dict[str, Any]:
+        """Every parameter of every queue manager by its path, e.g. link.aqm.target, also of those in brackets of fq."""
+        noted = self.own_parameters
+        if noted is None:
+            noted = {} if self.folder else own_parameters(self.scenario)
+        found: dict[str, Any] = {}
+        for path, table in self.scenario.aqm_tables.items():
+            values = noted.get(path, table) if references(table) else registered_parameters(json.dumps(table))
+            found |= {f"{path}.{name}": value for name, value in values.items() if name not in ("name", "profile")}
+        return found
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of this run, a method for each kind, such as `plot.cdf()`."""
+        return Plots(lambda: ([self], names_of([self])))
+
+    def add_table(self, name: str, table: pl.DataFrame) -> None:
+        """Add what somebody else recorded of the run."""
+        self._tables |= in_memory({name: table})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything that the result holds, its tables too: whoever loads a pickle need not have the folder."""
+        if self.own_parameters is None and not self.is_log and not self.folder:
+            self.own_parameters = own_parameters(self.scenario)
+        return self.__dict__ | {"_tables": in_memory({name: self.table(name) for name in self.table_names})}
+
+    @property
+    def table_names(self) -> list[str]:
+        """Names of the tables that this run recorded."""
+        return sorted(self._tables)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """Return a table as recorded: integer nanoseconds, links and fates by number."""
+        if name not in self._tables:
+            where = self.folder or "this result"
+            if self.is_log:
+                raise InputError(f"{where}: a log has no table {name!r}; {LOG_FIGURES}")
+            raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
+        return self._tables[name]()
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
+
+        `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
+        order in it.
+        """
+        row = {"aqm": self.scenario.aqm, "seed": self.seed, **flat_summary(self.totals)}
+        return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
+
+    def summary_from(self, start_s: float) -> dict[str, Any]:
+        """The row of `summary` if the statistics began at `start_s`, of a run whose warm-up was found.
+
+        No earlier than they did, and at the next instant at which they can begin: half a per cent of the run apart.
+        """
+        row = self.summary.row(0, named=True)
+        if start_s <= self.warmup_s:
+            return row
+        windows = self.table("windows")
+        later = windows.filter(pl.col("start_ns") >= round(1e9 * start_s))
+        window = (windows.tail(1) if later.is_empty() else later.head(1)).fill_nan(None).row(0, named=True)
+        return row | {"warmup_s": window.pop("start_ns") / 1e9} | window
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
+        pairs = [self.totals["links"], *self.totals["hops"]]
+        links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
+        names = ["forward", "reverse"] if self.stations else self.link_names
+        return pl.DataFrame([{"link": name, **_flat_link(link)} for name, link in zip(names, links, strict=True)])
+
+    @cached_property
+    def link_names(self) -> list[str]:
+        """Names of the links by their number: those of the first bottleneck are "forward" and "reverse".
+
+        In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on.
+        """
+        if self.stations:
+            return ["forward", *(f"station {number}" for number in range(self.stations))]
+        others = [hop["name"] for hop in self.totals["hops"]]
+        return ["forward", "reverse", *(name for other in others for name in (other, f"{other} reverse"))]
+
+    @property
+    def stations(self) -> int:
+        """Stations of the wireless LAN; 0 where the bottleneck is none."""
+        return len(self.totals["wlan"]["stations"]) if "wlan" in self.totals else 0
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates."""
+        if not self.stations:
+            raise InputError("this bottleneck is no wireless LAN; describe one in [wlan]")
+        wlan = self.totals["wlan"]
+        names = ["access point", *self.link_names[1:]]
+        nodes = [{"airtime_down": None, **wlan["access_point"]}, *wlan["stations"]]
+        rows = [{"node": name, **_flat_node(node)} for name, node in zip(names, nodes, strict=True)]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """One row per group of flows: goodput, connections, times of completion (`completion_p50_ms`, ...), calls."""
+        return pl.DataFrame([_flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
+
+    @cached_property
+    def flow_totals(self) -> pl.DataFrame:
+        """One row per flow that lasts for the whole run: goodput, bytes, retransmissions, timeouts."""
+        return pl.DataFrame(self.totals["flows"], infer_schema_length=None)
+
+    @property
+    def packets(self) -> pl.DataFrame:
+        """Every packet of all links that was sent or dropped (probe `packets`), with its sojourn time and fate."""
+        return self._named("packets")
+
+    @property
+    def waiting(self) -> pl.DataFrame:
+        """Packets that were in the queues when the run ended (probe `packets`)."""
+        return self._named("waiting")
+
+    @property
+    def transfers(self) -> pl.DataFrame:
+        """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
+        return self._named("transfers")
+
+    @property
+    def accesses(self) -> pl.DataFrame:
+        """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`)."""
+        return self._named("accesses")
+
+    @property
+    def headers(self) -> pl.DataFrame:
+        """Transport header of every packet that reached a queue (probe `headers`)."""
+        return self._named("headers")
+
+    @property
+    def queue(self) -> pl.DataFrame:
+        """Queue length over time (probe `queue`)."""
+        return self._named("queue")
+
+    @property
+    def flows(self) -> pl.DataFrame:
+        """Window, RTT and goodput of each flow over time (probe `flows`)."""
+        return self._named("flows")
+
+    @property
+    def state(self) -> pl.DataFrame:
+        """State variables of the AQM over time, by name (probe `state`)."""
+        return self._named("state")
+
+    @property
+    def utilisation(self) -> pl.DataFrame:
+        """Utilisation per step and link (probe `utilisation`)."""
+        return self._named("utilisation")
+
+    @property
+    def histogram(self) -> pl.DataFrame:
+        """Histogram of sojourn time of all packets sent in the window; mergeable over runs."""
+        frame = self.table("sojourn_histogram")
+        lower, upper = pl.col("lower_ns") / 1e6, pl.col("upper_ns") / 1e6
+        return frame.select(_name("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count")
+
+    def to_pandas(self, name: str = "summary") -> pd.DataFrame:
+        """One of the frames above by its name, such as "summary", "packets" or "groups", as a pandas frame."""
+        if name not in _FRAMES:
+            raise unknown("frame", name, list(_FRAMES))
+        return to_pandas(getattr(self, name))
+
+    def _named(self, table: str) -> pl.DataFrame:
+        """Seconds, milliseconds and names instead of nanoseconds and numbers."""
+        frame = self.table(table)
+        columns = []
+        for name in frame.columns:
+            if name in _UNITS:
+                columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
+            else:
+                names = self.link_names if name == "link" else _NAMES.get(name)
+                columns.append(_name(name, names) if names else pl.col(name))
+        return frame.select(columns)
+
+    def __repr__(self) -> str:
+        if self.is_log:
+            return f"<Result of the log {self.folder}>"
+        return f"<Result {self.scenario.aqm}, seed {self.seed}: {self.fingerprint}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.summary._repr_html_())
+
+
+def in_memory(frames: Mapping[str, pl.DataFrame]) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Tables that are there, in the form of those that are read when they are asked for."""
+    return {name: partial(pl.DataFrame.clone, frame) for name, frame in frames.items()}
+
+
+def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Summary of the forward link and of the whole run as one flat row."""
+    keys = ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint", "warmup_s")
+    whole = {key: totals[key] for key in keys}
+    return {**_flat_link(totals["links"]["forward"]), **whole, "settled": totals.get("settled")}
+
+
+def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key: value for key, value in link.items() if not isinstance(value, dict)}
+    row |= {f"dropped_{reason.replace('-', '_')}": n for reason, n in link["dropped_by"].items()}
+    return row | {f"sojourn_{key}_ms": value for key, value in link["sojourn_ms"].items()}
+
+
+def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key: value for key, value in group.items() if not isinstance(value, dict)}
+    return row | {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+
+
+def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
+    row = {key: value for key, value in node.items() if not isinstance(value, (dict, list))}
+    times = {what: node[f"{what}_ms"] for what in ("ring", "mac")}
+    if "aggregation" in node:
+        sent = node["aggregation"]
+        row |= {"aggregates": sent["aggregates"], "aggregated": sent["frames"], "failed": sent["failed"]}
+        times["reorder"] = sent["reorder_ms"]
+    return row | {f"{what}_{key}_ms": value for what, all_of in times.items() for key, value in all_of.items()}
+
+
+def _name(column: str, names: Sequence[str]) -> pl.Expr:
+    return pl.col(column).replace_strict(dict(enumerate(names)), return_dtype=pl.Enum(names))
+
+
+_FRAMES = (
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers"),
+    *("accesses", "headers", "queue", "flows", "state", "utilisation"),
+)
+_NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
+_UNITS = {
+    "time_ns": ("time_s", 1e9),
+    "start_ns": ("start_s", 1e9),
+    "duration_ns": ("duration_s", 1e9),
+    "sojourn_ns": ("sojourn_ms", 1e6),
+    "airtime_ns": ("airtime_ms", 1e6),
+}
+_PROBES = {
+    "packets": "--set probes.packets=true",
+    "waiting": "--set probes.packets=true",
+    "transfers": "--set probes.transfers=true",
+    "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
+    "headers": "--set probes.packets=true --set probes.headers=true",
+    "queue": '--set probes.queue="10 ms"',
+    "flows": '--set probes.flows="100 ms"',
+    "state": '--set probes.state="10 ms"',
+    "utilisation": '--set probes.utilisation="1 s"',
+    "windows": "--set warmup=auto, if it settles",
+}

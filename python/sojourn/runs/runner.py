@@ -1,0 +1,233 @@
+"""Running many simulations on all cores; results come in the order of the runs, whatever the number of workers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sojourn import engines
+from sojourn.aqms.loading import refuse_while_loading
+from sojourn.aqms.spelling import in_files
+from sojourn.base.errors import InputError
+from sojourn.base.files import check_writable, clean
+from sojourn.base.notebook import shown
+from sojourn.base.progress import Progress
+from sojourn.results.result import Result
+from sojourn.runs import store
+from sojourn.runs.worker import Worker, do_task, result_of, task
+from sojourn.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from sojourn.runs.worker import Answer, Worker
+
+
+LOOK_S = 0.05
+"""Time between two looks at what the workers do, in seconds."""
+WATCH_S = 2.0
+"""Time between two calls of `Runner.watch`, in seconds."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to do."""
+
+    scenario: Scenario
+    seed: int
+    engine: str = engines.SIMULATE
+
+    @property
+    def identity(self) -> str:
+        """Name of the engine in the hash."""
+        return engines.identity(self.engine)
+
+
+@dataclass
+class Runner:
+    """Where runs are done and kept. What one runner has done or found once it does not do again."""
+
+    root: Path | None = None
+    """Folder of results: finished runs found there are read instead of done, new ones are stored there."""
+    jobs: int | None = None
+    """Runs at the same time in this process; all cores if not given."""
+    executor: Executor | None = None
+    """Does the runs instead of this process; only numbers come back, and this process stores them."""
+    merge: Sequence[Path] = ()
+    """Other folders of results, from which finished runs are copied to `root`."""
+    command: Sequence[str] = ()
+    """Command line, for the manifests."""
+    progress: Progress | bool | None = None
+    """Told how far the runs are; True is a bar, which in a notebook comes by itself, and False none."""
+    watch: Callable[[], None] | None = None
+    """Called now and then while an executor works; raises if nothing will come of it."""
+    done: dict[Run, Result] = field(default_factory=dict)
+    computed: list[Run] = field(default_factory=list)
+    """Runs that were neither at hand nor found in a folder, in any order."""
+    adopted: list[Run] = field(default_factory=list)
+    """Runs copied from the folders `merge`, in any order."""
+
+    def __post_init__(self) -> None:
+        if self.executor is not None and self.jobs is not None:
+            raise InputError("jobs: the executor decides how many runs there are at a time; leave out one of them")
+        if self.merge and self.root is None:
+            raise InputError("merge: the runs found need a folder to go to; give one")
+        if self.root is not None:
+            clean(self.root)
+
+    def __call__(self, runs: Sequence[Run]) -> list[Result]:
+        """Do all runs."""
+        refuse_while_loading()
+        missing = [run for run in dict.fromkeys(runs) if run not in self.done]
+        with shown(self.progress) as progress:
+            if self.executor is None:
+                self._do_here(missing, progress)
+            else:
+                self._do_elsewhere(missing, self.executor, progress)
+        return [self.done[run] for run in runs]
+
+    def find(self, run: Run) -> Result | None:
+        """Finished run, in the folder of results or in one that is merged into it."""
+        if self.root is None:
+            return None
+        if found := store.find(run.scenario, run.seed, self.root, run.identity):
+            return found
+        if found := store.adopt(run.scenario, run.seed, self.merge, self.root, run.identity):
+            self.adopted.append(run)
+        return found
+
+    def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
+        batch = _Batch(self, several=len(runs) > 1)
+        with ThreadPoolExecutor(max(1, min(self.jobs or cores(), len(runs)))) as pool:
+            futures = {run: pool.submit(batch.do, run) for run in runs}
+            try:
+                _await(list(futures.values()), batch, progress)
+            except BaseException:
+                batch.stop.set()  # workers look at it every few events
+                for future in futures.values():
+                    future.cancel()
+                raise
+            finally:
+                batch.close()
+        self.done |= {run: future.result() for run, future in futures.items()}
+
+    def _do_elsewhere(self, runs: list[Run], executor: Executor, progress: Progress | None) -> None:
+        missing = []
+        if other := next((run.engine for run in runs if run.engine != engines.SIMULATE), None):
+            raise InputError(f"engine {other}: runs on this machine only; leave out the executor")
+        for run in runs:
+            if found := self.find(run):
+                self.done[run] = found
+            else:
+                missing.append(run)
+        if missing and self.root is not None:
+            check_writable(self.root)
+        pending = {executor.submit(do_task, task(run.scenario, run.seed)): run for run in missing}
+        try:
+            self._collect(pending, len(runs), progress)
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _collect(self, pending: dict[Future[Answer], Run], total: int, progress: Progress | None) -> None:
+        """Take each answer as it comes, so that a study that is interrupted keeps what was done."""
+        due = time.monotonic() + WATCH_S
+        while pending:
+            finished, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
+            for future in finished:
+                run = pending.pop(future)
+                result = result_of(run.scenario, run.seed, future.result())
+                self.done[run] = store.save(result, self.root, list(self.command)) if self.root else result
+                self.computed.append(run)
+            if progress:
+                progress(1 - len(pending) / total, total - len(pending), total)
+            if self.watch and time.monotonic() >= due:
+                self.watch()
+                due = time.monotonic() + WATCH_S
+
+
+def run_all(
+    runs: Sequence[Run],
+    root: Path | None = None,
+    *,
+    jobs: int | None = None,
+    command: Sequence[str] = (),
+    progress: Progress | bool | None = None,
+) -> list[Result]:
+    """Do all runs; with `root`, finished ones found there are read instead and new ones are stored there."""
+    return Runner(root, jobs=jobs, command=command, progress=progress)(runs)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Batch:
+    """What the workers of this process share."""
+
+    def __init__(self, runner: Runner, *, several: bool) -> None:
+        self.runner = runner
+        self.several = several
+        self.stop = threading.Event()
+        self.shares: dict[Run, float] = {}
+        self.workers: list[Worker] = []
+        self.idle: list[Worker] = []
+
+    def do(self, run: Run) -> Result:
+        result = self.runner.find(run)
+        if result:
+            result.found = True
+        else:
+            result = self._do(run, lambda share: self._tick(run, share))
+        self.shares[run] = 1.0
+        return result
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self.workers:
+            worker.stop()
+
+    def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
+        """Run in this process, or in one of its own where only one can run queue managers in Python."""
+        root, command = self.runner.root, list(self.runner.command)
+        if root:
+            check_writable(root)
+        self.runner.computed.append(run)
+        names = run.scenario.user_aqms()
+        if self.several and names and in_files(names):
+            worker = self._worker()
+            result = worker.do(run.scenario, run.seed, root, command, tick)
+            self.idle.append(worker)
+            return result
+        result = run.scenario.run(run.seed, progress=tick, engine=run.engine)
+        return store.save(result, root, command) if root else result
+
+    def _worker(self) -> Worker:
+        with suppress(IndexError):
+            return self.idle.pop()
+        worker = Worker()
+        self.workers.append(worker)
+        return worker
+
+    def _tick(self, run: Run, share: float) -> None:
+        if self.stop.is_set():
+            raise KeyboardInterrupt
+        self.shares[run] = share
+
+
+def _await(futures: list[Future[Result]], batch: _Batch, progress: Progress | None) -> None:
+    """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
+    pending = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=LOOK_S, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+        if progress:
+            share = sum(list(batch.shares.values())) / len(futures)
+            progress(share, len(futures) - len(pending), len(futures))

@@ -1,0 +1,266 @@
+"""Results on disk: one folder per run, named after all that decides its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from sojourn import _core
+from sojourn.analysis.labels import flatten
+from sojourn.aqms.loading import digest
+from sojourn.aqms.registry import own_parameters
+from sojourn.aqms.spelling import by_content
+from sojourn.base.errors import InputError, damaged
+from sojourn.base.files import new_folder, write_file
+from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.units import quantity
+from sojourn.engines import SIMULATE
+from sojourn.logs import load_log
+from sojourn.results.result import Result
+from sojourn.results.shape import misfit
+from sojourn.scenarios.scenario import Scenario
+
+FORMAT = 3
+"""Version of the folder's layout and of the meaning of its columns."""
+MANIFEST = "manifest.json"
+
+
+def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
+    """Name of the run: a hash of canonical scenario, contents of its files, seed, engine and format version.
+
+    The files are the traces and the sources of queue managers in Python.
+    """
+    return _hash(scenario.document, _traces(scenario), _sources(scenario), seed, engine)
+
+
+def save(result: Result, root: Path, command: list[str]) -> Result:
+    """Write a result to ``root/<hash>`` and return it as read from there."""
+    folder = root / run_hash(result.scenario, result.seed, result.engine)
+    with new_folder(folder) as part:
+        _write(result, part, command)
+    return load(folder)
+
+
+def save_in(result: Result, folder: Path, command: list[str]) -> Result:
+    """Write a result into a folder that is there, beside what it was made from."""
+    _write(result, folder, command)
+    return load(folder)
+
+
+def _write(result: Result, folder: Path, command: list[str]) -> None:
+    tables = {name: _write_table(folder, name, result.table(name)) for name in result.table_names}
+    manifest = {
+        "format": FORMAT,
+        "hash": run_hash(result.scenario, result.seed, result.engine),
+        "engine": result.engine,
+        "sojourn": _core.version(),
+        "command": command,
+        "seed": result.seed,
+        "fingerprint": result.fingerprint,
+        "scenario": result.scenario.document,
+        "traces": _traces(result.scenario),
+        "aqms": _sources(result.scenario),
+        **({"parameters": own} if (own := own_parameters(result.scenario)) else {}),
+        "summary": result.totals,
+        "tables": tables,
+    }
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    write_file(folder / MANIFEST, lambda file: file.write(text.encode()))
+
+
+def load(folder: Path | str) -> Result:
+    """Read a result folder; a damaged or changed result is refused."""
+    folder = Path(folder)
+    return _result(folder, read_manifest(folder))
+
+
+def find(scenario: Scenario, seed: int, root: Path, engine: str = SIMULATE) -> Result | None:
+    """Return the finished run of this scenario and seed under `root`, if there is one."""
+    folder = root / run_hash(scenario, seed, engine)
+    return _result(folder, _own_manifest(folder)) if folder.exists() else None
+
+
+def adopt(scenario: Scenario, seed: int, others: Sequence[Path], root: Path, engine: str = SIMULATE) -> Result | None:
+    """Copy the finished run of this scenario and seed to `root`, if one of the folders `others` has it whole."""
+    name = run_hash(scenario, seed, engine)
+    for other in others:
+        if (other / name).exists():
+            manifest = _own_manifest(other / name)
+            with new_folder(root / name) as part:
+                for table in manifest["tables"]:
+                    _copy(_checked_table(other / name, manifest, table), part)
+                _copy(other / name / MANIFEST, part)
+            return load(root / name)
+    return None
+
+
+def check_source(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder to merge that has none of the runs called `names`."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give one that `sojourn sweep -o` wrote")
+    if any((folder / name).exists() for name in names):
+        return
+    for manifest in sorted(folder.glob(f"[!.]*/{MANIFEST}")):
+        read_manifest(manifest.parent)  # says so if they have another format
+    raise InputError(f"{folder}: holds no run of this study; give the folder of one of its shards")
+
+
+def _result(folder: Path, manifest: dict[str, Any]) -> Result:
+    tables = {name: (lambda name=name: _read_table(folder, manifest, name)) for name in manifest["tables"]}
+    canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
+    result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
+    result.folder = folder
+    result.engine = manifest["engine"]
+    result.own_parameters = manifest.get("parameters", {})
+    return result
+
+
+def load_all(paths: list[Path]) -> list[Result]:
+    """Results in the given folders, and logs; a folder that holds result folders stands for all of them."""
+    found = []
+    for path in paths:
+        if path.is_file():
+            found.append(load_log(path))
+            continue
+        inside = [] if (path / MANIFEST).exists() else path.glob(f"[!.]*/{MANIFEST}")
+        found += sorted((load(manifest.parent) for manifest in inside), key=_order) or [load(path)]
+    return found
+
+
+def _order(result: Result) -> tuple[str, int, list[float], int]:
+    """By queue manager, number of flows, every other number of the scenario, and seed."""
+    flows = sum(int(flow["count"]) for flow in result.scenario.document["flows"])
+    numbers = [(quantity(value) or (0.0, ""))[0] for key, value in flatten(result).items() if key != "seed"]
+    return result.scenario.aqm, flows, numbers, result.seed
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return a folder's manifest, checked against itself and against the files beside it."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such result folder; give a folder that `sojourn run` wrote")
+    try:
+        text = read_bytes(folder / MANIFEST)
+    except InputError:
+        damaged(folder, f"{MANIFEST} is missing")
+    try:
+        manifest = parse_json(text)
+    except ValueError:
+        damaged(folder, f"{MANIFEST} is not valid JSON")
+    if not isinstance(manifest, dict) or not manifest.keys() >= _KEYS:
+        lacking = _KEYS - manifest.keys() if isinstance(manifest, dict) else _KEYS
+        damaged(folder, f"{MANIFEST} lacks {', '.join(sorted(lacking))}")
+    if manifest["format"] != FORMAT:
+        remedy = f"this sojourn reads {FORMAT}; run it again"
+        raise InputError(f"{folder}: result format {manifest['format']}, written by {manifest['sojourn']}; {remedy}")
+    _check_manifest(folder, manifest)
+    return manifest
+
+
+def _own_manifest(folder: Path) -> dict[str, Any]:
+    """Manifest of a run that is to stand for one of our own: computed by the same version."""
+    manifest = read_manifest(folder)
+    if manifest["sojourn"] != _core.version():
+        remedy = "delete the folder or choose another place with -o"
+        raise InputError(f"{folder}: computed by sojourn {manifest['sojourn']}, this is {_core.version()}; {remedy}")
+    return manifest
+
+
+def trace_digest(path: Path) -> str:
+    """SHA-256 of a trace file, read again only when the file has changed."""
+    try:
+        about = path.stat()
+        return _digest_once(path, about.st_mtime_ns, about.st_size)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the path of a readable trace") from None
+
+
+@cache
+def _digest_once(path: Path, _modified_ns: int, _size: int) -> str:
+    return _digest(path)
+
+
+def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    try:
+        sources = manifest.get("aqms", {})
+        name = _hash(manifest["scenario"], manifest["traces"], sources, manifest["seed"], manifest["engine"])
+        same = manifest["summary"]["fingerprint"] == manifest["fingerprint"]
+        sizes = {name: about["bytes"] for name, about in manifest["tables"].items() if about["sha256"]}
+    except (KeyError, TypeError, AttributeError, ValueError):
+        damaged(folder, f"{MANIFEST} is not a manifest")
+    if name != manifest["hash"]:
+        damaged(folder, f"scenario or seed in {MANIFEST} were changed")
+    if not same:
+        damaged(folder, "its fingerprint does not fit its summary")
+    if (place := misfit(manifest["summary"], manifest.get("parameters", {}))) is not None:
+        damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
+    if len(manifest["summary"]["hops"]) != len(manifest["scenario"].get("links", [])):
+        damaged(folder, f"scenario and summary in {MANIFEST} have different links")
+    for table, size in sizes.items():
+        file = folder / f"{table}.parquet"
+        if not file.is_file():
+            damaged(folder, f"{file.name} is missing")
+        if file.stat().st_size != size:
+            damaged(folder, f"{file.name} has {file.stat().st_size} of {size} bytes")
+
+
+def _traces(scenario: Scenario) -> dict[str, str]:
+    return {str(path): trace_digest(path) for path in scenario.traces()}
+
+
+def _sources(scenario: Scenario) -> dict[str, str]:
+    return {name: digest(name) for name in scenario.user_aqms()}
+
+
+def _hash(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str], seed: int, engine: str) -> str:
+    subject = {"scenario": _by_content(document, traces, sources), "seed": seed, "engine": engine, "format": FORMAT}
+    text = json.dumps(subject, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[str, str]) -> dict[str, Any]:
+    """Return the scenario with each file named by its contents, so that a moved one is the same run."""
+
+    def named(link: dict[str, Any]) -> dict[str, Any]:
+        own: dict[str, Any] = {"trace": traces[link["trace"]]} if link.get("trace") else {}
+        own["aqm"] = {**link["aqm"], "name": by_content(link["aqm"]["name"], sources)}
+        return {**link, **own}
+
+    links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse")}
+    if "links" in document:
+        links["links"] = [{**named(hop), "reverse": named(hop["reverse"])} for hop in document["links"]]
+    return {**document, **links}
+
+
+def _write_table(folder: Path, name: str, frame: pl.DataFrame) -> dict[str, Any]:
+    path = folder / f"{name}.parquet"
+    write_file(path, lambda file: frame.write_parquet(file))
+    return {"rows": frame.height, "bytes": path.stat().st_size, "sha256": _digest(path)}
+
+
+def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
+    return pl.read_parquet(_checked_table(folder, manifest, name))
+
+
+def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
+    path = folder / f"{name}.parquet"
+    if not path.is_file() or _digest(path) != manifest["tables"][name]["sha256"]:
+        damaged(folder, f"{path.name} is not as it was written")
+    return path
+
+
+def _copy(path: Path, folder: Path) -> None:
+    content = path.read_bytes()
+    write_file(folder / path.name, lambda file: file.write(content))
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+_KEYS = {"format", "hash", "engine", "sojourn", "seed", "fingerprint", "scenario", "traces", "summary", "tables"}

@@ -1,0 +1,135 @@
+"""A scenario: what is simulated, parsed and checked by the core."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core, engines
+from sojourn.aqms.spelling import references, spelled_aqm
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import read_text
+from sojourn.base.notebook import shown
+
+if TYPE_CHECKING:
+    from sojourn.results.result import Result
+
+
+class Scenario:
+    """A scenario that can run.
+
+    It is immutable; `document` is its canonical form, in which every default is written out.
+    """
+
+    def __init__(self, canonical: str) -> None:
+        """Wrap canonical JSON, as the core makes it; users call `load` or `parse`."""
+        self.canonical = canonical
+
+    @classmethod
+    def load(cls, path: Path | str, sets: Mapping[str, object] | None = None) -> Scenario:
+        """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``."""
+        path = Path(path)
+        text = read_text(path)
+        try:
+            return cls.parse(text, sets, base=path.parent)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def parse(cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".") -> Scenario:
+        """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`."""
+        pairs = [(key, _spelled(value)) for key, value in (sets or {}).items()]
+        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve())))
+
+    @classmethod
+    def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
+        """Make a scenario from a dictionary with the keys of the TOML file."""
+        return cls.parse(json.dumps(document, default=_spelled), base=base)
+
+    def replace(self, sets: Mapping[str, object]) -> Scenario:
+        """Return this scenario with some keys changed."""
+        return Scenario.parse(self.canonical, sets)
+
+    def run(
+        self,
+        seed: int | None = None,
+        *,
+        progress: Callable[[float], None] | bool | None = None,
+        engine: str = "simulate",
+    ) -> Result:
+        """Run once, simulated or on another engine; `seed` defaults to the scenario's.
+
+        `progress` is told the share done, 0 to 1; True is a bar, which in a notebook comes by itself, and False none.
+        """
+        with shown(progress) as told:
+            return engines.run(self, self.seed if seed is None else seed, engine, told)
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The canonical form as a dictionary."""
+        found = json.loads(self.canonical)
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def name(self) -> str:
+        """What the scenario calls itself."""
+        return str(self.document.get("name", ""))
+
+    @property
+    def seed(self) -> int:
+        """Seed of a run that names none."""
+        return int(self.document["seed"])
+
+    @property
+    def aqm(self) -> str:
+        """The bottleneck's queue manager in tc's spelling."""
+        return spelled_aqm(self.document["link"]["aqm"])
+
+    def traces(self) -> list[Path]:
+        """Trace files the scenario reads."""
+        links = [link for hop in self.hops.values() for link in hop]
+        return [Path(link["trace"]) for link in links if link.get("trace")]
+
+    def user_aqms(self) -> list[str]:
+        """Names of the queue managers that are written in Python."""
+        tables = self.aqm_tables.values()
+        return list(dict.fromkeys(name for table in tables for name in references(table)))
+
+    @property
+    def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
+        """The bottlenecks in their order: by name, the forward direction and the reverse path."""
+        first = {"link": (self.document["link"], self.document["reverse"])}
+        return first | {hop["name"]: (hop, hop["reverse"]) for hop in self.document.get("links", [])}
+
+    @property
+    def aqm_tables(self) -> dict[str, dict[str, Any]]:
+        """The queue manager of every link as a table, by its path: link.aqm, reverse.aqm, links.0.aqm, ...."""
+        found = {f"{place}.aqm": self.document[place]["aqm"] for place in ("link", "reverse")}
+        for index, hop in enumerate(self.document.get("links", [])):
+            found[f"links.{index}.aqm"], found[f"links.{index}.reverse.aqm"] = hop["aqm"], hop["reverse"]["aqm"]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and other.document == self.document
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.document, sort_keys=True))
+
+    def __repr__(self) -> str:
+        return f"<Scenario {self.name!r}: {self.aqm}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
+
+
+def _spelled(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    value = value() if isinstance(value, type) else value
+    return str(value.text) if hasattr(value, "text") else json.dumps(value)

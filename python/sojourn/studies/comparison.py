@@ -1,0 +1,264 @@
+"""The main job: the same traffic through several queue managers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.analysis.labels import Name
+from sojourn.analysis.metrics import aggregate
+from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.analysis.replicate import Precision, Reached, replicate
+from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
+from sojourn.aqms.aqm import Aqm
+from sojourn.aqms.spelling import aqm_text, split_list
+from sojourn.base.errors import InputError
+from sojourn.base.frames import to_pandas
+from sojourn.base.progress import Progress
+from sojourn.base.units import highest_rate, seconds
+from sojourn.figures.api import ComparisonPlots
+from sojourn.results.result import Result
+from sojourn.runs.runner import Run, Runner
+from sojourn.scenarios.advice import advice
+from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.loads import Load, combined, label, shared
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+RATE, RTT, FLOWS, DURATION, LIMIT = "10 Mbit/s", "40 ms", 4, "60 s", "1000 packets"
+MAX_PACKETS = 5_000_000
+"""Above this many packets a run keeps no per-packet table for the figure: it would take gigabytes."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of several queue managers on the same traffic."""
+
+    aqms: list[str]
+    results: list[Result]
+    """Load after load, in each of them queue manager after queue manager, seed by seed."""
+    loads: list[dict[str, Any]] = field(default_factory=lambda: [{}])
+    """What the loads differ in, of `rate`, `rtt` and `flows`; one empty entry if there is one load."""
+    reached: Reached | None = None
+    """How precise they are, where `until` asked for it."""
+    named_twice: tuple[str, ...] = ()
+    """A sentence on each queue manager that was named twice."""
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per load, queue manager and seed, named as the caller named loads and queue managers.
+
+        With a warm-up that was found, those of a load with the same seed are summarised from the same instant on.
+        """
+        names = self._names_of_runs
+        places = [
+            (*(name[key] for key in self.loads[0]), run.seed) for name, run in zip(names, self.results, strict=True)
+        ]
+        rows = [row | name for row, name in zip(summaries(self.results, places), names, strict=True)]
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per load and queue manager: means over the seeds, half widths of their 95 % confidence intervals.
+
+        Columns besides those of `runs` as `metrics.aggregate` says.
+        """
+        return aggregate(self.runs, [*self.loads[0], "aqm"])
+
+    def paired(self, baseline: str | None = None) -> pl.DataFrame:
+        """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
+        if not self.has_pairs:
+            raise InputError(NO_PAIRS)
+        return paired(self.runs, "aqm", same_aqm(self.aqms, baseline), list(self.loads[0]))
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are several queue managers to compare seed by seed, and several seeds."""
+        return len(self.aqms) > 1 and len(self.results) > len(self._names)
+
+    @property
+    def _names(self) -> list[dict[str, Any]]:
+        """What varies of the load, and the queue manager, of each row of the table."""
+        return [{**load, "aqm": aqm} for load in self.loads for aqm in self.aqms]
+
+    @property
+    def _names_of_runs(self) -> list[dict[str, Any]]:
+        """The same of every run."""
+        each = len(self.results) // len(self._names)
+        return [name for name in self._names for _ in range(each)]
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What has to be known of the numbers: names given twice, runs that are the same, and what has not settled."""
+        names = [str(name) for name in self.names]
+        return [*self.named_twice, *repeated(self.table), *not_settled(self.results, names)]
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences about what the set-up asks for in vain; empty in most cases."""
+        return advice(result.scenario for result in self.results)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a pandas frame."""
+        return to_pandas(self.table)
+
+    @cached_property
+    def setup(self) -> dict[str, Any]:
+        """What all runs share, every default written out; differences between loads are side by side, "4 | 64"."""
+        per_load = len(self.results) // len(self.loads)
+        scenario = dict(shared([result.scenario.document for result in self.results[::per_load]]))
+        scenario["link"] = {key: value for key, value in scenario["link"].items() if key != "aqm"}
+        return {
+            key: scenario[key] for key in ("duration", "warmup", "link", "reverse", "links", "flows") if key in scenario
+        }
+
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Figures, a method for each kind such as `plot.cdf()`; `plot(path)` writes that of `sojourn compare`."""
+        return ComparisonPlots(lambda: (self.results, self.names))
+
+    @property
+    def names(self) -> list[Name]:
+        """What each result is called: its queue manager as the caller named it, and its load."""
+        names = [Name(aqm, label(load)) for load in self.loads for aqm in self.aqms]
+        return [name for name in names for _ in range(len(self.results) // len(names))]
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.aqms)}>"
+
+    def _repr_html_(self) -> str:
+        return str(self.table._repr_html_())
+
+
+def compare(
+    aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str],
+    *,
+    rate: str | Sequence[str] | None = None,
+    trace: Path | str | None = None,
+    rtt: str | Sequence[str] = RTT,
+    flows: int | Sequence[int] = FLOWS,
+    duration: str = DURATION,
+    warmup: str | None = None,
+    seeds: int | Sequence[int] = 1,
+    until: Precision | None = None,
+    cc: str | None = None,
+    stack: str | None = None,
+    limit: str = LIMIT,
+    ecn: bool = False,
+    reverse_rate: str | None = None,
+    framing: str | None = None,
+    jobs: int | None = None,
+    out: Path | str | None = None,
+    packets: bool = True,
+    command: Sequence[str] = (),
+    progress: Progress | bool | None = None,
+) -> Comparison:
+    """Send `flows` saturated TCP flows through each of `aqms`; with equal seeds the traffic is the same for all.
+
+    `aqms` is one or several: classes, instances, or texts as in scenarios, "codel,pie" for two. `rate`, `rtt` and
+    `flows` take lists, such as `flows=[4, 64]`; every combination of their values is run. With `ecn` the flows
+    negotiate ECN; queue managers mark only if they are told to ("codel ecn"). The reverse path has `reverse_rate`;
+    `framing` is the link layer, e.g. "docsis".
+    `cc` and `stack` are those of scenarios where they are not given: CUBIC of the newest Linux. The link has a `rate`
+    (10 Mbit/s if neither is given) or follows a `trace`; the reverse path is the trace's sibling .up or has the same
+    rate, with tail drop at 1000 packets. `warmup` is left out of the statistics; without it, it is found from each
+    run's own backlog, or is a tenth of `duration`, at most 10 s, where that does not settle; "auto" refuses such runs.
+    With `until` there are as many seeds as that precision takes, from 1 on. `packets` records every packet of the first
+    seed, for figures. With `out`, results are stored there and finished ones read instead of computed.
+    """
+    names, named_twice = once([aqm_text(aqm) for aqm in listed(aqms)])
+    if not names:
+        raise InputError('no AQM given; write e.g. "codel,pie"')
+
+    def base_of(load: Load) -> Scenario:
+        tcp = {"kind": "tcp", "count": load.flows, "rtt": load.rtt, "spread": "1 s", "cc": cc, "stack": stack}
+        link = {"aqm": names[0], "limit": limit, "framing": framing, **_service(load.rate, trace)}
+        document = {
+            "duration": duration,
+            "warmup": AUTO if warmup is None else warmup,
+            "link": _given(link),
+            "reverse": {"rate": reverse_rate} if reverse_rate is not None else None,
+            "flows": [_given({**tcp, "ecn": ecn or None})],
+        }
+        return Scenario.build({"name": "compare", **_given(document)})
+
+    bases, varied = combined(rate, rtt, flows, base_of)
+    chosen = seed_list(seeds)
+    runner = Runner(Path(out) if out is not None else None, jobs, command=command, progress=progress)
+    keeps_packets = packets and all(_is_small(base) for base in bases)
+
+    def run(chosen: list[int]) -> Comparison:
+        drawn = chosen[0] if keeps_packets else None
+        runs = [
+            Run(base.replace({"link.aqm": name, "probes.packets": seed == drawn}), seed)
+            for base in bases
+            for name in names
+            for seed in chosen
+        ]
+        results = runner(runs)
+        if warmup == AUTO:
+            refuse_unsettled(results)
+        return Comparison(names, results, varied, named_twice=named_twice)
+
+    if until is None:
+        return run(chosen)
+    found, reached = replicate(until, len(chosen), run, lambda found: found.table)
+    return replace(found, reached=reached)
+
+
+def listed(aqms: Aqm | type[Aqm] | str | Sequence[Aqm | type[Aqm] | str]) -> list[Aqm | type[Aqm] | str]:
+    """Queue managers given as one, as several, or as a text with commas."""
+    if isinstance(aqms, str):
+        return [*split_list(aqms)]
+    return [aqms] if isinstance(aqms, Aqm | type) else list(aqms)
+
+
+def seed_list(seeds: int | Sequence[int]) -> list[int]:
+    """Seeds 1 to `seeds`, or the given ones."""
+    chosen = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise InputError("seeds: none given; write e.g. 20 (seeds 1 to 20) or [1, 2, 3]")
+    return chosen
+
+
+def once(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The names in their order, each once, and a sentence on each that is there more often."""
+    distinct = list(dict.fromkeys(names))
+    return distinct, tuple(f"{name}: named twice, run once" for name in distinct if names.count(name) > 1)
+
+
+def repeated(table: pl.DataFrame) -> list[str]:
+    """A sentence on seeds that give the same run; `table` as `metrics.aggregate` makes it."""
+    fewer = table.filter(pl.col("distinct") < pl.col("seeds"))
+    if fewer.is_empty():
+        return []
+    seeds, distinct = fewer.sort("distinct").select("seeds", "distinct").row(0)
+    where = "" if fewer.height == table.height else f" in {fewer.height} of {table.height} rows"
+    runs = "1 distinct run" if distinct == 1 else f"{distinct} distinct runs"
+    why = "nothing varies with the seed; set `spread`" if distinct == 1 else "those with equal fingerprints count once"
+    return [f"{seeds} seeds, {runs}{where}: {why}"]
+
+
+def _service(rate: str | None, trace: Path | str | None) -> dict[str, str]:
+    if rate is not None and trace is not None:
+        raise InputError("link: has both a rate and a trace; give one of them")
+    return {"trace": str(Path(trace).resolve())} if trace is not None else {"rate": rate or RATE}
+
+
+def _is_small(scenario: Scenario) -> bool:
+    """Whether a run has few enough packets to keep each of them."""
+    document = scenario.document
+    link = document["link"]
+    rate = highest_rate(link["rate"]) if link.get("rate") else 100e6  # no published trace is faster on average
+    return rate * seconds(document["duration"]) / 8 / 1500 <= MAX_PACKETS
+
+
+def _given(options: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if value is not None}

@@ -1,0 +1,212 @@
+"""The first difference between two queue managers, or one and a recording: the same arrivals through both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sojourn import _core
+from sojourn.aqms.spelling import spelled_aqm
+from sojourn.base.errors import InputError
+from sojourn.results.result import Result
+from sojourn.runs.store import load
+from sojourn.scenarios.scenario import Scenario
+from sojourn.traces.arrivals import Arrivals, from_log, from_vector, made_up
+
+if TYPE_CHECKING:
+    from sojourn.aqms.aqm import Aqm
+
+RATE, LIMIT, PACKETS, SEED = "10 Mbit/s", "1000 packets", 20_000, 1
+"""Of made-up arrivals."""
+MOST_SHARED = 8
+"""Pairs of flows that are taken to share buckets."""
+MOST_SEEN = 16
+"""Flows of which two may share a bucket."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What `diff` found. Packets are numbered from 0 in the order of their arrival."""
+
+    a: str
+    b: str
+    source: str
+    """Which arrivals at which link, in words."""
+    packets: int
+    agreeing: int
+    """Packets with the same verdict at the same instant."""
+    same_verdicts: int
+    """Packets with the same verdict, whenever it fell."""
+    differing_labels: int
+    """Packets that both dropped on arrival, one of them without telling the sender; they agree."""
+    first_difference: dict[str, Any] | None
+    """The first packet that was treated differently, and both queues before it was judged; None if there is none."""
+    instead: str | None = None
+    """The name to compare with a recording of Linux in place of `a`, where `a` is another variant."""
+    shared_buckets: tuple[tuple[int, int], ...] = ()
+    """Flows that the kernel must have hashed to one bucket: only so do all packets agree."""
+
+    @property
+    def agreement_percent(self) -> float:
+        """Share of the packets with the same verdict at the same instant, in percent."""
+        return 100.0 * self.agreeing / self.packets
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as `sojourn aqm diff --json` prints it."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "source": self.source,
+            "packets": self.packets,
+            "agreeing": self.agreeing,
+            "same_verdicts": self.same_verdicts,
+            "differing_labels": self.differing_labels,
+            "agreement_percent": self.agreement_percent,
+            "instead": self.instead,
+            "shared_buckets": [list(pair) for pair in self.shared_buckets],
+            "first_difference": self.first_difference,
+        }
+
+
+def diff(
+    a: Aqm | str,
+    b: Aqm | str | None = None,
+    *,
+    vector: Path | str | None = None,
+    scenario: Scenario | Path | str | None = None,
+    log: Result | Path | str | None = None,
+    rate: str | None = None,
+    limit: str | None = None,
+    packets: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Difference:
+    """Play the same arrivals through `a` and `b` and find the first packet that they treat differently.
+
+    The arrivals are random (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
+    `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded
+    verdicts of vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
+    """
+    given = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} exclude each other; give one source of arrivals")
+    if given and (rate is not None or packets is not None):
+        raise InputError(f"rate and packets are for made-up arrivals; the {given[0]} has its own")
+    if b is None and given not in (["vector"], ["log"]):
+        raise InputError("there is nothing to compare with; give a second AQM, a vector or a log")
+    if seed is not None and not 0 <= seed < 2**64:
+        raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
+    texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]
+    if scenario is not None:
+        told = progress or (lambda _share: None)
+        arrivals = _recorded_under(texts[0], scenario, seed, lambda share: told(share / 2))
+        return _diff(arrivals, texts, limit, lambda share: told(0.5 + share / 2))
+    if vector is not None:
+        arrivals = from_vector(vector)
+    elif log is not None:
+        arrivals = from_log(log if isinstance(log, Result) else load(log))
+    else:
+        count, seed = PACKETS if packets is None else packets, SEED if seed is None else seed
+        arrivals = made_up(rate or RATE, limit or LIMIT, count, seed)
+    if seed is not None:
+        arrivals = arrivals.with_seed(seed)
+    return _diff(arrivals, texts, limit, progress)
+
+
+def compare_arrivals(arrivals: Arrivals, aqm: str) -> Difference:
+    """Hold a queue manager against what was recorded of its arrivals."""
+    return _diff(arrivals, [spelled_aqm(aqm)], None, None)
+
+
+def _diff(
+    arrivals: Arrivals, texts: list[str], limit: str | None, progress: Callable[[float], None] | None
+) -> Difference:
+    if len(arrivals.columns["time_ns"]) == 0:
+        raise InputError("packets: 0 arrivals show no difference; give at least 1")
+    instead = None
+    if arrivals.line is not None:
+        queues = [_core.tc_queue(text, arrivals.line, arrivals.created_ns) for text in texts]
+        texts = [queue["aqm"] for queue in queues]
+        limits = [queue["limit"] for queue in queues]
+        if len(set(limits)) > 1 and limit is None:
+            raise InputError(f"{' and '.join(texts)} would have different limits; give one, e.g. 1000 packets")
+        setup = {"limit": limits[0]}
+        if len(texts) == 1:  # what the kernel tells its sender matters only beside what it recorded
+            setup |= {key: queues[0][key] for key in ("told", "drops_on_arrival")}
+            instead = queues[0]["instead"]
+        arrivals = replace(arrivals, setup={**arrivals.setup, **setup})
+    if limit is not None:
+        arrivals = arrivals.with_limit(limit)
+    b = texts[1] if len(texts) > 1 else None
+
+    def play(arrivals: Arrivals, told: Callable[[float], None] | None = None) -> dict[str, Any]:
+        recorded = arrivals.recorded if b is None else None
+        found: dict[str, Any] = json.loads(_core.diff(texts[0], b, arrivals.setup, arrivals.columns, recorded, told))
+        return found
+
+    found = play(arrivals, progress)
+    shared: tuple[tuple[int, int], ...] = ()
+    if b is None and arrivals.buckets_unknown and found["first_difference"]:
+        found, shared = shared_buckets(arrivals, found, play)
+    if found["first_difference"] and arrivals.flows is not None:
+        came = found["first_difference"]
+        came["arrival"]["flow"] = int(arrivals.flows[came["index"]])
+    bound = arrivals.setup["limit"]
+    rate = _core.spelled_rate(arrivals.setup["rate"])
+    source = f"{arrivals.source}, {rate}{'' if bound == 'unlimited' else f', limit {bound}'}"
+    if not found["first_difference"]:
+        instead = None
+    return Difference(texts[0], b or arrivals.recorded_aqm, source, **found, instead=instead, shared_buckets=shared)
+
+
+def shared_buckets(
+    arrivals: Arrivals, found: dict[str, Any], play: Callable[[Arrivals], dict[str, Any]]
+) -> tuple[dict[str, Any], tuple[tuple[int, int], ...]]:
+    """Find flows that the kernel must have hashed to one bucket, and what is `found` with them there.
+
+    The kernel's hash is seeded anew in each run and was not recorded. Of the flows last seen before the first
+    difference two are put into one bucket: those with which the first difference comes latest, again until none is
+    left. If that does not come about, the difference is another one, and `found` is as it was.
+    """
+    merged, best = arrivals, found
+    pairs: list[tuple[int, int]] = []
+    while best["first_difference"] and len(pairs) < MOST_SHARED:
+        tried = [(merged.sharing(*pair), pair) for pair in combinations(_last_seen(merged, best), 2)]
+        played = [(play(one), one, pair) for one, pair in tried]
+        if not played:
+            return found, ()
+        later, one, pair = max(played, key=lambda each: _when(each[0]))
+        if _when(later) <= _when(best):
+            return found, ()
+        merged, best = one, later
+        pairs.append(pair)
+    return (found, ()) if best["first_difference"] else (best, tuple(pairs))
+
+
+def _when(found: dict[str, Any]) -> float:
+    first = found["first_difference"]
+    return inf if first is None else float(first["at_ns"])
+
+
+def _last_seen(arrivals: Arrivals, found: dict[str, Any]) -> list[int]:
+    """The flows, or buckets, of the last packets up to the first difference."""
+    seen = arrivals.columns["time_ns"] <= found["first_difference"]["clock_ns"]
+    flows = dict.fromkeys(arrivals.columns["flow"][seen][::-1].tolist())
+    return sorted(list(flows)[:MOST_SEEN])
+
+
+def _recorded_under(
+    aqm: str, scenario: Scenario | Path | str, seed: int | None, progress: Callable[[float], None]
+) -> Arrivals:
+    parsed = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+    run = parsed.replace({"link.aqm": aqm, "probes.packets": True}).run(seed, progress=progress)
+    return from_log(run)
+
+
+def _text(aqm: Aqm | str) -> str:
+    return aqm if isinstance(aqm, str) else aqm.text

@@ -1,0 +1,124 @@
+"""What a `[sweep]` table means: lists, ranges and lists of tuples, crossed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import product
+from math import prod
+from typing import Any
+
+from sojourn.base.errors import InputError
+
+MOST_VALUES = 1_000_000
+"""Most values of a range: more are a slip."""
+
+Axis = list[dict[str, Any]]
+"""What one entry of the table goes through: values by path, several paths where they change together."""
+
+
+def axes_of(sweep: Mapping[str, Any]) -> list[Axis]:
+    """The entries of a `[sweep]` table."""
+    return [_axis(path, found) for path, found in _flatten(sweep)]
+
+
+def distinct_values(axes: Sequence[Axis]) -> tuple[list[Axis], tuple[str, ...]]:
+    """The axes with each of their values once, and a sentence on each that is there more often."""
+    twice = []
+    distinct: list[Axis] = []
+    for axis in axes:
+        own: dict[str, dict[str, Any]] = {}
+        for values in axis:
+            key = json.dumps(values, sort_keys=True, default=str)
+            if key in own:
+                shown = ", ".join(str(value) for value in values.values())
+                twice.append(f"{', '.join(values)}: {shown} listed twice, run once")
+            own.setdefault(key, values)
+        distinct.append(list(own.values()))
+    return distinct, tuple(dict.fromkeys(twice))
+
+
+def count_of(axes: Sequence[Axis]) -> int:
+    """How many combinations there are."""
+    return prod(len(axis) for axis in axes)
+
+
+def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, Any]]:
+    """Every combination of the swept values by dotted path, the last path fastest."""
+    for chosen in product(*axes):
+        yield {path: value for values in chosen for path, value in values.items()}
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Pairs of dotted path and value; `link.aqm` means the same with and without quotes."""
+    for key, value in table.items():
+        if isinstance(value, dict) and not RANGE_KEYS & value.keys():
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _axis(path: str, found: Any) -> Axis:
+    if isinstance(found, dict):
+        return [{path: value} for value in _range(path, found)]
+    if not isinstance(found, list):
+        raise InputError(f"sweep.{path}: not a list; write e.g. [{json.dumps(found)}]")
+    if not found:
+        raise InputError(f"sweep.{path}: an empty list; give at least one value")
+    paths = [part.strip() for part in path.split(",")]
+    if len(paths) == 1:
+        return [{path: value} for value in found]
+    for values in found:
+        if not isinstance(values, list) or len(values) != len(paths):
+            text = f'write lists of {len(paths)} values, e.g. [["codel", 1], ["pie", 4]] for "link.aqm, flows.0.count"'
+            raise InputError(
+                f"sweep.{path}: {json.dumps(values)} is not a value for each of {', '.join(paths)}; {text}"
+            )
+    return [dict(zip(paths, values, strict=True)) for values in found]
+
+
+def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
+    """From `from` to `to`, both included, in steps of `step` or by factors of `factor`."""
+    place = f"sweep.{path}"
+    if found.keys() - RANGE_KEYS or not {"from", "to"} <= found.keys() or ("step" in found) == ("factor" in found):
+        raise InputError(
+            f'{place}: not a range; write e.g. {{ from = "5 ms", to = "20 ms", step = "5 ms" }}, or factor = 2'
+        )
+    first, unit = _quantity(f"{place}.from", found["from"])
+    last, last_unit = _quantity(f"{place}.to", found["to"])
+    by, by_unit = _quantity(
+        f"{place}.{'step' if 'step' in found else 'factor'}", found.get("step", found.get("factor"))
+    )
+    if last_unit != unit or ("step" in found and by_unit != unit):
+        raise InputError(f'{place}: its ends and its step have different units; write all of them in "{unit}"')
+    grows = by > 0 if "step" in found else by > 1 and first > 0
+    if not grows or last < first:
+        raise InputError(f"{place}: an empty range; let it grow from `from` to `to`")
+    values = []
+    value = first
+    while value <= last:
+        values.append(value)
+        if len(values) > MOST_VALUES:
+            raise InputError(f"{place}: more than {MOST_VALUES} values; take a larger step")
+        value = value + by if "step" in found else value * by
+    return [_written(value, unit) for value in values]
+
+
+def _quantity(place: str, found: Any) -> tuple[Decimal, str]:
+    """Number and unit."""
+    match = QUANTITY.fullmatch(found if isinstance(found, str) else str(found))
+    if isinstance(found, bool) or match is None:
+        raise InputError(f'{place}: {json.dumps(found)} is not a number, with or without a unit; write e.g. "5 ms"')
+    return Decimal(match[1]), match[2]
+
+
+def _written(value: Decimal, unit: str) -> Any:
+    if unit:
+        return f"{value:f} {unit}"
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
+RANGE_KEYS = {"from", "to", "step", "factor"}
+QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*")

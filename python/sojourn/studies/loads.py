@@ -1,0 +1,76 @@
+"""Several loads for one comparison: every combination of rates, round-trip times and numbers of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from sojourn import _core
+from sojourn.analysis.labels import word
+from sojourn.base.errors import InputError
+from sojourn.scenarios.scenario import Scenario
+
+PATHS = {"rate": "link.rate", "rtt": "flows.0.rtt", "flows": "flows.0.count"}
+"""Keys of a scenario by the names of what varies."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Rate, round-trip time and number of flows of some runs; without a rate the link follows a trace."""
+
+    rate: str | None
+    rtt: str
+    flows: int
+
+
+def combined(
+    rate: str | Sequence[str] | None,
+    rtt: str | Sequence[str],
+    flows: int | Sequence[int],
+    make: Callable[[Load], Scenario],
+) -> tuple[list[Scenario], list[dict[str, Any]]]:
+    """The scenario of every load, the number of flows varying fastest, and by name the values of what varies."""
+    given = {"rate": _values(rate), "rtt": _values(rtt), "flows": _values(flows)}
+    for name, values in given.items():
+        if not values:
+            raise InputError(f"{name}: an empty list; give at least one value")
+    varied = [name for name, values in given.items() if len(values) > 1]
+    loads = [Load(*values) for values in product(*given.values())]
+    scenarios = [make(load) for load in loads]
+    rows = [_spelled(load, scenario, varied) for load, scenario in zip(loads, scenarios, strict=True)]
+    if twice := next((label(row) for at, row in enumerate(rows) if row in rows[:at]), None):
+        raise InputError(f"{', '.join(varied)}: {twice} is given twice; leave one out")
+    return scenarios, rows
+
+
+def label(varied: Mapping[str, Any]) -> str:
+    """Name of a load by what varies: "4 flows, rtt 40 ms"; empty if nothing does."""
+    return ", ".join(word(PATHS[name], value) for name, value in varied.items())
+
+
+def shared(documents: Sequence[Any]) -> Any:
+    """What documents have in common; different values stand beside each other, "4 | 64"."""
+    first = documents[0]
+    if all(one == first for one in documents):
+        return first
+    if isinstance(first, dict):
+        return {key: shared([one[key] for one in documents]) for key in first if all(key in one for one in documents)}
+    if isinstance(first, list):
+        return [shared(parts) for parts in zip(*documents, strict=False)]
+    return " | ".join(dict.fromkeys(str(one) for one in documents))
+
+
+def _values(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+
+
+def _spelled(load: Load, scenario: Scenario, names: Sequence[str]) -> dict[str, Any]:
+    """Values in the spelling of scenarios."""
+    values = {
+        "rate": scenario.document["link"].get("rate"),
+        "rtt": f"{_core.duration_ns(load.rtt) / 1e6:g} ms",
+        "flows": load.flows,
+    }
+    return {name: values[name] for name in names}

@@ -1,0 +1,353 @@
+"""Studies: a scenario whose `[sweep]` table lists values to run, each with several seeds."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.analysis.labels import names_of
+from sojourn.analysis.metrics import aggregate
+from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
+from sojourn.analysis.replicate import Precision, Reached, replicate
+from sojourn.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
+from sojourn.base.errors import InputError
+from sojourn.base.frames import to_pandas
+from sojourn.base.inputs import parse_toml, read_text
+from sojourn.base.inputs import tomllib as tomllib
+from sojourn.base.progress import Progress
+from sojourn.engines import SIMULATE
+from sojourn.figures.api import Plots
+from sojourn.results.result import Result
+from sojourn.runs import store
+from sojourn.runs.runner import Run, Runner
+from sojourn.scenarios.advice import advice
+from sojourn.scenarios.scenario import Scenario
+from sojourn.studies.comparison import repeated, seed_list
+from sojourn.studies.expand import axes_of, combinations, count_of, distinct_values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+AQM_PARAMETER = re.compile(r"(^|\.)aqm\.")
+"""In the path of a parameter of a queue manager: link.aqm.target."""
+SPREAD = "1 s"
+"""Flows of a study start at random within this time where nothing is said: else nothing might vary with the seed."""
+MANY_RUNS = 100_000
+"""More runs than these are taken for a slip."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of swept values."""
+
+    values: dict[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """All runs of a study, point by point and seed by seed."""
+
+    study: Study
+    results: list[Result]
+
+    @cached_property
+    def runs(self) -> pl.DataFrame:
+        """One row per run: swept values by their dotted path, seed and summary.
+
+        With a warm-up that was found, runs that differ in the queue manager only are summarised from the same instant
+        on.
+        """
+        found = list(self.with_values())
+        beside = [path for path in self.study.beside_the_aqm if not path.startswith("link.aqm.")]
+        places = [json.dumps([[values[path] for path in beside], result.seed], default=str) for values, result in found]
+        rows = []
+        for (values, _), row in zip(found, summaries(self.results, places), strict=True):
+            del row["aqm"]
+            rows.append({key: _cell(value) for key, value in values.items()} | row)
+        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row per point: means over the seeds, as `metrics.aggregate` says."""
+        return aggregate(self.runs, self.study.swept)
+
+    @property
+    def notes(self) -> list[str]:
+        """What has to be known of the numbers: runs or queue managers that are the same, and what has not settled."""
+        names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
+        listed = [*self.study.listed_twice, *self._same_points()]
+        return [*listed, *repeated(self.table), *not_settled(self.results, names)]
+
+    def _same_points(self) -> list[str]:
+        """A sentence on values that are written differently and mean the same scenario."""
+        by_scenario: dict[str, list[dict[str, Any]]] = {}
+        for point in self.study.points:
+            by_scenario.setdefault(json.dumps(point.scenario.document, sort_keys=True), []).append(point.values)
+        sentences = []
+        for first, *others in by_scenario.values():
+            if others:
+                paths = [path for path in first if any(values[path] != first[path] for values in others)]
+                names = [" ".join(str(values[path]) for path in paths) for values in (first, *others)]
+                sentences.append(f"{', '.join(paths)}: {' and '.join(names)} are the same, and so are their runs")
+        return list(dict.fromkeys(sentences))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The runs as a pandas frame."""
+        return to_pandas(self.runs)
+
+    def with_values(self) -> Iterator[tuple[dict[str, Any], Result]]:
+        """Every run's swept values, by their dotted path, and its result."""
+        count = len(self.study.seeds)
+        for index, result in enumerate(self.results):
+            yield self.study.points[index // count].values, result
+
+    @property
+    def plot(self) -> Plots:
+        """Figures of all runs, a method for each kind, such as `plot.utilisation()`."""
+        return Plots(lambda: (self.results, names_of(self.results)))
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there are several queue managers to compare seed by seed, and several seeds."""
+        return "link.aqm" in self.study.swept and self.runs["link.aqm"].n_unique() > 1 and len(self.study.seeds) > 1
+
+    def paired(self, baseline: str | None = None) -> pl.DataFrame:
+        """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
+        if not self.has_pairs:
+            raise InputError(NO_PAIRS)
+        first = same_aqm(self.runs["link.aqm"].unique(maintain_order=True).to_list(), baseline)
+        return paired(self.runs, "link.aqm", first, self.study.beside_the_aqm)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that can run: every point has been parsed."""
+
+    name: str
+    points: list[Point]
+    seeds: list[int]
+    axes: tuple[tuple[str, ...], ...] = ()
+    """Paths swept, those that change together in one tuple."""
+    engine: str = SIMULATE
+    """What runs it."""
+    own_seeds: int = 0
+    """How many seeds its file asks for; 0 if it comes from none."""
+    listed_twice: tuple[str, ...] = ()
+    """A sentence on each value that was listed twice."""
+
+    @classmethod
+    def load(
+        cls,
+        path: Path | str,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        sets: Mapping[str, Any] | None = None,
+        many: bool = False,
+    ) -> Study:
+        """Read a study file.
+
+        `seeds` replaces the file's, `sets` sets keys of the scenario by dotted path, `many` accepts any number of runs.
+        Without a `warmup` it is found from each run; flows without a `spread` have one of 1 s, so that runs differ.
+        """
+        path = Path(path)
+        try:
+            document = read_document(path)
+            if "seeds" in document:
+                raise InputError("seeds: belongs into the table [sweep]; move it there")
+            sweep = document.pop("sweep", {})
+            if not isinstance(sweep, dict):
+                raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
+            file_seeds = sweep.pop("seeds", None)
+            chosen = seeds if seeds is not None else file_seeds
+            axes, twice = distinct_values(axes_of(sweep))
+            _check_number(count_of(axes) * _count_of_seeds(chosen), many)
+            points = [_point(document, sets or {}, values, path.parent) for values in combinations(axes)]
+            paths = tuple(tuple(axis[0]) for axis in axes)
+            fallback = [points[0].scenario.seed]
+            taken = fallback if chosen is None else seed_list(chosen)
+            own_seeds = _count_of_seeds(file_seeds)
+            return cls(path.stem, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    @property
+    def swept(self) -> list[str]:
+        """Dotted paths that are swept."""
+        return list(self.points[0].values)
+
+    @property
+    def advice(self) -> list[str]:
+        """Sentences about what the set-up asks for in vain; empty in most cases."""
+        return advice(point.scenario for point in self.points)
+
+    @property
+    def beside_the_aqm(self) -> list[str]:
+        """Paths swept that do not change together with the queue manager."""
+        return [path for axis in self.axes if "link.aqm" not in axis for path in axis]
+
+    @property
+    def runs(self) -> list[Run]:
+        """Every run, seed after seed and point after point."""
+        return [Run(point.scenario, seed, self.engine) for point in self.points for seed in self.seeds]
+
+    def run(
+        self,
+        root: Path | None = None,
+        *,
+        jobs: int | None = None,
+        executor: Executor | None = None,
+        merge: Sequence[Path] = (),
+        command: Sequence[str] = (),
+        progress: Progress | bool | None = None,
+    ) -> StudyResult:
+        """Do every run that `root` does not hold yet; the result does not depend on who does it.
+
+        `jobs` runs at a time go on in this process, or all by an `executor` of `concurrent.futures`. What the folders
+        `merge` hold is copied to `root` instead.
+        """
+        return self.run_by(Runner(root, jobs, executor, merge, command, progress))
+
+    def run_by(self, runner: Runner, *, settled: bool = False) -> StudyResult:
+        """Do every run that `runner` has not done or found yet; with `settled`, refuse those that do not settle."""
+        self.check_merge(runner.merge)
+        results = runner(self.runs)
+        if settled:
+            refuse_unsettled(results)
+        return StudyResult(self, results)
+
+    def run_until(self, goal: Precision, runner: Runner, *, settled: bool = False) -> tuple[StudyResult, Reached]:
+        """Run with seeds 1, 2, 3, … until every point is as precise as wanted, the study's number of them at least."""
+        return replicate(
+            goal,
+            len(self.seeds),
+            lambda seeds: replace(self, seeds=seeds).run_by(runner, settled=settled),
+            lambda result: result.table,
+        )
+
+    def check_merge(self, folders: Sequence[Path]) -> None:
+        """Refuse folders to merge that hold none of the runs."""
+        names = [store.run_hash(run.scenario, run.seed, run.identity) for run in self.runs] if folders else []
+        for folder in folders:
+            store.check_source(folder, names)
+
+    def shard(self, number: int, of: int) -> list[Run]:
+        """Every `of`-th run from the one numbered `number`, from 1: together the shards are all runs, each once."""
+        if not 1 <= number <= of <= len(self.runs):
+            raise InputError(
+                f"shard: there is no {number}/{of} of {len(self.runs)} runs; write e.g. 1/2 for the first half"
+            )
+        return self.runs[number - 1 :: of]
+
+    def replace(self, sets: Mapping[str, object]) -> Study:
+        """Return this study with some keys of all its scenarios changed."""
+        return replace(self, points=[replace(one, scenario=one.scenario.replace(sets)) for one in self.points])
+
+
+def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
+    """Read a study file on top of the one that it extends, if it extends one."""
+    text = read_text(path)
+    if path.resolve() in extended:
+        raise InputError(f'extends: "{path.name}" extends itself; leave it out in one of the files')
+    document = parse_toml(text)
+    base = document.pop("extends", None)
+    if base is None:
+        return document
+    if not isinstance(base, str):
+        raise InputError('extends: not the name of a file; write e.g. extends = "setup.toml"')
+    return _merged(read_document(path.parent / base, (*extended, path.resolve())), document)
+
+
+def sources(path: Path) -> dict[str, str]:
+    """Text of a study file and of those that it extends, by name; what they start from comes first."""
+    text = read_text(path)
+    base = parse_toml(text).get("extends")
+    return (sources(path.parent / base) if base else {}) | {path.name: text}
+
+
+def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The tables of `changes` on top of those of `base`; anything else replaces what is there."""
+    both = base | changes
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            both[key] = _merged(base[key], value)
+    return both
+
+
+def _point(document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, Any], base: Path) -> Point:
+    """The point of some swept values on top of keys that are set for all; the core sets parameters of AQMs."""
+    changed, params = copy.deepcopy(document), {}
+    for path, value in (*sets.items(), *values.items()):
+        if AQM_PARAMETER.search(path):
+            params[path] = value
+        else:
+            _set(changed, path, value)
+    _fill(changed)
+    return Point(values, Scenario.parse(json.dumps(changed, default=str), params, base=base))
+
+
+def _fill(document: dict[str, Any]) -> None:
+    """Write down what a study has other defaults for than a single scenario."""
+    document.setdefault("warmup", AUTO)
+    flows = document.get("flows")
+    for flow in flows if isinstance(flows, list) else []:
+        # A flow that stops might have to start later than that otherwise.
+        if isinstance(flow, dict) and "stop" not in flow:
+            flow.setdefault("spread", SPREAD)
+
+
+def _set(document: Any, path: str, value: Any) -> None:
+    """Set a dotted path; what the path means is for the core to judge."""
+    *parents, last = path.split(".")
+    here = document
+    for step in parents:
+        here = _element(here, step, path) if isinstance(here, list) else here.setdefault(step, {})
+        if not isinstance(here, dict | list):
+            break
+    if not isinstance(here, dict):
+        raise InputError(f"sweep.{path}: there is no such key; name one of the scenario, e.g. link.aqm")
+    here[last] = value
+
+
+def _element(items: list[Any], step: str, path: str) -> Any:
+    if not step.isdigit() or int(step) >= len(items):
+        raise InputError(f'sweep.{path}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
+    return items[int(step)]
+
+
+def _count_of_seeds(seeds: Any) -> int:
+    """How many seeds are meant; None is the scenario's."""
+    if seeds is None:
+        return 1
+    if isinstance(seeds, list) and seeds and all(_is_whole(seed) for seed in seeds):
+        if len(set(seeds)) < len(seeds):
+            raise InputError(
+                f"sweep.seeds: {seeds} names a seed twice, which would count its runs twice; leave one out"
+            )
+        return len(seeds)
+    if not _is_whole(seeds) or seeds < 1:
+        raise InputError(f"sweep.seeds: {seeds} is neither a number of seeds nor a list of them; write e.g. 20")
+    return int(seeds)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _check_number(runs: int, many: bool) -> None:
+    if runs > MANY_RUNS and not many:
+        raise InputError(f"sweep: {runs} runs; shorten a list, or say --yes (in Python many=True) if all are meant")
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value

@@ -1,0 +1,1 @@
+"""Recorded input: delivery opportunities of a link, arrivals of packets at a queue."""

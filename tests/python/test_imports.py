@@ -1,0 +1,188 @@
+"""The packages of `sojourn` depend on each other in one direction, and no two modules need each other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import sojourn
+
+ROOT = Path(sojourn.__file__).parent
+ORDER = (
+    *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "runs"),
+    *("studies", "validation", "kernel", "emulated", "papers", "report", "cli", "__main__", "demo"),
+)
+"""Packages and modules of `sojourn`; each imports those on its left only. docs/architecture.md has the same order."""
+SHARED_TYPES = {"sojourn.results.result", "sojourn.scenarios.scenario"}
+"""What everybody passes on: an import for type checkers alone may point up to these, and to no others."""
+LATE = {
+    "sojourn": "everything: `import sojourn` loads nothing",
+    "sojourn.__main__": "click: a shell runs without it, and Ctrl-C works while the rest is loaded",
+    "sojourn.cli": "all but click: help starts at once",
+    "sojourn.demo": "everything: Ctrl-C works while it is loaded",
+    "sojourn.emulated.command": "everything: a shell forks before any thread runs",
+    "sojourn.figures": "the core: help lists the kinds without it",
+    "sojourn.figures.api": "matplotlib: runs whose figures nobody asks for",
+    "sojourn.figures.canvas": "matplotlib's backend for TeX",
+}
+"""Modules (with those below them, of packages of commands) that import within functions, and what that saves."""
+LOADERS = {
+    *("sojourn", "sojourn.aqms.loading", "sojourn.cli", "sojourn.engines", "sojourn.figures", "sojourn.logs"),
+    "sojourn.papers",
+}
+"""Modules that load others by name: registries, whose lines are what is added, and the queue managers of users."""
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """An import."""
+
+    source: str
+    target: str
+    line: int
+    in_function: bool
+    for_types: bool
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        parts = path.relative_to(ROOT.parent).with_suffix("").parts
+        found[".".join(parts).removesuffix(".__init__")] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+@cache
+def arrows() -> list[Arrow]:
+    return [arrow for name, tree in modules().items() for arrow in _arrows(name, tree, False, False)]
+
+
+def _arrows(name: str, tree: ast.AST, in_function: bool, for_types: bool) -> Iterator[Arrow]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for target in _targets(node):
+                if target != name:
+                    yield Arrow(name, target, node.lineno, in_function, for_types)
+        elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield from _arrows(name, ast.Module(node.body, []), in_function, True)
+            yield from _arrows(name, ast.Module(node.orelse, []), in_function, for_types)
+        else:
+            is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            yield from _arrows(name, node, in_function or is_function, for_types)
+
+
+def _targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """Modules of ours that an import loads: the one named, and the packages around it."""
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports name the whole path"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+    else:
+        names = [alias.name for alias in node.names]
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == "sojourn" and parts[1:2] not in ([], ["_core"]):
+            yield from {".".join(parts[:end]) for end in range(2, len(parts) + 1)} & modules().keys()
+
+
+def package(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def test_the_order_names_every_package() -> None:
+    assert sorted(ORDER) == sorted({package(name) for name in modules()} - {""})
+
+
+def test_no_two_modules_need_each_other() -> None:
+    graph: dict[str, set[str]] = {name: set() for name in modules()}
+    for arrow in arrows():
+        is_around = arrow.source.startswith(f"{arrow.target}.")  # a package is loaded before what is in it
+        if not arrow.for_types and (not is_around or _names(arrow)):
+            graph[arrow.source].add(arrow.target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+def _names(arrow: Arrow) -> bool:
+    """Whether an import is of the package around a module itself, not of another module in it."""
+    others = [one.target for one in arrows() if (one.source, one.line) == (arrow.source, arrow.line)]
+    return not any(other.startswith(f"{arrow.target}.") for other in others)
+
+
+def test_packages_depend_in_one_direction() -> None:
+    rank = {name: place for place, name in enumerate(ORDER)}
+    up = [
+        f"{arrow.source}:{arrow.line} imports {arrow.target}"
+        for arrow in arrows()
+        if package(arrow.source) and rank[package(arrow.source)] < rank[package(arrow.target)]
+        if not (arrow.for_types and _is_shared_type(arrow))
+    ]
+    assert not up
+
+
+def _is_shared_type(arrow: Arrow) -> bool:
+    return any(f"{shared}.".startswith(f"{arrow.target}.") for shared in SHARED_TYPES)
+
+
+def test_architecture_tells_the_same_order() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    told = re.search(r"^base  <--.*?(?=^```)", text, re.MULTILINE | re.DOTALL)
+    assert told, "docs/architecture.md: the order of the packages is missing"
+    assert re.findall(r"\w+", told[0]) == list(ORDER)
+
+
+def test_imports_within_functions_are_those_that_save_something() -> None:
+    late = {arrow.source for arrow in arrows() if arrow.in_function}
+    listed = {name: "sojourn.cli" if name.startswith("sojourn.cli.") else name for name in late}
+    unmarked = [name for name, place in listed.items() if place not in LATE]
+    assert not unmarked, "import at the top, or say in LATE what it saves"
+    assert set(listed.values()) == LATE.keys(), "LATE names modules that import nothing within functions"
+
+
+def test_modules_are_loaded_by_name_in_registries_only() -> None:
+    calls = {
+        name
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__")
+    }
+    assert calls == LOADERS
+
+
+def test_what_is_named_in_a_text_exists() -> None:
+    texts = {
+        (name, node.value)
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if re.fullmatch(r"sojourn(\.[a-z_0-9]+)+", node.value)
+    }
+    assert len(texts) > 50, "registries name their modules"
+    known = {*modules(), "sojourn._core"}
+    assert not [(name, text) for name, text in texts if text not in known]
+
+
+def test_what_is_imported_from_the_top_is_there() -> None:
+    """`sojourn` loads names on first use, so that a type checker takes any name for one of them."""
+    for name, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == "sojourn":
+                for alias in node.names:
+                    is_module = f"sojourn.{alias.name}" in {*modules(), "sojourn._core"}
+                    assert is_module or alias.name in sojourn.__all__, f"{name}:{node.lineno}: {alias.name}"
+
+
+@pytest.mark.parametrize("name", sojourn.__all__)
+def test_public_names_are_at_the_top(name: str) -> None:
+    home = sojourn._HOMES[name]
+    assert getattr(sojourn, name) is getattr(import_module(home), name)
