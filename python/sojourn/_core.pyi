@@ -26,12 +26,14 @@ __all__ = [
     "emulated",
     "emulated_flow",
     "emulated_head",
+    "jain",
     "load_trace",
     "lte_presets",
     "made_up_arrivals",
     "mser",
     "parse_aqm",
     "parse_scenario",
+    "payload_summary",
     "plan",
     "quantiles_ms",
     "registry",
@@ -46,6 +48,7 @@ __all__ = [
     "trace_of_csv",
     "trace_stats",
     "version",
+    "whole",
 ]
 
 class InputError(ValueError):
@@ -146,8 +149,33 @@ def mser(series: Sequence[float], batch: int) -> int | None:
     None if it has not settled.
     """
 
-def datagram_summary(received: int, expected: int, delay_ns: int, variation_ns: int, is_voice: bool) -> str:
-    """`delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON."""
+def datagram_summary(
+    received: int,
+    expected: int,
+    delay_ns: int,
+    variation_ns: int,
+    is_voice: bool,
+    calls: Sequence[float] | None = None,
+) -> str:
+    """`delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.
+
+    A group of flows has the scores of its calls in `calls`; its `mos` is their mean.
+    """
+
+def payload_summary(arrived: int, delivered: int, seconds: float) -> str:
+    """`goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of bytes that were counted in a window; JSON.
+
+    `arrived` came for the first time, `delivered` was delivered in order.
+    """
+
+def whole(groups: Sequence[tuple[float, float]], lasting: Sequence[float]) -> str:
+    """`goodput_bps`, `delivered_bps` and `jain` of a whole run; JSON.
+
+    `groups` has both rates of each forward group of flows, `lasting` the goodput of each forward flow that lasts.
+    """
+
+def jain(rates: Sequence[float]) -> float:
+    """Jain's fairness index; 1 for no flows or no bytes."""
 
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration with its unit ("5 ms")."""

@@ -14,7 +14,6 @@ from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.qdisc import DISCIPLINES, queue
 from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, Opened, entries, timeouts
 from sojourn.kernel.traffic import traffic
-from sojourn.results.payload import jain
 
 SENDER = {"stack": "linux-2.6.29", "cc": "reno"}
 BASE: dict[str, Any] = {
@@ -322,4 +321,4 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
 
 
 def test_small_things() -> None:
-    assert (jain([3.0, 3.0]), jain([1.0, 0.0, 0.0, 0.0]), jain([])) == (1.0, 0.25, 1.0)
+    assert tuple(map(_core.jain, ([3.0, 3.0], [1.0, 0.0, 0.0, 0.0], []))) == (1.0, 0.25, 1.0)

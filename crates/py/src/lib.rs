@@ -67,6 +67,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::quantiles_ms, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::datagram_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::payload_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::whole, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::jain, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::mser, module)?)?;
     module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(size_bytes, module)?)?;

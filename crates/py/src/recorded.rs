@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{DatagramSummary, Happened, Histogram, Limited, Quantiles, Recorded, Statistics, What};
+use sojourn_sim::{
+    DatagramSummary, Happened, Histogram, Limited, PayloadSummary, Quantiles, Recorded, Statistics, What, Whole,
+};
 use std::path::Path;
 
 /// Every source of a scenario in the order of their numbers: `group`, `start_ns`, `stop_ns` (None for never), and
@@ -100,16 +102,44 @@ pub fn mser(series: Vec<f64>, batch: usize) -> PyResult<Option<usize>> {
 }
 
 /// `delay_ms`, `delay_variation_ms`, `loss_rate` and, of a call, `mos` of datagrams that were counted; JSON.
+///
+/// A group of flows has the scores of its calls in `calls`; its `mos` is their mean.
 #[pyfunction]
+#[pyo3(signature = (received, expected, delay_ns, variation_ns, is_voice, calls = None))]
 pub fn datagram_summary(
     received: u64,
     expected: u64,
     delay_ns: u64,
     variation_ns: u64,
     is_voice: bool,
+    calls: Option<Vec<f64>>,
 ) -> PyResult<String> {
-    let summary = DatagramSummary::counted(received, expected, delay_ns, variation_ns, is_voice);
+    let own = DatagramSummary::counted(received, expected, delay_ns, variation_ns, is_voice);
+    let summary = calls.map_or(own, |scores| own.of_calls(&scores));
     serde_json::to_string(&summary).map_err(input)
+}
+
+/// `goodput_bps`, `bytes`, `delivered_bps` and `delivered_bytes` of bytes that were counted in a window; JSON.
+///
+/// `arrived` came for the first time, `delivered` was delivered in order.
+#[pyfunction]
+pub fn payload_summary(arrived: u64, delivered: u64, seconds: f64) -> PyResult<String> {
+    serde_json::to_string(&PayloadSummary::counted(arrived, delivered, seconds)).map_err(input)
+}
+
+/// `goodput_bps`, `delivered_bps` and `jain` of a whole run; JSON.
+///
+/// `groups` has both rates of each forward group of flows, `lasting` the goodput of each forward flow that lasts.
+#[pyfunction]
+pub fn whole(groups: Vec<(f64, f64)>, lasting: Vec<f64>) -> PyResult<String> {
+    let rates = |(goodput_bps, delivered_bps)| PayloadSummary { goodput_bps, delivered_bps, ..Default::default() };
+    serde_json::to_string(&Whole::of(groups.into_iter().map(rates), lasting)).map_err(input)
+}
+
+/// Jain's fairness index; 1 for no flows or no bytes.
+#[pyfunction]
+pub fn jain(rates: Vec<f64>) -> f64 {
+    sojourn_sim::jain(&rates)
 }
 
 fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {

@@ -8,6 +8,7 @@ use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary,
 use crate::traffic::{AnyFlow, Datagrams, Generator, Payload, Port, Source, Status};
 use crate::window::Window;
 use crate::wlan::Air;
+use serde::Serialize;
 use sojourn_aqm::Instant;
 
 /// Everything that sends and receives.
@@ -314,9 +315,11 @@ impl Group {
 }
 
 /// What the forward flows of a run did together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Whole {
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Whole {
+    /// Payload that arrived for the first time in the window, per second.
     pub goodput_bps: f64,
+    /// Payload that was delivered in order in the window, per second.
     pub delivered_bps: f64,
     /// Jain's index of the goodputs of those that last.
     pub jain: f64,
@@ -324,7 +327,7 @@ pub(crate) struct Whole {
 
 impl Whole {
     /// Nothing is known of the ends.
-    pub const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: f64::NAN };
+    pub(crate) const UNKNOWN: Self = Self { goodput_bps: f64::NAN, delivered_bps: f64::NAN, jain: f64::NAN };
 
     /// From the forward groups, and the goodputs of the forward flows that last.
     pub fn of(groups: impl Iterator<Item = PayloadSummary>, lasting: impl IntoIterator<Item = f64>) -> Self {
@@ -363,8 +366,7 @@ impl GroupReport {
     }
 
     fn datagrams(&self) -> DatagramSummary {
-        let mean = self.scores.iter().sum::<f64>() / self.scores.len() as f64;
-        DatagramSummary { mos: (!self.scores.is_empty()).then_some(mean), ..DatagramSummary::of(&self.seen, false) }
+        DatagramSummary::of(&self.seen, false).of_calls(&self.scores)
     }
 }
 

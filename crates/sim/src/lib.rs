@@ -44,6 +44,7 @@ mod window;
 mod windows;
 mod wlan;
 
+pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use recorded::{Happened, Limited, Recorded, What};
@@ -51,6 +52,7 @@ pub use replayed::Replayed;
 pub use simulation::{Output, Simulation};
 pub use summary::{
     DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Quantiles, Summary,
+    jain,
 };
 pub use table::{Column, Table};
 pub use traffic::{Planned, mos, plan, r_factor};

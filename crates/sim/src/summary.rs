@@ -386,6 +386,12 @@ pub struct PayloadSummary {
 }
 
 impl PayloadSummary {
+    /// Of bytes that another engine counted in a window of so many seconds: those that arrived for the first time, and
+    /// those that were delivered.
+    pub fn counted(arrived: u64, delivered: u64, window_s: f64) -> Self {
+        Self::of(&Payload { arrived, delivered }, window_s)
+    }
+
     pub(crate) fn of(payload: &Payload, window_s: f64) -> Self {
         let &Payload { arrived, delivered } = payload;
         let rate = |bytes: u64| bytes as f64 * 8.0 / window_s;
@@ -444,6 +450,12 @@ impl DatagramSummary {
         Self::of(&Datagrams { received, expected, delay_ns, variation_ns }, is_voice)
     }
 
+    /// The same of a group of flows, whose score is the mean of those of its calls.
+    pub fn of_calls(self, scores: &[f64]) -> Self {
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        Self { mos: (!scores.is_empty()).then_some(mean), ..self }
+    }
+
     pub(crate) fn of(seen: &Datagrams, is_voice: bool) -> Self {
         if seen.received == 0 {
             return Self::default();
@@ -463,7 +475,7 @@ impl DatagramSummary {
 }
 
 /// Jain's fairness index; 1 for no flows or no bytes.
-pub(crate) fn jain(goodputs: &[f64]) -> f64 {
+pub fn jain(goodputs: &[f64]) -> f64 {
     let (sum, squares) = goodputs.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     if squares > 0.0 { sum * sum / (goodputs.len() as f64 * squares) } else { 1.0 }
 }

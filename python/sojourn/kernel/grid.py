@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from sojourn import _core
 from sojourn.engines import SIMULATE
-from sojourn.results.payload import jain
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.scenario import Scenario
 
@@ -191,5 +191,5 @@ def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
         "tail": link["sojourn_ms"]["p95"] or 0.0,
         "drops": 100 * link["drop_rate"],
         "marks": 100 * link["mark_rate"],
-        "jain": jain([flow["delivered_bps"] for flow in totals["flows"] if flow["direction"] == "forward"]),
+        "jain": _core.jain([flow["delivered_bps"] for flow in totals["flows"] if flow["direction"] == "forward"]),
     }

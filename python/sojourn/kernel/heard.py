@@ -145,7 +145,9 @@ def flow_summaries(
             sent = heard.datagrams[window.end, flow]["sent"]
         row = {"id": flow, "kind": spec["kind"], "direction": spec["direction"]}
         row |= _payload(heard.flow_bytes, flow, window) | {"sent": sent, "retransmissions": again}
-        summaries.append(row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, spec["kind"] == "voice"))
+        summaries.append(
+            row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, is_voice=spec["kind"] == "voice")
+        )
     return summaries
 
 
@@ -187,8 +189,7 @@ def group_summaries(
                 "sent": int(totals[0]),
                 "retransmissions": int(totals[1]),
                 "timeouts": sum(count for flow, count in late.items() if group_of[flow] == group),
-                **_datagram_summary(sums, False),
-                **({"mos": sum(scores) / len(scores)} if scores else {}),
+                **_datagram_summary(sums, calls=scores),
             }
         )
     return summaries
@@ -222,9 +223,12 @@ def _datagrams(heard: Heard, flow: int, window: Window) -> dict[str, int] | None
     return {key: last[key] - first[key] for key in last}
 
 
-def _datagram_summary(seen: Mapping[str, int] | None, is_voice: bool) -> dict[str, Any]:
+def _datagram_summary(
+    seen: Mapping[str, int] | None, *, is_voice: bool = False, calls: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """Delay and loss of the datagrams of a flow, or of a group with the scores of its calls."""
     received, expected, delay, variation = ((seen or {}).get(key, 0) for key in DATAGRAM_WORDS[1:])
-    found: dict[str, Any] = json.loads(_core.datagram_summary(received, expected, delay, variation, is_voice))
+    found: dict[str, Any] = json.loads(_core.datagram_summary(received, expected, delay, variation, is_voice, calls))
     return found
 
 

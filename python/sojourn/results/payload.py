@@ -1,11 +1,14 @@
-"""Payload at the receivers, as every engine reports it, and how evenly it is shared."""
+"""Payload at the receivers, as every engine reports it, and how evenly it is shared; the core computes both."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
+
+from sojourn import _core
 
 
 def payload_summary(arrived: int, delivered: int | None, seconds: float) -> dict[str, float | int | None]:
@@ -13,28 +16,19 @@ def payload_summary(arrived: int, delivered: int | None, seconds: float) -> dict
 
     What was delivered is None where nobody knows.
     """
-    return {
-        "goodput_bps": arrived * 8 / seconds,
-        "bytes": arrived,
-        "delivered_bps": None if delivered is None else delivered * 8 / seconds,
-        "delivered_bytes": delivered,
-    }
+    found: dict[str, float | int | None] = json.loads(_core.payload_summary(arrived, delivered or 0, seconds))
+    return found if delivered is not None else found | {"delivered_bps": None, "delivered_bytes": None}
 
 
 def whole(groups: Sequence[Mapping[str, Any]], flows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """What a summary says of all forward flows together, from its groups and its flows that last."""
-    forward = [one for one in groups if one["direction"] == "forward"]
-    sums = {key: sum(one[key] for one in forward) for key in ("goodput_bps", "delivered_bps")}
-    return {**sums, "jain": jain([one["goodput_bps"] for one in flows if one["direction"] == "forward"])}
+    rates = [(one["goodput_bps"], one["delivered_bps"]) for one in groups if one["direction"] == "forward"]
+    lasting = [one["goodput_bps"] for one in flows if one["direction"] == "forward"]
+    found: dict[str, float] = json.loads(_core.whole(rates, lasting))
+    return found
 
 
 def columns_of_ends(ends: Sequence[Mapping[str, Any]]) -> list[pl.Series]:
     """Columns of the table `windows` that only the ends know, from a summary's numbers for each row."""
     names = ("goodput_bps", "delivered_bps", "jain")
     return [pl.Series(name, [one[name] for one in ends], dtype=pl.Float64) for name in names]
-
-
-def jain(goodputs: Sequence[float]) -> float:
-    """Jain's fairness index; 1 for no flows or no bytes."""
-    squares = sum(one * one for one in goodputs)
-    return sum(goodputs) ** 2 / (len(goodputs) * squares) if squares > 0 else 1.0
