@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import sojourn as sj
+from drawn_figures import LONG, PROBES, cell
+from sojourn.figures import KINDS
 from sojourn.kernel.cache import Kernel
 
 REPO = Path(__file__).resolve().parents[2]
@@ -109,3 +112,25 @@ count = 2
 rtt = "20 ms"
 spread = "500 ms"
 """
+
+
+@pytest.fixture(scope="session")
+def study() -> list[sj.Result]:
+    """Three queue managers, one with a long name, under two loads."""
+    base = sj.Scenario.parse(SHORT, PROBES)
+    return [
+        base.replace({"link.aqm": aqm, "flows.0.count": count}).run()
+        for aqm in ("droptail", LONG, "pie@draft00")
+        for count in (1, 7)
+    ]
+
+
+@pytest.fixture(scope="session")
+def airtime() -> list[sj.Result]:
+    return [cell(), cell(link__aqm="codel")]
+
+
+@pytest.fixture(scope="session")
+def everything(study: list[sj.Result], airtime: list[sj.Result]) -> dict[str, list[sj.Result]]:
+    """Results that each kind can draw."""
+    return {kind: airtime if kind == "airtime" else study for kind in KINDS}

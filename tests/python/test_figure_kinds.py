@@ -14,6 +14,7 @@ from matplotlib.colors import LogNorm
 
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
+from drawn_figures import cell
 from sojourn import figures
 from sojourn.analysis.labels import Name, names_of
 from sojourn.analysis.packets import dropped, tewma
@@ -397,16 +398,6 @@ def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:
 
 
 QUEUES = ("shared", "airtime")
-
-
-def cell(seed: int = 1, **sets: object) -> sj.Result:
-    """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
-    stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
-    tcp = {"kind": "tcp", "stack": "linux-2.6.29", "cc": "reno", "rtt": "20 ms"}
-    down = {**tcp, "count": 2}
-    up = {**tcp, "direction": "reverse", "station": 1}
-    scenario = {"duration": "4 s", "wlan": {"stations": stations}, "flows": [down, up]}
-    return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
 
 
 def test_airtime_is_a_bar_per_station_in_two_parts_per_label() -> None:

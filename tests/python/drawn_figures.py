@@ -1,0 +1,47 @@
+"""Figures to check: runs of every kind that is drawn, and what of a figure can be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.text import Text
+
+import sojourn as sj
+from sojourn.analysis.labels import names_of
+from sojourn.figures.api import Drawn, draw
+from sojourn.figures.look import Look
+
+PROBES = {"probes.packets": True, "probes.state": "10 ms", "probes.utilisation": "250 ms"}
+LONG = "codel target 7ms interval 90ms"
+COLUMNS = {"ieee-column": 3.5, "acm-column": 3.33}
+"""Width in inches by preset."""
+
+
+def cell(seed: int = 1, **sets: object) -> sj.Result:
+    """Two stations at 54 and 6 Mbit/s, a download by each and an upload by the second one."""
+    stations = [{"rate": "54 Mbit/s"}, {"rate": "6 Mbit/s"}]
+    tcp = {"kind": "tcp", "stack": "linux-2.6.29", "cc": "reno", "rtt": "20 ms"}
+    down = {**tcp, "count": 2}
+    up = {**tcp, "direction": "reverse", "station": 1}
+    scenario = {"duration": "4 s", "wlan": {"stations": stations}, "flows": [down, up]}
+    return sj.Scenario.build(scenario).replace({key.replace("__", "."): value for key, value in sets.items()}).run(seed)
+
+
+def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Drawn:
+    found, _ = draw(kind, results, names_of(results), look=look, options=options)
+    found.figure.draw_without_rendering()
+    return found
+
+
+def texts(figure: Any) -> list[Text]:
+    """Texts of a figure that can be seen, without those of ticks beyond the limits."""
+    unseen: set[int] = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            unseen |= {
+                id(label) for tick in (*axis.majorTicks, *axis.minorTicks) for label in (tick.label1, tick.label2)
+            }
+            if axes.axison:
+                unseen -= {id(label) for tick in axis._update_ticks() for label in (tick.label1, tick.label2)}
+    found = [one for one in figure.findobj(Text) if id(one) not in unseen]
+    return [one for one in found if one.get_visible() and one.get_text().strip()]
