@@ -9,7 +9,7 @@
 
 use crate::params::{Param, Value};
 use crate::red::{self, Adaptive};
-use alloc::string::String;
+use crate::refusal::Refusal;
 use core::ops::Deref;
 
 pub use crate::red::Red as Ared;
@@ -67,7 +67,7 @@ impl crate::params::Config for Config {
         self.0.set_value(name, value);
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), Refusal> {
         self.0.validate()
     }
 }

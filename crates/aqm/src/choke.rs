@@ -48,16 +48,16 @@ config! {
         let (min, max) = match (c.min, c.max) {
             (0, 0) => return Ok(()),
             // tc takes max from the limit; both are known here only for a given max.
-            (_, 0) => return Err(format!("min ({}) needs max too; write e.g. min 20 max 80", c.min)),
+            (_, 0) => return Err(format!("min ({}) needs max too; write e.g. min 20 max 80", c.min).into()),
             (0, max) => (max / 3, max),
             given => given,
         };
         if min >= max {
-            return Err(format!("min ({min}) must be below max ({max}); write e.g. min 20 max 80"));
+            return Err(format!("min ({min}) must be below max ({max}); write e.g. min 20 max 80").into());
         }
         let burst = burst(c, min, max);
         if weight(c, min, burst).is_none() {
-            return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50"));
+            return Err(format!("no weight lets a burst of {burst} packets pass below min ({min}), as tc says too; write e.g. min 20 max 80 burst 50").into());
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ config! {
         if c.target < c.interval {
             return Ok(());
         }
-        Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval))
+        Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval).into())
     }
 }
 
@@ -188,6 +188,7 @@ mod tests {
     use crate::qdisc::{Dequeued, Enqueued, Qdisc};
     use crate::single::SingleQueue;
     use crate::testing::{self, LINK};
+    use alloc::string::ToString;
     use alloc::vec::Vec;
 
     fn ms(millis: f64) -> Instant {
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn target_must_be_below_interval() {
-        let refused = config(&[("target", "100 ms")]).validate().unwrap_err();
+        let refused = config(&[("target", "100 ms")]).validate().unwrap_err().to_string();
         assert_eq!(refused, "target (100 ms) must be below interval (100 ms); write e.g. target 5ms interval 100ms");
     }
 }

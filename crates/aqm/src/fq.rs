@@ -9,9 +9,9 @@
 use crate::aqm::DynAqm;
 use crate::flow::{self, Composed};
 use crate::params::{self, Param, Value};
+use crate::refusal::Refusal;
 use crate::registry::{AnyConfig, Named, Queues};
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
 
 /// The flows' configuration and each flow's manager.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,17 +24,15 @@ pub struct Config {
 
 impl Config {
     /// The same flows under another manager; the error says why it cannot be one.
-    pub fn with_aqm(mut self, aqm: Named) -> Result<Self, String> {
+    pub fn with_aqm(mut self, aqm: Named) -> Result<Self, Refusal> {
         if matches!(aqm.config, AnyConfig::ExcludingCe(_)) {
-            return Err(
-                "exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"".into()
-            );
+            return Err(Refusal::ExcludedInside);
         }
         if aqm.config.manager().is_none() {
             let name = aqm.config.name();
             let does =
                 if aqm.algorithm().queues == Queues::PerFlow { "queues flows itself" } else { "has two queues itself" };
-            return Err(alloc::format!("{name} {does}; write e.g. \"fq(codel)\""));
+            return Err(Refusal::NotSingle { name, does });
         }
         self.aqm = Box::new(aqm);
         Ok(self)
@@ -72,8 +70,8 @@ impl params::Config for Config {
         self.queue.set_value(name, value);
     }
 
-    fn validate(&self) -> Result<(), String> {
-        self.queue.validate().map_err(|e| e.to_string())
+    fn validate(&self) -> Result<(), Refusal> {
+        self.queue.validate()
     }
 }
 

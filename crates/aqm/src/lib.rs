@@ -12,7 +12,7 @@
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`] | queue managers in a queue per flow, or in two coupled queues |
-//! | [`registry`], [`named`], [`params`], [`own`] | names, profiles and parameters; algorithms of users and other crates |
+//! | [`registry`], [`named`], [`params`], [`own`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates; why one is refused |
 //! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
@@ -60,6 +60,7 @@ pub mod pie;
 pub mod qdisc;
 pub mod rate;
 pub mod red;
+pub mod refusal;
 pub mod registry;
 pub mod replay;
 mod ring;

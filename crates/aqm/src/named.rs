@@ -2,6 +2,7 @@
 
 use crate::fq;
 use crate::params::{Value, unknown};
+use crate::refusal::Refusal;
 use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -19,22 +20,27 @@ pub struct Named {
 impl Named {
     /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]…`, tc's way: `codel@act target 5ms
     /// ecn`, `fq(codel@act ecn) quantum 300B`.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
         Self::parse_with(text, REGISTERED)
     }
 
     /// [`Named::parse`] that knows the algorithms of `own` as well.
-    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
+    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
         Self::parse_over(text, "", own)
     }
 
     /// [`Named::parse_with`] with the parameters `below`, spelled likewise, where `text` gives none itself.
-    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, String> {
+    pub fn parse_over(text: &str, below: &str, own: &dyn Catalogue) -> Result<Self, Refusal> {
         Self::parse_between(text, below, &[], own)
     }
 
     /// [`Named::parse_over`] with the parameters `above` in place of those of the same name in `text`.
-    fn parse_between(text: &str, below: &str, above: &[(String, String)], own: &dyn Catalogue) -> Result<Self, String> {
+    fn parse_between(
+        text: &str,
+        below: &str,
+        above: &[(String, String)],
+        own: &dyn Catalogue,
+    ) -> Result<Self, Refusal> {
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;
@@ -48,7 +54,7 @@ impl Named {
 
     /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets, with
     /// `params` set by name.
-    pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, String> {
+    pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, Refusal> {
         Self::configure_with(name, profile, params, REGISTERED)
     }
 
@@ -59,7 +65,7 @@ impl Named {
         profile: &str,
         params: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         let Some(inside) = brackets(name) else { return Self::configure_with(name, profile, params, own) };
         let outer = algorithm(name, own)?;
         let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
@@ -74,7 +80,7 @@ impl Named {
                 name if has(inner, name) => within.push(pair),
                 name => {
                     let all = outer.params.iter().chain(inner.params).map(|param| param.name);
-                    return Err(unknown("parameter", name, all));
+                    return Err(Refusal::Unknown(unknown("parameter", name, all)));
                 }
             }
         }
@@ -88,7 +94,7 @@ impl Named {
         profile: &str,
         params: &[(String, String)],
         own: &dyn Catalogue,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refusal> {
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let mut config = algorithm.configure(profile, &params)?;
@@ -97,13 +103,12 @@ impl Named {
         }
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
-                let name = algorithm.name;
-                return Err(format!("{name} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\""));
+                return Err(Refusal::TakesNone(algorithm.name));
             };
             config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
         }
         for (name, text) in common {
-            if is_on(&text).ok_or_else(|| format!("{name}: {text:?} is neither true nor false"))? {
+            if is_on(&text).ok_or(Refusal::NotSwitch { name, text })? {
                 config = config.excluding_ce()?;
             }
         }
@@ -154,7 +159,7 @@ impl Named {
 }
 
 /// The parameters in `words`, behind the name of a discipline.
-fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, String> {
+fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, Refusal> {
     let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
     let mut words = words.split_whitespace().peekable();
     let mut params: Vec<(String, String)> = Vec::new();
@@ -164,10 +169,10 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
         } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
             (flag, "off")
         } else {
-            (param, words.next().ok_or_else(|| format!("{param} of {name} lacks its value"))?)
+            (param, words.next().ok_or_else(|| Refusal::LacksValue { param: param.into(), name: name.into() })?)
         };
         if params.iter().any(|(known, _)| known == param) {
-            return Err(format!("{param} of {name} is given twice; leave one of them out"));
+            return Err(Refusal::Twice { param: param.into(), name: name.into() });
         }
         params.push((param.to_string(), value.to_string()));
     }
@@ -175,7 +180,7 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
 }
 
 /// The algorithm of a name that may have a manager in brackets.
-fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, String> {
+fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Refusal> {
     Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)
 }
 
@@ -186,13 +191,13 @@ fn brackets(name: &str) -> Option<&str> {
 }
 
 /// The name, brackets and profile included, and the words behind it.
-pub(crate) fn split_name(text: &str) -> Result<(&str, &str), String> {
+pub(crate) fn split_name(text: &str) -> Result<(&str, &str), Refusal> {
     let text = text.trim();
     let mut depth = 0;
     for (i, c) in text.char_indices() {
         match c {
             '(' => depth += 1,
-            ')' if depth == 0 => return Err(format!("{text:?} closes a bracket that it does not open")),
+            ')' if depth == 0 => return Err(Refusal::NotOpened(text.into())),
             ')' => depth -= 1,
             c if c.is_whitespace() && depth == 0 && !text[i..].trim_start().starts_with('(') => {
                 return Ok(text.split_at(i));
@@ -201,9 +206,9 @@ pub(crate) fn split_name(text: &str) -> Result<(&str, &str), String> {
         }
     }
     match (text, depth) {
-        ("", _) => Err("an AQM needs a name, e.g. \"codel\"".to_string()),
+        ("", _) => Err(Refusal::NoName),
         (_, 0) => Ok((text, "")),
-        _ => Err(format!("{text:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")),
+        _ => Err(Refusal::NotClosed(text.into())),
     }
 }
 

@@ -43,6 +43,7 @@
 
 use crate::aqm::{Aqm, DynAqm};
 use crate::params::{Config, Value};
+use crate::refusal::Refusal;
 use crate::registry::{Algorithm, AnyConfig, Queues, configure};
 use crate::single::SingleQueue;
 use alloc::boxed::Box;
@@ -53,7 +54,7 @@ use core::fmt;
 /// What a program knows beyond the registered algorithms. Registered names go first.
 pub trait Catalogue {
     /// The algorithm called `name`, or why it cannot be used; `None` for a name that is not known here.
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, String>>;
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>>;
 
     /// Its names, for the hint about a misspelt one.
     fn names(&self) -> Vec<&'static str> {
@@ -62,7 +63,7 @@ pub trait Catalogue {
 }
 
 impl<const N: usize> Catalogue for [&'static Algorithm; N] {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, String>> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
         self.iter().find(|algorithm| algorithm.name == name).copied().map(Ok)
     }
 
@@ -88,7 +89,7 @@ pub trait OwnConfig: fmt::Debug + Send + Sync {
     fn value(&self, param: &str) -> Option<Value>;
     /// Judges values that are in range each, before any queue has them; the error is a sentence. The profile by itself
     /// is not judged: what a manager refuses may be its own defaults.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Refusal> {
         Ok(())
     }
     /// A new manager of one queue.
@@ -163,7 +164,7 @@ fn configure_own<C: Managed>(
     algorithm: &'static Algorithm,
     profile: &str,
     params: &[(String, String)],
-) -> Result<AnyConfig, String> {
+) -> Result<AnyConfig, Refusal> {
     let config = configure::<C>(profile, params)?;
     Ok(AnyConfig::Own(Own::new(algorithm, Box::new(config))))
 }

@@ -1,6 +1,7 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
 use crate::rate::Rate;
+pub use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::units;
 use alloc::format;
@@ -55,36 +56,41 @@ pub struct Param {
 
 impl Param {
     /// Reads a value of this parameter and checks its range.
-    pub fn parse(&self, text: &str) -> Result<Value, String> {
+    pub fn parse(&self, text: &str) -> Result<Value, Refusal> {
         let value = self.read(text.trim())?;
         if self.contains(value) {
             Ok(value)
         } else {
-            Err(format!("{} = {value} is out of range; from {} to {}", self.name, self.range.0, self.range.1))
+            let (least, most) = self.range;
+            Err(Refusal::OutOfRange { name: self.name, value, least, most })
         }
     }
 
-    fn read(&self, text: &str) -> Result<Value, String> {
+    fn read(&self, text: &str) -> Result<Value, Refusal> {
         let name = self.name;
+        let unit = |reason| Refusal::Unit { name, reason };
         match self.range.0 {
-            Value::Time(_) => units::duration(text).map(Value::Time).map_err(|e| format!("{name}: {e}")),
-            Value::Bytes(_) => units::bytes(text).map(Value::Bytes).map_err(|e| format!("{name}: {e}")),
-            Value::Rate(_) => units::rate(text).map(Value::Rate).map_err(|e| format!("{name}: {e}")),
+            Value::Time(_) => units::duration(text).map(Value::Time).map_err(unit),
+            Value::Bytes(_) => units::bytes(text).map(Value::Bytes).map_err(unit),
+            Value::Rate(_) => units::rate(text).map(Value::Rate).map_err(unit),
             Value::Count(_) => {
-                text.parse().map(Value::Count).map_err(|_| format!("{name}: {text:?} is not a whole number"))
+                text.parse().map(Value::Count).map_err(|_| Refusal::NotWhole { name, text: text.into() })
             }
             Value::Number(_) => {
-                text.parse().map(Value::Number).map_err(|_| format!("{name}: {text:?} is not a number"))
+                text.parse().map(Value::Number).map_err(|_| Refusal::NotNumber { name, text: text.into() })
             }
             Value::Flag(_) => match text {
                 "true" | "on" | "yes" | "1" => Ok(Value::Flag(true)),
                 "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),
-                _ => Err(format!("{name}: {text:?} is neither true nor false")),
+                _ => Err(Refusal::NotSwitch { name: name.into(), text: text.into() }),
             },
             Value::Choice(_) => {
                 let word = self.choices.iter().find(|&&c| c == text);
-                word.map(|w| Value::Choice(w))
-                    .ok_or_else(|| format!("{name}: {text:?} is none of {}", self.choices.join(", ")))
+                word.map(|w| Value::Choice(w)).ok_or_else(|| Refusal::NoChoice {
+                    name,
+                    text: text.into(),
+                    choices: self.choices,
+                })
             }
         }
     }
@@ -180,9 +186,6 @@ macro_rules! choice {
     };
 }
 
-/// Why a value or a combination of values is refused: what is wrong, and what to write.
-pub type Refusal = String;
-
 /// An algorithm's configuration: parameters by name, profiles by name.
 pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
     /// The parameters, in the order of the docs page.
@@ -197,14 +200,14 @@ pub trait Config: Clone + Default + Send + Sync + fmt::Debug {
     /// Sets a parameter to a value that [`Param::parse`] made.
     fn set_value(&mut self, name: &str, value: Value);
     /// Refuses combinations that no single range can.
-    fn validate(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), Refusal> {
         Ok(())
     }
 
     /// Sets a parameter from text; the error names the parameter, the value and the range.
-    fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+    fn set(&mut self, name: &str, text: &str) -> Result<(), Refusal> {
         let Some(param) = Self::PARAMS.iter().find(|p| p.name == name) else {
-            return Err(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name)));
+            return Err(Refusal::Unknown(unknown("parameter", name, Self::PARAMS.iter().map(|p| p.name))));
         };
         self.set_value(name, param.parse(text)?);
         Ok(())
@@ -302,10 +305,7 @@ pub(crate) fn refuse_foreign<C: Config>(
     let foreign = |name: &&str| !has(name) && config.value(name) != baseline.value(name);
     let Some(name) = C::PARAMS.iter().map(|param| param.name).find(foreign) else { return Ok(()) };
     let left = baseline.value(name).expect("a parameter of the table");
-    let profile = format!("{}@{version}", algorithm.to_lowercase());
-    Err(format!(
-        "{name}: version {version} of {algorithm} does not have it; leave it at {left} (or write {profile} for the version)"
-    ))
+    Err(Refusal::Foreign { name, version: version.into(), algorithm: algorithm.into(), left })
 }
 
 /// The error for a name that does not exist: with the nearest one that does.

@@ -7,6 +7,7 @@ use crate::flow::{self, Composed};
 use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
+use crate::refusal::Refusal;
 use crate::single::SingleQueue;
 use crate::{ared, choke, codel, codel_dt, drophead, droptail, pi2, pie, red};
 use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
@@ -162,10 +163,9 @@ impl AnyConfig {
     }
 
     /// The same with CE-marked packets left out of what the algorithm measures ([`Qdisc::exclude_ce`]).
-    pub fn excluding_ce(self) -> Result<Self, String> {
+    pub fn excluding_ce(self) -> Result<Self, Refusal> {
         if self.algorithm().queues == Queues::Two {
-            let name = self.name();
-            return Err(format!("{EXCLUDE_CE}: the queues of {name} are coupled by their marks; leave it out"));
+            return Err(Refusal::Coupled(self.name()));
         }
         Ok(Self::ExcludingCe(Box::new(self)))
     }
@@ -217,25 +217,26 @@ pub enum Queues {
 }
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
-pub type Configure = dyn Fn(&'static Algorithm, &str, &[(String, String)]) -> Result<AnyConfig, String> + Send + Sync;
+pub type Configure = dyn Fn(&'static Algorithm, &str, &[(String, String)]) -> Result<AnyConfig, Refusal> + Send + Sync;
 
 impl Algorithm {
     /// The registered algorithm called `name`.
-    pub fn find(name: &str) -> Result<&'static Self, String> {
+    pub fn find(name: &str) -> Result<&'static Self, Refusal> {
         Self::find_with(name, REGISTERED)
     }
 
     /// The algorithm called `name`, registered or in `own`.
-    pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, String> {
+    pub fn find_with(name: &str, own: &dyn Catalogue) -> Result<&'static Self, Refusal> {
         let registered = ALGORITHMS.iter().find(|a| a.name == name);
         registered.map(Ok).or_else(|| own.find(name)).unwrap_or_else(|| {
             let others = own.names();
-            Err(unknown("AQM", name, ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied())))
+            let known = ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied());
+            Err(Refusal::Unknown(unknown("AQM", name, known)))
         })
     }
 
     /// A configuration of `profile` (empty: the plain one) with `params` set by name.
-    pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, String> {
+    pub fn configure(&'static self, profile: &str, params: &[(String, String)]) -> Result<AnyConfig, Refusal> {
         (self.configure)(self, profile, params)
     }
 
@@ -251,14 +252,14 @@ impl Algorithm {
 }
 
 /// Reads a configuration as [`Named::parse`] does: `codel@act target 5ms ecn`, `fq(pie) quantum 300B`.
-pub fn parse(text: &str) -> Result<AnyConfig, String> {
+pub fn parse(text: &str) -> Result<AnyConfig, Refusal> {
     Named::parse(text).map(|named| named.config)
 }
 
-pub(crate) fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, String> {
+pub(crate) fn configure<C: crate::params::Config>(profile: &str, params: &[(String, String)]) -> Result<C, Refusal> {
     let profile = if profile.is_empty() { C::PROFILES[0].0 } else { profile };
-    let mut config =
-        C::profile(profile).ok_or_else(|| unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p)))?;
+    let mut config = C::profile(profile)
+        .ok_or_else(|| Refusal::Unknown(unknown("profile", profile, C::PROFILES.iter().map(|&(p, _)| p))))?;
     for (name, text) in params {
         config.set(name, text)?;
     }

@@ -12,6 +12,8 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError(pub String);
 
+impl core::error::Error for UnitError {}
+
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -1,9 +1,24 @@
 //! Bad input is refused with a message that names what is wrong: every parameter of every algorithm outside its range,
 //! combinations that no range can exclude, and names that do not exist.
 
-use sojourn_aqm::params::{Param, Value};
+use sojourn_aqm::params::{Param, Refusal, Value};
 use sojourn_aqm::registry::{ALGORITHMS, Queues, parse};
 use sojourn_aqm::{Duration, Limits};
+
+#[test]
+fn refusals_can_be_told_apart_without_their_texts() {
+    let refusal = |text: &str| parse(text).expect_err(text);
+    assert!(matches!(refusal("codle"), Refusal::Unknown(_)));
+    assert!(matches!(
+        refusal("codel target 11s"),
+        Refusal::OutOfRange { name: "target", value: Value::Time(value), .. } if value == Duration::from_secs(11)
+    ));
+    assert!(matches!(refusal("codel target 5"), Refusal::Unit { name: "target", .. }));
+    assert!(matches!(refusal("codel target"), Refusal::LacksValue { param, .. } if param == "target"));
+    assert!(matches!(refusal("fq(codel"), Refusal::NotClosed(_)));
+    assert!(matches!(refusal("codel target 100ms"), Refusal::Combination(_)));
+    assert!(matches!(refusal("codel@mahimahi ecn"), Refusal::Foreign { name: "ecn", .. }));
+}
 
 #[test]
 fn every_parameter_outside_its_range_is_refused_by_name() {
@@ -13,14 +28,14 @@ fn every_parameter_outside_its_range_is_refused_by_name() {
             let (least, most) = (param.range.0.to_string(), param.range.1.to_string());
             for text in outside(param) {
                 let error = algorithm.configure("", &[(param.name.to_string(), text.clone())]);
-                let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name));
+                let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name)).to_string();
                 let expected = format!("{} = {text} is out of range; from {least} to {most}", param.name);
                 assert_eq!(error, expected, "{}", algorithm.name);
                 refused += 1;
             }
             for text in unreadable(param) {
                 let error = algorithm.configure("", &[(param.name.to_string(), text.to_string())]);
-                let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name));
+                let error = error.expect_err(&format!("{} {} {text}", algorithm.name, param.name)).to_string();
                 // The text, or what is in the place of its unit.
                 let quoted = [text, text.split_whitespace().last().unwrap_or("")].map(|part| format!("{part:?}"));
                 let named = error.starts_with(&format!("{}: ", param.name));
@@ -101,7 +116,7 @@ fn combinations_that_mean_nothing_are_refused() {
         ),
         ("sfq depth 0", "depth = 0 is out of range; from 1 to 1000000000"),
     ] {
-        assert_eq!(parse(aqm).expect_err(aqm), error, "{aqm}");
+        assert_eq!(parse(aqm).expect_err(aqm).to_string(), error, "{aqm}");
     }
     // These take turns by packets where the quantum is 0.
     let by_packets = ["sfq", "sfq_red", "sfqcodel"];
@@ -109,7 +124,7 @@ fn combinations_that_mean_nothing_are_refused() {
         .iter()
         .filter(|algorithm| algorithm.queues == Queues::PerFlow && !by_packets.contains(&algorithm.name))
     {
-        let error = parse(&format!("{} quantum 0B", by_flow.name)).expect_err(by_flow.name);
+        let error = parse(&format!("{} quantum 0B", by_flow.name)).expect_err(by_flow.name).to_string();
         assert!(error.starts_with("quantum (0 B) must be positive") && error.ends_with("quantum 1514B"), "{error}");
     }
     for limit in ["0 packets", "0 B", "0 ms", "1000 packets + 0 B"] {
@@ -134,6 +149,6 @@ fn unknown_names_bring_the_nearest_ones() {
         ("fq(codel", r#""fq(codel" lacks a closing bracket; write e.g. "fq(codel@act)""#),
         ("", r#"an AQM needs a name, e.g. "codel""#),
     ] {
-        assert_eq!(parse(aqm).expect_err(aqm), error, "{aqm}");
+        assert_eq!(parse(aqm).expect_err(aqm).to_string(), error, "{aqm}");
     }
 }

@@ -5,7 +5,7 @@ use crate::manager::{Class, Manager, raise, said};
 use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_aqm::params::{Param, Value, unknown};
+use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use std::sync::Mutex;
@@ -16,23 +16,25 @@ pub struct Classes<'a> {
 }
 
 impl Catalogue for Classes<'_> {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, String>> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
         if !name.contains(':') {
             return None;
         }
         let found = Python::attach(|py| {
-            let find = || -> PyResult<Result<&'static Algorithm, String>> {
+            let find = || -> PyResult<Result<&'static Algorithm, Refusal>> {
                 let loader = py.import("sojourn.aqms.loading")?;
                 match loader.call_method1("algorithm_named", (name, self.base)) {
                     Ok(found) => Ok(Ok(found.cast_into::<PyAlgorithm>()?.get().0)),
-                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => Ok(Err(said(py, &error))),
+                    Err(error) if error.is_instance_of::<crate::error::InputError>(py) => {
+                        Ok(Err(Refusal::Catalogue(said(py, &error))))
+                    }
                     Err(error) => Err(error),
                 }
             };
             raise(py, find)
         });
         // Nobody reads this text: the pending exception goes first.
-        Some(found.unwrap_or_else(|| Err(format!("{name} cannot be loaded"))))
+        Some(found.unwrap_or_else(|| Err(Refusal::Catalogue(format!("{name} cannot be loaded")))))
     }
 }
 
@@ -116,9 +118,10 @@ impl OwnConfig for Config {
         self.params.iter().find(|(name, _)| *name == param).map(|(_, value)| value.0)
     }
     /// Lets `__init__` judge, so that what it refuses is known before a run begins.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Refusal> {
         let judged = Python::attach(|py| raise(py, || self.class.judge(py, &to_dict(py, &self.params)?)));
-        judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)))
+        let judged = judged.unwrap_or_else(|| Err(format!("{} cannot be made", self.class.name)));
+        judged.map_err(Refusal::Catalogue)
     }
     fn manager(&self) -> Box<dyn DynAqm + Send> {
         Box::new(Manager::new(self.class, &self.params))
@@ -135,14 +138,14 @@ fn configure(
     defaults: Vec<Value>,
     profile: &str,
     given: &[(String, String)],
-) -> Result<AnyConfig, String> {
+) -> Result<AnyConfig, Refusal> {
     if !["", algorithm.profiles[0].0].contains(&profile) {
-        return Err(unknown("profile", profile, algorithm.profiles.iter().map(|&(name, _)| name)));
+        return Err(Refusal::Unknown(unknown("profile", profile, algorithm.profiles.iter().map(|&(name, _)| name))));
     }
     let mut params: Vec<_> = algorithm.params.iter().zip(defaults).map(|(p, v)| (p.name, Number(v))).collect();
     for (name, text) in given {
         let Some(i) = algorithm.params.iter().position(|param| param.name == name) else {
-            return Err(unknown("parameter", name, algorithm.params.iter().map(|param| param.name)));
+            return Err(Refusal::Unknown(unknown("parameter", name, algorithm.params.iter().map(|param| param.name))));
         };
         params[i].1 = Number(algorithm.params[i].parse(text)?);
     }

@@ -29,7 +29,7 @@ config! {
     profiles { "plain", "the paper's" => |_| {}; }
     validate |c| {
         if c.decrement > c.increment {
-            return Err(format!("decrement ({}) must not exceed increment ({}); write e.g. increment 0.02 decrement 0.002", c.decrement, c.increment));
+            return Err(format!("decrement ({}) must not exceed increment ({}); write e.g. increment 0.02 decrement 0.002", c.decrement, c.increment).into());
         }
         Ok(())
     }

@@ -71,10 +71,10 @@ macro_rules! versions {
             }
             validate |c| {
                 if c.target >= c.interval {
-                    return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval));
+                    return Err(format!("target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms", c.target, c.interval).into());
                 }
                 if c.version == Version::Mahimahi && c.interval < MILLISECOND {
-                    return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval));
+                    return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval).into());
                 }
                 params::refuse_foreign(c, "CoDel", c.version.word(), |param| c.version.has(param))
             }
@@ -191,10 +191,11 @@ mod tests {
     use super::*;
     use crate::params::Config as _;
     use crate::testing::config;
+    use alloc::string::ToString;
 
     #[test]
     fn target_must_be_below_interval() {
-        let refused = config::<Config>("rfc8289", &[("target", "100 ms")]).validate().unwrap_err();
+        let refused = config::<Config>("rfc8289", &[("target", "100 ms")]).validate().unwrap_err().to_string();
         assert_eq!(refused, "target (100 ms) must be below interval (100 ms); write e.g. target 5ms interval 100ms");
         assert!(config::<Config>("rfc8289", &[("target", "99 ms")]).validate().is_ok());
     }
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn mahimahi_needs_an_interval_of_a_millisecond() {
         let short = config::<Config>("mahimahi", &[("target", "1 us"), ("interval", "900 us")]);
-        let refused = short.validate().unwrap_err();
+        let refused = short.validate().unwrap_err().to_string();
         assert!(
             refused.starts_with("interval (900 us) is nothing in whole milliseconds, in which mahimahi"),
             "{refused}"
@@ -234,7 +235,7 @@ mod tests {
             let config = config::<Config>(profile, &[(param, text)]);
             assert_eq!(config.validate().is_err(), refused, "{profile} {param} {text}");
         }
-        let refusal = config::<Config>("mahimahi", &[("ecn", "on")]).validate().unwrap_err();
+        let refusal = config::<Config>("mahimahi", &[("ecn", "on")]).validate().unwrap_err().to_string();
         let expected = "ecn: version mahimahi of CoDel does not have it; leave it at false (or write codel@mahimahi for the version)";
         assert_eq!(refusal, expected);
     }

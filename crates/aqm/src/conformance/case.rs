@@ -8,6 +8,7 @@ use crate::packet::{Ecn, Meta};
 use crate::params::{Param, Value};
 use crate::qdisc::{Host, Qdisc, Stats};
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use crate::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
 use crate::rng::Rng;
 use crate::time::Duration;
@@ -109,7 +110,7 @@ pub fn drawn(param: &Param, draw: u64) -> String {
 /// out, unless all go together.
 pub fn agreeing(
     params: Vec<(String, String)>,
-    configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, String>,
+    configure: impl Fn(&[(String, String)]) -> Result<AnyConfig, Refusal>,
 ) -> AnyConfig {
     configure(&params).unwrap_or_else(|_| {
         let mut accepted = Vec::new();

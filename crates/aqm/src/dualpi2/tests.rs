@@ -10,6 +10,7 @@ use crate::rate::Rate;
 use crate::registry;
 use crate::rng::Rng;
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -345,5 +346,8 @@ fn the_limit_is_that_of_both_queues() {
         let expected = if i < 5 { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) };
         assert_eq!(queue.enqueue(us(0), Meta::new(100, 0).with_ecn(ecn), i, &mut |_, _, _| {}), expected);
     }
-    assert_eq!(registry::parse("fq(dualpi2)").unwrap_err(), r#"dualpi2 has two queues itself; write e.g. "fq(codel)""#);
+    assert_eq!(
+        registry::parse("fq(dualpi2)").unwrap_err().to_string(),
+        r#"dualpi2 has two queues itself; write e.g. "fq(codel)""#
+    );
 }

@@ -1,10 +1,10 @@
 //! What there is to choose about queueing flows apart, whatever manages each flow's queue.
 
 use crate::params::{Bytes, Value};
+use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
-use alloc::string::{String, ToString};
 
 config! {
     /// How flows are told apart, served in turn and kept within limits; the default is RFC 8290's.
@@ -108,19 +108,21 @@ choice! {
     }
 }
 
-fn validate(c: &Config) -> Result<(), String> {
+fn validate(c: &Config) -> Result<(), Refusal> {
     if c.quantum.0 == 0 && !matches!(c.scheduler, Scheduler::Ns2 | Scheduler::Sfq) {
-        return Err("quantum (0 B) must be positive: only the schedulers sfq and ns2 take 0, for a packet per turn; write e.g. quantum 1514B".to_string());
+        return Err("quantum (0 B) must be positive: only the schedulers sfq and ns2 take 0, for a packet per turn; write e.g. quantum 1514B".into());
     }
     if c.perturb_period > Duration::ZERO && (c.hash != Hash::Perturbed || c.perturb_period < SECOND) {
         let period = c.perturb_period;
         return Err(format!(
             "perturb_period ({period}) must be 1 s or more, or zero, and needs hash perturbed; write e.g. perturb_period 10s hash perturbed"
-        ));
+        ).into());
     }
     if c.divisor > 0 && c.divisor < c.flows {
         let (divisor, flows) = (c.divisor, c.flows);
-        return Err(format!("divisor ({divisor}) must not be less than flows ({flows}); write e.g. divisor {flows}"));
+        return Err(
+            format!("divisor ({divisor}) must not be less than flows ({flows}); write e.g. divisor {flows}").into()
+        );
     }
     Ok(())
 }

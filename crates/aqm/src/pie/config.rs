@@ -200,6 +200,7 @@ const WORD: Value = Value::Choice("");
 mod tests {
     use super::*;
     use crate::params::Config as _;
+    use alloc::string::ToString;
 
     #[test]
     fn a_version_refuses_what_it_does_not_have() {
@@ -222,7 +223,7 @@ mod tests {
         }
         let mut config = Config::default();
         config.set("version", "linux").expect("a version");
-        let refusal = config.validate().unwrap_err();
+        let refusal = config.validate().unwrap_err().to_string();
         assert!(refusal.starts_with("activation: version linux of PIE does not have it"), "{refusal}");
         assert!(refusal.ends_with("(or write pie@linux for the version)"), "{refusal}");
     }

@@ -3,10 +3,10 @@
 use super::tc::wlog;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
+use crate::refusal::Refusal;
 use crate::time::Duration;
 use crate::{choice, config};
 use alloc::format;
-use alloc::string::String;
 
 config! {
     /// RED's configuration; the default is that of ns-2.35 (ns-default.tcl), with its automatic thresholds and weight.
@@ -106,10 +106,10 @@ choice! {
 }
 
 impl Config {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Refusal> {
         let (min, max) = (self.min.0, self.max.0);
         if min > 0 && max > 0 && min >= max {
-            return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 12500B max 37500B"));
+            return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 12500B max 37500B").into());
         }
         match self.arithmetic {
             Arithmetic::Ns2 => self.check_ns2(),
@@ -117,27 +117,29 @@ impl Config {
         }
     }
 
-    fn check_ns2(&self) -> Result<(), String> {
+    fn check_ns2(&self) -> Result<(), Refusal> {
         if self.weight < 0.0 && self.weight != -1.0 && self.weight != -2.0 {
-            return Err(format!("weight ({}) must be from 0 to 1, or -1 or -2 for ns-2's rules", self.weight));
+            return Err(format!("weight ({}) must be from 0 to 1, or -1 or -2 for ns-2's rules", self.weight).into());
         }
         let (alpha, beta) = (self.alpha, self.beta);
         match self.adaptive {
             Adaptive::Off => Ok(()),
             Adaptive::Aimd if self.bottom >= self.top => {
-                Err(format!("bottom ({}) must be below top ({})", self.bottom, self.top))
+                Err(format!("bottom ({}) must be below top ({})", self.bottom, self.top).into())
             }
             Adaptive::Aimd if alpha > 1.0 || beta > 1.0 => Err(format!(
                 "alpha ({alpha}) and beta ({beta}) of aimd must be at most 1; write e.g. alpha 0.01 beta 0.9"
-            )),
+            )
+            .into()),
             Adaptive::Mimd if alpha < 1.0 || beta < 1.0 => {
-                Err(format!("alpha ({alpha}) and beta ({beta}) of mimd must be at least 1; write e.g. alpha 3 beta 2"))
+                Err(format!("alpha ({alpha}) and beta ({beta}) of mimd must be at least 1; write e.g. alpha 3 beta 2")
+                    .into())
             }
             Adaptive::Aimd | Adaptive::Mimd => Ok(()),
         }
     }
 
-    fn check_linux(&self) -> Result<(), String> {
+    fn check_linux(&self) -> Result<(), Refusal> {
         if self.nodrop && !self.ecn {
             return Err("nodrop has a meaning only with ecn; write e.g. ecn nodrop".into());
         }
@@ -152,7 +154,7 @@ impl Config {
         let avpkt = self.avpkt.0;
         Err(format!(
             "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 12500B max 37500B avpkt 1000B burst 25"
-        ))
+        ).into())
     }
 
     /// Linux's thresholds where they do not depend on the queue's limit or its link.

@@ -8,6 +8,7 @@ use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::string::ToString;
 
 const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
 /// The average is between the thresholds after some packets, and nothing is dropped early but with luck.
@@ -124,7 +125,7 @@ fn what_does_not_go_together_is_refused() {
             "no weight lets a burst of 5 packets pass below min (20), as tc says too; write e.g. min 20 max 80 burst 50",
         ),
     ] {
-        assert_eq!(registry::parse(aqm).unwrap_err(), error, "{aqm}");
+        assert_eq!(registry::parse(aqm).unwrap_err().to_string(), error, "{aqm}");
     }
 }
 

@@ -4,11 +4,64 @@ use super::{Told, words};
 use crate::limits::Limits;
 use crate::named::split_name;
 use crate::params::Value;
+use crate::refusal::Refusal;
 use crate::registry::{Algorithm, Named, REGISTERED};
 use crate::time::Instant;
+use crate::units::UnitError;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use thiserror::Error;
+
+/// Why a line of `tc` is refused, or an AQM on its parameters.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum LineError {
+    /// An empty line.
+    #[error("the qdisc has no kind, e.g. \"codel limit 1000\"")]
+    NoKind,
+    /// The last word is a parameter that needs a value.
+    #[error("{name} of the qdisc {text:?} lacks its value")]
+    LacksValue {
+        /// The parameter.
+        name: String,
+        /// The line.
+        text: String,
+    },
+    /// A gain that is none.
+    #[error("{name}: {value:?} is not a number")]
+    NotNumber {
+        /// The parameter.
+        name: String,
+        /// What was written.
+        value: String,
+    },
+    /// A limit that is none.
+    #[error("limit of the qdisc: {0}")]
+    Limit(UnitError),
+    /// An AQM that does not exist.
+    #[error(transparent)]
+    Aqm(#[from] Refusal),
+    /// An AQM that does not take the parameters of the line.
+    #[error("with the recorded parameters \"{words}\": {reason}{}", compare(*instead))]
+    Recorded {
+        /// The parameters, in our spelling.
+        words: String,
+        /// Why it does not take them.
+        reason: Box<Refusal>,
+        /// What is the recorded queue discipline, where another one was asked for.
+        instead: Option<&'static str>,
+    },
+}
+
+fn compare(instead: Option<&str>) -> String {
+    instead.map(|own| format!("; the recording is Linux's, so compare {own}")).unwrap_or_default()
+}
+
+fn lacks(name: &str, text: &str) -> LineError {
+    LineError::LacksValue { name: name.to_string(), text: text.to_string() }
+}
 
 /// tc's words after `qdisc add … `: `codel limit 1000 target 5ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,15 +74,15 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Reads tc's words.
-    pub fn parse(text: &'a str) -> Result<Self, String> {
+    pub fn parse(text: &'a str) -> Result<Self, LineError> {
         let mut words = text.split_whitespace();
-        let kind = words.next().ok_or_else(|| "the qdisc has no kind, e.g. \"codel limit 1000\"".to_string())?;
+        let kind = words.next().ok_or(LineError::NoKind)?;
         let mut params = Vec::new();
         while let Some(name) = words.next() {
             let is_flag = FLAGS.contains(&name) || name.strip_prefix("no").is_some_and(|flag| FLAGS.contains(&flag));
             let value = match is_flag {
                 true => None,
-                false => Some(words.next().ok_or_else(|| format!("{name} of the qdisc {text:?} lacks its value"))?),
+                false => Some(words.next().ok_or_else(|| lacks(name, text))?),
             };
             params.push((name, value));
         }
@@ -81,7 +134,7 @@ impl<'a> Line<'a> {
     /// another kind takes over the limit only. `created` is the kernel's clock when its queue was made.
     ///
     /// The hash of a flow queue in the kernel is seeded from its run, so ours is free of collisions here.
-    pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(Named, Limits), String> {
+    pub fn apply(&self, aqm: &str, created: Option<Instant>) -> Result<(Named, Limits), LineError> {
         let given = Named::parse(aqm)?;
         let algorithm = given.algorithm();
         let has = |name: &str| algorithm.params.iter().any(|param| param.name == name);
@@ -105,9 +158,9 @@ impl<'a> Line<'a> {
                 words += &format!(" {}", self.with_unit(algorithm, name, value)?);
             }
         }
-        let named = Named::parse_over(aqm, &words, REGISTERED).map_err(|e| {
-            let instead = self.instead_of(aqm).map(|own| format!("; the recording is Linux's, so compare {own}"));
-            format!("with the recorded parameters \"{}\": {e}{}", words.trim(), instead.unwrap_or_default())
+        let named = Named::parse_over(aqm, &words, REGISTERED).map_err(|reason| {
+            let words = words.trim().to_string();
+            LineError::Recorded { words, reason: Box::new(reason), instead: self.instead_of(aqm) }
         })?;
         let limits = if is_this && has("limit") { Limits::default() } else { self.limits()? };
         Ok((named, limits))
@@ -128,7 +181,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn limits(&self) -> Result<Limits, String> {
+    fn limits(&self) -> Result<Limits, LineError> {
         let Some(&(_, Some(limit))) = self.params.iter().find(|(name, _)| *name == "limit") else {
             return Ok(Limits::default());
         };
@@ -137,13 +190,14 @@ impl<'a> Line<'a> {
             (Some(packets), _) => (format!("{packets}"), "packets"),
             (None, _) => (limit.to_string(), ""),
         };
-        Limits::parse(&format!("{number}{unit}")).map_err(|e| format!("limit of the qdisc: {}", e.0))
+        Limits::parse(&format!("{number}{unit}")).map_err(LineError::Limit)
     }
 
     /// A value of tc in words of ours.
-    fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, String> {
+    fn with_unit(&self, algorithm: &Algorithm, name: &str, value: &str) -> Result<String, LineError> {
         if self.is_gain(name) {
-            let sixteenths: f64 = value.parse().map_err(|_| format!("{name}: {value:?} is not a number"))?;
+            let sixteenths: f64 =
+                value.parse().map_err(|_| LineError::NotNumber { name: name.to_string(), value: value.to_string() })?;
             return Ok(format!("{}", sixteenths / 16.0));
         }
         if name == "quantum" && ["fq_codel", "fq_pie", "sfq"].contains(&self.kind) {
@@ -244,18 +298,18 @@ mod tests {
         let created = Some(Instant::from_nanos(5));
         let (named, _) = Line::parse("pie limit 60 target 20ms").unwrap().apply("pie", created).unwrap();
         assert_eq!(named.spelling(), "pie target 20ms");
-        let refused = Line::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err();
+        let refused = Line::parse("pie limit 60 bytemode").unwrap().apply("pie", created).unwrap_err().to_string();
         assert!(refused.ends_with("; the recording is Linux's, so compare pie@linux"), "{refused}");
     }
 
     #[test]
     fn refusals_name_the_word() {
-        assert_eq!(Line::parse(" ").unwrap_err(), "the qdisc has no kind, e.g. \"codel limit 1000\"");
+        assert_eq!(Line::parse(" ").unwrap_err().to_string(), "the qdisc has no kind, e.g. \"codel limit 1000\"");
         assert_eq!(
-            Line::parse("codel limit 60 target").unwrap_err(),
+            Line::parse("codel limit 60 target").unwrap_err().to_string(),
             "target of the qdisc \"codel limit 60 target\" lacks its value"
         );
-        let apply = |text: &str| Line::parse(text).unwrap().apply("codel", None).unwrap_err();
+        let apply = |text: &str| Line::parse(text).unwrap().apply("codel", None).unwrap_err().to_string();
         assert_eq!(apply("codel limit 0"), "limit of the qdisc: a limit of \"0packets\" holds nothing");
         assert!(apply("codel targt 5ms").starts_with("with the recorded parameters \"targt 5ms\": unknown parameter"));
     }

@@ -6,8 +6,8 @@ use crate::packet::Meta;
 use crate::params::{Bytes, Value};
 use crate::red::linux::{Action, Params, Vars};
 use crate::red::tc::wlog;
+use crate::refusal::Refusal;
 use alloc::format;
-use alloc::string::String;
 
 config! {
     /// RED's parameters, tc's; they are the same for all flows.
@@ -100,22 +100,23 @@ fn weight(c: &Config) -> Option<u32> {
     wlog(thresholds(c).0, burst(c), c.avpkt.0)
 }
 
-fn validate(c: &Config) -> Result<(), String> {
+fn validate(c: &Config) -> Result<(), Refusal> {
     let (min, max) = thresholds(c);
     let limit = c.redflowlimit.0;
     if min >= max {
-        return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 8000B max 24000B"));
+        return Err(format!("min ({min} B) must be below max ({max} B); write e.g. min 8000B max 24000B").into());
     }
     if max > limit {
         return Err(format!(
             "max ({max} B) must not be above redflowlimit ({limit} B); write e.g. redflowlimit {max}B"
-        ));
+        )
+        .into());
     }
     if weight(c).is_none() {
         let (burst, avpkt) = (burst(c), c.avpkt.0);
         return Err(format!(
             "no weight lets a burst of {burst} packets of {avpkt} B pass below min ({min} B), as tc says too; write e.g. min 8000B max 24000B avpkt 1000B burst 13"
-        ));
+        ).into());
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ impl AqmSpec {
 
     /// [`AqmSpec::parse`] that knows the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
-        Named::parse_with(text, own).map(Self::new)
+        Named::parse_with(text, own).map(Self::new).map_err(|refusal| refusal.to_string())
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
@@ -50,7 +50,7 @@ impl AqmSpec {
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
-        Named::configure_within(name, profile, &params, own).map(Self::new)
+        Named::configure_within(name, profile, &params, own).map(Self::new).map_err(|refusal| refusal.to_string())
     }
 
     /// The algorithm.

@@ -10,6 +10,7 @@ use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -247,6 +248,6 @@ fn tcs_rules_for_the_thresholds_and_the_weight() {
         ),
         ("sfq divisor 64", "divisor (64) must not be less than flows (128); write e.g. divisor 128"),
     ] {
-        assert_eq!(registry::parse(aqm).unwrap_err(), error);
+        assert_eq!(registry::parse(aqm).unwrap_err().to_string(), error);
     }
 }

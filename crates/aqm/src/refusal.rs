@@ -1,0 +1,145 @@
+//! Why a discipline, a parameter or a combination of values is refused. Each text names the place and the remedy.
+
+use crate::params::Value;
+use crate::units::UnitError;
+use alloc::string::String;
+use thiserror::Error;
+
+/// Why a text or a configuration is refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// There is no discipline, profile or parameter of this name; the text is that of [`crate::params::unknown`].
+    #[error("{0}")]
+    Unknown(String),
+    /// A quantity that cannot be read.
+    #[error("{name}: {reason}")]
+    Unit {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it.
+        reason: UnitError,
+    },
+    /// A count that is none.
+    #[error("{name}: {text:?} is not a whole number")]
+    NotWhole {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        text: String,
+    },
+    /// A number that is none.
+    #[error("{name}: {text:?} is not a number")]
+    NotNumber {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        text: String,
+    },
+    /// A flag that is neither on nor off.
+    #[error("{name}: {text:?} is neither true nor false")]
+    NotSwitch {
+        /// The parameter.
+        name: String,
+        /// What was written.
+        text: String,
+    },
+    /// A word that the parameter does not know.
+    #[error("{name}: {text:?} is none of {}", choices.join(", "))]
+    NoChoice {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        text: String,
+        /// The words that it knows.
+        choices: &'static [&'static str],
+    },
+    /// A value below or above its range.
+    #[error("{name} = {value} is out of range; from {least} to {most}")]
+    OutOfRange {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        value: Value,
+        /// The smallest value.
+        least: Value,
+        /// The largest value.
+        most: Value,
+    },
+    /// A parameter that this version of the algorithm does not have.
+    #[error(
+        "{name}: version {version} of {algorithm} does not have it; \
+         leave it at {left} (or write {}@{version} for the version)",
+        algorithm.to_lowercase()
+    )]
+    Foreign {
+        /// The parameter.
+        name: &'static str,
+        /// The version.
+        version: String,
+        /// The algorithm, as its papers write it.
+        algorithm: String,
+        /// The value at which it does nothing.
+        left: Value,
+    },
+    /// A text without a name.
+    #[error("an AQM needs a name, e.g. \"codel\"")]
+    NoName,
+    /// A closing bracket too many.
+    #[error("{0:?} closes a bracket that it does not open")]
+    NotOpened(String),
+    /// A closing bracket too few.
+    #[error("{0:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")]
+    NotClosed(String),
+    /// The last word is a parameter that needs a value.
+    #[error("{param} of {name} lacks its value")]
+    LacksValue {
+        /// The parameter.
+        param: String,
+        /// The discipline.
+        name: String,
+    },
+    /// A parameter with two values.
+    #[error("{param} of {name} is given twice; leave one of them out")]
+    Twice {
+        /// The parameter.
+        param: String,
+        /// The discipline.
+        name: String,
+    },
+    /// Brackets behind what has no queue per flow to fill.
+    #[error("{0} takes no AQM in brackets; only fq does, e.g. \"fq(codel@act)\"")]
+    TakesNone(&'static str),
+    /// A discipline of several queues in brackets.
+    #[error("{name} {does}; write e.g. \"fq(codel)\"")]
+    NotSingle {
+        /// The discipline.
+        name: &'static str,
+        /// What it does instead of managing one queue.
+        does: &'static str,
+    },
+    /// `exclude_ce` in brackets.
+    #[error("exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"")]
+    ExcludedInside,
+    /// `exclude_ce` of a discipline that needs the marks.
+    #[error("exclude_ce: the queues of {0} are coupled by their marks; leave it out")]
+    Coupled(&'static str),
+    /// Values that do not go together: what [`crate::params::Config::validate`] or an algorithm of others says.
+    #[error("{0}")]
+    Combination(String),
+    /// An algorithm of a [`crate::registry::Catalogue`] that cannot be had: what the catalogue says.
+    #[error("{0}")]
+    Catalogue(String),
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self::Combination(text)
+    }
+}
+
+impl From<&str> for Refusal {
+    fn from(text: &str) -> Self {
+        Self::Combination(text.into())
+    }
+}
