@@ -5,6 +5,7 @@
 use crate::cc;
 use crate::config::State;
 use crate::queue::SendQueue;
+use crate::rate_sample::RateSampler;
 use crate::recovery::Recovery;
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
@@ -67,6 +68,14 @@ impl Before {
     }
 }
 
+/// What an acknowledgment changes, besides recovery.
+pub(crate) struct Books<'a> {
+    pub queue: &'a SendQueue,
+    pub board: &'a mut Scoreboard,
+    pub rtt: &'a mut RoundTrip,
+    pub sampler: Option<&'a mut RateSampler>,
+}
+
 /// What one acknowledgment told from Linux 3.10 on, and what followed from it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Findings {
@@ -77,6 +86,8 @@ pub(crate) struct Findings {
     pub duplicate_end: Option<u64>,
     /// A segment from before `high_seq` arrived that was never sent again.
     pub original_delivered: bool,
+    /// Packets that it reports to carry a congestion mark, of those that it delivered.
+    pub ce: u32,
     /// A retransmission was found to be lost.
     pub lost_retransmission: bool,
     /// It made the sender enter recovery.
@@ -103,18 +114,15 @@ impl Findings {
     }
 
     /// The SACK option, with what RACK and the RTT learn from it.
-    pub fn take_sacks(
-        &mut self,
-        header: &Header,
-        now: Now,
-        recovery: &mut Recovery,
-        queue: &SendQueue,
-        board: &mut Scoreboard,
-    ) {
+    pub fn take_sacks(&mut self, header: &Header, now: Now, recovery: &mut Recovery, books: Books) {
         let mut delivered = 0;
         let times = &mut self.times;
+        let Books { queue, board, mut sampler, .. } = books;
         let told = recovery.on_sacks(header, queue, board, |episode, segment| {
             delivered += 1;
+            if let Some(sampler) = &mut sampler {
+                sampler.on_sacked(segment);
+            }
             if let Some(rack) = &mut episode.rack {
                 rack.on_delivered(now.at, segment, segment.tags);
             }
@@ -130,15 +138,8 @@ impl Findings {
     }
 
     /// Removes what is acknowledged and takes the RTT sample.
-    pub fn take_acknowledged(
-        &mut self,
-        before: &Before,
-        now: Now,
-        recovery: &mut Recovery,
-        queue: &SendQueue,
-        board: &mut Scoreboard,
-        rtt: &mut RoundTrip,
-    ) {
+    pub fn take_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: Books) {
+        let Books { queue, board, rtt, mut sampler } = books;
         let fackets = board.fackets_out;
         let episode = &mut recovery.episode;
         // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
@@ -149,6 +150,9 @@ impl Findings {
         let times = &mut self.times;
         let acked = board.acknowledge(queue.una(), |segment| {
             let tags = segment.tags;
+            if let Some(sampler) = &mut sampler {
+                sampler.on_acknowledged(segment);
+            }
             let sent_again = tags.any(Tags::EVER_RETRANS);
             if !sent_again && !tags.any(Tags::SACKED) {
                 times.first_acked.get_or_insert(segment.sent);
@@ -194,6 +198,29 @@ impl Findings {
         cc::Ack { now: now.at, packets, rtt: self.rtt, una, nxt, open }
     }
 
+    /// The RTT of the newest segment that it covers and that was sent once, else by the timestamp that it echoes, finer
+    /// than the estimator's.
+    pub fn sample_rtt(&self, now: Now, rtt: &RoundTrip) -> Option<Duration> {
+        let micros = |at: Instant| (at.as_nanos() / 1_000) as i64;
+        match self.newest() {
+            Some(sent) => Some(Duration::from_micros(micros(now.at) - micros(sent))),
+            None => {
+                self.data_acked().then(|| rtt.span(rtt.units_since(now, self.ts_ecr).max(rtt.estimator().per_tick())))
+            }
+        }
+    }
+
+    /// Whether it acknowledged one segment that was sent once, and told nothing else.
+    pub fn is_of_one_original(&self) -> bool {
+        let nothing_else = !self.sacked.new && !self.sacked.duplicate && !self.ece;
+        self.acked.packets == 1 && self.times.first_acked.is_some() && !self.acked.retransmitted && nothing_else
+    }
+
+    /// When the newest segment that it covers and that was sent once was sent.
+    fn newest(&self) -> Option<Instant> {
+        self.times.last_sacked.or(self.times.last_acked.filter(|_| !self.acked.retransmitted))
+    }
+
     /// Takes an RTT sample: from segments that were sent once, else from the timestamp.
     fn measure(&mut self, now: Now, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
         let times = self.times;
@@ -204,8 +231,7 @@ impl Findings {
             None => return false,
         };
         rtt.sample(sample, queue.una(), queue.nxt());
-        let newest = times.last_sacked.or(times.last_acked.filter(|_| !self.acked.retransmitted));
-        self.rtt = newest.map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
+        self.rtt = self.newest().map(|sent| rtt.span(rtt.age(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
         if let Some(rack) = &mut recovery.episode.rack {
             rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
         }

@@ -17,6 +17,10 @@ pub(crate) struct Control {
     pub usage: Usage,
     grows_before_sending: bool,
     counts_delivered: bool,
+    /// The control sets the window itself.
+    steers: bool,
+    /// The state that such a control was last told of.
+    told: State,
 }
 
 impl Control {
@@ -34,13 +38,16 @@ impl Control {
     /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
     pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
         cc.attach(stack);
+        let steers = cc.needs().steers;
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
         Self {
             cc,
             window,
-            usage: Usage::new(stack),
+            usage: if steers { Usage::left_to_control(stack) } else { Usage::new(stack) },
             grows_before_sending: stack.grows_before_sending,
             counts_delivered: stack.growth_counts_delivered,
+            steers,
+            told: State::Open,
         }
     }
 
@@ -60,6 +67,17 @@ impl Control {
     #[inline(always)]
     pub fn is_limited(&self, in_flight: u32, reordering: u32) -> bool {
         self.usage.is_limited(&self.window, in_flight, reordering)
+    }
+
+    /// Whether the control sets the window itself: no rule of the stack but that of the time-out touches it.
+    #[inline]
+    pub fn steers(&self) -> bool {
+        self.steers
+    }
+
+    /// Whether a control that steers is to be told that congestion avoidance is in `state` now.
+    pub fn changed(&mut self, state: State) -> bool {
+        self.steers && std::mem::replace(&mut self.told, state) != state
     }
 
     /// Whether the window grows before what recovery asks for is sent.

@@ -26,6 +26,7 @@
 //! | what an acknowledgment tells | `ack` |
 //! | sending: the send sequence, bursts, the receiver's window, headers, ECN | `transmission`, `queue`, `segmentation`, `offered`, `output`, `ecn` |
 //! | the congestion control and its window, and when that may grow | `cc`, `control`, `validation` |
+//! | what a control may ask for: rate samples, pacing, to set the window itself | `flight`, `rate_sample`, `min_filter`, `pacing` |
 //! | what is out and what is known of it | `scoreboard`, `segment` |
 //! | loss recovery: three state machines, what they share, what is sent again | `recovery` |
 //! | … how losses are told | `reordering`, `rack`, `early_retransmit`, `tlp` |
@@ -89,12 +90,16 @@ mod config;
 mod control;
 mod early_retransmit;
 mod ecn;
+mod flight;
 mod frto;
 mod handshake;
+mod min_filter;
 mod offered;
 mod output;
+mod pacing;
 mod queue;
 mod rack;
+mod rate_sample;
 mod receiver;
 mod recovery;
 mod reduction;
@@ -113,6 +118,7 @@ mod undo;
 mod validation;
 
 pub use config::{SenderConfig, SenderStats, State};
+pub use rate_sample::RateSample;
 pub use receiver::{Receiver, ReceiverConfig};
 pub use sender::Sender;
 

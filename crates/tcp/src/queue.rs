@@ -100,9 +100,19 @@ impl SendQueue {
         }
     }
 
+    /// Bytes that wait to be sent for the first time.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.limit.saturating_sub(self.nxt)
+    }
+
+    /// Bytes of data sent from the sequence number `from` on, without a FIN.
+    pub fn payload_since(&self, from: u64) -> u64 {
+        self.nxt - from - (self.fin_sent && self.nxt > from) as u64
+    }
+
     /// Segments that wait to be sent for the first time.
     pub fn unsent(&self) -> u32 {
-        let segments = self.limit.saturating_sub(self.nxt).div_ceil(self.mss);
+        let segments = self.unsent_bytes().div_ceil(self.mss);
         segments.min(u32::MAX as u64) as u32
     }
 

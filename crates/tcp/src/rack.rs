@@ -70,6 +70,11 @@ impl Rack {
         }
     }
 
+    /// The least RTT, once it was measured.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.map(|(rtt, _)| rtt)
+    }
+
     /// RFC 8985 §6.2 step 4: D-SACKs widen the reordering window, once per round; without them it falls back after
     /// [`PERSISTENCE`] recoveries.
     pub fn update_window(&mut self, una: u64, nxt: u64, duplicate: bool) {

@@ -74,6 +74,11 @@ impl RoundTrip {
         self.span(self.estimator.srtt() as u32)
     }
 
+    /// Eight times the smoothed RTT in microseconds; zero before the first sample.
+    pub fn srtt_us_x8(&self) -> u64 {
+        self.estimator.srtt_x8() as u64 * self.unit.as_nanos() as u64 / 1_000
+    }
+
     /// The smoothed RTT in seconds, with its fraction of a unit.
     pub fn srtt_s(&self) -> f64 {
         self.estimator.srtt() * self.unit.as_secs_f64()

@@ -86,6 +86,11 @@ impl RttEstimator {
         self.srtt_x8 as f64 / 8.0
     }
 
+    /// Eight times the smoothed RTT in units; zero before the first sample.
+    pub fn srtt_x8(&self) -> u32 {
+        self.srtt_x8
+    }
+
     /// `parts` eighths of the smoothed RTT in ticks, rounded down; zero before the first sample.
     pub fn srtt_eighths(&self, parts: u32) -> u32 {
         (self.srtt_x8 as u64 * parts as u64 / (64 * self.per_tick as u64)) as u32

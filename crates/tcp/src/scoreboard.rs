@@ -21,7 +21,7 @@ pub(crate) struct Scoreboard {
     pub sacked_out: u32,
     pub lost_out: u32,
     pub retrans_out: u32,
-    /// Segments marked lost since the start, those lost again included (RACK).
+    /// Segments marked lost since the start, those lost again included (RACK), those of a time-out without RACK not.
     pub lost_total: u64,
     /// Packets from the oldest up to the highest SACKed one.
     pub fackets_out: u32,
@@ -237,6 +237,7 @@ impl Scoreboard {
                 if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
                     self.segments[i].tags.set(Tags::LOST);
                     self.lost_out += 1;
+                    self.lost_total += 1;
                 }
             } else {
                 low = low.min(self.segments[i].retrans_nxt);
@@ -271,6 +272,7 @@ impl Scoreboard {
             self.verify_hint(i);
             self.segments[i].tags.set(Tags::LOST);
             self.lost_out += 1;
+            self.lost_total += 1;
         }
     }
 

@@ -154,10 +154,10 @@ const RECENT: Duration = Duration::from_millis(1);
 /// Linux takes 1/1024 s of the pacing rate.
 const BURST_US: u64 = 1_000_000 / 1_024;
 
-const LEAST_BURST: u32 = 2;
+pub(crate) const LEAST_BURST: u32 = 2;
 
 /// Bytes of a buffer: 64 KiB less what headers take (`sk_gso_max_size`).
-const BUFFER: u64 = 65_279;
+pub(crate) const BUFFER: u64 = 65_279;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
 const WINDOW_DIVISOR: u64 = 3;

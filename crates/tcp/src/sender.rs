@@ -6,7 +6,7 @@
 //! 3.10 on recovery decides first, then the window moves, then segments go out; ns-2 tells progress from duplicates.
 
 use crate::ack::{Ack, Before, Findings};
-use crate::cc::Window;
+use crate::cc::{CongestionControl, Window};
 use crate::config::{SenderConfig, SenderStats, State};
 use crate::control::Control;
 use crate::handshake::{Handshake, Phase};
@@ -31,7 +31,12 @@ pub struct Sender {
 
 impl Sender {
     /// A closed connection.
+    ///
+    /// # Panics
+    ///
+    /// If the stack does not have what the congestion control [needs](crate::cc::Needs::fit).
     pub fn new(config: SenderConfig) -> Self {
+        assert!(config.cc.needs().fit(config.stack), "the stack has what the congestion control needs");
         let transmission = Transmission::new(&config);
         Self {
             machine: config.stack.machine,
@@ -68,6 +73,9 @@ impl Sender {
 
     /// The application, which has not stopped, has `bytes` more to send.
     pub fn write(&mut self, now: Instant, bytes: u64, wire: &mut impl Wire) {
+        if self.handshake.is_established() {
+            self.transmission.check_application(&self.control);
+        }
         self.transmission.queue.write(bytes);
         self.on_room(now, wire);
     }
@@ -106,6 +114,9 @@ impl Sender {
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
+        if self.transmission.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+            self.send_held(now, wire);
+        }
         match self.handshake.phase() {
             _ if !self.transmission.timer.is_due(now) => {}
             Phase::Closed => self.transmission.timer.stop(),
@@ -128,7 +139,9 @@ impl Sender {
 
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
-        self.transmission.timer.deadline(self.transmission.rtt.clock())
+        let tx = &self.transmission;
+        let timer = tx.timer.deadline(tx.rtt.clock());
+        tx.pacer.as_ref().map_or(timer, |pacer| pacer.wakes().min(timer))
     }
 
     /// Congestion window and slow-start threshold, in segments.
@@ -184,6 +197,12 @@ impl Sender {
         if let Some(rack) = &mut self.recovery.episode.rack {
             rack.observe_rtt(now.at, tx.rtt.span(rtt));
         }
+        if let Some(sampler) = &mut tx.sampler {
+            sampler.observe_rtt(now.at, tx.rtt.span(rtt));
+            // What the application writes first is written into an idle connection.
+            sampler.mark_app_limited(0);
+        }
+        tx.follow_window(&self.control);
         self.control.usage.touched(now);
     }
 
@@ -267,7 +286,11 @@ impl Sender {
         if header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
             if has_sack {
-                ack.take_sacks(header, now, recovery, &tx.queue, &mut tx.board);
+                ack.take_sacks(header, now, recovery, tx.books());
+                if let Some(sampler) = &mut tx.sampler {
+                    // As Linux, which does not count what is delivered by it.
+                    sampler.discard();
+                }
                 let rexmit = recovery.on_findings(&mut ack, &mut tx.cx(now, control));
                 self.send_again(rexmit, now, wire);
             }
@@ -279,13 +302,16 @@ impl Sender {
         }
         if has_sack {
             recovery.episode.undo.count_duplicate(header, before.una, &tx.board);
-            ack.take_sacks(header, now, recovery, &tx.queue, &mut tx.board);
+            ack.take_sacks(header, now, recovery, tx.books());
         }
         ack.ece = tx.ecn.is_echo(header);
         if tx.board.packets_out() > 0 {
-            ack.take_acknowledged(&before, now, recovery, &tx.queue, &mut tx.board, &mut tx.rtt);
+            ack.take_acknowledged(&before, now, recovery, tx.books());
             if ack.data_acked() {
                 control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
+            }
+            if tx.sampler.is_some() {
+                tx.count(now, recovery.state(), &mut ack, control);
             }
             self.decide(now, &before, &mut ack, wire);
         } else {
@@ -319,16 +345,24 @@ impl Sender {
         if ack.sets_timer && !(probes && recovery.schedule_loss_probe(true, &mut tx.cx(now, control))) {
             tx.resume_timer(now);
         }
-        if recovery.is_reducing() {
+        if tx.sampler.is_some() {
+            tx.sample(now, before, recovery.state(), ack, control);
+        }
+        if control.steers() {
+            self.send_again(rexmit, now, wire);
+        } else if recovery.is_reducing() {
             let lost = (tx.board.lost_total - before.lost) as u32;
             recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
+            tx.follow_window(control);
             self.send_again(rexmit, now, wire);
         } else if control.grows_before_sending() {
             self.grow(now, before.in_flight, ack);
+            self.transmission.follow_window(&self.control);
             self.send_again(rexmit, now, wire);
         } else {
             self.send_again(rexmit, now, wire);
             self.grow(now, before.in_flight, ack);
+            self.transmission.follow_window(&self.control);
         }
     }
 
@@ -379,6 +413,19 @@ impl Sender {
         self.transmission.send_new(now, &mut self.control, &mut self.recovery, wire);
     }
 
+    /// What was held may go: what is lost first, then what is new.
+    #[inline(never)]
+    fn send_held(&mut self, now: Now, wire: &mut impl Wire) {
+        if !self.handshake.is_established() {
+            return;
+        }
+        let (board, cwnd) = (&self.transmission.board, self.control.window.cwnd);
+        if board.lost_out > board.retrans_out && board.in_flight() < cwnd {
+            self.transmission.retransmit_lost(now, cwnd, &mut self.recovery, wire);
+        }
+        self.send_new(now, wire);
+    }
+
     /// Sends what recovery asks for.
     fn send_again(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
         match rexmit {
@@ -404,6 +451,7 @@ impl Sender {
         }
         tx.output.stats.timeouts += 1;
         recovery.on_time_out(&mut tx.cx(now, control));
+        tx.tell_state(now, recovery.state(), control);
         tx.retransmit(0, now, &mut recovery.episode, wire);
         recovery.episode.timeouts += 1;
         tx.rtt.back_off();
@@ -424,6 +472,7 @@ impl Sender {
     fn on_reordering_timeout(&mut self, now: Now, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if recovery.episode.on_reordering_timeout(&mut tx.cx(now, control)) {
+            tx.tell_state(now, recovery.state(), control);
             self.send_again(Rexmit::Lost, now, wire);
         }
         if self.transmission.timer.purpose() != Purpose::Retransmit {
@@ -443,6 +492,9 @@ impl Sender {
             return tx.resume_timer(now);
         }
         if tx.queue.fits(tx.right_edge()) {
+            if tx.is_held(now) {
+                return tx.resume_timer(now);
+            }
             tx.send_one(now, control, episode, wire);
             episode.probe.sent_new(tx.queue.nxt());
         } else if !episode.probe.is_out() {

@@ -3,18 +3,21 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`; bursts have their own file,
 //! `segmentation.rs`.
 
+use crate::ack::Books;
 use crate::cc::{self, CongestionControl};
 use crate::config::{SenderConfig, State};
 use crate::control::Control;
 use crate::ecn::EcnSender;
 use crate::offered::OfferedWindow;
 use crate::output::Output;
+use crate::pacing::Pacer;
 use crate::queue::SendQueue;
+use crate::rate_sample::RateSampler;
 use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Acked;
-use crate::segmentation::{Bursts, Outlook, Turn};
+use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
 use crate::{Flags, Header, Now, Wire};
@@ -31,13 +34,18 @@ pub(crate) struct Transmission {
     pub timer: RetransmitTimer,
     pub ecn: EcnSender,
     pub output: Output,
+    /// Takes rate samples, if the control asks for them.
+    pub sampler: Option<Box<RateSampler>>,
+    /// Spaces what is sent, if stack or control ask for it.
+    pub pacer: Option<Box<Pacer>>,
     bursts: Bursts,
 }
 
 impl Transmission {
     /// Nothing was sent.
     pub fn new(config: &SenderConfig) -> Self {
-        let stack = config.stack;
+        let (stack, needs) = (config.stack, config.cc.needs());
+        let samples = needs.samples || needs.steers;
         Self {
             is_plain: stack.is_plain(),
             queue: SendQueue::new(config.mss),
@@ -47,6 +55,8 @@ impl Transmission {
             timer: RetransmitTimer::new(stack),
             ecn: EcnSender::new(stack, config.ecn),
             output: Output::new(stack),
+            sampler: samples.then(|| Box::new(RateSampler::new())),
+            pacer: Pacer::of(stack, needs.paces),
             bursts: Bursts::new(stack),
         }
     }
@@ -78,10 +88,31 @@ impl Transmission {
         }
     }
 
-    /// Sends the next new segment, from where speed matters less.
-    #[inline(never)]
+    /// Sends the next new segment, from where speed matters less; a burst of its own.
     pub fn send_one(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+        let first = self.queue.nxt();
+        self.send_of_burst(now, control, episode, wire);
+        self.after_burst(now, 1, first);
+    }
+
+    /// Sends the next new segment of a burst.
+    #[inline(never)]
+    fn send_of_burst(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
         self.send_next(now, control, episode, wire);
+    }
+
+    /// A burst of `segments` was sent that began with `first`.
+    #[inline]
+    fn after_burst(&mut self, now: Now, segments: u32, first: u64) {
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| segments > 0) {
+            pacer.on_burst(now.at, segments, self.queue.payload_since(first));
+        }
+    }
+
+    /// Whether pacing keeps the next burst from being sent now.
+    #[inline]
+    pub fn is_held(&mut self, now: Now) -> bool {
+        self.pacer.as_mut().is_some_and(|pacer| pacer.holds(now.at))
     }
 
     /// Sends again what recovery believes lost, as a window of `cwnd` allows.
@@ -101,7 +132,8 @@ impl Transmission {
         wire: &mut impl Wire,
     ) {
         let mut head_sent = false;
-        while let Some(i) = next(&mut self.board) {
+        while !self.is_held(now) {
+            let Some(i) = next(&mut self.board) else { break };
             self.retransmit(i, now, &mut recovery.episode, wire);
             head_sent |= i == 0;
         }
@@ -130,7 +162,13 @@ impl Transmission {
             rack.on_sent(&segment);
         }
         self.bursts.on_sent(now.at);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.on_sent(&segment, self.board.packets_out());
+        }
         self.output.again(&segment, now, wire);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_burst(now.at, 1, segment.len as u64);
+        }
     }
 
     /// Sends the SYN, and its time-out runs.
@@ -183,7 +221,7 @@ impl Transmission {
     fn send_next(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
         let segment = self.queue.take(now.at);
         if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
-            self.time_new(now, control);
+            self.time_new(now, control, episode);
         }
         self.board.push(segment);
         let (mut flags, ecn) = self.ecn.of_new();
@@ -196,6 +234,9 @@ impl Transmission {
                 rack.on_sent(&segment);
             }
             self.bursts.on_sent(now.at);
+            if let Some(sampler) = &mut self.sampler {
+                sampler.on_sent(&segment, self.board.packets_out() - 1);
+            }
             flags = flags.with_if(Flags::PSH, self.bursts.pushes());
         }
         self.output.data(&segment, flags, ecn, now, wire);
@@ -204,10 +245,13 @@ impl Transmission {
     /// New data starts the time-out when nothing was out, and takes the timer back from a probe or an early
     /// retransmission.
     #[inline(never)]
-    fn time_new(&mut self, now: Now, control: &mut Control) {
+    fn time_new(&mut self, now: Now, control: &mut Control, episode: &Episode) {
         if self.board.packets_out() == 0 {
             self.timer.restart(now, &self.rtt);
             control.cc.restarted(now.at, self.output.last_sent());
+            if control.steers() {
+                self.tell(now, episode.state, control, |cc, flight| cc.resumed(flight));
+            }
         } else if self.timer.purpose() != Purpose::Reordering {
             self.resume_timer(now);
         }
@@ -221,8 +265,13 @@ impl Transmission {
         if self.bursts.are_used() {
             limited = self.send_bursts(right_edge, now, control, &mut recovery.episode, wire);
         } else {
-            while self.board.in_flight() < control.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
-                self.send_one(now, control, &mut recovery.episode, wire);
+            let episode = &mut recovery.episode;
+            while self.board.in_flight() < control.window.cwnd
+                && self.queue.fits(right_edge)
+                && wire.has_room()
+                && !self.is_held(now)
+            {
+                self.send_one(now, control, episode, wire);
             }
         }
         if control.usage.watches_every_send() || self.queue.is_dry() {
@@ -240,8 +289,16 @@ impl Transmission {
         episode: &mut Episode,
         wire: &mut impl Wire,
     ) -> bool {
-        let most = Bursts::size(&self.outlook(right_edge, now, control, episode));
-        loop {
+        let most = match &self.pacer {
+            None => Bursts::size(&self.outlook(right_edge, now, control, episode)),
+            Some(pacer) => {
+                let sampled = self.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
+                let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
+                pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt)
+            }
+        };
+        while !self.is_held(now) {
+            let first = self.queue.nxt();
             let turn = self.bursts.next(&self.outlook(right_edge, now, control, episode), most);
             let (segments, left) = match turn {
                 Turn::Burst { segments, left } => (segments, left),
@@ -251,13 +308,16 @@ impl Transmission {
             for i in 0..segments {
                 if !self.queue.fits(right_edge) || !wire.has_room() {
                     self.bursts.end(i, left);
+                    self.after_burst(now, i, first);
                     return false;
                 }
                 self.bursts.begin(i, segments, left);
-                self.send_one(now, control, episode, wire);
+                self.send_of_burst(now, control, episode, wire);
             }
             self.bursts.end(segments, left);
+            self.after_burst(now, segments, first);
         }
+        false
     }
 
     fn outlook<'a>(&'a self, right_edge: u64, now: Now, control: &'a Control, episode: &Episode) -> Outlook<'a> {
@@ -290,6 +350,13 @@ impl Transmission {
     #[cfg(test)]
     pub fn hold_bursts(&mut self, at: sojourn_aqm::Instant) {
         self.bursts.on_sent(at);
+    }
+
+    /// What an acknowledgment changes.
+    #[inline]
+    pub fn books(&mut self) -> Books<'_> {
+        let sampler = self.sampler.as_deref_mut();
+        Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler }
     }
 
     /// What recovery looks at and acts on.

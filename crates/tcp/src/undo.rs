@@ -146,15 +146,15 @@ impl Undo {
     pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
         if self.prior_ssthresh > 0 {
             control.window.cwnd = match self.window {
-                UndoneWindow::Prior => control.window.cwnd.max(prior_cwnd),
-                UndoneWindow::Control => control.undone(),
+                UndoneWindow::Prior if !control.steers() => control.window.cwnd.max(prior_cwnd),
+                UndoneWindow::Prior | UndoneWindow::Control => control.undone(),
             };
             let window = &mut control.window;
             if restore_ssthresh && self.prior_ssthresh > window.ssthresh {
                 window.ssthresh = self.prior_ssthresh;
                 ecn.reduction_undone();
             }
-        } else if self.window == UndoneWindow::Control {
+        } else if self.window == UndoneWindow::Control && !control.steers() {
             let window = &mut control.window;
             window.cwnd = window.cwnd.max(window.reduced_ssthresh());
         }

@@ -15,6 +15,7 @@ pub(crate) struct Usage {
     form: Validation,
     initial_window: u32,
     restarts: bool,
+    decays: bool,
     every_send: bool,
     /// The window was full in this round, or the last one.
     limited: bool,
@@ -35,6 +36,7 @@ impl Usage {
             form: stack.validation,
             initial_window: stack.initial_window,
             restarts: stack.idle_restart,
+            decays: true,
             every_send: stack.validates_every_send,
             limited: false,
             max_packets_out: 0,
@@ -42,6 +44,11 @@ impl Usage {
             used: 0,
             stamp: 0,
         }
+    }
+
+    /// The same where the control sets the window itself: only whether the window was used is watched.
+    pub fn left_to_control(stack: &Stack) -> Self {
+        Self { restarts: false, decays: false, ..Self::new(stack) }
     }
 
     /// The congestion control looked at the window.
@@ -86,7 +93,7 @@ impl Usage {
         }
         self.used = self.used.max(out);
         if now.tick.saturating_sub(self.stamp) >= rtt.rto() {
-            if state == State::Open && is_dry {
+            if self.decays && state == State::Open && is_dry {
                 self.decay(window);
             }
             self.stamp = now.tick;

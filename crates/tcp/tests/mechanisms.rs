@@ -41,6 +41,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("idle_restart", &["validation"]),
     ("ecn_fallback", &["ecn"]),
     ("bursts", &["segmentation", "receiver", "stack/mod"]),
+    ("paces", &["pacing", "stack/mod"]),
     ("tunes_window", &["stack/mod"]),
     ("reordering", &["reordering"]),
     ("quickacks_at_start", &["receiver"]),

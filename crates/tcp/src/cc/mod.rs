@@ -5,13 +5,20 @@ mod cubic_rfc9438;
 pub mod hystart;
 mod hystart_pp;
 mod newreno;
+mod own;
 mod reno;
+mod steering;
 mod window;
 
+pub use own::Own;
+pub use steering::{Flight, Needs};
 pub use window::{Counting, Window};
 
+use super::config::State;
+use super::rate_sample::RateSample;
+use super::segmentation::LEAST_BURST;
 use super::stack::Stack;
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::{Duration, Instant, Rate};
 
 /// An acknowledgment of new data, as a congestion control sees it.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +42,16 @@ pub struct Ack {
 /// For each acknowledgment of new data the sender calls [`acked`](Self::acked), and then, if the window was used up and
 /// may grow, [`increase`](Self::increase). Both get a function that tells of the acknowledgment, so that a control pays
 /// for no more than it asks.
+///
+/// A control that sets the window and the pacing rate itself says so in [`needs`](Self::needs), and is called once per
+/// acknowledgment, with a [`RateSample`], by [`steer`](Self::steer) (Linux `cong_control`). Then no growth, no
+/// reduction (PRR), no restart after a pause and no decay of an unused window touch the window. A time-out still sets it
+/// to one segment more than what is in flight. An example is at [`AnyCc::own`].
 pub trait CongestionControl {
+    /// What it asks of its sender beyond the calls that every control gets.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
     /// Learns whose kernel it runs in, before anything else.
     fn attach(&mut self, _stack: &Stack) {}
     /// Takes the RTT sample of an acknowledgment of new data; may end slow start.
@@ -58,6 +74,21 @@ pub trait CongestionControl {
     fn partial_ack_ends_recovery(&self) -> bool {
         false
     }
+    /// With [`Needs::samples`]: an acknowledgment delivered `packets`, and reports `ce` of them as marked; recovery and the
+    /// window have not been considered yet (Linux `in_ack_event`).
+    fn delivered(&mut self, _flight: &mut Flight, _packets: u32, _ce: u32) {}
+    /// With [`Needs::steers`]: congestion avoidance has entered `state`, after [`ssthresh`](Self::ssthresh) where it is a
+    /// reduction. What an acknowledgment enters and leaves again is not told.
+    fn entered(&mut self, _flight: &mut Flight, _state: State) {}
+    /// With [`Needs::steers`]: sets the window and the pacing rate. Called once for each acknowledgment that finds
+    /// something out, after losses were marked and before anything is sent.
+    fn steer(&mut self, _flight: &mut Flight, _sample: &RateSample) {}
+    /// Segments of the smallest burst at a pacing rate, where the stack sends bursts.
+    fn least_burst(&self, _rate: Option<Rate>) -> u32 {
+        LEAST_BURST
+    }
+    /// With [`Needs::steers`]: data is sent into an empty network; also at the start of the connection.
+    fn resumed(&mut self, _flight: &mut Flight) {}
 }
 
 /// What a sender runs where nothing is said: Linux's own default since 2.6.19, in the version of the stack.
@@ -73,9 +104,19 @@ macro_rules! congestion_controls {
         #[repr(u8)]
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        pub enum AnyCc { $( $type($module::$type), )+ }
+        pub enum AnyCc {
+            $( $type($module::$type), )+
+            /// None of the registry; see [`AnyCc::own`].
+            Own(Own),
+        }
 
         impl AnyCc {
+            /// One that the registry does not name.
+            #[doc = include_str!("own.md")]
+            pub fn own(control: impl CongestionControl + Clone + std::fmt::Debug + Send + Sync + 'static) -> Self {
+                Self::Own(Own::new(control))
+            }
+
             /// The congestion control called `name`, in its initial state.
             pub fn new(name: &str) -> Option<Self> {
                 match name {
@@ -86,34 +127,58 @@ macro_rules! congestion_controls {
         }
 
         impl CongestionControl for AnyCc {
+            fn needs(&self) -> Needs {
+                match self { $( Self::$type(cc) => cc.needs(), )+ Self::Own(cc) => cc.needs() }
+            }
             fn attach(&mut self, stack: &Stack) {
-                match self { $( Self::$type(cc) => cc.attach(stack), )+ }
+                match self { $( Self::$type(cc) => cc.attach(stack), )+ Self::Own(cc) => cc.attach(stack) }
             }
             #[inline(always)]
             fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
-                match self { $( Self::$type(cc) => cc.acked(window, ack), )+ }
+                match self { $( Self::$type(cc) => cc.acked(window, ack), )+ Self::Own(cc) => cc.acked(window, ack) }
             }
             #[inline(always)]
             fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
-                match self { $( Self::$type(cc) => cc.increase(window, packets, ack), )+ }
+                match self { $( Self::$type(cc) => cc.increase(window, packets, ack), )+ Self::Own(cc) => cc.increase(window, packets, ack) }
             }
             fn ssthresh(&mut self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.ssthresh(window), )+ }
+                match self { $( Self::$type(cc) => cc.ssthresh(window), )+ Self::Own(cc) => cc.ssthresh(window) }
             }
             fn min_cwnd(&self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.min_cwnd(window), )+ }
+                match self { $( Self::$type(cc) => cc.min_cwnd(window), )+ Self::Own(cc) => cc.min_cwnd(window) }
             }
             fn undone(&mut self, window: &Window) -> u32 {
-                match self { $( Self::$type(cc) => cc.undone(window), )+ }
+                match self { $( Self::$type(cc) => cc.undone(window), )+ Self::Own(cc) => cc.undone(window) }
             }
             fn timed_out(&mut self) {
-                match self { $( Self::$type(cc) => cc.timed_out(), )+ }
+                match self { $( Self::$type(cc) => cc.timed_out(), )+ Self::Own(cc) => cc.timed_out() }
             }
             fn restarted(&mut self, now: Instant, last_sent: Instant) {
-                match self { $( Self::$type(cc) => cc.restarted(now, last_sent), )+ }
+                match self { $( Self::$type(cc) => cc.restarted(now, last_sent), )+ Self::Own(cc) => cc.restarted(now, last_sent) }
             }
             fn partial_ack_ends_recovery(&self) -> bool {
-                match self { $( Self::$type(cc) => cc.partial_ack_ends_recovery(), )+ }
+                match self {
+                    $( Self::$type(cc) => cc.partial_ack_ends_recovery(), )+
+                    Self::Own(cc) => cc.partial_ack_ends_recovery(),
+                }
+            }
+            fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+                match self {
+                    $( Self::$type(cc) => cc.delivered(flight, packets, ce), )+
+                    Self::Own(cc) => cc.delivered(flight, packets, ce),
+                }
+            }
+            fn entered(&mut self, flight: &mut Flight, state: State) {
+                match self { $( Self::$type(cc) => cc.entered(flight, state), )+ Self::Own(cc) => cc.entered(flight, state) }
+            }
+            fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+                match self { $( Self::$type(cc) => cc.steer(flight, sample), )+ Self::Own(cc) => cc.steer(flight, sample) }
+            }
+            fn least_burst(&self, rate: Option<Rate>) -> u32 {
+                match self { $( Self::$type(cc) => cc.least_burst(rate), )+ Self::Own(cc) => cc.least_burst(rate) }
+            }
+            fn resumed(&mut self, flight: &mut Flight) {
+                match self { $( Self::$type(cc) => cc.resumed(flight), )+ Self::Own(cc) => cc.resumed(flight) }
             }
         }
     };

@@ -154,6 +154,9 @@ impl Episode {
 
     /// The reduction is over.
     pub fn end_reduction(&self, cx: &mut Cx) {
+        if cx.control.steers() {
+            return;
+        }
         let undone = self.state != State::Cwr && !self.undo.is_open();
         self.reduction.end(undone, &mut cx.control.window);
     }
@@ -230,6 +233,9 @@ impl Episode {
         }
         if self.state != State::Recovery {
             self.enter_recovery(false, cx);
+            if cx.control.steers() {
+                return true;
+            }
             // As if one segment had been delivered, with losses.
             let ack = Ack { delivered: 1, ..Ack::default() };
             self.reduction.step(&ack, 1, false, cx.control, cx.board);

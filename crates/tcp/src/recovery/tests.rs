@@ -1,7 +1,7 @@
 //! The state machines without a sender: acknowledgments in, decisions out.
 
 use super::*;
-use crate::ack::Before;
+use crate::ack::{Before, Books};
 use crate::cc::AnyCc;
 use crate::segment::{Segment, Tags};
 use sojourn_aqm::Instant;
@@ -60,10 +60,12 @@ impl Rig {
         if matches!(self.recovery.machine, Machine::Linux3_10(_)) {
             let mut ack = Findings::of(&header, before.una);
             if has_sack {
-                ack.take_sacks(&header, now, &mut self.recovery, &self.queue, &mut self.board);
+                let books = Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
+                ack.take_sacks(&header, now, &mut self.recovery, books);
             }
             ack.ece = ece;
-            ack.take_acknowledged(&before, now, &mut self.recovery, &self.queue, &mut self.board, &mut self.rtt);
+            let books = Books { queue: &self.queue, board: &mut self.board, rtt: &mut self.rtt, sampler: None };
+            ack.take_acknowledged(&before, now, &mut self.recovery, books);
             let (recovery, mut cx) = self.split();
             return recovery.on_findings(&mut ack, &mut cx);
         }

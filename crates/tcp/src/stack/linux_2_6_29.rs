@@ -45,6 +45,7 @@ pub const STACK: Stack = Stack {
     idle_restart: true,
     ecn_fallback: false,
     bursts: false,
+    paces: false,
     tunes_window: false,
     reordering: 3,
     // tcp_select_initial_window: four segments, so 5792 / (2 * 1448).

@@ -86,6 +86,8 @@ pub struct Stack {
     pub ecn_fallback: bool,
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
+    /// Bursts leave at a pacing rate that follows the window (as with the queue discipline fq), whatever the control needs.
+    pub paces: bool,
     /// The receiver's window starts at 64 kB and grows with what arrives (`tcp_moderate_rcvbuf`); else it is unlimited.
     pub tunes_window: bool,
     /// Initial reordering tolerance in packets; also the largest burst after a pause.
@@ -219,10 +221,16 @@ impl Stack {
         self.tunes_window && size.is_none()
     }
 
+    /// Whether an acknowledgment is dealt with in the order recovery, window, transmission.
+    pub(super) fn recovers_first(&self) -> bool {
+        self.machine == Machine::Linux3_10
+    }
+
     /// Whether the sender has no mechanism that Linux 2.6.29 lacks.
     pub(super) fn is_plain(&self) -> bool {
         let later = self.bursts
             || self.timer_wheel
+            || self.paces
             || self.validates_every_send
             || self.early_retransmit
             || self.loss_probe.is_some();

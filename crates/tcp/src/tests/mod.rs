@@ -15,6 +15,7 @@ mod receiver;
 mod recovery;
 mod script;
 mod scripts;
+mod steering;
 mod tail_loss_probe;
 mod timeout;
 mod undo;
@@ -157,9 +158,14 @@ struct Rig {
 impl Rig {
     /// A connection before its SYN.
     fn closed(setup: Setup) -> Self {
+        Self::closed_with(setup, AnyCc::new(setup.cc).expect("the congestion control is registered"))
+    }
+
+    /// The same with a control of the test.
+    fn closed_with(setup: Setup, cc: AnyCc) -> Self {
         let sender = Sender::new(SenderConfig {
             stack: setup.stack(),
-            cc: AnyCc::new(setup.cc).expect("the congestion control is registered"),
+            cc,
             mss: MSS as u32,
             sack: setup.sack,
             ecn: setup.ecn,
@@ -171,7 +177,12 @@ impl Rig {
 
     /// A connection that was just established, with a round-trip time of [`RTT_MS`], and its first flight sent.
     fn new(setup: Setup) -> Self {
-        let mut rig = Self::closed(setup);
+        Self::with(setup, AnyCc::new(setup.cc).expect("the congestion control is registered"))
+    }
+
+    /// The same with a control of the test.
+    fn with(setup: Setup, cc: AnyCc) -> Self {
+        let mut rig = Self::closed_with(setup, cc);
         rig.now_ms = START_MS - RTT_MS;
         rig.open(setup.bytes);
         rig.limit(setup.segments);

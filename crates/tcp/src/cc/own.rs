@@ -1,0 +1,144 @@
+//! Controls that no line of the registry names: those of other crates and of tests.
+
+use super::{Ack, CongestionControl, Flight, Needs, Window};
+use crate::config::State;
+use crate::rate_sample::RateSample;
+use crate::stack::Stack;
+use sojourn_aqm::{Instant, Rate};
+use std::fmt::Debug;
+
+/// A control in a box; [`AnyCc::own`](super::AnyCc::own) makes one.
+#[derive(Debug)]
+pub struct Own(Box<dyn DynCongestionControl>);
+
+impl Own {
+    /// `control` in a box.
+    pub(super) fn new(control: impl CongestionControl + Clone + Debug + Send + Sync + 'static) -> Self {
+        Self(Box::new(control))
+    }
+}
+
+impl Clone for Own {
+    fn clone(&self) -> Self {
+        Self(self.0.boxed())
+    }
+}
+
+/// The object-safe twin of [`CongestionControl`].
+trait DynCongestionControl: Debug + Send + Sync {
+    fn boxed(&self) -> Box<dyn DynCongestionControl>;
+    fn needs(&self) -> Needs;
+    fn attach(&mut self, stack: &Stack);
+    fn acked(&mut self, window: &mut Window, ack: &dyn Fn() -> Ack);
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack);
+    fn ssthresh(&mut self, window: &Window) -> u32;
+    fn min_cwnd(&self, window: &Window) -> u32;
+    fn undone(&mut self, window: &Window) -> u32;
+    fn timed_out(&mut self);
+    fn restarted(&mut self, now: Instant, last_sent: Instant);
+    fn partial_ack_ends_recovery(&self) -> bool;
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
+    fn entered(&mut self, flight: &mut Flight, state: State);
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample);
+    fn resumed(&mut self, flight: &mut Flight);
+    fn least_burst(&self, rate: Option<Rate>) -> u32;
+}
+
+impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestionControl for C {
+    fn boxed(&self) -> Box<dyn DynCongestionControl> {
+        Box::new(self.clone())
+    }
+    fn needs(&self) -> Needs {
+        self.needs()
+    }
+    fn attach(&mut self, stack: &Stack) {
+        self.attach(stack);
+    }
+    fn acked(&mut self, window: &mut Window, ack: &dyn Fn() -> Ack) {
+        self.acked(window, ack);
+    }
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack) {
+        self.increase(window, packets, ack);
+    }
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.ssthresh(window)
+    }
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        self.min_cwnd(window)
+    }
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.undone(window)
+    }
+    fn timed_out(&mut self) {
+        self.timed_out();
+    }
+    fn restarted(&mut self, now: Instant, last_sent: Instant) {
+        self.restarted(now, last_sent);
+    }
+    fn partial_ack_ends_recovery(&self) -> bool {
+        self.partial_ack_ends_recovery()
+    }
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.delivered(flight, packets, ce);
+    }
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        self.entered(flight, state);
+    }
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.steer(flight, sample);
+    }
+    fn resumed(&mut self, flight: &mut Flight) {
+        self.resumed(flight);
+    }
+    fn least_burst(&self, rate: Option<Rate>) -> u32 {
+        self.least_burst(rate)
+    }
+}
+
+impl CongestionControl for Own {
+    fn needs(&self) -> Needs {
+        self.0.needs()
+    }
+    fn attach(&mut self, stack: &Stack) {
+        self.0.attach(stack);
+    }
+    fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
+        self.0.acked(window, &ack);
+    }
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.0.increase(window, packets, &ack);
+    }
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.0.ssthresh(window)
+    }
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        self.0.min_cwnd(window)
+    }
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.0.undone(window)
+    }
+    fn timed_out(&mut self) {
+        self.0.timed_out();
+    }
+    fn restarted(&mut self, now: Instant, last_sent: Instant) {
+        self.0.restarted(now, last_sent);
+    }
+    fn partial_ack_ends_recovery(&self) -> bool {
+        self.0.partial_ack_ends_recovery()
+    }
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.0.delivered(flight, packets, ce);
+    }
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        self.0.entered(flight, state);
+    }
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.0.steer(flight, sample);
+    }
+    fn resumed(&mut self, flight: &mut Flight) {
+        self.0.resumed(flight);
+    }
+    fn least_burst(&self, rate: Option<Rate>) -> u32 {
+        self.0.least_burst(rate)
+    }
+}

@@ -1,0 +1,84 @@
+//! What a control may ask of its sender beyond growth and reduction: samples, pacing, codepoints, and to set the window
+//! and the pacing rate itself.
+
+use super::Window;
+use crate::config::State;
+use crate::stack::Stack;
+use sojourn_aqm::{Duration, Instant, Rate};
+
+/// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// A rate sample and the counts of delivered and marked packets for each acknowledgment:
+    /// [`delivered`](super::CongestionControl::delivered) is called.
+    pub samples: bool,
+    /// It sets the window and the pacing rate itself: [`steer`](super::CongestionControl::steer) is called in place of
+    /// growth and reduction. It gets samples too.
+    pub steers: bool,
+    /// Segments leave at a pacing rate: what the control sets, or 200 % of the window per RTT in the first half of slow
+    /// start and 120 % after it.
+    pub paces: bool,
+    /// Accurate ECN (RFC 9768), where the receiver's stack has it: the number of marked packets with each acknowledgment.
+    pub accurate_ecn: bool,
+    /// What is ECN-capable is sent as ECT(1), as L4S asks (RFC 9331); else as the stack says.
+    pub ect1: bool,
+    /// SYN, pure acknowledgments and retransmissions are ECN-capable too, whatever the stack says.
+    pub ect_on_control: bool,
+}
+
+impl Needs {
+    /// Whether `stack` has what is asked for. Samples, pacing, steering and accurate ECN need a stack that decides on
+    /// recovery first, then on the window, then sends (`linux-3.13` and later).
+    pub fn fit(&self, stack: &Stack) -> bool {
+        stack.recovers_first() || !(self.samples || self.steers || self.paces || self.accurate_ecn)
+    }
+}
+
+/// How a connection stands, for a control that asked for samples.
+#[derive(Debug)]
+pub struct Flight<'a> {
+    /// The time of the event.
+    pub now: Instant,
+    /// Where congestion avoidance stands.
+    pub state: State,
+    /// Everything before this sequence number is acknowledged.
+    pub una: u64,
+    /// The next sequence number to be sent.
+    pub nxt: u64,
+    /// Segments that were sent and are not acknowledged.
+    pub packets_out: u32,
+    /// … of which so many are believed to be in the network.
+    pub in_flight: u32,
+    /// Whether the window, and not the application or the receiver, limits what is sent.
+    pub is_cwnd_limited: bool,
+    /// Packets delivered since the start of the connection, the SYN included.
+    pub delivered: u64,
+    /// … and those of them that carried a congestion mark.
+    pub delivered_ce: u64,
+    /// When something was last delivered.
+    pub delivered_at: Instant,
+    /// Packets marked lost since the start of the connection.
+    pub lost: u64,
+    /// Whether the application limits the rate at the moment.
+    pub is_app_limited: bool,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Duration,
+    /// Least RTT of the last 300 s.
+    pub min_rtt: Option<Duration>,
+    /// When the next burst may leave; in the past where nothing holds it.
+    pub next_departure: Instant,
+    /// The pacing rate in payload bits per second; none as long as nothing is held back. A control that steers and paces
+    /// sets it.
+    pub pacing_rate: Option<Rate>,
+    /// The window; a control that steers sets it.
+    pub window: &'a mut Window,
+    pub(crate) limits_by_application: bool,
+}
+
+impl Flight<'_> {
+    /// What is sent from now on is to count as limited by the application, until what is in flight is delivered: the
+    /// control itself sends less than it could.
+    pub fn mark_app_limited(&mut self) {
+        self.limits_by_application = true;
+    }
+}

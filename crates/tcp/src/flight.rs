@@ -1,0 +1,102 @@
+//! What a control that asked for samples is told, and what it may set.
+//!
+//! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
+
+use crate::Now;
+use crate::ack::{Before, Findings};
+use crate::cc::{AnyCc, CongestionControl, Flight};
+use crate::config::State;
+use crate::control::Control;
+use crate::rate_sample::Context;
+use crate::transmission::Transmission;
+
+impl Transmission {
+    /// Tells the control something, with how things stand, and takes over what it sets.
+    #[inline(never)]
+    pub fn tell(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let (in_flight, steers) = (self.board.in_flight(), control.steers());
+        let is_cwnd_limited = control.is_limited(in_flight, 0);
+        let Control { cc, window, .. } = control;
+        let mut flight = Flight {
+            now: now.at,
+            state,
+            una: self.queue.una(),
+            nxt: self.queue.nxt(),
+            packets_out: self.board.packets_out(),
+            in_flight,
+            is_cwnd_limited,
+            delivered: sampler.delivered(),
+            delivered_ce: sampler.delivered_ce(),
+            delivered_at: sampler.delivered_at(),
+            lost: self.board.lost_total,
+            is_app_limited: sampler.is_app_limited(),
+            srtt: self.rtt.srtt(),
+            min_rtt: sampler.min_rtt(),
+            next_departure: self.pacer.as_ref().map_or(now.at, |pacer| pacer.departure()),
+            pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
+            window,
+            limits_by_application: false,
+        };
+        what(cc, &mut flight);
+        let (rate, limits) = (flight.pacing_rate, flight.limits_by_application);
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| steers) {
+            pacer.set_rate(rate);
+        }
+        if limits {
+            sampler.mark_app_limited(in_flight);
+        }
+    }
+
+    /// Tells a control that steers of a new state.
+    pub fn tell_state(&mut self, now: Now, state: State, control: &mut Control) {
+        if control.changed(state) {
+            self.tell(now, state, control, |cc, flight| cc.entered(flight, state));
+        }
+    }
+
+    /// Counts what an acknowledgment delivered, and its marks.
+    pub fn count(&mut self, now: Now, state: State, ack: &mut Findings, control: &mut Control) {
+        ack.ce = if ack.ece { ack.delivered } else { 0 };
+        let (packets, ce) = (ack.delivered, ack.ce);
+        if let Some(sampler) = &mut self.sampler {
+            sampler.count(packets, ce);
+            self.tell(now, state, control, |cc, flight| cc.delivered(flight, packets, ce));
+        }
+    }
+
+    /// The rate sample of an acknowledgment; a control that steers gets it.
+    pub fn sample(&mut self, now: Now, before: &Before, state: State, ack: &Findings, control: &mut Control) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let short = self.queue.una() - before.una < control.window.mss as u64;
+        let context = Context {
+            prior_in_flight: before.in_flight,
+            losses: (self.board.lost_total - before.lost) as u32,
+            rtt: ack.sample_rtt(now, &self.rtt),
+            lone_runt: short && before.sacked == 0 && ack.is_of_one_original(),
+        };
+        let sample = sampler.generate(now.at, ack.delivered, ack.ce, &context);
+        if control.steers() {
+            self.tell_state(now, state, control);
+            self.tell(now, state, control, |cc, flight| cc.steer(flight, &sample));
+        }
+    }
+
+    /// The pacing rate follows the window of a control that does not set it.
+    pub fn follow_window(&mut self, control: &Control) {
+        if let Some(pacer) = self.pacer.as_mut().filter(|_| !control.steers()) {
+            pacer.follow(&control.window, self.board.packets_out(), &self.rtt);
+        }
+    }
+
+    /// The application is about to write: if the sender has less than a segment to send, room in the window and nothing
+    /// lost that waits to be sent again, the application was what limited it.
+    pub fn check_application(&mut self, control: &Control) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let in_flight = self.board.in_flight();
+        let idle = self.queue.unsent_bytes() < control.window.mss as u64;
+        if idle && in_flight < control.window.cwnd && self.board.lost_out <= self.board.retrans_out {
+            sampler.mark_app_limited(in_flight);
+        }
+    }
+}

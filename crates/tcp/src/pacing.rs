@@ -1,0 +1,212 @@
+//! Pacing: a burst may leave when the one before it has taken its time at the pacing rate.
+//!
+//! Source: Linux 6.1 `tcp_update_skb_after_send`, `tcp_pacing_check`, `tcp_update_pacing_rate`, `tcp_tso_autosize`: the
+//! internal pacing of TCP, without the queue discipline fq. A burst is what leaves at once: several segments where the
+//! stack sends bursts, else one; each retransmission is a burst of its own.
+//!
+//! Differs: what is sent although it is held (the head on a time-out) carries the time at which it is sent, not the
+//! departure time that was planned for it.
+
+use crate::cc::Window;
+use crate::round_trip::RoundTrip;
+use crate::stack::Stack;
+use sojourn_aqm::{Duration, Instant, Rate};
+
+/// When the next burst may leave.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacer {
+    /// Payload bits per second; none as long as there is no limit.
+    rate: Option<Rate>,
+    /// The departure time of the next burst (`tcp_wstamp_ns`).
+    departure: Instant,
+    /// When something that was held is to be sent; never if nothing is.
+    wakes: Instant,
+    /// Data segments sent.
+    sent: u32,
+}
+
+impl Pacer {
+    /// Pacing, if the stack has it or the control needs it.
+    pub fn of(stack: &Stack, needed: bool) -> Option<Box<Self>> {
+        let new = Self { rate: None, departure: Instant::ZERO, wakes: Instant::NEVER, sent: 0 };
+        (stack.paces || needed).then(|| Box::new(new))
+    }
+
+    /// The pacing rate.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// From now on bursts leave at `rate`; at none, or zero, nothing is held.
+    pub fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate.filter(|rate| rate.as_bps() > 0);
+    }
+
+    /// When the next burst may leave; in the past where nothing holds it.
+    pub fn departure(&self) -> Instant {
+        self.departure
+    }
+
+    /// When what was held is to be sent; never if nothing is.
+    pub fn wakes(&self) -> Instant {
+        self.wakes
+    }
+
+    /// Whether a burst has to wait; if so, [`Self::wakes`] says until when.
+    pub fn holds(&mut self, now: Instant) -> bool {
+        let held = self.departure > now;
+        if held && self.wakes == Instant::NEVER {
+            self.wakes = self.departure;
+        }
+        held
+    }
+
+    /// The wait may be over. Returns whether there was one until `now`.
+    pub fn wake(&mut self, now: Instant) -> bool {
+        let due = self.wakes <= now;
+        if due {
+            self.wakes = Instant::NEVER;
+        }
+        due
+    }
+
+    /// A burst of `segments` with `bytes` of payload leaves.
+    pub fn on_burst(&mut self, now: Instant, segments: u32, bytes: u64) {
+        let prior = self.departure;
+        self.departure = prior.max(now);
+        self.sent = self.sent.saturating_add(segments);
+        let Some(rate) = self.rate.filter(|_| self.sent >= UNPACED) else { return };
+        let took = rate.time_for(bytes);
+        // A burst that was late makes up for it, by at most half of its time.
+        self.departure = self.departure + took - (took / 2).min(self.departure - prior);
+    }
+
+    /// Sets the rate of a control that sets none: 200 % of the window per RTT in the first half of slow start, 120 % after
+    /// it. `out` segments are out.
+    pub fn follow(&mut self, window: &Window, out: u32, rtt: &RoundTrip) {
+        let percent = if window.cwnd < window.ssthresh / 2 { SLOW_START_PERCENT } else { PERCENT };
+        let segments = window.cwnd.max(out) as u64;
+        // As Linux: bytes per second from eight times the RTT in microseconds; before a sample that counts as one.
+        let bytes = (window.mss as u64 * (1_000_000 / 100 * 8) * percent).saturating_mul(segments);
+        let bytes_per_s = bytes / rtt.srtt_us_x8().max(1);
+        self.set_rate(Some(Rate::from_bps(bytes_per_s.saturating_mul(8))));
+    }
+
+    /// Segments of a burst: about a millisecond (2^-10 s) of the rate, more where the least RTT is below 8 ms, at least
+    /// `least`, at most `most` bytes.
+    pub fn burst(&self, mss: u32, least: u32, most: u64, min_rtt: Option<Duration>) -> u32 {
+        let bytes_per_s = self.rate.map_or(u64::MAX, |rate| rate.as_bps() / 8);
+        let near = min_rtt.map_or(0, |rtt| most.checked_shr((rtt.as_nanos() / 1_000) as u32 >> RTT_SHIFT).unwrap_or(0));
+        let bytes = (bytes_per_s >> PACING_SHIFT).saturating_add(near).min(most);
+        ((bytes / mss as u64) as u32).max(least)
+    }
+}
+
+/// So many segments of a connection leave unpaced: the initial window.
+const UNPACED: u32 = 10;
+
+/// Linux `tcp_pacing_ss_ratio`.
+const SLOW_START_PERCENT: u64 = 200;
+
+/// Linux `tcp_pacing_ca_ratio`.
+const PERCENT: u64 = 120;
+
+/// Linux `sk_pacing_shift`.
+const PACING_SHIFT: u32 = 10;
+
+/// Linux `tcp_tso_rtt_log`.
+const RTT_SHIFT: u32 = 9;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::Counting;
+
+    fn paced(rate: u64) -> Pacer {
+        let mut pacer = *Pacer::of(Stack::find("linux-6.1").expect("a stack"), true).expect("it is needed");
+        pacer.set_rate(Some(Rate::from_bps(rate)));
+        pacer
+    }
+
+    fn us(us: u64) -> Instant {
+        Instant::from_nanos(us * 1_000)
+    }
+
+    #[test]
+    fn no_stack_paces_by_itself() {
+        for (name, _) in crate::stack::NAMES {
+            assert!(Pacer::of(Stack::find(name).expect("a stack"), false).is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_first_ten_segments_leave_at_once() {
+        let mut pacer = paced(12_345_678);
+        for _ in 0..4 {
+            pacer.on_burst(us(500), 2, 2_896);
+            assert!(!pacer.holds(us(500)));
+        }
+        pacer.on_burst(us(500), 2, 2_896);
+        // The tenth is counted with its burst, 2,896 bytes of which take 1,876,608 ns, less the credit: half at most,
+        // and none where the departure before it was now.
+        assert!(pacer.holds(us(500)));
+        assert_eq!(pacer.wakes().as_nanos(), 500_000 + 2_896 * 8_000_000_000 / 12_345_678);
+    }
+
+    #[test]
+    fn lateness_is_made_up_for_by_half_of_a_burst_at_most() {
+        // 1,448 bytes at 11.584 Mbit/s take 1 ms.
+        let departures = |late: &[u64]| {
+            let mut pacer = paced(11_584_000);
+            pacer.on_burst(us(0), 10, 0);
+            let send = |late: &u64| {
+                let at = us(pacer.departure().as_nanos() / 1_000 + late);
+                pacer.on_burst(at, 1, 1_448);
+                pacer.departure().as_nanos() / 1_000
+            };
+            late.iter().map(send).collect::<Vec<_>>()
+        };
+        assert_eq!(departures(&[0, 0, 0]), [1_000, 2_000, 3_000]);
+        assert_eq!(departures(&[0, 200, 0]), [1_000, 2_000, 3_000], "200 µs late, and made up for");
+        assert_eq!(departures(&[0, 700, 0]), [1_000, 2_200, 3_200], "half of it is");
+    }
+
+    #[test]
+    fn what_is_held_is_sent_at_its_departure() {
+        let mut pacer = paced(11_584_000);
+        (0..2).for_each(|_| pacer.on_burst(us(100), 9, 1_448));
+        assert_eq!((pacer.wakes(), pacer.holds(us(1_099)), pacer.wakes()), (Instant::NEVER, true, us(1_100)));
+        assert_eq!((pacer.wake(us(1_099)), pacer.wake(us(1_100)), pacer.holds(us(1_100))), (false, true, false));
+        assert_eq!(pacer.wakes(), Instant::NEVER);
+        pacer.set_rate(None);
+        pacer.on_burst(us(1_100), 1, 1_448);
+        assert!(!pacer.holds(us(1_100)), "without a rate nothing waits");
+    }
+
+    #[test]
+    fn the_rate_follows_the_window_where_the_control_sets_none() {
+        let stack = Stack::find("linux-6.1").expect("a stack");
+        let mut rtt = RoundTrip::new(stack);
+        rtt.sample(43_217, 1, 1);
+        let rate = |cwnd, ssthresh, out| {
+            let counting = Counting::Packets;
+            let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting };
+            let mut pacer = paced(1);
+            pacer.follow(&window, out, &rtt);
+            pacer.rate().expect("a rate").as_bps() / 8
+        };
+        assert_eq!(rate(13, 100, 3), 13 * 1448 * 80_000 * 200 / (8 * 43_217));
+        assert_eq!(rate(50, 100, 3), 50 * 1448 * 80_000 * 120 / (8 * 43_217));
+        assert_eq!(rate(13, 100, 57), 57 * 1448 * 80_000 * 200 / (8 * 43_217), "what is out may be more");
+    }
+
+    #[test]
+    fn bursts_are_a_millisecond_of_the_rate_and_more_on_short_paths() {
+        let burst = |mbit: u64, rtt_us: i64| {
+            paced(mbit * 1_000_000).burst(1448, 2, 65_279, Some(Duration::from_micros(rtt_us)))
+        };
+        assert_eq!([burst(1, 40_000), burst(100, 40_000), burst(1_000, 40_000)], [2, 8, 45]);
+        // 65,279 bytes, halved for each 512 µs: 127 at 4.7 ms.
+        assert_eq!([burst(1, 400), burst(1, 1_600), burst(100, 4_700), burst(20, 1_600)], [45, 5, 8, 7]);
+    }
+}

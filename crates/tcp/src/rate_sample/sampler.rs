@@ -1,0 +1,242 @@
+//! The counters of a connection and the snapshots of its segments.
+
+use super::RateSample;
+use crate::min_filter::MinFilter;
+use crate::segment::{Segment, Tags};
+use sojourn_aqm::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Takes a rate sample per acknowledgment.
+#[derive(Clone, Debug)]
+pub(crate) struct RateSampler {
+    /// Packets delivered since the start, the SYN included (`delivered`).
+    delivered: u64,
+    /// … with a congestion mark (`delivered_ce`).
+    delivered_ce: u64,
+    /// When something was last delivered (`delivered_mstamp`).
+    delivered_at: Micros,
+    /// When the segment was sent that was delivered last (`first_tx_mstamp`).
+    first_tx: Micros,
+    /// While this many packets are not yet delivered, the application limits the rate (`app_limited`).
+    app_limited: Option<u64>,
+    min_rtt: MinFilter,
+    /// One for each segment in the retransmission queue, in the same order.
+    snapshots: VecDeque<Snapshot>,
+    chosen: Option<Chosen>,
+}
+
+/// How things stood when a segment was last sent.
+#[derive(Clone, Copy, Debug)]
+struct Snapshot {
+    seq: u64,
+    first_tx: Micros,
+    /// None once the segment was SACKed: it has told what it knew.
+    delivered_at: Option<Micros>,
+    delivered: u64,
+    delivered_ce: u64,
+    app_limited: bool,
+}
+
+/// The segment of the acknowledgment that is being dealt with that was sent last.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    snapshot: Snapshot,
+    prior_time: Micros,
+    end: u64,
+    send_interval: u64,
+    is_retransmitted: bool,
+}
+
+/// What else is to be known of an acknowledgment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Context {
+    /// Packets in flight before it.
+    pub prior_in_flight: u32,
+    /// Packets newly marked lost.
+    pub losses: u32,
+    /// RTT, as in [`RateSample::rtt`].
+    pub rtt: Option<Duration>,
+    /// It acknowledged one segment, shorter than full and sent once, while nothing was SACKed, and told nothing else.
+    pub lone_runt: bool,
+}
+
+/// A time on the clock of the samples.
+type Micros = u64;
+
+fn micros(at: Instant) -> Micros {
+    at.as_nanos() / 1_000
+}
+
+fn span(micros: u64) -> Duration {
+    Duration::from_micros(micros as i64)
+}
+
+impl RateSampler {
+    /// Nothing was sent. The SYN will have been delivered when data is.
+    pub fn new() -> Self {
+        Self {
+            delivered: 1,
+            delivered_ce: 0,
+            delivered_at: 0,
+            first_tx: 0,
+            app_limited: None,
+            min_rtt: MinFilter::new(MIN_RTT_WINDOW),
+            snapshots: VecDeque::new(),
+            chosen: None,
+        }
+    }
+
+    /// Packets delivered since the start, the SYN included.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// … with a congestion mark.
+    pub fn delivered_ce(&self) -> u64 {
+        self.delivered_ce
+    }
+
+    /// When something was last delivered.
+    pub fn delivered_at(&self) -> Instant {
+        Instant::from_nanos(self.delivered_at * 1_000)
+    }
+
+    /// Whether the application limits the rate.
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited.is_some()
+    }
+
+    /// The least RTT of the last 300 s.
+    pub fn min_rtt(&self) -> Option<Duration> {
+        self.min_rtt.least()
+    }
+
+    /// A segment goes out, new or again, while `out` segments are in the queue without it.
+    pub fn on_sent(&mut self, segment: &Segment, out: u32) {
+        let sent = micros(segment.sent);
+        if out == 0 {
+            (self.first_tx, self.delivered_at) = (sent, sent);
+        }
+        let snapshot = Snapshot {
+            seq: segment.seq,
+            first_tx: self.first_tx,
+            delivered_at: Some(self.delivered_at),
+            delivered: self.delivered,
+            delivered_ce: self.delivered_ce,
+            app_limited: self.app_limited.is_some(),
+        };
+        if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
+            self.snapshots.push_back(snapshot);
+        } else if let Some(i) = self.position(segment.seq) {
+            self.snapshots[i] = snapshot;
+        }
+    }
+
+    /// A segment is SACKed for the first time.
+    pub fn on_sacked(&mut self, segment: &Segment) {
+        if let Some(i) = self.position(segment.seq) {
+            let snapshot = self.snapshots[i];
+            self.choose(segment, snapshot);
+            self.snapshots[i].delivered_at = None;
+        }
+    }
+
+    /// A segment, the oldest one, is acknowledged and leaves the queue.
+    pub fn on_acknowledged(&mut self, segment: &Segment) {
+        if let Some(snapshot) = self.snapshots.pop_front() {
+            debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
+            self.choose(segment, snapshot);
+        }
+    }
+
+    /// An acknowledgment delivered `packets`, of which it reports `ce` with a mark.
+    pub fn count(&mut self, packets: u32, ce: u32) {
+        self.delivered += packets as u64;
+        self.delivered_ce += ce as u64;
+    }
+
+    /// Takes an RTT for the least one.
+    pub fn observe_rtt(&mut self, now: Instant, rtt: Duration) {
+        // Linux: a time below its resolution counts as a tick.
+        self.min_rtt.observe(now, if rtt > Duration::ZERO { rtt } else { TICK });
+    }
+
+    /// An old acknowledgment tells nothing of the rate.
+    pub fn discard(&mut self) {
+        self.chosen = None;
+    }
+
+    /// The sample of an acknowledgment that delivered `packets`, `ce` of them marked, all counted before.
+    pub fn generate(&mut self, now: Instant, packets: u32, ce: u32, context: &Context) -> RateSample {
+        let chosen = self.chosen.take();
+        let is_ack_delayed =
+            context.lone_runt && chosen.is_some_and(|chosen| chosen.snapshot.delivered + 1 == self.delivered);
+        let known = |rtt: &Duration| self.min_rtt.least().is_some_and(|least| *rtt > least);
+        if let Some(rtt) = context.rtt.filter(|rtt| !(is_ack_delayed && known(rtt))) {
+            self.observe_rtt(now, rtt);
+        }
+        let now = micros(now);
+        if self.app_limited.is_some_and(|mark| self.delivered > mark) {
+            self.app_limited = None;
+        }
+        if packets > 0 {
+            self.delivered_at = now;
+        }
+        let &Context { losses, prior_in_flight, rtt, .. } = context;
+        let plain = RateSample {
+            acked_sacked: packets,
+            ce,
+            losses,
+            prior_in_flight,
+            rtt,
+            is_ack_delayed,
+            ..Default::default()
+        };
+        let Some(Chosen { snapshot, prior_time, send_interval, is_retransmitted, .. }) = chosen else { return plain };
+        let (send_interval, ack_interval) = (span(send_interval), span(now.saturating_sub(prior_time)));
+        let interval = send_interval.max(ack_interval);
+        RateSample {
+            delivered: Some((self.delivered - snapshot.delivered) as u32),
+            delivered_ce: (self.delivered_ce - snapshot.delivered_ce) as u32,
+            interval: Some(interval).filter(|&interval| self.min_rtt.least().is_some_and(|least| interval >= least)),
+            send_interval,
+            ack_interval,
+            prior_delivered: snapshot.delivered,
+            is_app_limited: snapshot.app_limited,
+            is_retransmitted,
+            ..plain
+        }
+    }
+
+    /// The application has nothing to send while `in_flight` packets are in the network: until these are delivered, the
+    /// rate says nothing of the path.
+    pub fn mark_app_limited(&mut self, in_flight: u32) {
+        self.app_limited = Some(self.delivered + in_flight as u64);
+    }
+
+    /// Takes a segment that is delivered into account, whose snapshot has not been used.
+    fn choose(&mut self, segment: &Segment, snapshot: Snapshot) {
+        let Some(prior_time) = snapshot.delivered_at else { return };
+        let (sent, end) = (micros(segment.sent), segment.end());
+        if self.chosen.is_some_and(|last| (sent, end) <= (self.first_tx, last.end)) {
+            return;
+        }
+        let is_retransmitted = segment.tags.any(Tags::EVER_RETRANS);
+        self.first_tx = sent;
+        let send_interval = sent.saturating_sub(snapshot.first_tx);
+        self.chosen = Some(Chosen { snapshot, prior_time, end, send_interval, is_retransmitted });
+    }
+
+    fn position(&self, seq: u64) -> Option<usize> {
+        self.snapshots.binary_search_by_key(&seq, |snapshot| snapshot.seq).ok()
+    }
+}
+
+/// Linux `tcp_min_rtt_wlen`.
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
+
+/// Linux counts an RTT of nothing as a jiffy, of 1 ms.
+const TICK: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests;

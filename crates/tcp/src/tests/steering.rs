@@ -1,0 +1,239 @@
+//! A control that sets window and pacing rate itself, under the script: what it is told, in which order, what it sets,
+//! and what the stack leaves alone.
+
+use super::*;
+use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use sojourn_aqm::{Duration, Rate};
+use std::sync::{Arc, Mutex};
+
+/// What the control was told.
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    Resumed { limited: bool },
+    Delivered { packets: u32, ce: u32, total: u64 },
+    Steer(RateSample),
+    Entered(State),
+    Threshold,
+    Undone,
+    TimedOut,
+}
+
+/// Keeps a window and a rate that the test sets, and writes down what it is told.
+#[derive(Clone, Debug)]
+struct Scribe {
+    cwnd: u32,
+    rate: Option<Rate>,
+    told: Arc<Mutex<Vec<Told>>>,
+}
+
+impl Scribe {
+    fn write(&self, told: Told) {
+        self.told.lock().expect("one thread").push(told);
+    }
+}
+
+impl CongestionControl for Scribe {
+    fn needs(&self) -> Needs {
+        Needs { steers: true, paces: true, ..Needs::default() }
+    }
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
+        panic!("the window is steered");
+    }
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.write(Told::Threshold);
+        window.ssthresh
+    }
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        4
+    }
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.write(Told::Undone);
+        window.cwnd
+    }
+    fn timed_out(&mut self) {
+        self.write(Told::TimedOut);
+    }
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.write(Told::Delivered { packets, ce, total: flight.delivered });
+    }
+    fn entered(&mut self, _: &mut Flight, state: State) {
+        self.write(Told::Entered(state));
+    }
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.write(Told::Steer(*sample));
+        flight.window.cwnd = self.cwnd;
+        flight.pacing_rate = self.rate;
+    }
+    fn resumed(&mut self, flight: &mut Flight) {
+        self.write(Told::Resumed { limited: flight.is_app_limited });
+        flight.pacing_rate = self.rate;
+    }
+}
+
+/// A connection whose control keeps a window of `cwnd` and a rate.
+fn steered(cwnd: u32, rate: Option<Rate>, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
+    let told = Arc::default();
+    let cc = AnyCc::own(Scribe { cwnd, rate, told: Arc::clone(&told) });
+    (Rig::with(setup, cc), told)
+}
+
+fn take(told: &Arc<Mutex<Vec<Told>>>) -> Vec<Told> {
+    std::mem::take(&mut *told.lock().expect("one thread"))
+}
+
+/// The packets, the interval in milliseconds, the losses and the packets in flight before it, of each sample.
+fn samples(told: &[Told]) -> Vec<(Option<u32>, Option<i64>, u32, u32)> {
+    let brief = |told: &Told| match told {
+        Told::Steer(s) => {
+            let interval = s.interval.map(|interval| interval.as_nanos() / 1_000_000);
+            Some((s.delivered, interval, s.losses, s.prior_in_flight))
+        }
+        _ => None,
+    };
+    told.iter().filter_map(brief).collect()
+}
+
+/// The newest Linux, without bursts.
+fn linux(window_of: u32) -> Setup {
+    lacking("linux-6.1", window(window_of), |stack| stack.bursts = false)
+}
+
+#[test]
+fn an_acknowledgment_is_counted_then_steers_then_sends() {
+    let (mut rig, told) = steered(6, None, linux(4));
+    assert_eq!(take(&told), [Told::Resumed { limited: true }], "the first data was written into an idle connection");
+    assert_eq!(rig.ack(2), [4, 5, 6, 7], "two more in a window of six");
+    let told = take(&told);
+    assert_eq!(told[0], Told::Delivered { packets: 2, ce: 0, total: 3 });
+    assert_eq!(samples(&told), [(Some(2), Some(100), 0, 4)]);
+    assert_eq!(told.len(), 2);
+}
+
+#[test]
+fn in_recovery_the_window_is_what_the_control_says() {
+    let (mut rig, told) = steered(10, None, linux(10));
+    take(&told);
+    let mut sent = Vec::new();
+    for n in 2..=10 {
+        rig.now_ms += 2;
+        sent.extend(rig.sack(0, &[(1, n)]));
+    }
+    // PRR would send every second time. Here what the SACKs say has left is replaced at once, the hole among it.
+    assert_eq!(sent, [10, 11, 0, 12, 13, 14, 15, 16, 17, 18]);
+    assert_eq!((rig.state(), rig.cwnd(), rig.ssthresh()), (State::Recovery, 10, Window::INFINITE_SSTHRESH));
+    let told = take(&told);
+    let entered = told.iter().position(|t| *t == Told::Entered(State::Recovery)).expect("it is told");
+    assert_eq!(told[entered - 1], Told::Threshold);
+    assert!(matches!(&told[entered + 1], Told::Steer(sample) if sample.losses == 1), "{:?}", told[entered + 1]);
+    assert_eq!(told.iter().filter(|t| matches!(t, Told::Entered(State::Disorder))).count(), 1);
+    // The end of recovery leaves the window too.
+    rig.now_ms += RTT_MS;
+    rig.ack(19);
+    assert_eq!((rig.state(), rig.cwnd()), (State::Open, 10));
+}
+
+#[test]
+fn an_undo_asks_the_control() {
+    let (mut rig, told) = steered(12, None, linux(12));
+    for n in 2..=5 {
+        rig.sack(0, &[(1, n)]);
+    }
+    assert_eq!(rig.state(), State::Recovery);
+    take(&told);
+    // The original arrives: the echo is older than the retransmission.
+    rig.now_ms += 3;
+    rig.on(upto(5).echo(START_MS));
+    let told = take(&told);
+    assert_eq!(told.iter().filter(|t| **t == Told::Undone).count(), 1, "{told:?}");
+    assert_eq!((rig.state(), rig.cwnd()), (State::Open, 12), "not the window before, not the threshold");
+}
+
+#[test]
+fn a_time_out_leaves_one_segment_more_than_what_is_in_flight_until_the_next_acknowledgment() {
+    let (mut rig, told) = steered(
+        8,
+        None,
+        lacking("linux-6.1", window(4), |stack| {
+            (stack.bursts, stack.loss_probe) = (false, None);
+        }),
+    );
+    take(&told);
+    let (_, sent) = rig.timer();
+    assert_eq!((sent, rig.cwnd(), rig.state()), (vec![0], 1, State::Loss));
+    assert_eq!(take(&told), [Told::Threshold, Told::TimedOut, Told::Entered(State::Loss)]);
+    rig.now_ms += RTT_MS;
+    rig.ack(1);
+    assert_eq!(rig.cwnd(), 8);
+}
+
+#[test]
+fn a_pause_leaves_the_window_and_is_told() {
+    let (mut rig, told) = steered(20, None, Setup { segments: Some(4), ..linux(20) });
+    rig.ack(4);
+    take(&told);
+    rig.now_ms += 60_000;
+    rig.sender.write(ms(rig.now_ms), 6 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
+    assert_eq!((rig.take().len(), rig.cwnd()), (6, 20), "no slow start anew after 60 s");
+    assert_eq!(take(&told), [Told::Resumed { limited: true }]);
+    rig.now_ms += RTT_MS;
+    rig.ack(10);
+    let limited = |told: &Told| matches!(told, Told::Steer(sample) if sample.is_app_limited);
+    assert_eq!(take(&told).iter().filter(|t| limited(t)).count(), 1, "the sample of a bubble");
+}
+
+#[test]
+fn bursts_leave_at_the_rate_that_the_control_sets() {
+    // 1448 bytes take 3 ms.
+    let rate = Rate::from_bps(MSS * 8_000 / 3);
+    let (mut rig, _) = steered(30, Some(rate), linux(12));
+    // Ten of the first window left at once; the others wait for their time.
+    assert_eq!(rig.sender.in_flight(), 10);
+    let mut departures = Vec::new();
+    while departures.len() < 4 {
+        let at = rig.sender.deadline();
+        rig.sender.on_timer(at, &mut |header: &Header, _: Ecn| departures.push((at.as_nanos(), segment(header.seq))));
+    }
+    let begin = START_MS * 1_000_000;
+    // The window of twelve is full after two more, and acknowledgments have to come.
+    let step = rate.time_for(MSS).as_nanos() as u64;
+    assert_eq!(departures[..2], [(begin + step, 10), (begin + 2 * step, 11)]);
+}
+
+#[test]
+fn a_stack_may_pace_any_control() {
+    let paced: fn(&mut Stack) = |stack| (stack.bursts, stack.paces) = (false, true);
+    let mut rig = Rig::new(lacking("linux-6.1", window(10), paced));
+    // After ten the eleventh and twelfth wait: 200 % of ten segments in 100 ms is one in 5 ms.
+    assert_eq!(rig.ack(1), [10]);
+    assert_eq!(rig.sender.in_flight(), 10);
+    let at = rig.sender.deadline();
+    // The window is eleven now: its rate is 22 segments in 100 ms; what was late is made up for.
+    let expected = Duration::from_nanos(100_000_000 / 22);
+    let waited = at - ms(rig.now_ms);
+    assert!(waited < expected && waited > expected / 2 - Duration::from_micros(1), "{waited:?}");
+    rig.sender.on_timer(at, &mut Recorder(rig.now_ms, &mut rig.sent));
+    assert_eq!(rig.take(), [11]);
+}
+
+#[test]
+fn every_control_of_the_registry_fits_every_stack_and_one_that_steers_only_later_ones() {
+    let steering = AnyCc::own(Scribe { cwnd: 1, rate: None, told: Arc::default() });
+    for (name, _) in crate::stack::NAMES {
+        let stack = Stack::find(name).expect("a stack");
+        for (cc, _) in crate::cc::NAMES {
+            assert!(AnyCc::new(cc).expect("a control").needs().fit(stack), "{cc} on {name}");
+        }
+        assert_eq!(steering.needs().fit(stack), ["linux-3.13", "linux-6.1"].contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_box_is_cloned_with_its_state() {
+    let (mut rig, told) = steered(6, None, linux(4));
+    let mut twin = rig.sender.clone();
+    take(&told);
+    let header = Header { seq: FIRST_BYTE, ack: seq(2), flags: Flags::ACK, ts_val: 1, ..Header::default() };
+    let mut sent = Vec::new();
+    twin.on_segment(ms(rig.now_ms), &header, &mut Recorder(rig.now_ms, &mut sent));
+    assert_eq!((twin.window().cwnd, rig.cwnd(), rig.ack(2)), (6, 4, vec![4, 5, 6, 7]));
+}
