@@ -1,5 +1,12 @@
-//! Explicit congestion notification at the sender (RFC 3168): what is negotiated, marked capable, echoed and announced.
+//! Explicit congestion notification at the sender: what is negotiated, marked capable, echoed and announced (RFC 3168), or
+//! counted (accurate ECN, RFC 9768).
+//!
+//! Source: Linux 6.1 `tcp_ecn_*`; for accurate ECN Linux 6.18 `tcp_accecn_process` without the option, whose three bits
+//! are those of AE, CWR and ECE.
+//!
+//! Differs: the sender takes acknowledgments only, and counts no marks on them, so its own counter stays at its start.
 
+use crate::cc::Needs;
 use crate::stack::Stack;
 use crate::{Flags, Header};
 use sojourn_aqm::Ecn;
@@ -7,38 +14,102 @@ use sojourn_aqm::Ecn;
 /// The sender's side of ECN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EcnSender {
+    /// ECN is in use, or asked for, in the classic way.
     on: bool,
     /// A reduction is to be announced by CWR on the next new segment.
     reduced: bool,
     /// A SYN that is sent again does not ask any more.
     fallback: bool,
+    /// The flags of new segments.
+    flags: Flags,
+    /// The codepoints of new segments, and of the others, if ECN is in use.
+    of_new: Ecn,
+    of_syn: Ecn,
+    of_ack: Ecn,
+    of_retransmission: Ecn,
+    accurate: Accurate,
+}
+
+/// Whether marks are counted.
+#[derive(Clone, Copy, Debug)]
+enum Accurate {
+    No,
+    Asked,
+    Counting(Counter),
+}
+
+/// What the receiver's counter has told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    /// Marked packets reported so far, modulo 2^32.
+    marked: u32,
+    /// Mean packets per acknowledgment in 1/64, zero before the first.
+    per_ack: u32,
 }
 
 impl EcnSender {
     /// ECN is `asked` for.
-    pub fn new(stack: &Stack, asked: bool) -> Self {
-        Self { on: asked, reduced: false, fallback: stack.ecn_fallback }
+    pub fn new(stack: &Stack, asked: bool, needs: &Needs) -> Self {
+        let capable = if stack.ect1 || needs.ect1 { Ecn::Ect1 } else { Ecn::Ect0 };
+        let also = |stack: bool| if asked && (stack || needs.ect_on_control) { capable } else { Ecn::NotEct };
+        let accurate = asked && (stack.accurate_ecn || needs.accurate_ecn);
+        Self {
+            on: asked,
+            reduced: false,
+            fallback: stack.ecn_fallback,
+            flags: Flags::ACK,
+            of_new: if asked { capable } else { Ecn::NotEct },
+            of_syn: also(stack.ect_on_syn),
+            of_ack: also(stack.ect_on_acks),
+            of_retransmission: also(stack.ect_on_retransmissions),
+            accurate: if accurate { Accurate::Asked } else { Accurate::No },
+        }
     }
 
-    /// RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN.
-    pub fn of_syn(&self) -> Flags {
-        Flags::default().with_if(Flags::ECE.with(Flags::CWR), self.on)
+    /// RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN; with AE for accurate ECN.
+    pub fn of_syn(&self) -> (Flags, Ecn) {
+        let classic = Flags::default().with_if(Flags::ECE.with(Flags::CWR), self.on);
+        (classic.with_if(Flags::AE, matches!(self.accurate, Accurate::Asked)), self.of_syn)
     }
 
     /// The SYN was lost: something on the path may not like SYNs that ask for ECN (RFC 3168 §6.1.1.1).
     pub fn syn_lost(&mut self) {
-        self.on &= !self.fallback;
+        if self.fallback {
+            self.refuse();
+        }
     }
 
     /// The answer to the SYN.
     pub fn answered(&mut self, flags: Flags) {
-        self.on &= flags.contains(Flags::ECE);
+        let asked = matches!(self.accurate, Accurate::Asked);
+        self.accurate = Accurate::No;
+        match flags.ace() {
+            // RFC 9768 §3.1.2: each tells under which codepoint the SYN arrived.
+            0b010 | 0b011 | 0b100 | 0b110 if asked => {
+                self.accurate = Accurate::Counting(Counter::default());
+                self.on = false;
+                self.flags = Flags::ACK.with_ace(Flags::ACE_START);
+            }
+            // All three set: the server reflects what it does not know.
+            0b111 if asked => self.refuse(),
+            _ if !flags.contains(Flags::ECE) => self.refuse(),
+            _ => {}
+        }
     }
 
-    /// Whether an acknowledgment tells of a congestion mark.
+    /// Whether an acknowledgment tells of a congestion mark in the classic way.
     #[inline]
     pub fn is_echo(&self, header: &Header) -> bool {
         self.on && header.flags.contains(Flags::ECE)
+    }
+
+    /// The counter, where marks are counted.
+    #[inline]
+    pub fn counter(&mut self) -> Option<&mut Counter> {
+        match &mut self.accurate {
+            Accurate::Counting(counter) => Some(counter),
+            Accurate::No | Accurate::Asked => None,
+        }
     }
 
     /// The window is reduced.
@@ -54,9 +125,25 @@ impl EcnSender {
     /// Flags and codepoint of a new segment, which announces a reduction.
     #[inline(always)]
     pub fn of_new(&mut self) -> (Flags, Ecn) {
-        let flags = Flags::ACK.with_if(Flags::CWR, self.reduced && self.on);
+        let flags = self.flags.with_if(Flags::CWR, self.reduced && self.on);
         self.reduced = false;
-        (flags, if self.on { Ecn::Ect0 } else { Ecn::NotEct })
+        (flags, self.of_new)
+    }
+
+    /// Flags and codepoint of a segment that is sent again. RFC 3168 §6.1.5: it is not ECN-capable.
+    pub fn of_retransmission(&self) -> (Flags, Ecn) {
+        (self.flags, self.of_retransmission)
+    }
+
+    /// Flags and codepoint of an acknowledgment without data.
+    pub fn of_ack(&self) -> (Flags, Ecn) {
+        (self.flags, self.of_ack)
+    }
+
+    /// ECN is not used.
+    fn refuse(&mut self) {
+        (self.on, self.accurate) = (false, Accurate::No);
+        [self.of_new, self.of_syn, self.of_ack, self.of_retransmission] = [Ecn::NotEct; 4];
     }
 
     /// Whether ECN is in use, or asked for.
@@ -66,12 +153,46 @@ impl EcnSender {
     }
 }
 
+impl Counter {
+    /// Marked packets that an acknowledgment reports anew which delivered `delivered` packets; `is_news` unless it may be
+    /// an old one: it delivered nothing and echoes nothing newer.
+    pub fn take(&mut self, flags: Flags, delivered: u32, is_news: bool) -> u32 {
+        if !is_news {
+            return 0;
+        }
+        if delivered > 0 {
+            let scaled = delivered << MEAN_SHIFT;
+            let mean = match self.per_ack {
+                0 => scaled,
+                mean => ((mean << MEAN_SHIFT) - mean + scaled) >> MEAN_SHIFT,
+            };
+            self.per_ack = mean.min(0xffff);
+        }
+        let told = (flags.ace() as u32).wrapping_sub(Flags::ACE_START as u32).wrapping_sub(self.marked) & ACE_MASK;
+        // The counter may have wrapped where more was delivered than it can tell: the largest number that fits is taken,
+        // unless acknowledgments for many packets are the rule.
+        let wrapped = delivered > ACE_MASK && self.per_ack <= FEW_PER_ACK << MEAN_SHIFT;
+        let marked = if wrapped { delivered - ((delivered - told) & ACE_MASK) } else { told };
+        self.marked = self.marked.wrapping_add(marked);
+        marked
+    }
+}
+
+/// The bits of the counter in a header.
+const ACE_MASK: u32 = 0b111;
+
+/// Linux `PKTS_ACKED_WEIGHT` and `PKTS_ACKED_PREC`.
+const MEAN_SHIFT: u32 = 6;
+
+/// Linux `ACK_COMP_THRESH`.
+const FEW_PER_ACK: u32 = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn ecn(stack: &str, asked: bool) -> EcnSender {
-        EcnSender::new(Stack::find(stack).expect("a stack"), asked)
+        EcnSender::new(Stack::find(stack).expect("a stack"), asked, &Needs::default())
     }
 
     #[test]
@@ -94,9 +215,80 @@ mod tests {
         assert!(!refused.is_echo(&Header { flags: Flags::ECE, ..Header::default() }));
         for (stack, asks_again) in [("linux-6.1", false), ("linux-3.8", true)] {
             let mut lost = ecn(stack, true);
-            assert!(lost.of_syn().contains(Flags::ECE.with(Flags::CWR)));
+            assert!(lost.of_syn().0.contains(Flags::ECE.with(Flags::CWR)));
             lost.syn_lost();
-            assert_eq!(lost.of_syn().contains(Flags::ECE), asks_again, "{stack}");
+            assert_eq!(lost.of_syn().0.contains(Flags::ECE), asks_again, "{stack}");
         }
+    }
+
+    #[test]
+    fn codepoints_are_what_stack_and_control_ask_for() {
+        let six_one = *Stack::find("linux-6.1").expect("a stack");
+        let none = Needs::default();
+        let codepoints = |stack: Stack, needs: Needs| {
+            let mut ecn = EcnSender::new(&stack, true, &needs);
+            [ecn.of_syn().1, ecn.of_new().1, ecn.of_ack().1, ecn.of_retransmission().1]
+        };
+        let (no, zero, one) = (Ecn::NotEct, Ecn::Ect0, Ecn::Ect1);
+        assert_eq!(codepoints(six_one, none), [no, zero, no, no]);
+        assert_eq!(codepoints(Stack { ect_on_syn: true, ..six_one }, none), [zero, zero, no, no]);
+        assert_eq!(codepoints(Stack { ect_on_acks: true, ect1: true, ..six_one }, none), [no, one, one, no]);
+        assert_eq!(codepoints(Stack { ect_on_retransmissions: true, ..six_one }, none), [no, zero, no, zero]);
+        let prague = Needs { ect1: true, ect_on_control: true, ..none };
+        assert_eq!(codepoints(six_one, prague), [one; 4]);
+        let mut refused = EcnSender::new(&six_one, true, &prague);
+        refused.answered(Flags::SYN.with(Flags::ACK));
+        assert_eq!([refused.of_new().1, refused.of_ack().1, refused.of_retransmission().1], [no; 3]);
+        assert_eq!(EcnSender::new(&six_one, false, &prague).of_syn(), (Flags::default(), no), "it was not asked for");
+    }
+
+    #[test]
+    fn the_answer_to_the_syn_says_which_ecn_it_is() {
+        // Each ACE of an answer: whether it counts, whether it is classic.
+        let answer = |ace: u64| {
+            let needs = Needs { accurate_ecn: true, ..Needs::default() };
+            let mut ecn = EcnSender::new(Stack::find("linux-6.1").expect("a stack"), true, &needs);
+            assert_eq!(ecn.of_syn().0.ace(), 7);
+            ecn.answered(Flags::SYN.with(Flags::ACK).with_ace(ace));
+            (ecn.counter().is_some(), ecn.is_on())
+        };
+        let (accurate, classic, none) = ((true, false), (false, true), (false, false));
+        let expected = [none, classic, accurate, accurate, accurate, classic, accurate, none];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(answer), expected);
+    }
+
+    /// The counter after `marked` packets were reported, with a mean of two packets per acknowledgment.
+    fn counter(marked: u32) -> Counter {
+        Counter { marked, per_ack: 2 << MEAN_SHIFT }
+    }
+
+    fn take(mut counter: Counter, ace: u64, delivered: u32) -> u32 {
+        counter.take(Flags::ACK.with_ace(ace), delivered, true)
+    }
+
+    #[test]
+    fn up_to_seven_packets_the_counter_tells_exactly() {
+        // The vectors of specs: 2 delivered, ACE 7, nothing reported before.
+        assert_eq!(take(counter(0), 7, 2), 2);
+        assert_eq!([take(counter(3), 0, 1), take(counter(3), 2, 7), take(counter(u32::MAX), 5, 3)], [0, 2, 1]);
+        let mut old = counter(0);
+        assert_eq!(old.take(Flags::ACK.with_ace(7), 0, false), 0, "an old acknowledgment");
+    }
+
+    #[test]
+    fn beyond_seven_the_largest_number_that_fits_is_taken() {
+        assert_eq!([take(counter(0), 5, 20), take(counter(0), 6, 20), take(counter(0), 5, 8)], [16, 17, 8]);
+        let thinned = Counter { marked: 0, per_ack: 5 << MEAN_SHIFT };
+        assert_eq!(take(thinned, 6, 20), 1, "acknowledgments are for many packets as a rule");
+    }
+
+    #[test]
+    fn the_mean_of_packets_per_acknowledgment_moves_by_a_64th() {
+        let mut counter = Counter::default();
+        let mut mean = |delivered| {
+            counter.take(Flags::ACK.with_ace(5), delivered, true);
+            counter.per_ack
+        };
+        assert_eq!([mean(2), mean(66), mean(2)], [128, 192, 191]);
     }
 }

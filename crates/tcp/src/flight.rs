@@ -2,13 +2,13 @@
 //!
 //! Source: Linux `tcp_ack`, `tcp_cong_control`, `tcp_update_pacing_rate`; `tcp_rate_check_app_limited`.
 
-use crate::Now;
 use crate::ack::{Before, Findings};
 use crate::cc::{AnyCc, CongestionControl, Flight};
 use crate::config::State;
 use crate::control::Control;
 use crate::rate_sample::Context;
 use crate::transmission::Transmission;
+use crate::{Header, Now};
 
 impl Transmission {
     /// Tells the control something, with how things stand, and takes over what it sets.
@@ -55,9 +55,31 @@ impl Transmission {
         }
     }
 
-    /// Counts what an acknowledgment delivered, and its marks.
-    pub fn count(&mut self, now: Now, state: State, ack: &mut Findings, control: &mut Control) {
-        ack.ce = if ack.ece { ack.delivered } else { 0 };
+    /// Whether what acknowledgments deliver is counted.
+    #[inline]
+    pub fn counts(&mut self) -> bool {
+        self.sampler.is_some() || self.ecn.counter().is_some()
+    }
+
+    /// Counts what an acknowledgment delivered, and its marks; `newer` if it has a newer timestamp than those before.
+    #[inline(never)]
+    pub fn count(
+        &mut self,
+        now: Now,
+        header: &Header,
+        newer: bool,
+        ack: &mut Findings,
+        state: State,
+        control: &mut Control,
+    ) {
+        match self.ecn.counter() {
+            Some(counter) => {
+                ack.ce = counter.take(header.flags, ack.delivered, newer || ack.forward_progress());
+                ack.ece = ack.ce > 0;
+            }
+            // RFC 3168 tells of marks, not of how many: an echo counts for all.
+            None => ack.ce = if ack.ece { ack.delivered } else { 0 },
+        }
         let (packets, ce) = (ack.delivered, ack.ce);
         if let Some(sampler) = &mut self.sampler {
             sampler.count(packets, ce);

@@ -32,7 +32,7 @@
 //! | … how losses are told | `reordering`, `rack`, `early_retransmit`, `tlp` |
 //! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
 //! | round-trip times and the timer | `round_trip`, `rtt`, `timer` |
-//! | the receiver | `receiver`, `compressed_ack` |
+//! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
 //!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
 //! rule is named at the head of its file.
@@ -119,7 +119,7 @@ mod validation;
 
 pub use config::{SenderConfig, SenderStats, State};
 pub use rate_sample::RateSample;
-pub use receiver::{Receiver, ReceiverConfig};
+pub use receiver::{Marked, Receiver, ReceiverConfig};
 pub use sender::Sender;
 
 use sojourn_aqm::{Duration, Ecn, Instant};
@@ -151,7 +151,7 @@ pub struct Header {
     pub ack: u64,
     /// Payload bytes.
     pub len: u16,
-    /// SYN, FIN, ACK, ECE, CWR, PSH.
+    /// SYN, FIN, ACK, ECE, CWR, PSH, AE.
     pub flags: Flags,
     /// Timestamp option: the sender's clock in ticks.
     pub ts_val: u32,
@@ -207,6 +207,10 @@ impl Flags {
     pub const CWR: Self = Self(16);
     /// The end of a burst.
     pub const PSH: Self = Self(32);
+    /// Accurate ECN; with CWR and ECE the bits of a counter.
+    pub const AE: Self = Self(128);
+    /// What the counter of accurate ECN starts at (RFC 9768 §3.2.1).
+    pub const ACE_START: u64 = 5;
     /// No bit of the header: the segment belongs to the half of a connection in which the server sends. Each half has
     /// sequence numbers of its own in both directions, where real segments share them.
     pub const ANSWER: Self = Self(64);
@@ -221,7 +225,18 @@ impl Flags {
         if condition { self.with(other) } else { self }
     }
 
-    /// The flags as bits: SYN 1, FIN 2, ACK 4, ECE 8, CWR 16. Every segment has SYN or ACK.
+    /// AE, CWR and ECE as a number of three bits, the most significant first (RFC 9768 §3.2).
+    pub const fn ace(self) -> u8 {
+        (self.contains(Self::AE) as u8) << 2 | (self.contains(Self::CWR) as u8) << 1 | self.contains(Self::ECE) as u8
+    }
+
+    /// The three lowest bits of `count` as AE, CWR and ECE, which were not set.
+    pub const fn with_ace(self, count: u64) -> Self {
+        let high = self.with_if(Self::AE, count & 4 != 0).with_if(Self::CWR, count & 2 != 0);
+        high.with_if(Self::ECE, count & 1 != 0)
+    }
+
+    /// The flags as bits: SYN 1, FIN 2, ACK 4, ECE 8, CWR 16, PSH 32, AE 128. Every segment has SYN or ACK.
     pub const fn bits(self) -> u8 {
         self.0
     }

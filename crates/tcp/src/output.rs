@@ -33,10 +33,12 @@ impl Output {
         }
     }
 
-    /// A segment of the peer carried the timestamp `ts_val`.
+    /// A segment of the peer carried the timestamp `ts_val`. Returns whether that is newer than those before.
     #[inline]
-    pub fn heard(&mut self, ts_val: u32) {
+    pub fn heard(&mut self, ts_val: u32) -> bool {
+        let newer = ts_val > self.ts_recent;
         self.ts_recent = self.ts_recent.max(ts_val);
+        newer
     }
 
     /// When data was last sent; zero if never.
@@ -52,23 +54,23 @@ impl Output {
         self.segment(segment, flags, ecn, now, wire);
     }
 
-    /// Sends data again. RFC 3168 §6.1.5: retransmissions are not ECN-capable.
-    pub fn again(&mut self, segment: &Segment, now: Now, wire: &mut impl Wire) {
+    /// Sends data again.
+    pub fn again(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
-        self.segment(segment, Flags::ACK, Ecn::NotEct, now, wire);
+        self.segment(segment, flags, ecn, now, wire);
     }
 
     /// Sends a SYN.
-    pub fn syn(&self, flags: Flags, now: Now, wire: &mut impl Wire) {
+    pub fn syn(&self, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         let header = Header { seq: 0, ack: 0, flags: Flags::SYN.with(flags), ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
     }
 
     /// Sends an acknowledgment without data.
-    pub fn pure_ack(&self, seq: u64, now: Now, wire: &mut impl Wire) {
-        let header = Header { seq, flags: Flags::ACK, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), Ecn::NotEct);
+    pub fn pure_ack(&self, seq: u64, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
+        let header = Header { seq, flags, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
     }
 
     #[inline(always)]
@@ -101,16 +103,16 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_of_the_stack_and_a_retransmission_is_not_ecn_capable() {
+    fn lengths_are_of_the_stack_and_a_retransmission_is_counted() {
         for (stack, syn, data) in [("linux-6.1", 60, 1052), ("ns2", 48, 1040)] {
             let stack = Stack::find(stack).expect("a stack");
             let (mut output, mut sent, now) = (Output::new(stack), Sent(Vec::new()), stack.clock().now(Instant::ZERO));
             let segment = Segment { seq: 1, retrans_nxt: 0, len: 1000, fin: true, tags: Tags::default(), sent: now.at };
             output.heard(77);
             output.heard(5);
-            output.syn(Flags::default(), now, &mut sent);
+            output.syn((Flags::default(), Ecn::NotEct), now, &mut sent);
             output.data(&segment, Flags::ACK.with(Flags::CWR), Ecn::Ect0, now, &mut sent);
-            output.again(&segment, now, &mut sent);
+            output.again(&segment, (Flags::ACK, Ecn::NotEct), now, &mut sent);
             let seen: Vec<_> = sent.0.iter().map(|(header, len, ecn)| (header.flags, *len, *ecn)).collect();
             let fin = Flags::ACK.with(Flags::FIN);
             let expected =

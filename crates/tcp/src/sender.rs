@@ -279,7 +279,7 @@ impl Sender {
         if header.ack > tx.queue.nxt() {
             return;
         }
-        tx.output.heard(header.ts_val);
+        let newer = tx.output.heard(header.ts_val);
         let before = Before::of(&tx.queue, &tx.board);
         let mut ack = Findings::of(header, before.una);
         let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
@@ -310,8 +310,8 @@ impl Sender {
             if ack.data_acked() {
                 control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
             }
-            if tx.sampler.is_some() {
-                tx.count(now, recovery.state(), &mut ack, control);
+            if tx.counts() {
+                tx.count(now, header, newer, &mut ack, recovery.state(), control);
             }
             self.decide(now, &before, &mut ack, wire);
         } else {

@@ -53,7 +53,7 @@ impl Transmission {
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
             rtt: RoundTrip::new(stack),
             timer: RetransmitTimer::new(stack),
-            ecn: EcnSender::new(stack, config.ecn),
+            ecn: EcnSender::new(stack, config.ecn, &needs),
             output: Output::new(stack),
             sampler: samples.then(|| Box::new(RateSampler::new())),
             pacer: Pacer::of(stack, needs.paces),
@@ -165,7 +165,7 @@ impl Transmission {
         if let Some(sampler) = &mut self.sampler {
             sampler.on_sent(&segment, self.board.packets_out());
         }
-        self.output.again(&segment, now, wire);
+        self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
         if let Some(pacer) = &mut self.pacer {
             pacer.on_burst(now.at, 1, segment.len as u64);
         }
@@ -179,7 +179,7 @@ impl Transmission {
 
     /// Sends an acknowledgment without data.
     pub fn send_pure_ack(&mut self, now: Now, wire: &mut impl Wire) {
-        self.output.pure_ack(self.queue.nxt(), now, wire);
+        self.output.pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
     }
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer, unless that `keeps` as it is.

@@ -173,7 +173,7 @@ const NOTHING_TO_UNDO: i32 = -1;
 mod tests {
     use super::*;
     use crate::Sack;
-    use crate::cc::{AnyCc, Window};
+    use crate::cc::{AnyCc, Needs, Window};
 
     fn undo(stack: &str) -> Undo {
         Undo::new(Stack::find(stack).expect("a stack"))
@@ -227,7 +227,7 @@ mod tests {
         let restored = |stack, prior_ssthresh, restore_ssthresh| {
             let stack = Stack::find(stack).expect("a stack");
             let mut control = Control::new(stack, AnyCc::new("reno").expect("a control"), 7, 1000, 8);
-            let (mut undo, mut ecn) = (Undo::new(stack), EcnSender::new(stack, true));
+            let (mut undo, mut ecn) = (Undo::new(stack), EcnSender::new(stack, true, &Needs::default()));
             undo.restores(prior_ssthresh);
             undo.apply(restore_ssthresh, 15, &mut control, &mut ecn);
             let once = (control.window.cwnd, control.window.ssthresh);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ack::{Before, Books};
-use crate::cc::AnyCc;
+use crate::cc::{AnyCc, Needs};
 use crate::segment::{Segment, Tags};
 use sojourn_aqm::Instant;
 
@@ -37,7 +37,7 @@ impl Rig {
         }
         let cc = AnyCc::new(cc).expect("a control");
         let control = Control::new(stack, cc, out as u32, 1000, 1_000);
-        let (ecn, timer) = (EcnSender::new(stack, true), RetransmitTimer::new(stack));
+        let (ecn, timer) = (EcnSender::new(stack, true, &Needs::default()), RetransmitTimer::new(stack));
         Self { recovery, queue, board, control, ecn, rtt, timer, now_ms: 110 }
     }
 

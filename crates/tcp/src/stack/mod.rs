@@ -84,6 +84,17 @@ pub struct Stack {
     pub idle_restart: bool,
     /// A SYN that is sent again does not ask for ECN any more.
     pub ecn_fallback: bool,
+    /// The receiver answers accurate ECN (RFC 9768), and the sender asks for it, where ECN is in use. For
+    /// [`Machine::Linux3_10`] only.
+    pub accurate_ecn: bool,
+    /// What is ECN-capable is sent as ECT(1), as L4S asks, and not as ECT(0).
+    pub ect1: bool,
+    /// Where ECN is in use or asked for, SYN and its answer are ECN-capable.
+    pub ect_on_syn: bool,
+    /// … acknowledgments without data.
+    pub ect_on_acks: bool,
+    /// … retransmissions.
+    pub ect_on_retransmissions: bool,
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
     /// Bursts leave at a pacing rate that follows the window (as with the queue discipline fq), whatever the control needs.

@@ -2,6 +2,7 @@
 //!
 //! Everything counts in full segments: `ack(4)` acknowledges segments 0 to 3, a SACK block `(6, 8)` holds 6 and 7.
 
+mod accurate_ecn;
 mod compressed_ack;
 mod connection;
 mod early_retransmit;

@@ -1,0 +1,178 @@
+//! When data in order is acknowledged: at once for a while, else after a delay that follows the arrivals.
+//!
+//! Source: Linux `tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_enter_quickack_mode`, `tcp_delack_timer_handler`.
+
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use sojourn_aqm::Instant;
+
+/// The delay of acknowledgments.
+#[derive(Clone, Debug)]
+pub(super) struct Delay {
+    stack: &'static Stack,
+    /// Acknowledgments wait at all.
+    on: bool,
+    /// Least delay, in ticks.
+    min: Ticks,
+    /// … and most, once the RTT is known.
+    max: Ticks,
+    /// The delay, adapted to the arrivals; zero before the first data.
+    ato: Ticks,
+    last_data: Ticks,
+    /// Acknowledgments that go at once.
+    quick: u32,
+    /// Tick at which one that waits is due.
+    due: Option<Ticks>,
+    /// … and when its timer expires.
+    expiry: Ticks,
+}
+
+impl Delay {
+    /// As the stack has it; if not `asked`, every segment is acknowledged at once.
+    pub fn new(stack: &'static Stack, asked: bool) -> Self {
+        let (on, min) = (asked && !stack.acks_every_segment, stack.clock().span(stack.ato_min));
+        Self { stack, on, min, max: min, ato: 0, last_data: 0, quick: 0, due: None, expiry: 0 }
+    }
+
+    /// The RTT is known, in ticks: no acknowledgment waits for longer, but for the least delay.
+    pub fn bound(&mut self, rtt: Ticks) {
+        self.max = self.min.max(rtt);
+    }
+
+    /// Whether the next acknowledgment goes at once.
+    #[inline(always)]
+    pub fn is_over(&self) -> bool {
+        !self.on || self.quick > 0
+    }
+
+    /// When one that waits is to be sent.
+    #[inline]
+    pub fn deadline(&self, clock: Clock) -> Instant {
+        self.due.map_or(Instant::NEVER, |_| clock.instant(self.expiry))
+    }
+
+    /// Whether one has waited long enough; the next delay is longer then, up to the time-out `rto`.
+    pub fn expires(&mut self, now: Ticks, rto: Ticks) -> bool {
+        let expired = self.due.is_some() && self.expiry <= now;
+        if expired {
+            // The acknowledgment was late: expect the data to keep coming slowly.
+            self.ato = (self.ato * 2).min(rto);
+        }
+        expired
+    }
+
+    /// The next acknowledgment goes at once, if `asked`.
+    #[inline(always)]
+    pub fn hurry(&mut self, asked: bool) {
+        self.quick |= asked as u32;
+    }
+
+    /// So many acknowledgments go at once.
+    pub fn be_quick(&mut self, acknowledgments: u32) {
+        self.quick = self.quick.max(acknowledgments);
+        self.ato = self.min;
+    }
+
+    /// The same after a duplicate, or data out of order.
+    pub fn be_quick_on_trouble(&mut self) {
+        self.be_quick(self.stack.quickacks);
+    }
+
+    /// Data arrives in order: adapts the delay to the gap before it. `rto` is the time-out.
+    #[inline(always)]
+    pub fn adapt(&mut self, now: Ticks, rto: impl Fn() -> Ticks) {
+        if self.ato == 0 {
+            self.be_quick(self.stack.quickacks_at_start);
+        } else {
+            let gap = now - self.last_data;
+            if gap <= self.min / 2 {
+                self.ato = self.ato / 2 + self.min / 2;
+            } else if gap < self.ato {
+                self.ato = (self.ato / 2 + gap).min(rto());
+            } else if gap > rto() {
+                // A gap longer than the time-out: the sender starts slowly, it needs acknowledgments quickly.
+                self.quick = self.quick.max(self.stack.quickacks);
+            }
+        }
+        self.last_data = now;
+    }
+
+    /// An acknowledgment waits. Returns whether it may as well go now.
+    pub fn wait(&mut self, now: Ticks) -> bool {
+        // A known RTT bounds the delay, but not below its least.
+        let ato = self.ato.min(self.max);
+        let mut due = now + ato;
+        if let Some(pending) = self.due {
+            // About to expire: it can go now.
+            if pending <= now + ato / 4 {
+                return true;
+            }
+            due = due.min(pending);
+        }
+        self.due = Some(due);
+        self.expiry = self.stack.expiry(now, due - now);
+        false
+    }
+
+    /// An acknowledgment goes.
+    #[inline(always)]
+    pub fn sent(&mut self) {
+        self.due = None;
+        if self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                // Leaving quick mode: the delay is not what it was before.
+                self.ato = self.min;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection with an RTT of 100 ms and a time-out of 300 ms, whose first data has come at 1000 ms.
+    fn delay(stack: &str) -> Delay {
+        let mut delay = Delay::new(Stack::find(stack).expect("a stack"), true);
+        delay.bound(100);
+        delay.adapt(1_000, || 300);
+        delay
+    }
+
+    #[test]
+    fn the_delay_follows_the_gaps_between_data() {
+        let mut delay = delay("linux-2.6.29");
+        let mut after = |now| {
+            delay.adapt(now, || 300);
+            delay.ato
+        };
+        // At most half of the least delay of 40 ms, less than the delay, more than it.
+        assert_eq!([1_013, 1_050, 1_093, 1_180].map(&mut after), [40, 57, 71, 71]);
+    }
+
+    #[test]
+    fn one_that_is_nearly_due_goes_now() {
+        let mut delay = delay("linux-2.6.29");
+        assert_eq!((delay.wait(1_000), delay.due), (false, Some(1_040)));
+        assert_eq!((delay.wait(1_029), delay.wait(1_030)), (false, true), "a quarter of the delay");
+        assert_eq!((delay.expires(1_039, 300), delay.expires(1_040, 300), delay.ato), (false, true, 80));
+        delay.sent();
+        assert!(!delay.expires(1_040, 300));
+    }
+
+    #[test]
+    fn quick_acknowledgments_are_used_up() {
+        let mut delay = delay("linux-2.6.29");
+        let quick = |delay: &mut Delay| {
+            let over = delay.is_over();
+            delay.sent();
+            over
+        };
+        assert_eq!([(); 3].map(|()| quick(&mut delay)), [true, true, false]);
+        delay.adapt(1_400, || 300);
+        assert_eq!(delay.quick, 16, "after a pause longer than the time-out");
+        let every = Delay::new(Stack::find("linux-2.6.29").expect("a stack"), false);
+        assert!(every.is_over());
+    }
+}

@@ -1,0 +1,243 @@
+//! Congestion marks at the receiver: echoed until the sender says that it knows (RFC 3168), or counted (RFC 9768).
+//!
+//! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; for accurate ECN Linux 6.18 `tcp_ecn_received_counters`,
+//! `tcp_accecn_set_ace`, without the option.
+
+use super::Marked;
+use crate::stack::Stack;
+use crate::{Flags, Header};
+use sojourn_aqm::Ecn;
+
+/// The receiver's side of ECN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EcnReceiver {
+    mode: Mode,
+    quickacks: bool,
+    /// The sender asks for accurate ECN in vain.
+    accurate_known: bool,
+    /// The codepoint of what is ECN-capable.
+    capable: Ecn,
+    on_syn: bool,
+    on_acks: bool,
+    /// ECN-capable data has arrived.
+    ect_seen: bool,
+    /// CE arrived and the sender has not said CWR.
+    echo: bool,
+    counted: Counted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Off,
+    Classic,
+    Accurate,
+}
+
+/// What accurate ECN counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    marked: Marked,
+    /// Marked packets since the last acknowledgment.
+    pending: u32,
+    /// The codepoint of the last packet.
+    last: Ecn,
+}
+
+/// What the codepoint of a segment asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// An acknowledgment at once.
+    pub now: bool,
+    /// Quick acknowledgments.
+    pub quick: bool,
+}
+
+impl EcnReceiver {
+    /// ECN is `asked` for.
+    pub fn new(stack: &Stack, asked: bool) -> Self {
+        Self {
+            mode: if asked { Mode::Classic } else { Mode::Off },
+            quickacks: stack.quickacks_on_ecn,
+            accurate_known: stack.accurate_ecn,
+            capable: if stack.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
+            on_syn: stack.ect_on_syn,
+            on_acks: stack.ect_on_acks,
+            ect_seen: false,
+            echo: false,
+            counted: Counted::default(),
+        }
+    }
+
+    /// A SYN with `flags` arrived under `ecn`. Returns flags and codepoint of the answer.
+    pub fn on_syn(&mut self, flags: Flags, ecn: Ecn) -> (Flags, Ecn) {
+        let on = self.mode != Mode::Off;
+        let answer = if on && self.accurate_known && flags.ace() == ACCURATE_SYN {
+            self.mode = Mode::Accurate;
+            Flags::default().with_ace(reflected(ecn))
+        } else {
+            // RFC 3168 §6.1.1: ECN is used if the SYN asks for it.
+            let classic = on && flags.contains(Flags::ECE.with(Flags::CWR));
+            self.mode = if classic { Mode::Classic } else { Mode::Off };
+            Flags::default().with_if(Flags::ECE, classic)
+        };
+        (answer, self.codepoint(self.on_syn))
+    }
+
+    /// Whether segments have to be shown to [`Self::on_segment`].
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.mode != Mode::Off
+    }
+
+    /// Whether marks are counted.
+    #[inline]
+    pub fn is_accurate(&self) -> bool {
+        self.mode == Mode::Accurate
+    }
+
+    /// A segment arrives after the SYN, with or without data.
+    #[inline(never)]
+    pub fn on_segment(&mut self, header: &Header, ecn: Ecn) -> Asked {
+        match self.mode {
+            Mode::Off => Asked::default(),
+            Mode::Classic if header.end_seq() > header.seq => self.on_data(header, ecn),
+            Mode::Classic => Asked::default(),
+            Mode::Accurate => self.count(header, ecn),
+        }
+    }
+
+    /// Flags and codepoint of an acknowledgment without data.
+    #[inline(always)]
+    pub fn of_ack(&mut self) -> (Flags, Ecn) {
+        if self.mode == Mode::Accurate {
+            return self.of_counting_ack();
+        }
+        (Flags::ACK.with_if(Flags::ECE, self.echo), self.codepoint(self.on_acks))
+    }
+
+    /// What was counted.
+    pub fn marked(&self) -> Marked {
+        self.counted.marked
+    }
+
+    /// RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again.
+    fn on_data(&mut self, header: &Header, ecn: Ecn) -> Asked {
+        let cwr = header.flags.contains(Flags::CWR);
+        let (echoing, marked) = (self.echo && !cwr, ecn == Ecn::Ce);
+        self.echo = echoing || marked;
+        if !self.quickacks {
+            return Asked::default();
+        }
+        // The sender's window may be very small after a mark, or a retransmission, which is not ECN-capable.
+        let quick = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
+        self.ect_seen |= ecn != Ecn::NotEct;
+        Asked { now: cwr, quick }
+    }
+
+    /// RFC 9768 §3.2.2: counts marks of all packets, and tells at once when the codepoint changes, or before the three
+    /// bits of the counter can wrap.
+    fn count(&mut self, header: &Header, ecn: Ecn) -> Asked {
+        let counted = &mut self.counted;
+        if ecn == Ecn::Ce {
+            counted.marked.packets += 1;
+            counted.marked.bytes += header.len as u64;
+            counted.pending += 1;
+        }
+        let changed = std::mem::replace(&mut counted.last, ecn) != ecn;
+        Asked { now: changed || counted.pending >= MOST_PENDING, quick: false }
+    }
+
+    #[inline(never)]
+    fn of_counting_ack(&mut self) -> (Flags, Ecn) {
+        self.counted.pending = 0;
+        (Flags::ACK.with_ace(self.counted.marked.packets + Flags::ACE_START), self.codepoint(self.on_acks))
+    }
+
+    #[inline(always)]
+    fn codepoint(&self, capable: bool) -> Ecn {
+        if capable && self.is_on() { self.capable } else { Ecn::NotEct }
+    }
+}
+
+/// How the answer to a SYN tells under which codepoint that arrived (RFC 9768 §3.1.2).
+fn reflected(ecn: Ecn) -> u64 {
+    match ecn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
+/// AE, CWR and ECE of a SYN that asks for accurate ECN.
+const ACCURATE_SYN: u8 = 0b111;
+
+/// Linux `TCP_ACCECN_ACE_MAX_DELTA`.
+const MOST_PENDING: u32 = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data() -> Header {
+        Header { seq: 1, len: 700, flags: Flags::ACK, ..Header::default() }
+    }
+
+    /// A receiver that knows accurate ECN, after a SYN that asks for it and arrived under `ecn`.
+    fn accurate(ecn: Ecn) -> (EcnReceiver, Flags) {
+        let stack = Stack { accurate_ecn: true, ..*Stack::find("linux-6.1").expect("a stack") };
+        let mut receiver = EcnReceiver::new(&stack, true);
+        let (answer, _) = receiver.on_syn(Flags::SYN.with_ace(7), ecn);
+        (receiver, answer)
+    }
+
+    #[test]
+    fn the_answer_tells_how_the_syn_arrived() {
+        let answers = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].map(|ecn| accurate(ecn).1.ace());
+        assert_eq!(answers, [0b010, 0b011, 0b100, 0b110]);
+        for (name, _) in crate::stack::NAMES {
+            let mut older = EcnReceiver::new(Stack::find(name).expect("a stack"), true);
+            assert_eq!(older.on_syn(Flags::SYN.with_ace(7), Ecn::NotEct), (Flags::ECE, Ecn::NotEct), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_counter_begins_at_five_and_wraps_at_eight() {
+        let (mut receiver, _) = accurate(Ecn::NotEct);
+        let mut ace = Vec::new();
+        for n in 0..10 {
+            ace.push(receiver.of_ack().0.ace());
+            let header = if n == 4 { Header { len: 0, ..data() } } else { data() };
+            receiver.on_segment(&header, Ecn::Ce);
+        }
+        assert_eq!(ace, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(receiver.marked(), Marked { packets: 10, bytes: 6_300 }, "a pure acknowledgment has no payload");
+    }
+
+    #[test]
+    fn a_change_of_the_codepoint_and_the_sixth_mark_are_told_at_once() {
+        let (mut receiver, _) = accurate(Ecn::NotEct);
+        let codepoints = [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1];
+        let now = codepoints.map(|ecn| receiver.on_segment(&data(), ecn).now);
+        assert_eq!(now, [true, false, true, false, true, false]);
+        receiver.of_ack();
+        let now = [(); 7].map(|()| receiver.on_segment(&data(), Ecn::Ce).now);
+        assert_eq!(now, [true, false, false, false, false, true, true]);
+    }
+
+    #[test]
+    fn what_is_ecn_capable_is_as_the_stack_says() {
+        let six_one = *Stack::find("linux-6.1").expect("a stack");
+        for (stack, expected) in [
+            (six_one, [Ecn::NotEct, Ecn::NotEct]),
+            (Stack { ect_on_syn: true, ..six_one }, [Ecn::Ect0, Ecn::NotEct]),
+            (Stack { ect_on_acks: true, ect1: true, ..six_one }, [Ecn::NotEct, Ecn::Ect1]),
+        ] {
+            let mut receiver = EcnReceiver::new(&stack, true);
+            let asked = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
+            assert_eq!([receiver.on_syn(asked, Ecn::NotEct).1, receiver.of_ack().1], expected);
+            let mut refused = EcnReceiver::new(&stack, true);
+            assert_eq!([refused.on_syn(Flags::SYN, Ecn::NotEct).1, refused.of_ack().1], [Ecn::NotEct; 2]);
+        }
+    }
+}

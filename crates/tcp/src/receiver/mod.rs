@@ -1,0 +1,286 @@
+//! The receiving endpoint: what it does with a segment, and when it acknowledges.
+//!
+//! Source: Linux `tcp_data_queue`, `__tcp_ack_snd_check`. What has arrived is in `reassembly.rs`, how long an
+//! acknowledgment waits in `delay.rs`, marks in `ecn.rs`. Linux 6.1 acknowledges out-of-order data through
+//! `compressed_ack.rs`. The application reads at once, so only what waits out of order takes room in the window
+//! (`offered.rs`).
+
+mod delay;
+mod ecn;
+mod reassembly;
+#[cfg(test)]
+mod tests;
+
+use super::compressed_ack::Compression;
+use super::offered::Raised;
+use super::rtt::RttEstimator;
+use super::stack::Stack;
+use super::{Block, Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
+use delay::Delay;
+use ecn::{Asked, EcnReceiver};
+use reassembly::{Place, Reassembly};
+use sojourn_aqm::{Ecn, Instant};
+
+/// What a receiver is made of.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// The stack's mechanisms.
+    pub stack: &'static Stack,
+    /// Payload of a full segment in bytes.
+    pub mss: u32,
+    /// Whether SACK is negotiated.
+    pub sack: bool,
+    /// Acknowledges every second segment or after a delay; else every segment.
+    pub delayed_ack: bool,
+    /// Whether ECN is negotiated.
+    pub ecn: bool,
+    /// Bytes of the window if its size is fixed.
+    pub receive_window: Option<u64>,
+}
+
+/// Packets that arrived with a congestion mark, and their payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marked {
+    /// Packets, pure acknowledgments included.
+    pub packets: u64,
+    /// Bytes of payload.
+    pub bytes: u64,
+}
+
+/// The receiving half of a connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    stack: &'static Stack,
+    clock: Clock,
+    /// The instant of the event that is being dealt with.
+    at: Instant,
+    /// Sampled once, by the handshake: a receiver that sends no data learns nothing more.
+    rtt: RttEstimator,
+    mss: u32,
+    sack: bool,
+    open: bool,
+    reassembly: Reassembly,
+    /// The next sequence number in the last acknowledgment sent.
+    rcv_wup: u64,
+    ts_recent: u32,
+    delay: Delay,
+    compression: Option<Compression>,
+    /// The window, while it may grow.
+    raised: Option<Raised>,
+    ecn: EcnReceiver,
+}
+
+impl Receiver {
+    /// A receiver that listens.
+    pub fn new(config: ReceiverConfig) -> Self {
+        let stack = config.stack;
+        Self {
+            stack,
+            clock: stack.clock(),
+            at: Instant::ZERO,
+            rtt: stack.rtt_estimator(),
+            mss: config.mss,
+            sack: config.sack,
+            open: false,
+            reassembly: Reassembly::new(),
+            rcv_wup: 0,
+            ts_recent: 0,
+            delay: Delay::new(stack, config.delayed_ack),
+            compression: stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
+            raised: stack.tunes_window_of(config.receive_window).then(|| Raised::new(config.mss)),
+            ecn: EcnReceiver::new(stack, config.ecn),
+        }
+    }
+
+    /// Takes a segment from the sender.
+    pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.at = now;
+        let now = self.clock.ticks(now);
+        if header.flags.contains(Flags::SYN) {
+            self.on_syn(now, header, ecn, wire);
+        } else if self.open {
+            self.measure_handshake(now, header);
+            if header.end_seq() > header.seq {
+                self.on_data(now, header, ecn, wire);
+            } else if self.ecn.is_on() {
+                self.ecn.on_segment(header, ecn);
+            }
+        }
+    }
+
+    /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
+    pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
+        self.at = now;
+        let tick = self.clock.ticks(now);
+        if self.delay.expires(tick, self.rtt.rto()) {
+            self.send_ack(tick, wire);
+        }
+        if self.compression.as_ref().is_some_and(|c| c.due <= now) {
+            self.send_ack(tick, wire);
+        }
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub fn deadline(&self) -> Instant {
+        let delayed = self.delay.deadline(self.clock);
+        self.compression.as_ref().map_or(delayed, |c| c.due.min(delayed))
+    }
+
+    /// Takes the answer to the SYN, where the host that sent it also receives: the handshake opened both directions.
+    pub fn connected(&mut self, now: Instant, header: &Header) {
+        if self.open || !header.flags.contains(Flags::SYN.with(Flags::ACK)) {
+            return;
+        }
+        self.open = true;
+        self.reassembly.open();
+        self.rcv_wup = FIRST_BYTE;
+        self.ts_recent = header.ts_val;
+        self.measure_handshake(self.clock.ticks(now), header);
+    }
+
+    /// Whether everything has arrived, up to the sender's FIN.
+    pub fn has_ended(&self) -> bool {
+        self.reassembly.has_ended()
+    }
+
+    /// Bytes handed to the application, in order.
+    pub fn delivered(&self) -> u64 {
+        self.reassembly.delivered()
+    }
+
+    /// Bytes that wait for others before them, each counted once.
+    pub fn waiting(&self) -> u64 {
+        self.reassembly.waiting()
+    }
+
+    /// What arrived with a congestion mark, counted where accurate ECN is in use.
+    pub fn marked(&self) -> Marked {
+        self.ecn.marked()
+    }
+
+    fn on_syn(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        self.open = true;
+        self.ts_recent = header.ts_val;
+        if self.reassembly.open() {
+            self.rcv_wup = FIRST_BYTE;
+        }
+        let (answer, ecn) = self.ecn.on_syn(header.flags, ecn);
+        let flags = Flags::SYN.with(Flags::ACK).with(answer);
+        let header = Header { seq: 0, flags, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+    }
+
+    /// The first segment after the SYN echoes the time of the SYN-ACK.
+    fn measure_handshake(&mut self, now: Ticks, header: &Header) {
+        if !self.rtt.is_measured() {
+            let rtt = now.saturating_sub(header.ts_ecr) * self.rtt.per_tick();
+            self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
+            self.delay.bound(self.rtt.srtt_eighths(8));
+            if let Some(raised) = &mut self.raised {
+                raised.since = self.at;
+            }
+        }
+    }
+
+    fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
+        // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
+        if header.seq <= self.rcv_wup {
+            self.ts_recent = self.ts_recent.max(header.ts_val);
+        }
+        let asked = self.ecn.is_on() && self.on_codepoint(header, ecn);
+        let place = self.reassembly.place(header);
+        if place == Place::Duplicate {
+            // RFC 2883: report the duplicate, at once.
+            self.delay.be_quick_on_trouble();
+            self.send_ack(now, wire);
+            return;
+        }
+        let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header));
+        if place == Place::Beyond {
+            // Without SACK a duplicate acknowledgment has to look like one.
+            self.delay.hurry(grew && self.sack);
+            let at_once = asked && self.ecn.is_accurate();
+            self.on_out_of_order((header.seq, header.end_seq()), at_once, now, wire);
+            return;
+        }
+        let had_hole = self.reassembly.has_hole();
+        self.reassembly.advance(header.end_seq());
+        self.delay.adapt(now, || self.rtt.rto());
+        self.delay.hurry(grew);
+        if let Some(raised) = &mut self.raised {
+            raised.read(self.at, self.reassembly.nxt());
+        }
+        let hole_left = had_hole && self.reassembly.has_hole();
+        // A burst has ended: the application has read all of it and nothing more may come soon.
+        let pushed = header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
+        self.acknowledge(now, (had_hole && !hole_left) || asked || pushed, hole_left, wire);
+    }
+
+    /// What the codepoint of a segment means. Returns whether an acknowledgment is due.
+    fn on_codepoint(&mut self, header: &Header, ecn: Ecn) -> bool {
+        let Asked { now, quick } = self.ecn.on_segment(header, ecn);
+        if quick {
+            self.delay.be_quick(QUICKACKS_ON_ECN);
+        }
+        now
+    }
+
+    #[inline(never)]
+    fn on_out_of_order(&mut self, block: Block, at_once: bool, now: Ticks, wire: &mut impl Wire) {
+        if self.stack.quickacks_on_reordering {
+            // The sender is about to recover: acknowledge everything for a while.
+            self.delay.be_quick_on_trouble();
+        }
+        if self.compression.is_some() {
+            self.flush_compressed(block, now, wire);
+        }
+        self.reassembly.queue(block);
+        self.acknowledge(now, at_once, true, wire);
+    }
+
+    /// Acknowledges now or later; at once where that was `asked` for, as by what fills a hole.
+    #[inline(always)]
+    fn acknowledge(&mut self, now: Ticks, asked: bool, hole_left: bool, wire: &mut impl Wire) {
+        let unacknowledged = self.reassembly.nxt() - self.rcv_wup;
+        let at_once = unacknowledged > self.mss as u64 || self.delay.is_over() || asked || self.reassembly.has_ended();
+        if at_once || (hole_left && !self.may_wait()) || (!hole_left && self.delay.wait(now)) {
+            self.send_ack(now, wire);
+        }
+    }
+
+    /// Whether the acknowledgment of data that leaves a hole may wait; if so, its timer runs.
+    #[inline(never)]
+    fn may_wait(&mut self) -> bool {
+        let rtt = self.stack.rtt_unit * self.rtt.srtt() as i64;
+        let (now, nxt) = (self.at, self.reassembly.nxt());
+        self.compression.as_mut().is_some_and(|c| c.holds(now, nxt, rtt))
+    }
+
+    /// Sends a waiting acknowledgment before its SACK blocks change beyond what one option can tell.
+    #[inline(never)]
+    fn flush_compressed(&mut self, block: Block, now: Ticks, wire: &mut impl Wire) {
+        let Some(compression) = &self.compression else { return };
+        if compression.must_go_before(self.reassembly.touched_by(block)) {
+            self.send_ack(now, wire);
+        }
+    }
+
+    fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
+        if let Some(compression) = &mut self.compression {
+            compression.sent();
+        }
+        self.delay.sent();
+        self.rcv_wup = self.reassembly.nxt();
+        let sack = self.reassembly.tell(self.sack);
+        let (flags, ecn) = self.ecn.of_ack();
+        let header = Header { seq: FIRST_BYTE, flags, sack, ..self.blank(now) };
+        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+    }
+
+    fn blank(&self, now: Ticks) -> Header {
+        Header { ack: self.reassembly.nxt(), ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
+    }
+}
+
+/// Quick acknowledgments after a mark.
+const QUICKACKS_ON_ECN: u32 = 2;

@@ -1,0 +1,199 @@
+//! What has arrived: in order, beyond a hole, twice; and what the SACK option tells of it.
+//!
+//! Source: Linux `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_sack_new_ofo_skb`; RFC 2018, RFC 2883.
+
+use crate::{Block, FIRST_BYTE, Flags, Header, Sack};
+
+/// The receive sequence and what lies beyond it.
+#[derive(Clone, Debug)]
+pub(super) struct Reassembly {
+    nxt: u64,
+    /// What arrived beyond `nxt`, in order of sequence, disjoint.
+    out_of_order: Vec<Block>,
+    /// SACK blocks, most recent first.
+    sacks: Vec<Block>,
+    duplicate: Option<Block>,
+    /// Sequence number of the FIN; beyond all others until it arrives.
+    fin: u64,
+}
+
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nothing of it is new.
+    Duplicate,
+    /// It lies beyond a hole.
+    Beyond,
+    /// It is the next one, or a part of it is.
+    Next,
+}
+
+impl Reassembly {
+    /// Nothing has arrived.
+    pub fn new() -> Self {
+        Self {
+            nxt: 0,
+            out_of_order: Vec::with_capacity(ROOM_FOR_HOLES),
+            sacks: Vec::with_capacity(MOST_SACKS + 1),
+            duplicate: None,
+            fin: u64::MAX,
+        }
+    }
+
+    /// The SYN has arrived. Returns whether it was the first.
+    pub fn open(&mut self) -> bool {
+        let first = self.nxt == 0;
+        self.nxt = self.nxt.max(FIRST_BYTE);
+        first
+    }
+
+    /// The next sequence number expected.
+    #[inline]
+    pub fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// Whether everything has arrived, up to the FIN.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.nxt > self.fin
+    }
+
+    /// Whether something waits for others before it.
+    #[inline]
+    pub fn has_hole(&self) -> bool {
+        !self.out_of_order.is_empty()
+    }
+
+    /// Bytes in order.
+    pub fn delivered(&self) -> u64 {
+        self.nxt.min(self.fin).saturating_sub(FIRST_BYTE)
+    }
+
+    /// Bytes that wait for others before them, each counted once.
+    pub fn waiting(&self) -> u64 {
+        self.out_of_order.iter().map(|&(from, end)| end.min(self.fin).saturating_sub(from)).sum()
+    }
+
+    /// Where a segment with data or a FIN belongs; what has been there before is noted as a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn place(&mut self, header: &Header) -> Place {
+        let (seq, end) = (header.seq, header.end_seq());
+        if header.flags.contains(Flags::FIN) {
+            self.fin = end - 1;
+        }
+        if end <= self.nxt {
+            self.duplicate = Some((seq, end));
+            return Place::Duplicate;
+        }
+        if seq > self.nxt {
+            return Place::Beyond;
+        }
+        if seq < self.nxt {
+            self.duplicate = Some((seq, self.nxt));
+        }
+        Place::Next
+    }
+
+    /// Everything up to `to` has arrived, and what followed on it.
+    #[inline(always)]
+    pub fn advance(&mut self, to: u64) {
+        self.nxt = to;
+        let filled = self.out_of_order.iter().take_while(|&&(from, _)| from <= to).count();
+        for (_, end) in self.out_of_order.drain(..filled) {
+            self.nxt = self.nxt.max(end);
+        }
+        if !self.sacks.is_empty() {
+            let nxt = self.nxt;
+            self.sacks.retain(|&(from, _)| from > nxt);
+        }
+    }
+
+    /// `block` lies beyond a hole.
+    pub fn queue(&mut self, block: Block) {
+        let i = self.out_of_order.partition_point(|b| b.1 < block.0);
+        if self.out_of_order.get(i).is_some_and(|b| b.0 <= block.0 && block.1 <= b.1) {
+            self.duplicate = Some(block);
+        }
+        let merged = merge_at(&mut self.out_of_order, i, block);
+        // The block that holds the newest segment comes first; what it swallowed goes.
+        self.sacks.retain(|b| b.1 < merged.0 || merged.1 < b.0);
+        self.sacks.insert(0, merged);
+        self.sacks.truncate(MOST_SACKS);
+    }
+
+    /// Which of the SACK blocks `block` touches, from the most recent; else how many there are.
+    pub fn touched_by(&self, (seq, end): Block) -> usize {
+        let touching = self.sacks.iter().position(|b| seq <= b.1 && b.0 <= end);
+        touching.unwrap_or(self.sacks.len())
+    }
+
+    /// The SACK option, where it `is_used`; a duplicate is told once.
+    #[inline(always)]
+    pub fn tell(&mut self, is_used: bool) -> Sack {
+        let mut sack = Sack::default();
+        if is_used {
+            self.duplicate.take().into_iter().chain(self.sacks.iter().copied()).for_each(|block| sack.push(block));
+        }
+        self.duplicate = None;
+        sack
+    }
+}
+
+/// Adds `block` to sorted disjoint blocks; `i` is the first that ends at or after its start. Returns the block it became.
+fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
+    let overlapping = blocks[i..].iter().take_while(|b| b.0 <= block.1).count();
+    for b in &blocks[i..i + overlapping] {
+        block = (block.0.min(b.0), block.1.max(b.1));
+    }
+    if overlapping == 0 {
+        blocks.insert(i, block);
+    } else {
+        blocks[i] = block;
+        blocks.drain(i + 1..i + overlapping);
+    }
+    block
+}
+
+/// Holes that a usual loss makes: more cost an allocation.
+const ROOM_FOR_HOLES: usize = 16;
+
+/// Linux keeps four blocks, of which those that fit are sent.
+const MOST_SACKS: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(seq: u64, len: u16) -> Header {
+        Header { seq, len, flags: Flags::ACK, ..Header::default() }
+    }
+
+    #[test]
+    fn a_segment_is_next_beyond_or_a_duplicate() {
+        let mut reassembly = Reassembly::new();
+        assert_eq!((reassembly.open(), reassembly.open()), (true, false));
+        reassembly.advance(1_001);
+        let places =
+            [(1, 1000), (1, 1001), (1001, 7), (1002, 7)].map(|(seq, len)| reassembly.place(&segment(seq, len)));
+        assert_eq!(places, [Place::Duplicate, Place::Next, Place::Next, Place::Beyond]);
+        assert_eq!(reassembly.tell(true).blocks(), [(1, 1001)], "half of the second was there, the first is forgotten");
+        assert_eq!(reassembly.tell(true).blocks(), []);
+    }
+
+    #[test]
+    fn blocks_are_told_most_recent_first_and_go_as_the_hole_is_filled() {
+        let mut reassembly = Reassembly::new();
+        reassembly.open();
+        for block in [(2000, 3000), (5000, 6000), (3000, 4000), (8000, 8100), (10_000, 11_000), (12_000, 13_000)] {
+            reassembly.queue(block);
+        }
+        assert_eq!(reassembly.touched_by((4000, 4500)), 3);
+        assert_eq!(reassembly.touched_by((9000, 9500)), 4, "none");
+        assert_eq!(reassembly.tell(true).blocks(), [(12_000, 13_000), (10_000, 11_000), (8000, 8100)]);
+        assert_eq!((reassembly.waiting(), reassembly.has_hole()), (5_100, true));
+        reassembly.advance(8_000);
+        assert_eq!((reassembly.nxt(), reassembly.waiting()), (8_100, 2_000));
+        assert_eq!(reassembly.tell(false).blocks(), [], "without SACK nothing is told");
+    }
+}

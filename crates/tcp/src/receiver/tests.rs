@@ -1,0 +1,150 @@
+//! The receiver segment by segment.
+
+use super::*;
+use sojourn_aqm::Duration;
+
+const MSS: u64 = 1448;
+
+struct Rig {
+    receiver: Receiver,
+    sent: Vec<(u64, Vec<Block>)>,
+    now: Instant,
+}
+
+impl Rig {
+    fn new(delayed_ack: bool) -> Self {
+        let stack = Stack::find("linux-2.6.29").unwrap();
+        let config =
+            ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack, ecn: false, receive_window: None };
+        let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new(), now: Instant::ZERO };
+        rig.segment(Header { flags: Flags::SYN, ..Header::default() });
+        rig.sent.clear();
+        rig
+    }
+
+    fn segment(&mut self, header: Header) {
+        let sent = &mut self.sent;
+        let mut wire = |h: &Header, _: Ecn| sent.push((h.ack, h.sack.blocks().to_vec()));
+        self.receiver.on_segment(self.now, &header, Ecn::NotEct, &mut wire);
+    }
+
+    /// Full segment `n` (from 0) arrives; returns what it made the receiver send.
+    fn data(&mut self, n: u64) -> Vec<(u64, Vec<Block>)> {
+        self.segment(Header { seq: 1 + n * MSS, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
+        std::mem::take(&mut self.sent)
+    }
+
+    fn wait_for_timer(&mut self) -> Duration {
+        let waited = self.receiver.deadline() - self.now;
+        self.now = self.receiver.deadline();
+        let sent = &mut self.sent;
+        let mut wire = |h: &Header, _: Ecn| sent.push((h.ack, h.sack.blocks().to_vec()));
+        self.receiver.on_timer(self.now, &mut wire);
+        waited
+    }
+}
+
+fn at(n: u64) -> u64 {
+    1 + n * MSS
+}
+
+#[test]
+fn quick_acknowledgments_then_every_second_segment() {
+    let mut rig = Rig::new(true);
+    for n in 0..2 {
+        assert_eq!(rig.data(n), [(at(n + 1), vec![])], "quick acknowledgment {n}");
+    }
+    assert_eq!(rig.data(2), []);
+    assert_eq!(rig.data(3), [(at(4), vec![])]);
+}
+
+#[test]
+fn sixteen_quick_acknowledgments_after_a_hole() {
+    let mut rig = Rig::new(true);
+    (0..4).for_each(|n| drop(rig.data(n)));
+    rig.data(5);
+    rig.data(4);
+    for n in 6..20 {
+        assert_eq!(rig.data(n), [(at(n + 1), vec![])], "two are used up by the hole, this is {n}");
+    }
+    assert_eq!(rig.data(20), []);
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_after_the_delay() {
+    let mut rig = Rig::new(true);
+    (0..2).for_each(|n| drop(rig.data(n)));
+    assert_eq!(rig.data(2), []);
+    assert_eq!(rig.wait_for_timer(), Duration::from_millis(40));
+    assert_eq!(rig.sent, [(at(3), vec![])]);
+}
+
+#[test]
+fn without_delay_every_segment_is_acknowledged() {
+    let mut rig = Rig::new(false);
+    for n in 0..40 {
+        assert_eq!(rig.data(n).len(), 1);
+    }
+}
+
+#[test]
+fn holes_are_told_at_once_most_recent_first() {
+    let mut rig = Rig::new(true);
+    rig.data(0);
+    assert_eq!(rig.data(2), [(at(1), vec![(at(2), at(3))])]);
+    assert_eq!(rig.data(4), [(at(1), vec![(at(4), at(5)), (at(2), at(3))])]);
+    assert_eq!(rig.data(3), [(at(1), vec![(at(2), at(5))])]);
+    assert_eq!(rig.data(1), [(at(5), vec![])], "the hole is filled");
+}
+
+#[test]
+fn at_most_three_blocks_beside_timestamps() {
+    let mut rig = Rig::new(true);
+    rig.data(0);
+    for n in [2, 4, 6] {
+        rig.data(n);
+    }
+    let blocks = vec![(at(8), at(9)), (at(6), at(7)), (at(4), at(5))];
+    assert_eq!(rig.data(8), [(at(1), blocks)]);
+}
+
+#[test]
+fn duplicates_are_reported_first() {
+    let mut rig = Rig::new(true);
+    rig.data(0);
+    rig.data(2);
+    assert_eq!(rig.data(0), [(at(1), vec![(at(0), at(1)), (at(2), at(3))])], "below the acknowledgment");
+    assert_eq!(rig.data(2), [(at(1), vec![(at(2), at(3)), (at(2), at(3))])], "inside a block");
+}
+
+#[test]
+fn delivered_bytes_are_in_order() {
+    let mut rig = Rig::new(true);
+    rig.data(1);
+    assert_eq!(rig.receiver.delivered(), 0);
+    rig.data(0);
+    assert_eq!(rig.receiver.delivered(), 2 * MSS);
+}
+
+#[test]
+fn bytes_that_wait_count_once_whatever_comes_twice() {
+    let mut rig = Rig::new(true);
+    let mut seen = |n: u64| {
+        rig.data(n);
+        (rig.receiver.delivered() / MSS, rig.receiver.waiting() / MSS)
+    };
+    for (n, expected) in [(2, (0, 1)), (2, (0, 1)), (4, (0, 2)), (3, (0, 3)), (0, (1, 3)), (0, (1, 3)), (1, (5, 0))] {
+        assert_eq!(seen(n), expected, "after segment {n}");
+    }
+    // Half of it is there already, and half of another one.
+    for seq in [at(6), at(6) + MSS / 2] {
+        rig.segment(Header { seq, len: MSS as u16, flags: Flags::ACK, ..Header::default() });
+    }
+    assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (5 * MSS, MSS + MSS / 2));
+    // A FIN takes a number, but it is no byte.
+    let last = Header { seq: at(8), len: 100, flags: Flags::ACK.with(Flags::FIN), ..Header::default() };
+    rig.segment(last);
+    assert_eq!(rig.receiver.waiting(), MSS + MSS / 2 + 100);
+    (5..8).for_each(|n| drop(rig.data(n)));
+    assert_eq!((rig.receiver.delivered(), rig.receiver.waiting()), (8 * MSS + 100, 0));
+}
