@@ -14,6 +14,7 @@
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`] | queue managers in a queue per flow, or in two coupled queues |
 //! | [`registry`], [`named`], [`params`], [`own`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates; why one is refused |
 //! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
+//! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
 //! | `conformance` | what every discipline must satisfy (feature `conformance`) |
@@ -69,6 +70,7 @@ pub mod sfq;
 pub mod sfq_red;
 pub mod sfqcodel;
 pub mod single;
+pub mod tcp_view;
 #[cfg(test)]
 mod testing;
 pub mod time;
@@ -85,4 +87,5 @@ pub use qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 pub use rate::{Rate, Serializer};
 pub use rng::Rng;
 pub use single::SingleQueue;
+pub use tcp_view::{SackBlocks, TcpView};
 pub use time::{Duration, Instant};

@@ -5,6 +5,7 @@ use crate::backlog::Backlog;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::rng::Rng;
+use crate::tcp_view::TcpView;
 use crate::time::Instant;
 
 /// The answer of a queue discipline that was asked for the next packet.
@@ -18,10 +19,16 @@ pub enum Dequeued<P> {
     NotBefore(Instant),
 }
 
-/// Where a queue discipline hands back what it drops.
+/// Where a queue discipline hands back what it drops, and asks what the host knows of a packet.
 pub trait Sink<P> {
     /// `packet` was dropped for `reason`; `meta` is as it stood in the queue.
     fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason);
+
+    /// The TCP header of a packet that is offered or queued; none if it has none, or if the host does not tell.
+    fn tcp(&self, packet: &P) -> Option<TcpView> {
+        let _ = packet;
+        None
+    }
 }
 
 impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {

@@ -285,9 +285,12 @@ fn report_link(l: usize, mut link: Link, number: usize, table: &mut SojournHisto
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sojourn_aqm::Ecn;
+    use crate::packet::Handle;
+    use sojourn_aqm::{Backlog, Dequeued, Ecn, Enqueued, Meta, Qdisc, Sink, Stats, TcpView};
     use sojourn_tcp::{Flags, Header};
+    use std::collections::VecDeque;
     use std::path::Path;
+    use std::sync::{Arc, Mutex};
 
     /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.
     fn slots(size: &str) -> (usize, usize, u64) {
@@ -313,6 +316,52 @@ mod tests {
         let (used, laid_out, opened) = slots("40 kB");
         assert_eq!(opened, 2000);
         assert!((200..2000).contains(&used) && (used..2 * used).contains(&laid_out), "{used} of {laid_out} slots");
+    }
+
+    /// A FIFO queue that notes the TCP headers of what comes.
+    #[derive(Default)]
+    struct Spy {
+        queue: VecDeque<(Meta, Handle)>,
+        seen: Arc<Mutex<Vec<Option<TcpView>>>>,
+        stats: Stats,
+    }
+
+    impl Qdisc<Handle> for Spy {
+        fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
+            self.seen.lock().unwrap().push(sink.tcp(&packet));
+            self.queue.push_back((Meta { enqueued: now, ..meta }, packet));
+            Enqueued::Queued
+        }
+        fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
+            self.queue.pop_front().map_or(Dequeued::Empty, |(meta, packet)| Dequeued::Packet(meta, packet))
+        }
+        fn settle(&mut self, _: Instant) {}
+        fn backlog(&self) -> Backlog {
+            Backlog { packets: self.queue.len() as u32, ..Backlog::default() }
+        }
+        fn stats(&self) -> &Stats {
+            &self.stats
+        }
+        fn observe(&self, _: &mut dyn FnMut(&'static str, f64)) {}
+    }
+
+    #[test]
+    fn a_queue_discipline_sees_the_tcp_headers_of_packets() {
+        let text = "duration = \"9 s\"\n[link]\nrate = \"1.3 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nsize = \"77 kB\"\n\
+                    [[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\"";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<()>::new(&scenario, 1);
+        let seen = [(); 2].map(|()| Arc::<Mutex<Vec<_>>>::default());
+        for (link, seen) in run.network.links.as_mut_slice().iter_mut().zip(&seen) {
+            link.qdisc = Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() });
+        }
+        while !run.advance(u64::MAX) {}
+        let [data, acks] = seen.map(|seen| std::mem::take(&mut *seen.lock().unwrap()));
+        let payload: u32 = data.iter().flatten().map(|view| view.payload).sum();
+        assert_eq!(payload, 77_000, "nothing is lost, and nothing sent twice");
+        assert!(data.iter().filter(|view| view.is_none()).count() > 50, "datagrams have no TCP header");
+        let numbers: Vec<u32> = acks.iter().map(|view| view.expect("only TCP answers").ack).collect();
+        assert!(numbers.is_sorted() && numbers.last() == Some(&77_002), "all, the SYN and the FIN: {numbers:?}");
     }
 
     #[test]

@@ -33,6 +33,7 @@
 //! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
 //! | round-trip times and the timer | `round_trip`, `rtt`, `timer` |
 //! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
+//! | what queue disciplines see of a header | `view` |
 //!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
 //! rule is named at the head of its file.
@@ -116,6 +117,7 @@ mod tlp;
 mod transmission;
 mod undo;
 mod validation;
+mod view;
 
 pub use config::{SenderConfig, SenderStats, State};
 pub use rate_sample::RateSample;

@@ -19,7 +19,7 @@ use crate::summary::Tally;
 use crate::traffic::Ledger;
 use crate::wlan::{ACCESS_POINT, Air, Hosts};
 use access::{Access, Route, insert, pop, push, takes};
-use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink};
+use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink, TcpView};
 use sojourn_tcp::Header;
 
 /// Everything between the endpoints.
@@ -351,5 +351,9 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         self.tally.drop(self.now, reason, handle != self.arriving);
         self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason);
+    }
+
+    fn tcp(&self, handle: &Handle) -> Option<TcpView> {
+        self.packets.header(*handle).view()
     }
 }

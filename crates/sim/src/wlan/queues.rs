@@ -2,7 +2,7 @@
 
 use crate::packet::Handle;
 use sojourn_aqm::qdisc::Count;
-use sojourn_aqm::{Backlog, Dequeued, DropReason, Enqueued, Instant, Meta, Qdisc, Sink, Stats};
+use sojourn_aqm::{Backlog, Dequeued, DropReason, Enqueued, Instant, Meta, Qdisc, Sink, Stats, TcpView};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,7 +34,8 @@ impl Qdisc<Handle> for StationQueues {
         let (_, to) = meta.hosts;
         let station = (to - self.first_host) as usize;
         count(&mut self.stats.arrived, meta.len);
-        let enqueued = self.queues[station].enqueue(now, meta, packet, &mut counting(&mut self.stats, sink));
+        let mut sink = Counting { stats: &mut self.stats, sink };
+        let enqueued = self.queues[station].enqueue(now, meta, packet, &mut sink);
         if enqueued == Enqueued::Marked {
             count(&mut self.stats.marked, meta.len);
         }
@@ -46,7 +47,8 @@ impl Qdisc<Handle> for StationQueues {
         if self.queues[station].backlog().packets == 0 {
             return Dequeued::Empty;
         }
-        let dequeued = self.queues[station].dequeue(now, &mut counting(&mut self.stats, sink));
+        let mut sink = Counting { stats: &mut self.stats, sink };
+        let dequeued = self.queues[station].dequeue(now, &mut sink);
         if let Dequeued::Packet(meta, _) = &dequeued {
             count(&mut self.stats.departed, meta.len);
         }
@@ -80,9 +82,18 @@ fn count(count: &mut Count, len: u32) {
 }
 
 /// A sink that counts what passes through to `sink`.
-fn counting<'a>(stats: &'a mut Stats, sink: &'a mut dyn Sink<Handle>) -> impl FnMut(Meta, Handle, DropReason) + 'a {
-    move |meta, packet, reason| {
-        count(&mut stats.dropped[reason as usize], meta.len);
-        sink.dropped(meta, packet, reason);
+struct Counting<'a> {
+    stats: &'a mut Stats,
+    sink: &'a mut dyn Sink<Handle>,
+}
+
+impl Sink<Handle> for Counting<'_> {
+    fn dropped(&mut self, meta: Meta, packet: Handle, reason: DropReason) {
+        count(&mut self.stats.dropped[reason as usize], meta.len);
+        self.sink.dropped(meta, packet, reason);
+    }
+
+    fn tcp(&self, packet: &Handle) -> Option<TcpView> {
+        self.sink.tcp(packet)
     }
 }

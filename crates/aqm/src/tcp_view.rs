@@ -1,0 +1,100 @@
+//! A packet's TCP header, for a queue discipline that asks for it (ACK filters).
+//!
+//! [`Meta`](crate::Meta) has nothing of it: most disciplines never look. One that does asks the
+//! [`Sink`](crate::Sink) that comes with every call, by the host's own handle of a packet, so a view costs only where it
+//! is used.
+
+/// A TCP header as it is on the wire: sequence numbers wrap at 2^32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpView {
+    /// First sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Bytes of payload.
+    pub payload: u32,
+    /// The bits of the header from NS/AE down to FIN, as in the 13th and 14th byte; see the constants.
+    pub flags: u16,
+    /// TSval and TSecr, where the header has a timestamp option.
+    pub timestamps: Option<(u32, u32)>,
+    /// The SACK option.
+    pub sack: SackBlocks,
+    /// It has options other than SACK, timestamps, MD5 and padding.
+    pub other_options: bool,
+    /// Which of the sequence spaces of a connection the numbers belong to. On the wire there is one in each direction, and
+    /// this is 0; a simulator whose two halves of a connection count on their own tells them apart.
+    pub space: u8,
+}
+
+/// The blocks of a SACK option, each a first sequence number and one past the last, in its order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); Self::MOST],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Blocks that fit into a header.
+    pub const MOST: usize = 4;
+
+    /// The blocks.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.count as usize]
+    }
+}
+
+impl FromIterator<(u32, u32)> for SackBlocks {
+    /// Blocks that do not fit are left out.
+    fn from_iter<I: IntoIterator<Item = (u32, u32)>>(blocks: I) -> Self {
+        let mut sack = Self::default();
+        for (place, block) in sack.blocks.iter_mut().zip(blocks) {
+            *place = block;
+            sack.count += 1;
+        }
+        sack
+    }
+}
+
+impl TcpView {
+    /// No more data from the sender.
+    pub const FIN: u16 = 0x001;
+    /// Synchronise sequence numbers.
+    pub const SYN: u16 = 0x002;
+    /// Reset the connection.
+    pub const RST: u16 = 0x004;
+    /// Push.
+    pub const PSH: u16 = 0x008;
+    /// The acknowledgment number counts.
+    pub const ACK: u16 = 0x010;
+    /// The urgent pointer counts.
+    pub const URG: u16 = 0x020;
+    /// ECN echo.
+    pub const ECE: u16 = 0x040;
+    /// Congestion window reduced.
+    pub const CWR: u16 = 0x080;
+    /// Accurate ECN (once NS).
+    pub const AE: u16 = 0x100;
+
+    /// Whether sequence number `a` lies before `b`, less than half the space away.
+    pub const fn is_before(a: u32, b: u32) -> bool {
+        (a.wrapping_sub(b) as i32) < 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_keep_their_order_and_a_fifth_does_not_fit() {
+        let blocks = [(9, 11), (1, 3), (5, 6), (20, 22), (30, 31)];
+        assert_eq!(SackBlocks::from_iter(blocks).as_slice(), &blocks[..4]);
+        assert_eq!(SackBlocks::default().as_slice(), []);
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let before = [(1, 2), (2, 1), (5, 5), (u32::MAX - 3, 4), (4, u32::MAX - 3)];
+        assert_eq!(before.map(|(a, b)| TcpView::is_before(a, b)), [true, false, false, true, false]);
+    }
+}
