@@ -138,6 +138,7 @@ impl Findings {
     }
 
     /// Removes what is acknowledged and takes the RTT sample.
+    #[inline(always)]
     pub fn take_acknowledged(&mut self, before: &Before, now: Now, recovery: &mut Recovery, books: Books) {
         let Books { queue, board, rtt, mut sampler } = books;
         let fackets = board.fackets_out;
@@ -222,6 +223,7 @@ impl Findings {
     }
 
     /// Takes an RTT sample: from segments that were sent once, else from the timestamp.
+    #[inline(always)]
     fn measure(&mut self, now: Now, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
         let times = self.times;
         let of_acked = times.first_acked.filter(|_| !self.acked.retransmitted);

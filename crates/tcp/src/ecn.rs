@@ -45,6 +45,8 @@ pub(crate) struct Counter {
     marked: u32,
     /// Mean packets per acknowledgment in 1/64, zero before the first.
     per_ack: u32,
+    /// The present acknowledgment has a newer timestamp than those before.
+    pub newer: bool,
 }
 
 impl EcnSender {
@@ -69,7 +71,7 @@ impl EcnSender {
     /// RFC 3168 §6.1.1: ECE and CWR on the SYN ask for ECN; with AE for accurate ECN.
     pub fn of_syn(&self) -> (Flags, Ecn) {
         let classic = Flags::default().with_if(Flags::ECE.with(Flags::CWR), self.on);
-        (classic.with_if(Flags::AE, matches!(self.accurate, Accurate::Asked)), self.of_syn)
+        (classic.with_if(Flags::AE, self.asks_to_count()), self.of_syn)
     }
 
     /// The SYN was lost: something on the path may not like SYNs that ask for ECN (RFC 3168 §6.1.1.1).
@@ -81,7 +83,7 @@ impl EcnSender {
 
     /// The answer to the SYN.
     pub fn answered(&mut self, flags: Flags) {
-        let asked = matches!(self.accurate, Accurate::Asked);
+        let asked = self.asks_to_count();
         self.accurate = Accurate::No;
         match flags.ace() {
             // RFC 9768 §3.1.2: each tells under which codepoint the SYN arrived.
@@ -101,6 +103,11 @@ impl EcnSender {
     #[inline]
     pub fn is_echo(&self, header: &Header) -> bool {
         self.on && header.flags.contains(Flags::ECE)
+    }
+
+    /// Whether the SYN asks for accurate ECN.
+    pub fn asks_to_count(&self) -> bool {
+        matches!(self.accurate, Accurate::Asked)
     }
 
     /// The counter, where marks are counted.
@@ -154,10 +161,10 @@ impl EcnSender {
 }
 
 impl Counter {
-    /// Marked packets that an acknowledgment reports anew which delivered `delivered` packets; `is_news` unless it may be
-    /// an old one: it delivered nothing and echoes nothing newer.
-    pub fn take(&mut self, flags: Flags, delivered: u32, is_news: bool) -> u32 {
-        if !is_news {
+    /// Marked packets that an acknowledgment reports anew which delivered `delivered` packets. It may be an old one, which
+    /// tells nothing, if it made no `progress` and its timestamp is not newer.
+    pub fn take(&mut self, flags: Flags, delivered: u32, progress: bool) -> u32 {
+        if !progress && !self.newer {
             return 0;
         }
         if delivered > 0 {
@@ -259,7 +266,7 @@ mod tests {
 
     /// The counter after `marked` packets were reported, with a mean of two packets per acknowledgment.
     fn counter(marked: u32) -> Counter {
-        Counter { marked, per_ack: 2 << MEAN_SHIFT }
+        Counter { marked, per_ack: 2 << MEAN_SHIFT, newer: false }
     }
 
     fn take(mut counter: Counter, ace: u64, delivered: u32) -> u32 {
@@ -273,12 +280,14 @@ mod tests {
         assert_eq!([take(counter(3), 0, 1), take(counter(3), 2, 7), take(counter(u32::MAX), 5, 3)], [0, 2, 1]);
         let mut old = counter(0);
         assert_eq!(old.take(Flags::ACK.with_ace(7), 0, false), 0, "an old acknowledgment");
+        old.newer = true;
+        assert_eq!(old.take(Flags::ACK.with_ace(7), 0, false), 2, "a new one");
     }
 
     #[test]
     fn beyond_seven_the_largest_number_that_fits_is_taken() {
         assert_eq!([take(counter(0), 5, 20), take(counter(0), 6, 20), take(counter(0), 5, 8)], [16, 17, 8]);
-        let thinned = Counter { marked: 0, per_ack: 5 << MEAN_SHIFT };
+        let thinned = Counter { per_ack: 5 << MEAN_SHIFT, ..Counter::default() };
         assert_eq!(take(thinned, 6, 20), 1, "acknowledgments are for many packets as a rule");
     }
 

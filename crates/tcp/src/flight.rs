@@ -11,7 +11,7 @@ use crate::transmission::Transmission;
 use crate::{Header, Now};
 
 impl Transmission {
-    /// Tells the control something, with how things stand, and takes over what it sets.
+    /// Tells the control something, with the state of the connection, and takes over what it sets.
     #[inline(never)]
     pub fn tell(&mut self, now: Now, state: State, control: &mut Control, what: impl FnOnce(&mut AnyCc, &mut Flight)) {
         let Some(sampler) = &mut self.sampler else { return };
@@ -55,26 +55,28 @@ impl Transmission {
         }
     }
 
-    /// Whether what acknowledgments deliver is counted.
-    #[inline]
-    pub fn counts(&mut self) -> bool {
-        self.sampler.is_some() || self.ecn.counter().is_some()
+    /// Tells a control that steers that data is sent into an empty network.
+    #[cold]
+    #[inline(never)]
+    pub fn tell_resumed(&mut self, now: Now, state: State, control: &mut Control) {
+        self.tell(now, state, control, |cc, flight| cc.resumed(flight));
     }
 
-    /// Counts what an acknowledgment delivered, and its marks; `newer` if it has a newer timestamp than those before.
+    /// An acknowledgment arrives, whose timestamp was not looked at.
+    #[cold]
     #[inline(never)]
-    pub fn count(
-        &mut self,
-        now: Now,
-        header: &Header,
-        newer: bool,
-        ack: &mut Findings,
-        state: State,
-        control: &mut Control,
-    ) {
+    pub fn note(&mut self, header: &Header) {
+        if let Some(counter) = self.ecn.counter() {
+            counter.newer = self.output.is_newer(header.ts_val);
+        }
+    }
+
+    /// Counts what an acknowledgment delivered, and its marks.
+    #[inline(never)]
+    pub fn count(&mut self, now: Now, header: &Header, ack: &mut Findings, state: State, control: &mut Control) {
         match self.ecn.counter() {
             Some(counter) => {
-                ack.ce = counter.take(header.flags, ack.delivered, newer || ack.forward_progress());
+                ack.ce = counter.take(header.flags, ack.delivered, ack.forward_progress());
                 ack.ece = ack.ce > 0;
             }
             // RFC 3168 tells of marks, not of how many: an echo counts for all.
@@ -105,6 +107,7 @@ impl Transmission {
     }
 
     /// The pacing rate follows the window of a control that does not set it.
+    #[inline]
     pub fn follow_window(&mut self, control: &Control) {
         if let Some(pacer) = self.pacer.as_mut().filter(|_| !control.steers()) {
             pacer.follow(&control.window, self.board.packets_out(), &self.rtt);

@@ -31,7 +31,7 @@
 //! | loss recovery: three state machines, what they share, what is sent again | `recovery` |
 //! | … how losses are told | `reordering`, `rack`, `early_retransmit`, `tlp` |
 //! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
-//! | round-trip times and the timer | `round_trip`, `rtt`, `timer` |
+//! | round-trip times, the timer and what its expiry sends | `round_trip`, `rtt`, `timer`, `expiry` |
 //! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
 //! | what queue disciplines see of a header | `view` |
 //!
@@ -91,6 +91,7 @@ mod config;
 mod control;
 mod early_retransmit;
 mod ecn;
+mod expiry;
 mod flight;
 mod frto;
 mod handshake;

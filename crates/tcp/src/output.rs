@@ -33,12 +33,15 @@ impl Output {
         }
     }
 
-    /// A segment of the peer carried the timestamp `ts_val`. Returns whether that is newer than those before.
+    /// Whether the timestamp `ts_val` of the peer is newer than those before.
+    pub fn is_newer(&self, ts_val: u32) -> bool {
+        ts_val > self.ts_recent
+    }
+
+    /// A segment of the peer carried the timestamp `ts_val`.
     #[inline]
-    pub fn heard(&mut self, ts_val: u32) -> bool {
-        let newer = ts_val > self.ts_recent;
+    pub fn heard(&mut self, ts_val: u32) {
         self.ts_recent = self.ts_recent.max(ts_val);
-        newer
     }
 
     /// When data was last sent; zero if never.

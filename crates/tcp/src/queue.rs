@@ -92,11 +92,17 @@ impl SendQueue {
     /// Whether there is a segment to send, data or FIN, that ends at or before `right_edge`.
     #[inline]
     pub fn fits(&self, right_edge: u64) -> bool {
+        self.next(right_edge).is_some()
+    }
+
+    /// The payload of the next segment to send, data or FIN, if there is one that ends at or before `right_edge`.
+    #[inline]
+    pub fn next(&self, right_edge: u64) -> Option<u16> {
         if self.nxt < self.limit {
             let len = (self.limit - self.nxt).min(self.mss);
-            self.nxt + len <= right_edge
+            (self.nxt + len <= right_edge).then_some(len as u16)
         } else {
-            self.closing && !self.fin_sent
+            (self.closing && !self.fin_sent).then_some(0)
         }
     }
 
@@ -116,10 +122,9 @@ impl SendQueue {
         segments.min(u32::MAX as u64) as u32
     }
 
-    /// Takes the next segment, to be sent at `at`; [`Self::fits`] has said that there is one.
+    /// Takes the next segment, to be sent at `at`, with the payload that [`Self::next`] said.
     #[inline(always)]
-    pub fn take(&mut self, at: Instant) -> Segment {
-        let len = (self.limit - self.nxt).min(self.mss) as u16;
+    pub fn take(&mut self, len: u16, at: Instant) -> Segment {
         let fin = self.closing && self.nxt + len as u64 >= self.limit;
         let segment = Segment { seq: self.nxt, retrans_nxt: 0, len, fin, tags: Tags::default(), sent: at };
         self.fin_sent |= fin;
@@ -135,8 +140,8 @@ mod tests {
     /// Takes everything that fits; each segment's start, payload and whether it has a FIN.
     fn drain(queue: &mut SendQueue, right_edge: u64) -> Vec<(u64, u16, bool)> {
         let mut taken = Vec::new();
-        while queue.fits(right_edge) {
-            let segment = queue.take(Instant::ZERO);
+        while let Some(len) = queue.next(right_edge) {
+            let segment = queue.take(len, Instant::ZERO);
             taken.push((segment.seq, segment.len, segment.fin));
         }
         taken

@@ -43,6 +43,7 @@ impl Rack {
     }
 
     /// Forgets transmissions of what is acknowledged.
+    #[inline(always)]
     pub fn on_acknowledged(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, seq)| seq < una) {
             self.order.pop_front();

@@ -65,6 +65,7 @@ impl Scoreboard {
         !self.sack
     }
 
+    #[inline(always)]
     pub fn push(&mut self, segment: Segment) {
         self.segments.push_back(segment);
     }
@@ -193,6 +194,7 @@ impl Scoreboard {
         }
         // In order of sequence: where two blocks tell something new, the higher one came later, which is no reordering.
         let mut ascending = seen;
+        let ascending = &mut ascending[..blocks.len()];
         if blocks.len() > 1 {
             ascending.sort_unstable();
         }
@@ -250,6 +252,7 @@ impl Scoreboard {
 
     /// Marks the first `packets` segments lost, as far as they lie below `high_seq`; with `count_sacked`
     /// only SACKed ones are counted (RFC 3517's rule).
+    #[inline]
     pub fn mark_head_lost(&mut self, packets: u32, high_seq: u64, count_sacked: bool) {
         let start = if count_sacked { 0 } else { self.position(self.lost_hint) };
         let mut counted = if count_sacked { 0 } else { start as u32 };
@@ -267,6 +270,7 @@ impl Scoreboard {
         }
     }
 
+    #[inline]
     pub fn mark_lost(&mut self, i: usize) {
         if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
             self.verify_hint(i);

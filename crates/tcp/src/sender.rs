@@ -114,8 +114,9 @@ impl Sender {
     /// The time of [`Self::deadline`] has come (or may have: an early call does nothing).
     pub fn on_timer(&mut self, now: Instant, wire: &mut impl Wire) {
         let now = self.enter(now);
-        if self.transmission.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
-            self.send_held(now, wire);
+        let Self { transmission: tx, recovery, control, .. } = self;
+        if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
+            tx.send_held(now, control, recovery, wire);
         }
         match self.handshake.phase() {
             _ if !self.transmission.timer.is_due(now) => {}
@@ -128,12 +129,7 @@ impl Sender {
                 self.handshake.syn(now);
                 tx.send_syn(now, wire);
             }
-            Phase::Established => match self.transmission.timer.purpose() {
-                Purpose::Retransmit => self.on_retransmission_timeout(now, wire),
-                Purpose::EarlyRetransmit => self.on_early_retransmit(now, wire),
-                Purpose::LossProbe => self.send_loss_probe(now, wire),
-                Purpose::Reordering => self.on_reordering_timeout(now, wire),
-            },
+            Phase::Established => self.on_expiry(now, wire),
         }
     }
 
@@ -270,7 +266,8 @@ impl Sender {
                 self.send_again(rexmit, now, wire);
             }
         }
-        self.send_new(now, wire);
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.send_new_here(now, control, recovery, wire);
     }
 
     /// Takes an acknowledgment: recovery decides, then the window moves, then segments go out.
@@ -279,7 +276,10 @@ impl Sender {
         if header.ack > tx.queue.nxt() {
             return;
         }
-        let newer = tx.output.heard(header.ts_val);
+        if tx.counts {
+            tx.note(header);
+        }
+        tx.output.heard(header.ts_val);
         let before = Before::of(&tx.queue, &tx.board);
         let mut ack = Findings::of(header, before.una);
         let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
@@ -310,8 +310,8 @@ impl Sender {
             if ack.data_acked() {
                 control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
             }
-            if tx.counts() {
-                tx.count(now, header, newer, &mut ack, recovery.state(), control);
+            if tx.counts {
+                tx.count(now, header, &mut ack, recovery.state(), control);
             }
             self.decide(now, &before, &mut ack, wire);
         } else {
@@ -347,10 +347,11 @@ impl Sender {
         }
         if tx.sampler.is_some() {
             tx.sample(now, before, recovery.state(), ack, control);
+            if control.steers() {
+                return self.send_again(rexmit, now, wire);
+            }
         }
-        if control.steers() {
-            self.send_again(rexmit, now, wire);
-        } else if recovery.is_reducing() {
+        if recovery.is_reducing() {
             let lost = (tx.board.lost_total - before.lost) as u32;
             recovery.episode.reduction.step(ack, lost, ack.entered_recovery, control, &tx.board);
             tx.follow_window(control);
@@ -413,17 +414,16 @@ impl Sender {
         self.transmission.send_new(now, &mut self.control, &mut self.recovery, wire);
     }
 
-    /// What was held may go: what is lost first, then what is new.
+    /// The timer has expired.
     #[inline(never)]
-    fn send_held(&mut self, now: Now, wire: &mut impl Wire) {
-        if !self.handshake.is_established() {
-            return;
+    fn on_expiry(&mut self, now: Now, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        let reordering = tx.timer.purpose() == Purpose::Reordering;
+        let rexmit = tx.on_expiry(now, control, recovery, wire);
+        self.send_again(rexmit, now, wire);
+        if reordering && self.transmission.timer.purpose() != Purpose::Retransmit {
+            self.transmission.resume_timer(now);
         }
-        let (board, cwnd) = (&self.transmission.board, self.control.window.cwnd);
-        if board.lost_out > board.retrans_out && board.in_flight() < cwnd {
-            self.transmission.retransmit_lost(now, cwnd, &mut self.recovery, wire);
-        }
-        self.send_new(now, wire);
     }
 
     /// Sends what recovery asks for.
@@ -441,68 +441,6 @@ impl Sender {
             }
         }
         self.transmission.retransmit_lost(now, self.control.window.cwnd, &mut self.recovery, wire);
-    }
-
-    #[inline(never)]
-    fn on_retransmission_timeout(&mut self, now: Now, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if tx.board.packets_out() == 0 {
-            return tx.timer.stop();
-        }
-        tx.output.stats.timeouts += 1;
-        recovery.on_time_out(&mut tx.cx(now, control));
-        tx.tell_state(now, recovery.state(), control);
-        tx.retransmit(0, now, &mut recovery.episode, wire);
-        recovery.episode.timeouts += 1;
-        tx.rtt.back_off();
-        tx.timer.restart(now, &tx.rtt);
-    }
-
-    /// Early retransmit's wait is over: the first hole is a loss.
-    #[inline(never)]
-    fn on_early_retransmit(&mut self, now: Now, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        tx.resume_timer(now);
-        let rexmit = recovery.on_early_retransmit(&mut tx.cx(now, control));
-        self.send_again(rexmit, now, wire);
-    }
-
-    /// RACK's reordering window is over for something.
-    #[inline(never)]
-    fn on_reordering_timeout(&mut self, now: Now, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        if recovery.episode.on_reordering_timeout(&mut tx.cx(now, control)) {
-            tx.tell_state(now, recovery.state(), control);
-            self.send_again(Rexmit::Lost, now, wire);
-        }
-        if self.transmission.timer.purpose() != Purpose::Retransmit {
-            self.transmission.resume_timer(now);
-        }
-    }
-
-    /// The probe's time has come: something new, else the last segment again.
-    #[inline(never)]
-    fn send_loss_probe(&mut self, now: Now, wire: &mut impl Wire) {
-        let Self { transmission: tx, recovery, control, .. } = self;
-        let episode = &mut recovery.episode;
-        if tx.board.packets_out() == 0 {
-            return tx.timer.stop();
-        }
-        if episode.probe.waits() {
-            return tx.resume_timer(now);
-        }
-        if tx.queue.fits(tx.right_edge()) {
-            if tx.is_held(now) {
-                return tx.resume_timer(now);
-            }
-            tx.send_one(now, control, episode, wire);
-            episode.probe.sent_new(tx.queue.nxt());
-        } else if !episode.probe.is_out() {
-            tx.retransmit_uncounted(tx.board.packets_out() as usize - 1, now, episode, wire);
-            episode.probe.sent_again(tx.queue.nxt());
-        }
-        // The time-out runs from the probe.
-        tx.timer.restart(now, &tx.rtt);
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Transmission {
     pub timer: RetransmitTimer,
     pub ecn: EcnSender,
     pub output: Output,
+    /// What acknowledgments deliver is counted.
+    pub counts: bool,
     /// Takes rate samples, if the control asks for them.
     pub sampler: Option<Box<RateSampler>>,
     /// Spaces what is sent, if stack or control ask for it.
@@ -46,6 +48,7 @@ impl Transmission {
     pub fn new(config: &SenderConfig) -> Self {
         let (stack, needs) = (config.stack, config.cc.needs());
         let samples = needs.samples || needs.steers;
+        let ecn = EcnSender::new(stack, config.ecn, &needs);
         Self {
             is_plain: stack.is_plain(),
             queue: SendQueue::new(config.mss),
@@ -53,7 +56,8 @@ impl Transmission {
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
             rtt: RoundTrip::new(stack),
             timer: RetransmitTimer::new(stack),
-            ecn: EcnSender::new(stack, config.ecn, &needs),
+            counts: samples || ecn.asks_to_count(),
+            ecn,
             output: Output::new(stack),
             sampler: samples.then(|| Box::new(RateSampler::new())),
             pacer: Pacer::of(stack, needs.paces),
@@ -67,9 +71,15 @@ impl Transmission {
         self.offered.right_edge(self.queue.una())
     }
 
-    /// Sends what the windows allow.
-    #[inline]
+    /// Sends what the windows allow, from where speed matters less.
+    #[inline(never)]
     pub fn send_new(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        self.send_new_here(now, control, recovery, wire);
+    }
+
+    /// Sends what the windows allow.
+    #[inline(always)]
+    pub fn send_new_here(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
         let episode = &mut recovery.episode;
         if self.board.packets_out() == 0 {
             control.restart_after_idle(now, self.output.last_sent(), episode.state, &self.rtt);
@@ -79,8 +89,9 @@ impl Transmission {
             return;
         }
         let right_edge = self.right_edge();
-        while self.board.in_flight() < control.window.cwnd && self.queue.fits(right_edge) && wire.has_room() {
-            self.send_next(now, control, episode, wire);
+        while self.board.in_flight() < control.window.cwnd {
+            let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else { break };
+            self.send_next::<true>(len, now, control, episode, wire);
         }
         if self.queue.is_dry() {
             let sent = self.output.last_sent() == now.at;
@@ -89,16 +100,23 @@ impl Transmission {
     }
 
     /// Sends the next new segment, from where speed matters less; a burst of its own.
-    pub fn send_one(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
+    pub fn send_one(&mut self, len: u16, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
         let first = self.queue.nxt();
-        self.send_of_burst(now, control, episode, wire);
+        self.send_of_burst(len, now, control, episode, wire);
         self.after_burst(now, 1, first);
     }
 
     /// Sends the next new segment of a burst.
     #[inline(never)]
-    fn send_of_burst(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
-        self.send_next(now, control, episode, wire);
+    fn send_of_burst(
+        &mut self,
+        len: u16,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        self.send_next::<false>(len, now, control, episode, wire);
     }
 
     /// A burst of `segments` was sent that began with `first`.
@@ -183,6 +201,7 @@ impl Transmission {
     }
 
     /// Removes what is acknowledged, takes the RTT sample and restarts the timer, unless that `keeps` as it is.
+    #[inline(always)]
     pub fn clean(&mut self, now: Now, header: &Header, keeps_timer: bool) -> Acked {
         let una = self.queue.una();
         let acked = self.board.acknowledge(una, |_| {});
@@ -218,14 +237,21 @@ impl Transmission {
     }
 
     #[inline(always)]
-    fn send_next(&mut self, now: Now, control: &mut Control, episode: &mut Episode, wire: &mut impl Wire) {
-        let segment = self.queue.take(now.at);
+    fn send_next<const PLAIN: bool>(
+        &mut self,
+        len: u16,
+        now: Now,
+        control: &mut Control,
+        episode: &mut Episode,
+        wire: &mut impl Wire,
+    ) {
+        let segment = self.queue.take(len, now.at);
         if self.board.packets_out() == 0 || self.timer.purpose() != Purpose::Retransmit {
             self.time_new(now, control, episode);
         }
         self.board.push(segment);
         let (mut flags, ecn) = self.ecn.of_new();
-        if !self.is_plain {
+        if !PLAIN {
             self.rtt.on_sent(now, &segment);
             if episode.is_reducing() {
                 episode.reduction.sent(1);
@@ -250,7 +276,7 @@ impl Transmission {
             self.timer.restart(now, &self.rtt);
             control.cc.restarted(now.at, self.output.last_sent());
             if control.steers() {
-                self.tell(now, episode.state, control, |cc, flight| cc.resumed(flight));
+                self.tell_resumed(now, episode.state, control);
             }
         } else if self.timer.purpose() != Purpose::Reordering {
             self.resume_timer(now);
@@ -266,12 +292,10 @@ impl Transmission {
             limited = self.send_bursts(right_edge, now, control, &mut recovery.episode, wire);
         } else {
             let episode = &mut recovery.episode;
-            while self.board.in_flight() < control.window.cwnd
-                && self.queue.fits(right_edge)
-                && wire.has_room()
-                && !self.is_held(now)
-            {
-                self.send_one(now, control, episode, wire);
+            while self.board.in_flight() < control.window.cwnd {
+                let next = self.queue.next(right_edge).filter(|_| wire.has_room() && !self.is_held(now));
+                let Some(len) = next else { break };
+                self.send_one(len, now, control, episode, wire);
             }
         }
         if control.usage.watches_every_send() || self.queue.is_dry() {
@@ -306,13 +330,13 @@ impl Transmission {
                 Turn::Waits => return false,
             };
             for i in 0..segments {
-                if !self.queue.fits(right_edge) || !wire.has_room() {
+                let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else {
                     self.bursts.end(i, left);
                     self.after_burst(now, i, first);
                     return false;
-                }
+                };
                 self.bursts.begin(i, segments, left);
-                self.send_of_burst(now, control, episode, wire);
+                self.send_of_burst(len, now, control, episode, wire);
             }
             self.bursts.end(segments, left);
             self.after_burst(now, segments, first);
@@ -375,3 +399,6 @@ impl Transmission {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

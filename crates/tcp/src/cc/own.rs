@@ -95,6 +95,7 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     }
 }
 
+// Cold: the registered controls do not pay for the closures' places in memory.
 impl CongestionControl for Own {
     fn needs(&self) -> Needs {
         self.0.needs()
@@ -102,9 +103,13 @@ impl CongestionControl for Own {
     fn attach(&mut self, stack: &Stack) {
         self.0.attach(stack);
     }
+    #[cold]
+    #[inline(never)]
     fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         self.0.acked(window, &ack);
     }
+    #[cold]
+    #[inline(never)]
     fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
         self.0.increase(window, packets, &ack);
     }

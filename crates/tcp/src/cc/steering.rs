@@ -34,7 +34,7 @@ impl Needs {
     }
 }
 
-/// How a connection stands, for a control that asked for samples.
+/// The state of a connection, for a control that asked for samples.
 #[derive(Debug)]
 pub struct Flight<'a> {
     /// The time of the event.

@@ -25,7 +25,7 @@ pub(crate) struct RateSampler {
     chosen: Option<Chosen>,
 }
 
-/// How things stood when a segment was last sent.
+/// The counters when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     seq: u64,

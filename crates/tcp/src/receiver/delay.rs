@@ -61,9 +61,9 @@ impl Delay {
         expired
     }
 
-    /// The next acknowledgment goes at once, if `asked`.
+    /// The next acknowledgment goes at once, if `asked`, whatever the delay.
     #[inline(always)]
-    pub fn hurry(&mut self, asked: bool) {
+    pub fn be_quick_once(&mut self, asked: bool) {
         self.quick |= asked as u32;
     }
 
@@ -98,6 +98,7 @@ impl Delay {
     }
 
     /// An acknowledgment waits. Returns whether it may as well go now.
+    #[inline]
     pub fn wait(&mut self, now: Ticks) -> bool {
         // A known RTT bounds the delay, but not below its least.
         let ato = self.ato.min(self.max);

@@ -19,6 +19,8 @@ pub(super) struct EcnReceiver {
     capable: Ecn,
     on_syn: bool,
     on_acks: bool,
+    /// The codepoint of acknowledgments.
+    of_ack: Ecn,
     /// ECN-capable data has arrived.
     ect_seen: bool,
     /// CE arrived and the sender has not said CWR.
@@ -62,6 +64,7 @@ impl EcnReceiver {
             capable: if stack.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
             on_syn: stack.ect_on_syn,
             on_acks: stack.ect_on_acks,
+            of_ack: Ecn::NotEct,
             ect_seen: false,
             echo: false,
             counted: Counted::default(),
@@ -80,10 +83,11 @@ impl EcnReceiver {
             self.mode = if classic { Mode::Classic } else { Mode::Off };
             Flags::default().with_if(Flags::ECE, classic)
         };
+        self.of_ack = self.codepoint(self.on_acks);
         (answer, self.codepoint(self.on_syn))
     }
 
-    /// Whether segments have to be shown to [`Self::on_segment`].
+    /// Whether segments have to be shown to it.
     #[inline(always)]
     pub fn is_on(&self) -> bool {
         self.mode != Mode::Off
@@ -95,14 +99,20 @@ impl EcnReceiver {
         self.mode == Mode::Accurate
     }
 
-    /// A segment arrives after the SYN, with or without data.
-    #[inline(never)]
-    pub fn on_segment(&mut self, header: &Header, ecn: Ecn) -> Asked {
+    /// Data arrives, or a FIN.
+    #[inline]
+    pub fn on_data(&mut self, header: &Header, ecn: Ecn) -> Asked {
         match self.mode {
             Mode::Off => Asked::default(),
-            Mode::Classic if header.end_seq() > header.seq => self.on_data(header, ecn),
-            Mode::Classic => Asked::default(),
+            Mode::Classic => self.echo(header, ecn),
             Mode::Accurate => self.count(header, ecn),
+        }
+    }
+
+    /// An acknowledgment without data arrives.
+    pub fn on_pure_ack(&mut self, header: &Header, ecn: Ecn) {
+        if self.mode == Mode::Accurate {
+            self.count(header, ecn);
         }
     }
 
@@ -112,7 +122,7 @@ impl EcnReceiver {
         if self.mode == Mode::Accurate {
             return self.of_counting_ack();
         }
-        (Flags::ACK.with_if(Flags::ECE, self.echo), self.codepoint(self.on_acks))
+        (Flags::ACK.with_if(Flags::ECE, self.echo), self.of_ack)
     }
 
     /// What was counted.
@@ -121,7 +131,8 @@ impl EcnReceiver {
     }
 
     /// RFC 3168 §6.1.3: CWR ends the echo, a new mark starts it again.
-    fn on_data(&mut self, header: &Header, ecn: Ecn) -> Asked {
+    #[inline]
+    fn echo(&mut self, header: &Header, ecn: Ecn) -> Asked {
         let cwr = header.flags.contains(Flags::CWR);
         let (echoing, marked) = (self.echo && !cwr, ecn == Ecn::Ce);
         self.echo = echoing || marked;
@@ -136,6 +147,7 @@ impl EcnReceiver {
 
     /// RFC 9768 §3.2.2: counts marks of all packets, and tells at once when the codepoint changes, or before the three
     /// bits of the counter can wrap.
+    #[inline(never)]
     fn count(&mut self, header: &Header, ecn: Ecn) -> Asked {
         let counted = &mut self.counted;
         if ecn == Ecn::Ce {
@@ -150,7 +162,7 @@ impl EcnReceiver {
     #[inline(never)]
     fn of_counting_ack(&mut self) -> (Flags, Ecn) {
         self.counted.pending = 0;
-        (Flags::ACK.with_ace(self.counted.marked.packets + Flags::ACE_START), self.codepoint(self.on_acks))
+        (Flags::ACK.with_ace(self.counted.marked.packets + Flags::ACE_START), self.of_ack)
     }
 
     #[inline(always)]
@@ -208,7 +220,10 @@ mod tests {
         for n in 0..10 {
             ace.push(receiver.of_ack().0.ace());
             let header = if n == 4 { Header { len: 0, ..data() } } else { data() };
-            receiver.on_segment(&header, Ecn::Ce);
+            match header.len {
+                0 => receiver.on_pure_ack(&header, Ecn::Ce),
+                _ => drop(receiver.on_data(&header, Ecn::Ce)),
+            }
         }
         assert_eq!(ace, [5, 6, 7, 0, 1, 2, 3, 4, 5, 6]);
         assert_eq!(receiver.marked(), Marked { packets: 10, bytes: 6_300 }, "a pure acknowledgment has no payload");
@@ -218,10 +233,10 @@ mod tests {
     fn a_change_of_the_codepoint_and_the_sixth_mark_are_told_at_once() {
         let (mut receiver, _) = accurate(Ecn::NotEct);
         let codepoints = [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1];
-        let now = codepoints.map(|ecn| receiver.on_segment(&data(), ecn).now);
+        let now = codepoints.map(|ecn| receiver.on_data(&data(), ecn).now);
         assert_eq!(now, [true, false, true, false, true, false]);
         receiver.of_ack();
-        let now = [(); 7].map(|()| receiver.on_segment(&data(), Ecn::Ce).now);
+        let now = [(); 7].map(|()| receiver.on_data(&data(), Ecn::Ce).now);
         assert_eq!(now, [true, false, false, false, false, true, true]);
     }
 

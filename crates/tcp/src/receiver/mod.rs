@@ -103,7 +103,7 @@ impl Receiver {
             if header.end_seq() > header.seq {
                 self.on_data(now, header, ecn, wire);
             } else if self.ecn.is_on() {
-                self.ecn.on_segment(header, ecn);
+                self.ecn.on_pure_ack(header, ecn);
             }
         }
     }
@@ -198,7 +198,7 @@ impl Receiver {
         let grew = self.raised.as_mut().is_some_and(|raised| raised.arrived(now, header));
         if place == Place::Beyond {
             // Without SACK a duplicate acknowledgment has to look like one.
-            self.delay.hurry(grew && self.sack);
+            self.delay.be_quick_once(grew && self.sack);
             let at_once = asked && self.ecn.is_accurate();
             self.on_out_of_order((header.seq, header.end_seq()), at_once, now, wire);
             return;
@@ -206,7 +206,7 @@ impl Receiver {
         let had_hole = self.reassembly.has_hole();
         self.reassembly.advance(header.end_seq());
         self.delay.adapt(now, || self.rtt.rto());
-        self.delay.hurry(grew);
+        self.delay.be_quick_once(grew);
         if let Some(raised) = &mut self.raised {
             raised.read(self.at, self.reassembly.nxt());
         }
@@ -217,8 +217,9 @@ impl Receiver {
     }
 
     /// What the codepoint of a segment means. Returns whether an acknowledgment is due.
+    #[inline(never)]
     fn on_codepoint(&mut self, header: &Header, ecn: Ecn) -> bool {
-        let Asked { now, quick } = self.ecn.on_segment(header, ecn);
+        let Asked { now, quick } = self.ecn.on_data(header, ecn);
         if quick {
             self.delay.be_quick(QUICKACKS_ON_ECN);
         }
@@ -271,9 +272,13 @@ impl Receiver {
         }
         self.delay.sent();
         self.rcv_wup = self.reassembly.nxt();
-        let sack = self.reassembly.tell(self.sack);
         let (flags, ecn) = self.ecn.of_ack();
-        let header = Header { seq: FIRST_BYTE, flags, sack, ..self.blank(now) };
+        let mut header = Header { seq: FIRST_BYTE, flags, ..self.blank(now) };
+        if self.sack {
+            self.reassembly.tell(&mut header.sack);
+        } else {
+            self.reassembly.forget_duplicate();
+        }
         wire.transmit(&header, header.ip_len_of(self.stack), ecn);
     }
 

@@ -128,15 +128,19 @@ impl Reassembly {
         touching.unwrap_or(self.sacks.len())
     }
 
-    /// The SACK option, where it `is_used`; a duplicate is told once.
+    /// Fills in the SACK option; a duplicate is told once, before the others.
     #[inline(always)]
-    pub fn tell(&mut self, is_used: bool) -> Sack {
-        let mut sack = Sack::default();
-        if is_used {
-            self.duplicate.take().into_iter().chain(self.sacks.iter().copied()).for_each(|block| sack.push(block));
+    pub fn tell(&mut self, sack: &mut Sack) {
+        if let Some(duplicate) = self.duplicate.take() {
+            sack.push(duplicate);
         }
+        self.sacks.iter().for_each(|&block| sack.push(block));
+    }
+
+    /// Without SACK a duplicate is not told.
+    #[inline]
+    pub fn forget_duplicate(&mut self) {
         self.duplicate = None;
-        sack
     }
 }
 
@@ -169,6 +173,12 @@ mod tests {
         Header { seq, len, flags: Flags::ACK, ..Header::default() }
     }
 
+    fn told(reassembly: &mut Reassembly) -> Vec<Block> {
+        let mut sack = Sack::default();
+        reassembly.tell(&mut sack);
+        sack.blocks().to_vec()
+    }
+
     #[test]
     fn a_segment_is_next_beyond_or_a_duplicate() {
         let mut reassembly = Reassembly::new();
@@ -177,8 +187,11 @@ mod tests {
         let places =
             [(1, 1000), (1, 1001), (1001, 7), (1002, 7)].map(|(seq, len)| reassembly.place(&segment(seq, len)));
         assert_eq!(places, [Place::Duplicate, Place::Next, Place::Next, Place::Beyond]);
-        assert_eq!(reassembly.tell(true).blocks(), [(1, 1001)], "half of the second was there, the first is forgotten");
-        assert_eq!(reassembly.tell(true).blocks(), []);
+        assert_eq!(told(&mut reassembly), [(1, 1001)], "half of the second was there, the first is forgotten");
+        assert_eq!(told(&mut reassembly), []);
+        reassembly.place(&segment(1, 10));
+        reassembly.forget_duplicate();
+        assert_eq!(told(&mut reassembly), []);
     }
 
     #[test]
@@ -190,10 +203,10 @@ mod tests {
         }
         assert_eq!(reassembly.touched_by((4000, 4500)), 3);
         assert_eq!(reassembly.touched_by((9000, 9500)), 4, "none");
-        assert_eq!(reassembly.tell(true).blocks(), [(12_000, 13_000), (10_000, 11_000), (8000, 8100)]);
+        assert_eq!(told(&mut reassembly), [(12_000, 13_000), (10_000, 11_000), (8000, 8100)]);
         assert_eq!((reassembly.waiting(), reassembly.has_hole()), (5_100, true));
         reassembly.advance(8_000);
         assert_eq!((reassembly.nxt(), reassembly.waiting()), (8_100, 2_000));
-        assert_eq!(reassembly.tell(false).blocks(), [], "without SACK nothing is told");
+        assert_eq!(told(&mut reassembly), [(12_000, 13_000), (10_000, 11_000)]);
     }
 }

@@ -144,6 +144,8 @@ impl Episode {
     }
 
     /// A reduction that was over before anyone knew: a probe repaired the loss.
+    #[cold]
+    #[inline(never)]
     pub fn reduce_at_once(&mut self, cx: &mut Cx) {
         self.begin_reduction(true, cx);
         self.state = State::Cwr;

@@ -29,7 +29,8 @@ impl Rig {
             (Scoreboard::new(sack), RoundTrip::new(stack), Recovery::new(stack, sack));
         rtt.sample(rtt.estimator().per_tick() * 100, 1, 1);
         for n in 0..out {
-            let segment = queue.take(at(n));
+            let len = queue.next(u64::MAX).expect("there is always more");
+            let segment = queue.take(len, at(n));
             board.push(segment);
             if let Some(rack) = &mut recovery.episode.rack {
                 rack.on_sent(&segment);

@@ -98,6 +98,7 @@ pub struct Stack {
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
     /// Bursts leave at a pacing rate that follows the window (as with the queue discipline fq), whatever the control needs.
+    /// For [`Machine::Linux3_10`] only.
     pub paces: bool,
     /// The receiver's window starts at 64 kB and grows with what arrives (`tcp_moderate_rcvbuf`); else it is unlimited.
     pub tunes_window: bool,

@@ -49,7 +49,8 @@ fn transfer(stack: Stack, needs: Needs, path: fn(u64) -> Ecn, lost: fn(u64) -> b
     let config = ReceiverConfig { stack, mss, sack: true, delayed_ack: true, ecn: true, receive_window: None };
     let mut receiver = Receiver::new(config);
     let (mut now, delay) = (ms(0), Duration::from_micros(7_300));
-    let (mut data, mut acks): (Vec<(Instant, Header, Ecn)>, Vec<(Instant, Header)>) = Default::default();
+    let mut data: Vec<(Instant, Header, Ecn)> = Vec::new();
+    let mut acks: Vec<(Instant, Header)> = Vec::new();
     let (mut sent, mut replies, mut segments) = (0, 0, Vec::new());
     let mut send = |data: &mut Vec<_>, at: Instant, header: &Header, ecn: Ecn| {
         segments.push((*header, ecn));

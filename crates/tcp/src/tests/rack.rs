@@ -111,7 +111,9 @@ fn a_time_out_declares_only_the_old_lost() {
         assert_eq!(rig.ack(1), [4, 5]);
         rig.now_ms += 50;
         let now = rig.sender.enter(ms(rig.now_ms));
-        rig.sender.on_retransmission_timeout(now, &mut Recorder(rig.now_ms, &mut rig.sent));
+        let Sender { transmission, control, recovery, .. } = &mut rig.sender;
+        let mut wire = Recorder(rig.now_ms, &mut rig.sent);
+        transmission.on_retransmission_timeout(now, control, recovery, &mut wire);
         assert_eq!((rig.take(), rig.state()), (vec![1], State::Loss));
         (rig.sender.transmission.board.lost_out, rig.cwnd())
     };

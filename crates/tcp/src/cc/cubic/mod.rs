@@ -211,6 +211,7 @@ impl CongestionControl for Cubic {
         *self = Self::new(stack.cubic, stack.clock());
     }
 
+    #[inline(always)]
     fn acked(&mut self, window: &mut Window, ack: impl Fn() -> Ack) {
         self.take_sample(window, &ack());
     }

@@ -1,0 +1,93 @@
+//! What is sent when a timer expires: the time-out, early retransmit, a tail loss probe, RACK's timer, pacing.
+//!
+//! Source: Linux `tcp_retransmit_timer`, `tcp_resume_early_retransmit`, `tcp_send_loss_probe`, `tcp_rack_reo_timeout`,
+//! `tcp_tsq_write`.
+
+use crate::control::Control;
+use crate::recovery::{Recovery, Rexmit};
+use crate::timer::Purpose;
+use crate::transmission::Transmission;
+use crate::{Now, Wire};
+
+impl Transmission {
+    /// The timer has expired. Returns what recovery wants to be sent besides.
+    #[inline(never)]
+    pub fn on_expiry(
+        &mut self,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) -> Rexmit {
+        match self.timer.purpose() {
+            Purpose::Retransmit => self.on_retransmission_timeout(now, control, recovery, wire),
+            Purpose::LossProbe => self.send_loss_probe(now, control, recovery, wire),
+            Purpose::EarlyRetransmit => {
+                // The wait is over: the first hole is a loss.
+                self.resume_timer(now);
+                return recovery.on_early_retransmit(&mut self.cx(now, control));
+            }
+            Purpose::Reordering => {
+                // RACK's reordering window is over for something.
+                if recovery.episode.on_reordering_timeout(&mut self.cx(now, control)) {
+                    self.tell_state(now, recovery.state(), control);
+                    return Rexmit::Lost;
+                }
+            }
+        }
+        Rexmit::Nothing
+    }
+
+    /// What was held may go: what is lost first, then what is new.
+    #[inline(never)]
+    pub fn send_held(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let cwnd = control.window.cwnd;
+        if self.board.lost_out > self.board.retrans_out && self.board.in_flight() < cwnd {
+            self.retransmit_lost(now, cwnd, recovery, wire);
+        }
+        self.send_new(now, control, recovery, wire);
+    }
+
+    /// The retransmission time-out.
+    pub fn on_retransmission_timeout(
+        &mut self,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        if self.board.packets_out() == 0 {
+            return self.timer.stop();
+        }
+        self.output.stats.timeouts += 1;
+        recovery.on_time_out(&mut self.cx(now, control));
+        self.tell_state(now, recovery.state(), control);
+        self.retransmit(0, now, &mut recovery.episode, wire);
+        recovery.episode.timeouts += 1;
+        self.rtt.back_off();
+        self.timer.restart(now, &self.rtt);
+    }
+
+    /// The probe's time has come: something new, else the last segment again.
+    fn send_loss_probe(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let episode = &mut recovery.episode;
+        if self.board.packets_out() == 0 {
+            return self.timer.stop();
+        }
+        if episode.probe.waits() {
+            return self.resume_timer(now);
+        }
+        if let Some(len) = self.queue.next(self.right_edge()) {
+            if self.is_held(now) {
+                return self.resume_timer(now);
+            }
+            self.send_one(len, now, control, episode, wire);
+            episode.probe.sent_new(self.queue.nxt());
+        } else if !episode.probe.is_out() {
+            self.retransmit_uncounted(self.board.packets_out() as usize - 1, now, episode, wire);
+            episode.probe.sent_again(self.queue.nxt());
+        }
+        // The time-out runs from the probe.
+        self.timer.restart(now, &self.rtt);
+    }
+}

@@ -1,0 +1,143 @@
+//! What goes out and when, without a sender.
+
+use super::*;
+use crate::cc::AnyCc;
+use crate::stack::Stack;
+use crate::{FIRST_BYTE, Sack};
+use sojourn_aqm::{Ecn, Instant};
+
+/// A sending side with its control and recovery, and what it has sent: start in segments, or flags.
+struct Rig {
+    tx: Transmission,
+    control: Control,
+    recovery: Recovery,
+    sent: Vec<Header>,
+    room: u64,
+}
+
+/// Takes so many segments, then none.
+struct Host<'a>(&'a mut Vec<Header>, u64);
+
+impl Wire for Host<'_> {
+    fn transmit(&mut self, header: &Header, _: u32, _: Ecn) {
+        self.0.push(*header);
+    }
+    fn has_room(&self) -> bool {
+        (self.0.len() as u64) < self.1
+    }
+}
+
+const MSS: u64 = 1000;
+
+impl Rig {
+    /// An established connection with an RTT of 100 ms, a window of `cwnd` and data without end.
+    fn new(stack: Stack, cwnd: u32, receive_window: u64) -> Self {
+        let stack: &'static Stack = Box::leak(Box::new(stack));
+        let cc = AnyCc::new("reno").expect("a control");
+        let (initial_window, receive_window) = (Some(cwnd), Some(receive_window));
+        let config =
+            SenderConfig { stack, cc, mss: MSS as u32, sack: true, ecn: false, initial_window, receive_window };
+        let mut tx = Transmission::new(&config);
+        tx.queue.open(None);
+        tx.queue.established();
+        tx.rtt.sample(tx.rtt.estimator().per_tick() * 100, 1, 1);
+        let control = Control::of(&config, tx.offered.bytes());
+        Self { tx, control, recovery: Recovery::new(stack, true), sent: Vec::new(), room: u64::MAX }
+    }
+
+    fn now(&self, ms: u64) -> Now {
+        self.tx.rtt.clock().now(Instant::from_nanos(ms * 1_000_000))
+    }
+
+    /// Starts of the segments that are sent at `ms`.
+    fn send(&mut self, ms: u64) -> Vec<u64> {
+        let now = self.now(ms);
+        self.tx.send_new(now, &mut self.control, &mut self.recovery, &mut Host(&mut self.sent, self.room));
+        self.take()
+    }
+
+    fn take(&mut self) -> Vec<u64> {
+        self.sent.drain(..).map(|header| (header.seq - FIRST_BYTE) / MSS).collect()
+    }
+
+    /// An acknowledgment of `upto` segments; whether the timer runs after it, and when it expires.
+    fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u32>) {
+        let (now, header) = (self.now(ms), Header { ack: FIRST_BYTE + upto * MSS, ts_ecr: 0, ..Header::default() });
+        self.tx.queue.acknowledge(header.ack);
+        (self.tx.clean(now, &header, false).packets, self.tx.timer.expiry())
+    }
+}
+
+fn stack(name: &str) -> Stack {
+    *Stack::find(name).expect("a stack")
+}
+
+#[test]
+fn the_smaller_one_of_both_windows_and_the_host_s_room_rule() {
+    for name in ["linux-2.6.29", "linux-3.13", "linux-6.1", "ns2"] {
+        assert_eq!(Rig::new(stack(name), 7, 1 << 20).send(0), [0, 1, 2, 3, 4, 5, 6], "{name}");
+        assert_eq!(Rig::new(stack(name), 7, 3_999).send(0), [0, 1, 2], "{name}: no segment is cut");
+        let mut rig = Rig::new(stack(name), 7, 1 << 20);
+        rig.room = 2;
+        assert_eq!((rig.send(0), rig.tx.board.packets_out()), (vec![0, 1], 2), "{name}");
+    }
+}
+
+#[test]
+fn the_timer_runs_from_the_first_segment_out_and_stops_with_the_last() {
+    let mut rig = Rig::new(stack("linux-2.6.29"), 2, 1 << 20);
+    rig.send(10);
+    assert_eq!(rig.tx.timer.expiry(), Some(310), "100 ms and 200");
+    rig.send(60);
+    assert_eq!((rig.tx.timer.expiry(), rig.clean(110, 0)), (Some(310), (0, Some(310))), "nothing was acknowledged");
+    let (packets, expiry) = rig.clean(110, 1);
+    assert_eq!((packets, expiry.map(|at| at > 310)), (1, Some(true)), "anew for what is left");
+    assert_eq!(rig.clean(120, 2), (1, None));
+}
+
+#[test]
+fn what_is_lost_goes_first_and_the_head_restarts_the_timer() {
+    for name in ["linux-2.6.29", "linux-6.1"] {
+        let mut rig = Rig::new(stack(name), 6, 1 << 20);
+        rig.send(0);
+        let mut sack = Sack::default();
+        sack.push((FIRST_BYTE + 3 * MSS, FIRST_BYTE + 6 * MSS));
+        rig.tx.board.tag(sack.blocks(), FIRST_BYTE, 0, |_| {});
+        [0, 2].into_iter().for_each(|i| rig.tx.board.mark_lost(i));
+        let now = rig.now(150);
+        rig.tx.retransmit_lost(now, 2, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        assert_eq!((rig.take(), rig.tx.board.in_flight()), (vec![0], 2), "{name}: as the window allows");
+        assert!(rig.tx.timer.expiry() >= Some(450), "{name}: {:?}", rig.tx.timer.expiry());
+        rig.tx.retransmit_lost(now, 3, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        assert_eq!((rig.take(), rig.tx.output.stats.retransmissions), (vec![2], 2), "{name}");
+    }
+}
+
+#[test]
+fn a_burst_ends_with_a_push() {
+    let mut rig = Rig::new(stack("linux-6.1"), 9, 1 << 20);
+    let now = rig.now(0);
+    rig.tx.send_new(now, &mut rig.control, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+    let pushes: Vec<bool> = rig.sent.iter().map(|header| header.flags.contains(Flags::PSH)).collect();
+    // Bursts of two, and a lone one for which there is room.
+    assert_eq!(pushes, [false, true, false, true, false, true, false, true, false]);
+}
+
+#[test]
+fn a_held_burst_waits_for_its_departure_and_so_does_what_is_lost() {
+    for bursts in [false, true] {
+        let mut rig = Rig::new(Stack { paces: true, bursts, ..stack("linux-6.1") }, 16, 1 << 20);
+        rig.tx.follow_window(&rig.control);
+        assert_eq!(rig.send(0).len(), 10, "the first ten leave at once");
+        let wakes = rig.tx.pacer.as_ref().expect("it paces").wakes();
+        assert!(wakes > Instant::ZERO && wakes < Instant::NEVER, "{wakes:?}");
+        rig.tx.board.mark_lost(0);
+        let now = rig.now(0);
+        rig.tx.retransmit_lost(now, 16, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        assert_eq!(rig.take(), []);
+        let now = rig.tx.rtt.clock().now(wakes);
+        rig.tx.retransmit_lost(now, 16, &mut rig.recovery, &mut Host(&mut rig.sent, u64::MAX));
+        assert_eq!(rig.take(), [0], "it takes the place of a new one");
+        assert!(rig.tx.is_held(now));
+    }
+}
