@@ -2,6 +2,7 @@
 
 use crate::event::{EventSet, Slot};
 use crate::packet::Handle;
+use crate::scenario::Paths;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 use std::collections::VecDeque;
 
@@ -15,12 +16,20 @@ pub struct Route {
     /// The first link that its data cross, and the first that its acknowledgments cross.
     pub data_link: usize,
     pub ack_link: usize,
-    /// How many links follow, either way.
-    pub more: u8,
+    /// All of them in their order; empty in a cell.
+    pub paths: Paths,
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
     pub up: Access,
     pub down: Access,
+}
+
+impl Route {
+    /// The links on one way.
+    #[inline]
+    pub fn path(&self, to_sink: bool) -> &[u16] {
+        if to_sink { &self.paths.data } else { &self.paths.acks }
+    }
 }
 
 /// One direction of an access link: an unbounded queue before a transmitter that nobody else uses, so that

@@ -1,4 +1,4 @@
-//! Per-flow access links, the bottlenecks in a row with their two directions, and what travels in them.
+//! Per-flow access links, the bottlenecks with their two directions, and what travels in them.
 //!
 //! Link 2i is the forward direction of hop i, link 2i + 1 the reverse direction.
 
@@ -14,7 +14,7 @@ use crate::event::EventSet;
 use crate::fingerprint::{Fate, Fingerprint};
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{Direction, FlowSpec};
+use crate::scenario::FlowSpec;
 use crate::summary::Tally;
 use crate::traffic::Ledger;
 use crate::wlan::{ACCESS_POINT, Air, Hosts};
@@ -62,21 +62,18 @@ impl<P: Probe> Network<P> {
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let (first, last) = spec.hops;
-        let (out, back) = (2 * first, 2 * last + 1);
-        let (data_link, ack_link) = match spec.direction {
-            Direction::Forward => (out, back),
-            Direction::Reverse => (back, out),
-        };
         let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
         let ((data_link, ack_link), hosts) = match AirOf::<P>::PRESENT {
             true => self.air.wlan().place(group, spec),
-            false => ((data_link, ack_link), (2 * group, 2 * group + 1)),
+            false => {
+                let first = |path: &[u16]| usize::from(path[0]);
+                ((first(&spec.paths.data), first(&spec.paths.acks)), (2 * group, 2 * group + 1))
+            }
         };
         self.routes.push(Route {
             data_link,
             ack_link,
-            more: (last - first) as u8,
+            paths: spec.paths.clone(),
             flow: NOBODY,
             group,
             hosts,
@@ -129,7 +126,8 @@ impl<P: Probe> Network<P> {
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
         let route = &mut self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, more: route.more, to_sink };
+        let more = if P::Links::IS_ROW { route.path(to_sink).len() as u8 - 1 } else { 0 };
+        let packet = Packet { flow: route.flow, slot, len, ecn, more, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = if to_sink { route.data_link } else { route.ack_link };
         // The source has an access link; in a cell whoever is behind the access point.
@@ -180,17 +178,17 @@ impl<P: Probe> Network<P> {
         if !P::Links::IS_ROW || self.packets.packet(handle).more == 0 {
             return Some(handle);
         }
-        self.cross_next(now, link, handle);
+        self.cross_next(now, handle);
         None
     }
 
-    fn cross_next(&mut self, now: Instant, link: usize, handle: Handle) {
+    fn cross_next(&mut self, now: Instant, handle: Handle) {
         let packet = self.packets.packet_mut(handle);
         packet.more -= 1;
         let packet = *packet;
-        // Forward links have even numbers, and go upwards.
-        let next = if link % 2 == 0 { link + 2 } else { link - 2 };
-        self.arrive(now, next, handle, packet);
+        let path = self.routes[packet.slot as usize].path(packet.to_sink);
+        let next = path[path.len() - 1 - usize::from(packet.more)];
+        self.arrive(now, usize::from(next), handle, packet);
     }
 
     /// A packet arrives at a link's queue.
