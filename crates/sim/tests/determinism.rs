@@ -62,6 +62,12 @@ fn the_scenarios_reach_what_they_are_for() {
                 let reverse = third.links.reverse.dropped_by["limit"];
                 forward.dropped_by["late"] > 0 && second.links.forward.dropped_by["early"] > 0 && reverse > 0
             }
+            "graph" => {
+                let link = |name| &summary.hops.iter().find(|hop| hop.name == name).expect("a link").links;
+                let (back, sent) =
+                    (&link("ad").forward, summary.groups.iter().all(|group| group.payload.bytes > 50_000));
+                sent && back.lost > 0 && link("bc").forward.dropped > 0 && link("bd").forward.dropped_by["late"] > 0
+            }
             "wlan" => {
                 let wlan = summary.wlan.as_ref().expect("a channel");
                 let lost = wlan.access_point.errors;

@@ -1,7 +1,8 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
 use super::keys::{DIRECTIONS, Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
-use super::{Error, LinkSpec, Paths, Traffic, hop, traffic};
+use super::paths::{Topology, Wanted};
+use super::{Error, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
 
@@ -29,12 +30,17 @@ pub struct FlowSpec {
     pub stop: Option<Duration>,
     /// By how much start and stop of each flow come after those of the one before it.
     pub stagger: Option<Duration>,
-    /// Names of the links that the forward direction crosses, in order; without them, the first one.
+    /// In a graph: the nodes at which the data begin and end.
+    pub from: Option<String>,
+    /// See `from`.
+    pub to: Option<String>,
+    /// Names of the links that the forward direction crosses, in order; without them the first one, or in a graph the
+    /// shortest path.
     pub route: Option<Vec<String>>,
+    /// In a graph: names of the links that acknowledgments cross, in order; without them, the shortest path.
+    pub return_route: Option<Vec<String>>,
     /// Number of the station at one end, in a wireless LAN; without it, the flows of the group take them in turn.
     pub station: Option<u32>,
-    /// Number of the first and of the last of them.
-    pub hops: (usize, usize),
     /// The links that data and acknowledgments cross.
     pub paths: Paths,
     /// Rate of each flow's own access link; `None` takes no time to send.
@@ -48,35 +54,34 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Reads the group at `place`, whose flows cross some of `hops`, or the channel of a wireless LAN.
-    pub(super) fn read(
-        place: &str,
-        value: &Value,
-        hops: &[(&str, &LinkSpec, &LinkSpec)],
-        in_a_cell: bool,
-    ) -> Result<Self, Error> {
+    /// Reads the group at `place`, whose flows run somewhere in `topology`.
+    pub(super) fn read(place: &str, value: &Value, topology: &Topology) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
-        let route: Option<Vec<String>> = table.field("route")?;
-        let names: Vec<&str> = hops.iter().map(|&(name, ..)| name).collect();
-        let (first, last) = hop::ends(route.as_ref(), &names).map_err(|text| table.error("route", text))?;
-        let shared = hops[first..=last].iter().fold(Duration::ZERO, |sum, (_, out, back)| sum + out.delay + back.delay);
-        let direction = table.field("direction")?;
-        let paths = if in_a_cell { Paths::in_a_cell() } else { Paths::along_row((first, last), direction) };
+        let wanted = Wanted {
+            direction: table.field("direction")?,
+            route: table.field("route")?,
+            return_route: table.field("return_route")?,
+        };
+        let paths = topology.paths(&table, &wanted)?;
+        let access_delay = access_delay(&table, topology.delay(&paths), topology.is_dumbbell())?;
+        let Wanted { direction, route, return_route } = wanted;
         let flow = Self {
-            hops: (first, last),
             paths,
             direction,
+            from: table.field("from")?,
+            to: table.field("to")?,
             count: table.field("count")?,
             start: table.field("start")?,
             spread: table.field("spread")?,
             stop: table.field("stop")?,
             stagger: table.field("stagger")?,
             access_rate: table.field("access_rate")?,
-            access_delay: access_delay(&table, shared, first == last)?,
+            access_delay,
             rtt_stagger: table.field("rtt_stagger")?,
             route,
+            return_route,
             station: table.field("station")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
@@ -109,7 +114,10 @@ impl FlowSpec {
         write(KEYS, "spread", &self.spread, &mut out);
         write(KEYS, "stop", &self.stop, &mut out);
         write(KEYS, "stagger", &self.stagger, &mut out);
+        write(KEYS, "from", &self.from, &mut out);
+        write(KEYS, "to", &self.to, &mut out);
         write(KEYS, "route", &self.route, &mut out);
+        write(KEYS, "return_route", &self.return_route, &mut out);
         write(KEYS, "station", &self.station, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
@@ -120,7 +128,7 @@ impl FlowSpec {
 }
 
 /// The access delay as given, or what `rtt` leaves to it after the `shared` delay of the links, both ways.
-fn access_delay(table: &Table, shared: Duration, one_hop: bool) -> Result<Duration, Error> {
+fn access_delay(table: &Table, shared: Duration, is_dumbbell: bool) -> Result<Duration, Error> {
     let given: Option<Duration> = table.field("access_delay")?;
     let Some(rtt) = table.field::<Option<Duration>>("rtt")? else { return Ok(given.unwrap_or(Duration::ZERO)) };
     if given.is_some() {
@@ -128,7 +136,7 @@ fn access_delay(table: &Table, shared: Duration, one_hop: bool) -> Result<Durati
     }
     if rtt < shared {
         let delays =
-            if one_hop { "link.delay + reverse.delay" } else { "the delays of the links on the route, both ways" };
+            if is_dumbbell { "link.delay + reverse.delay" } else { "the delays of the links on the route, both ways" };
         let text = format!(r#"{rtt} is below {delays}; write at least "{shared}""#);
         return Err(table.error("rtt", text));
     }
@@ -178,8 +186,18 @@ pub(super) const KEYS: &[Key] = &[
         name: "route",
         kind: Kind::Names,
         need: Need::Optional,
-        doc: "Names of neighbouring links that the flows cross, in order; without it, the first one, called link.",
+        doc: "Names of neighbouring links that the flows cross, in order; without it the first one, called link, or with \
+              nodes the path of the shortest propagation delay.",
     },
+    Key {
+        name: "return_route",
+        kind: Kind::Names,
+        need: Need::Optional,
+        doc: "With nodes: names of the links that acknowledgments and requests cross, in order; without it, the shortest \
+              path.",
+    },
+    Key { name: "from", kind: Kind::Text, need: Need::Optional, doc: "With nodes: the node where the data begin." },
+    Key { name: "to", kind: Kind::Text, need: Need::Optional, doc: "With nodes: the node where the data end." },
     Key {
         name: "station",
         kind: Kind::Count(0, super::MOST_STATIONS - 1),

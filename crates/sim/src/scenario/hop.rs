@@ -1,4 +1,4 @@
-//! Further bottlenecks: hops in a row behind the first one, which is called `link`.
+//! Bottlenecks with a name: in a row behind the first one, which is called `link`, or between the nodes of a graph.
 
 use super::keys::{Key, Kind, Need, Table, as_table, mismatch, write};
 use super::{Error, LinkSpec};
@@ -19,8 +19,13 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Reads the list `links`.
-    pub(super) fn read_all(value: Option<&Value>, base: &Path, own: &dyn Catalogue) -> Result<Vec<Self>, Error> {
+    /// Reads the list `links`, of a graph or behind a first link.
+    pub(super) fn read_all(
+        value: Option<&Value>,
+        base: &Path,
+        own: &dyn Catalogue,
+        in_a_graph: bool,
+    ) -> Result<Vec<Self>, Error> {
         let hops = match value {
             None => &[],
             Some(Value::Array(hops)) => hops.as_slice(),
@@ -30,7 +35,8 @@ impl Hop {
             return Err(Error::new("links", format!("{} links; at most {MOST_HOPS}", hops.len())));
         }
         // What results call the links, too: a hop gives its name to its forward direction.
-        let mut names = [FIRST, "forward", "reverse"].map(str::to_string).to_vec();
+        let taken = if in_a_graph { &["forward", "reverse"][..] } else { &[FIRST, "forward", "reverse"] };
+        let mut names: Vec<String> = taken.iter().map(|name| name.to_string()).collect();
         hops.iter()
             .enumerate()
             .map(|(i, value)| Self::read(&format!("links[{i}]"), value, base, own, &mut names))
@@ -51,7 +57,7 @@ impl Hop {
             return Err(table.error("name", format!("{name:?} is no name of its own; write another one")));
         }
         let reverse = values.remove("reverse");
-        values.remove("name");
+        ["name", "from", "to"].iter().for_each(|key| drop(values.remove(*key)));
         names.extend([name.clone(), format!("{name} reverse")]);
         let link = LinkSpec::read(place, &Value::Object(values), base, own)?;
         let reverse = link.read_way_back(&format!("{place}.reverse"), reverse.as_ref(), base, own)?;
@@ -59,12 +65,17 @@ impl Hop {
     }
 
     pub(super) fn write(&self) -> Map<String, Value> {
-        let mut out = Map::new();
-        write(KEYS, "name", &self.name, &mut out);
-        out.extend(self.link.write());
-        out.insert("reverse".into(), self.reverse.write().into());
-        out
+        write_hop(&self.name, &self.link, &self.reverse)
     }
+}
+
+/// A hop as an entry of `links`.
+pub(super) fn write_hop(name: &str, link: &LinkSpec, reverse: &LinkSpec) -> Map<String, Value> {
+    let mut out = Map::new();
+    write(KEYS, "name", &name.to_string(), &mut out);
+    out.extend(link.write());
+    out.insert("reverse".into(), reverse.write().into());
+    out
 }
 
 /// The first and the last hop of a route along the hops called `names`; the first one where nothing is given.
@@ -85,14 +96,26 @@ pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize
     }
 }
 
-/// The keys of a further link, apart from those that every link has.
+/// The keys of a link with a name, apart from those that every link has.
 pub(super) const KEYS: &[Key] = &[
     Key { name: "name", kind: Kind::Text, need: Need::Required("second"), doc: "How routes call the link." },
+    Key {
+        name: "from",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "With nodes: the node where its forward direction begins.",
+    },
+    Key {
+        name: "to",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "With nodes: the node to which its forward direction leads.",
+    },
     Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The reverse path, as in [reverse]." },
 ];
 
 /// The name of the first hop.
 pub(super) const FIRST: &str = "link";
 
-/// Most links behind the first one.
+/// Most links with a name.
 const MOST_HOPS: usize = 100;

@@ -7,6 +7,7 @@ mod aqm;
 mod below;
 mod flow;
 mod framing;
+mod graph;
 mod hop;
 mod keys;
 mod link;
@@ -27,6 +28,7 @@ pub use aqm::AqmSpec;
 pub use below::{BelowSpec, Unit};
 pub use flow::{Direction, FlowSpec};
 pub use framing::{Framing, Layer};
+pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
 pub use link::{LEAST_MTU, LinkSpec};
 pub use loss::{Gilbert, LossSpec};
@@ -42,6 +44,7 @@ pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
 use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
+use paths::{Form, Topology};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::registry::{Catalogue, REGISTERED};
@@ -61,12 +64,15 @@ pub struct Scenario {
     pub seed: u64,
     /// The wireless LAN that is the bottleneck; without one, it is a link with a reverse path.
     pub wlan: Option<WlanSpec>,
-    /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point.
+    /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point, in a graph the first
+    /// link.
     pub link: LinkSpec,
     /// The reverse path; in a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
-    /// Further bottlenecks, in a row behind the first.
+    /// Further bottlenecks: in a row behind the first, or the other links of the graph.
     pub links: Vec<Hop>,
+    /// The nodes between which the links run; without them, the links lie in a row.
+    pub graph: Option<Graph>,
     /// Groups of like flows; at least one, together at most [`MOST_FLOWS`].
     pub flows: Vec<FlowSpec>,
     /// What is recorded beyond the summary.
@@ -114,10 +120,23 @@ impl Scenario {
         if let Some(wlan) = &self.wlan {
             out.insert("wlan".into(), wlan.write().into());
         }
-        out.insert("link".into(), self.link.write().into());
-        out.insert("reverse".into(), self.reverse.write().into());
-        if !self.links.is_empty() {
-            out.insert("links".into(), self.links.iter().map(Hop::write).map(Value::Object).collect());
+        match &self.graph {
+            Some(graph) => {
+                let write = |(i, (name, link, reverse))| {
+                    let mut out = hop::write_hop(name, link, reverse);
+                    graph.write_ends(i, &mut out);
+                    Value::Object(out)
+                };
+                out.insert("nodes".into(), graph.write_nodes());
+                out.insert("links".into(), self.hops().enumerate().map(write).collect());
+            }
+            None => {
+                out.insert("link".into(), self.link.write().into());
+                out.insert("reverse".into(), self.reverse.write().into());
+                if !self.links.is_empty() {
+                    out.insert("links".into(), self.links.iter().map(Hop::write).map(Value::Object).collect());
+                }
+            }
         }
         out.insert("flows".into(), self.flows.iter().map(FlowSpec::write).map(Value::Object).collect());
         let mut probes = Map::new();
@@ -128,7 +147,7 @@ impl Scenario {
 
     /// Every bottleneck in its order: name, forward direction, reverse direction.
     pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
-        all_hops(&self.link, &self.reverse, &self.links)
+        all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
     }
 
     /// The links by their number: both directions of every hop; of a wireless LAN the access point's, then those of all
@@ -149,6 +168,7 @@ impl Scenario {
             return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
         }
         check_known("", values, KEYS.iter())?;
+        graph::check_form(values)?;
         let table = Table::new("", values, KEYS);
         let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
         if let Warmup::Given(span) = warmup {
@@ -159,21 +179,32 @@ impl Scenario {
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
         let wlan = values.get("wlan").map(WlanSpec::read).transpose()?;
-        let (link, reverse) = match &wlan {
-            Some(wlan) => read_cell(wlan, values, base, own)?,
-            None => read_first_hop(&table, base, own)?,
+        let nodes = values.get("nodes");
+        let mut links = Hop::read_all(values.get("links"), base, own, nodes.is_some())?;
+        let graph = nodes.map(|nodes| Graph::read(nodes, values.get("links"), &links)).transpose()?;
+        let (link, reverse) = match (&wlan, &graph) {
+            (Some(_), _) if !links.is_empty() => {
+                return Err(table.error("links", "a wireless LAN is the only bottleneck; remove them, or [wlan]"));
+            }
+            (Some(wlan), _) => read_cell(wlan, values, base, own)?,
+            (None, None) => read_first_hop(&table, base, own)?,
+            (None, Some(_)) => {
+                let first = links.remove(0);
+                (first.link, first.reverse)
+            }
         };
-        let links = Hop::read_all(values.get("links"), base, own)?;
-        if wlan.is_some() && !links.is_empty() {
-            return Err(table.error("links", "a wireless LAN is the only bottleneck; remove them, or [wlan]"));
-        }
-        let hops: Vec<_> = all_hops(&link, &reverse, &links).collect();
-        let flows = read_flows(values.get("flows"), &hops, wlan.is_some())?;
+        let form = match (&wlan, &graph) {
+            (Some(_), _) => Form::Cell,
+            (None, None) => Form::Row,
+            (None, Some(graph)) => Form::Graph(graph),
+        };
+        let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
+        let flows = read_flows(values.get("flows"), &Topology { hops, form })?;
         let probes = read_probes(values.get("probes"))?;
         if probes.accesses.is_some() && wlan.is_none() {
             return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
         }
-        let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, flows, probes };
+        let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         scenario.check_stations()?;
         scenario.check_size()?;
         Ok(scenario)
@@ -251,12 +282,13 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 fn all_hops<'a>(
-    link: &'a LinkSpec,
-    reverse: &'a LinkSpec,
+    graph: Option<&'a Graph>,
+    (link, reverse): (&'a LinkSpec, &'a LinkSpec),
     more: &'a [Hop],
 ) -> impl Iterator<Item = (&'a str, &'a LinkSpec, &'a LinkSpec)> {
+    let first = graph.map_or(hop::FIRST, |graph| graph.first.as_str());
     let more = more.iter().map(|hop| (hop.name.as_str(), &hop.link, &hop.reverse));
-    std::iter::once((hop::FIRST, link, reverse)).chain(more)
+    std::iter::once((first, link, reverse)).chain(more)
 }
 
 /// The bottleneck and its reverse direction.
@@ -286,11 +318,7 @@ fn read_cell(
     Ok((read("link")?, read("reverse")?))
 }
 
-fn read_flows(
-    value: Option<&Value>,
-    hops: &[(&str, &LinkSpec, &LinkSpec)],
-    in_a_cell: bool,
-) -> Result<Vec<FlowSpec>, Error> {
+fn read_flows(value: Option<&Value>, topology: &Topology) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
@@ -299,7 +327,7 @@ fn read_flows(
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
     }
-    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, hops, in_a_cell)).collect()
+    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology)).collect()
 }
 
 fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {
@@ -344,7 +372,7 @@ const KEYS: &[Key] = &[
         name: "link",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "The bottleneck in the direction of the data; needed without wlan.",
+        doc: "The bottleneck in the direction of the data; needed without wlan and nodes.",
     },
     Key {
         name: "reverse",
@@ -356,7 +384,13 @@ const KEYS: &[Key] = &[
         name: "links",
         kind: Kind::Section,
         need: Need::Optional,
-        doc: "Further links in a row behind the first, each with its reverse direction.",
+        doc: "Further links in a row behind the first, each with its reverse direction; with nodes all links of the graph.",
+    },
+    Key {
+        name: "nodes",
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "The nodes of a graph, between which the links run; instead of link and reverse.",
     },
     Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
     Key {

@@ -1,10 +1,12 @@
 //! The links that a flow's packets cross, by their numbers: link 2i is the forward direction of hop i, link 2i + 1 its
 //! reverse direction.
 
-use super::Direction;
+use super::keys::Table;
+use super::{Direction, Error, Graph, LinkSpec, hop};
+use sojourn_aqm::Duration;
 use std::sync::Arc;
 
-/// The links on the way of a flow's packets, each list in the order in which they are crossed. Both are empty in a
+/// The links that a flow's packets cross, each list in the order in which they are crossed. Both are empty in a
 /// wireless LAN, where the cell knows the queue of each flow's station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
@@ -14,20 +16,93 @@ pub struct Paths {
     pub acks: Arc<[u16]>,
 }
 
+/// Where flows run.
+pub(super) struct Topology<'a> {
+    /// Every bottleneck: name, forward direction, reverse direction.
+    pub hops: Vec<(&'a str, &'a LinkSpec, &'a LinkSpec)>,
+    pub form: Form<'a>,
+}
+
+/// How the bottlenecks lie.
+pub(super) enum Form<'a> {
+    Cell,
+    Row,
+    Graph(&'a Graph),
+}
+
+/// What a flow group says of its paths.
+pub(super) struct Wanted {
+    pub direction: Direction,
+    pub route: Option<Vec<String>>,
+    pub return_route: Option<Vec<String>>,
+}
+
+impl Topology<'_> {
+    /// The links that the group at `table` crosses.
+    pub fn paths(&self, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
+        if let Form::Graph(graph) = self.form {
+            return self.paths_in(graph, table, wanted);
+        }
+        if let Some(key) = ["from", "to", "return_route"].into_iter().find(|&key| table.values.contains_key(key)) {
+            return Err(table.error(key, "goes with [[nodes]]; remove it"));
+        }
+        let names = self.names();
+        let ends = hop::ends(wanted.route.as_ref(), &names).map_err(|text| table.error("route", text))?;
+        match self.form {
+            Form::Cell => Ok(Paths { data: [].into(), acks: [].into() }),
+            _ => Ok(Paths::along_row(ends, wanted.direction)),
+        }
+    }
+
+    fn paths_in(&self, graph: &Graph, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
+        if wanted.direction == Direction::Reverse {
+            return Err(table.error("direction", "goes without [[nodes]]; remove it, and exchange from and to"));
+        }
+        let (from, to) = (graph.node(table, "from")?, graph.node(table, "to")?);
+        if from == to {
+            let text = format!("{:?} is where the flows begin; write another node", graph.nodes[to].name);
+            return Err(table.error("to", text));
+        }
+        let (names, delays) = (self.names(), Graph::delays(&self.hops));
+        let find = |key, route: &Option<Vec<String>>, from: usize, to: usize| match route {
+            Some(route) => graph.named(table, key, route, &names, (from, to)),
+            None => graph.shortest(&delays, from, to).ok_or_else(|| {
+                let name = |node: usize| &graph.nodes[node].name;
+                let text = format!("no links lead from {:?} to {:?}; join them in [[links]]", name(from), name(to));
+                table.error("to", text)
+            }),
+        };
+        let (data, acks) =
+            (find("route", &wanted.route, from, to)?, find("return_route", &wanted.return_route, to, from)?);
+        Ok(Paths { data: data.into(), acks: acks.into() })
+    }
+
+    /// The sum of the propagation delays of the links on both paths.
+    pub fn delay(&self, paths: &Paths) -> Duration {
+        let delays = Graph::delays(&self.hops);
+        let links = paths.data.iter().chain(&*paths.acks);
+        links.fold(Duration::ZERO, |sum, &link| sum + delays[usize::from(link)])
+    }
+
+    /// Whether there is but one link, so that its delays are `link.delay` and `reverse.delay`.
+    pub fn is_dumbbell(&self) -> bool {
+        self.hops.len() == 1 && !matches!(self.form, Form::Graph(_))
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.hops.iter().map(|&(name, ..)| name).collect()
+    }
+}
+
 impl Paths {
     /// Along a row from hop `first` to hop `last`, and back in the opposite order; data of reverse flows go back.
-    pub(super) fn along_row((first, last): (usize, usize), direction: Direction) -> Self {
+    fn along_row((first, last): (usize, usize), direction: Direction) -> Self {
         let out = (first..=last).map(|hop| 2 * hop as u16).collect();
         let back = (first..=last).rev().map(|hop| 2 * hop as u16 + 1).collect();
         match direction {
             Direction::Forward => Self { data: out, acks: back },
             Direction::Reverse => Self { data: back, acks: out },
         }
-    }
-
-    /// Where the cell decides.
-    pub(super) fn in_a_cell() -> Self {
-        Self { data: [].into(), acks: [].into() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{ChannelSpec, KEYS, Probes, StationSpec, flow, hop, link, service, traffic, wlan};
+use super::{ChannelSpec, KEYS, Probes, StationSpec, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm};
@@ -17,7 +17,11 @@ pub fn schema() -> String {
     // A wireless LAN serves its links; any other bottleneck must say how it serves.
     let serves =
         json!({ "required": ["link"], "properties": { "link": { "anyOf": required(&service::keys_without_wlan()) } } });
-    schema["anyOf"] = json!([{ "required": ["wlan"] }, serves]);
+    // A graph has its links in the list.
+    schema["anyOf"] = json!([{ "required": ["wlan"] }, serves, { "required": ["nodes", "links"] }]);
+    schema["not"] = json!({ "required": ["nodes"], "anyOf": required(&["wlan", "link", "reverse"]) });
+    schema["properties"]["nodes"] =
+        described(json!({ "type": "array", "minItems": 2, "items": object(graph::KEYS.iter()) }), "nodes");
     schema["properties"]["reverse"] = described(link_schema(false), "reverse");
     schema["properties"]["links"] = described(json!({ "type": "array", "items": hop_schema() }), "links");
     schema["properties"]["probes"] = described(object(Probes::KEYS.iter()), "probes");
@@ -118,6 +122,9 @@ fn hop_schema() -> Value {
         schema["properties"][key.name] = property(key);
     }
     schema["properties"]["reverse"] = link_schema(false);
+    for (key, other) in [("from", "to"), ("to", "from")] {
+        schema["dependentRequired"][key] = json!([other]);
+    }
     schema["required"].as_array_mut().expect("a list").push("name".into());
     schema
 }

@@ -83,9 +83,10 @@ impl Scenario {
 
     /// The links with their places in the file.
     fn places(&self) -> impl Iterator<Item = (String, &LinkSpec)> {
-        self.hops().enumerate().flat_map(|(i, (_, link, reverse))| match i {
-            0 => [("link".to_string(), link), ("reverse".to_string(), reverse)],
-            _ => [(format!("links[{}]", i - 1), link), (format!("links[{}].reverse", i - 1), reverse)],
+        let listed = usize::from(self.graph.is_none());
+        self.hops().enumerate().flat_map(move |(i, (_, link, reverse))| match i {
+            0 if listed == 1 => [("link".to_string(), link), ("reverse".to_string(), reverse)],
+            _ => [(format!("links[{}]", i - listed), link), (format!("links[{}].reverse", i - listed), reverse)],
         })
     }
 }

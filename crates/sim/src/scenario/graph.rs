@@ -1,0 +1,272 @@
+//! Graphs: named nodes, and between which of them each link runs.
+
+use super::hop::{FIRST, Hop};
+use super::keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, of_word, word_of, write};
+use super::{Error, LinkSpec};
+use serde_json::{Map, Value};
+use sojourn_aqm::Duration;
+use sojourn_aqm::params::unknown;
+
+/// What makes a list of links a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// The nodes in the order of the file.
+    pub nodes: Vec<Node>,
+    /// The name of the first link.
+    pub first: String,
+    /// By link: the numbers of the nodes from which and to which its forward direction leads.
+    pub ends: Vec<(usize, usize)>,
+}
+
+/// Where links meet, and where flows begin and end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// How links and flows call it; no other node has this name.
+    pub name: String,
+    /// Whether it forwards packets.
+    pub kind: NodeKind,
+}
+
+/// The kinds of nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// Forwards packets of any flow; flows may begin and end there, too.
+    Router,
+    /// Forwards none: flows begin and end there.
+    Host,
+}
+
+impl Graph {
+    /// Reads `nodes`, and from each of the `links` between which nodes it runs.
+    pub(super) fn read(nodes: &Value, links: Option<&Value>, hops: &[Hop]) -> Result<Self, Error> {
+        let nodes = read_nodes(nodes)?;
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let tables = links.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let ends = tables.iter().enumerate().map(|(i, link)| read_ends(&format!("links[{i}]"), link, &names));
+        let ends = ends.collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = hops.first() else {
+            return Err(Error::new("links", r#"there are none; write [[links]] with a name, from and to"#));
+        };
+        if let Some(alone) = (0..nodes.len()).find(|node| !ends.iter().any(|&(a, b)| a == *node || b == *node)) {
+            let text = format!("{:?} has no link; write one in [[links]], or remove the node", names[alone]);
+            return Err(Error::new(format!("nodes[{alone}]"), text));
+        }
+        Ok(Self { first: first.name.clone(), nodes, ends })
+    }
+
+    pub(super) fn write_nodes(&self) -> Value {
+        let node = |node: &Node| {
+            let mut out = Map::new();
+            write(KEYS, "name", &node.name, &mut out);
+            out.insert("kind".into(), word_of(KINDS, &node.kind).into());
+            Value::Object(out)
+        };
+        self.nodes.iter().map(node).collect()
+    }
+
+    /// Writes between which nodes link `hop` runs.
+    pub(super) fn write_ends(&self, hop: usize, out: &mut Map<String, Value>) {
+        let (from, to) = self.ends[hop];
+        for (key, node) in [("from", from), ("to", to)] {
+            write(super::hop::KEYS, key, &self.nodes[node].name, out);
+        }
+    }
+
+    /// The number of the node that key `name` of `table` calls.
+    pub(super) fn node(&self, table: &Table, name: &str) -> Result<usize, Error> {
+        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        read_node(table, name, &names)
+    }
+
+    /// What leaves node `here`, in the order of the file: number of the link, of its hop, and of the node that it leads
+    /// to.
+    pub(super) fn leaving(&self, here: usize) -> impl Iterator<Item = (u16, usize, usize)> {
+        self.ends.iter().enumerate().filter_map(move |(hop, &(from, to))| match here {
+            _ if here == from => Some((2 * hop as u16, hop, to)),
+            _ if here == to => Some((2 * hop as u16 + 1, hop, from)),
+            _ => None,
+        })
+    }
+
+    /// The links from node `from` to node `to` with the least sum of `delays`, which are by link; of several such
+    /// paths that of the fewest hops, of these the one whose first links come first in the file. None if there is no path.
+    pub(super) fn shortest(&self, delays: &[Duration], from: usize, to: usize) -> Option<Vec<u16>> {
+        let costs = self.costs_to(delays, to);
+        let (mut here, mut path) = (from, Vec::new());
+        while here != to {
+            let left = costs[here]?;
+            let on_the_path = |&(link, _, next): &(u16, usize, usize)| {
+                self.may_enter(next, to)
+                    && costs[next].is_some_and(|(delay, hops)| left == (delay + delays[usize::from(link)], hops + 1))
+            };
+            let (link, _, next) = self.leaving(here).find(on_the_path).expect("a path of this cost begins with a link");
+            path.push(link);
+            here = next;
+        }
+        Some(path)
+    }
+
+    /// By node: delay and hops of the shortest path to node `to` (Bellman and Ford: all links are looked at until nothing
+    /// gets shorter).
+    fn costs_to(&self, delays: &[Duration], to: usize) -> Vec<Option<(Duration, u32)>> {
+        let mut costs = vec![None; self.nodes.len()];
+        costs[to] = Some((Duration::ZERO, 0));
+        loop {
+            let mut is_done = true;
+            for here in 0..self.nodes.len() {
+                for (link, _, next) in self.leaving(here).filter(|&(_, _, next)| self.may_enter(next, to)) {
+                    let cost = costs[next].map(|(delay, hops)| (delay + delays[usize::from(link)], hops + 1));
+                    if cost.is_some() && (costs[here].is_none() || cost < costs[here]) {
+                        (costs[here], is_done) = (cost, false);
+                    }
+                }
+            }
+            if is_done {
+                return costs;
+            }
+        }
+    }
+
+    /// Whether packets for node `to` may come by node `node`.
+    fn may_enter(&self, node: usize, to: usize) -> bool {
+        node == to || self.nodes[node].kind == NodeKind::Router
+    }
+
+    /// The links from node `from` to node `to` that are called `route`, given as key `key` of `table`; `names` are those
+    /// of the hops.
+    pub(super) fn named(
+        &self,
+        table: &Table,
+        key: &str,
+        route: &[String],
+        names: &[&str],
+        (from, to): (usize, usize),
+    ) -> Result<Vec<u16>, Error> {
+        let name = |node: usize| &self.nodes[node].name;
+        let (mut path, mut passed) = (Vec::new(), vec![from]);
+        for called in route {
+            let here = passed[passed.len() - 1];
+            let Some(hop) = names.iter().position(|name| name == called) else {
+                return Err(table.error(key, unknown("link", called, names.iter().copied())));
+            };
+            if here != from && self.nodes[here].kind == NodeKind::Host {
+                let text = format!("{:?} is a host, which forwards nothing; go around it", name(here));
+                return Err(table.error(key, text));
+            }
+            let Some((link, _, next)) = self.leaving(here).find(|&(_, other, _)| other == hop) else {
+                let (a, b) = self.ends[hop];
+                let there: Vec<&str> = self.leaving(here).map(|(_, hop, _)| names[hop]).collect();
+                let text = format!(
+                    "{called:?} joins {:?} and {:?}, but the route is at {:?}; links from there: {}",
+                    name(a),
+                    name(b),
+                    name(here),
+                    there.join(", ")
+                );
+                return Err(table.error(key, text));
+            };
+            if passed.contains(&next) {
+                let text = format!("{called:?} leads back to {:?}; leave out the loop", name(next));
+                return Err(table.error(key, text));
+            }
+            passed.push(next);
+            path.push(link);
+        }
+        let end = passed[passed.len() - 1];
+        if end == to {
+            return Ok(path);
+        }
+        let text = format!("ends at {:?}; add the links from there to {:?}", name(end), name(to));
+        Err(table.error(key, text))
+    }
+
+    /// The delays of the links, by their number.
+    pub(super) fn delays(hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Vec<Duration> {
+        hops.iter().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect()
+    }
+}
+
+fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
+    let Value::Array(values) = value else {
+        return Err(Error::new("nodes", mismatch(value, "a list of tables, [[nodes]]")));
+    };
+    let mut nodes: Vec<Node> = Vec::new();
+    for (i, value) in values.iter().enumerate() {
+        let place = format!("nodes[{i}]");
+        let values = as_table(&place, value)?;
+        check_known(&place, values, KEYS.iter())?;
+        let table = Table::new(&place, values, KEYS);
+        let name: String = table.field("name")?;
+        if name.is_empty() {
+            return Err(table.error("name", "is empty; write one"));
+        }
+        if nodes.iter().any(|node| node.name == name) {
+            return Err(table.error("name", format!("{name:?} is another node's name; write another one")));
+        }
+        if values.get("kind").is_some_and(|kind| kind == ACCESS_POINT) {
+            let text = "no node of a graph can be an access point; write [wlan] without [[nodes]]";
+            return Err(table.error("kind", text));
+        }
+        nodes.push(Node { name, kind: of_word(KINDS, &table.field::<String>("kind")?) });
+    }
+    Ok(nodes)
+}
+
+fn read_ends(place: &str, link: &Value, names: &[&str]) -> Result<(usize, usize), Error> {
+    let table = Table::new(place, as_table(place, link)?, super::hop::KEYS);
+    let (from, to) = (read_node(&table, "from", names)?, read_node(&table, "to", names)?);
+    if from == to {
+        return Err(table.error("to", format!("{:?} is where the link begins; write another node", names[to])));
+    }
+    Ok((from, to))
+}
+
+fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
+    let Some(name) = table.field::<Option<String>>(key)? else {
+        let example = names.first().unwrap_or(&"A");
+        return Err(table.error(key, format!("missing; write the name of a node, e.g. {key} = {example:?}")));
+    };
+    let unknown = || table.error(key, unknown("node", &name, names.iter().copied()));
+    names.iter().position(|known| **known == *name).ok_or_else(unknown)
+}
+
+/// Refuses beside `nodes` what belongs to a row of links or to a wireless LAN, and ends of links without nodes.
+pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
+    if values.contains_key("nodes") {
+        if values.contains_key("wlan") {
+            return Err(Error::new("nodes", "a wireless LAN is no part of a graph; remove them, or [wlan]"));
+        }
+        return match [FIRST, "reverse"].into_iter().find(|&key| values.contains_key(key)) {
+            Some("reverse") => {
+                Err(Error::new("reverse", "goes with [link]; beside [[nodes]] write reverse = { ... } in [[links]]"))
+            }
+            Some(key) => Err(Error::new(key, "is no part of a graph; write it as [[links]] with a name, from and to")),
+            None => Ok(()),
+        };
+    }
+    let links = values.get("links").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for (i, link) in links.iter().enumerate() {
+        if let Some(key) = ["from", "to"].into_iter().find(|key| link.get(key).is_some()) {
+            let text = "goes with [[nodes]]; write them, and the first link in [[links]] too, or remove it";
+            return Err(Error::new(format!("links[{i}].{key}"), text));
+        }
+    }
+    Ok(())
+}
+
+/// The kinds of nodes by their words.
+const KINDS: &[(&str, NodeKind)] = &[("router", NodeKind::Router), ("host", NodeKind::Host)];
+
+/// What no node can be.
+const ACCESS_POINT: &str = "access-point";
+
+/// The keys of a node.
+pub(super) const KEYS: &[Key] = &[
+    Key { name: "name", kind: Kind::Text, need: Need::Required("A"), doc: "How links and flows call the node." },
+    Key {
+        name: "kind",
+        kind: Kind::Word("kind of node", || KINDS.iter().map(|&(word, _)| word).collect()),
+        need: Need::Default("router"),
+        doc: "Whether it forwards the packets of others (router) or not (host); flows begin and end at either.",
+    },
+];

@@ -1,0 +1,188 @@
+//! Graphs: what is read and comes back, which paths flows take, what is refused.
+
+use super::super::*;
+
+/// Nodes A to D; links AB, BC, CD and AD, of which AD is the fewest hops with the longest delay.
+const SQUARE: &str = r#"
+duration = "10 s"
+nodes = [{ name = "A" }, { name = "B" }, { name = "C" }, { name = "D", kind = "host" }]
+[[links]]
+name = "AB"
+from = "A"
+to = "B"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[links]]
+name = "BC"
+from = "B"
+to = "C"
+rate = "10 Mbit/s"
+delay = "1 ms"
+reverse = { delay = "30 ms", rate = "1 Mbit/s" }
+[[links]]
+name = "DC"
+from = "D"
+to = "C"
+rate = "10 Mbit/s"
+delay = "1 ms"
+[[links]]
+name = "AD"
+from = "A"
+to = "D"
+rate = "10 Mbit/s"
+delay = "20 ms"
+[[flows]]
+kind = "tcp"
+from = "A"
+to = "D"
+rtt = "43 ms"
+"#;
+
+fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
+    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
+    Scenario::parse(SQUARE, &sets, Path::new("/"))
+}
+
+/// The links that data and acknowledgments cross.
+fn paths(sets: &[(&str, &str)]) -> (Vec<u16>, Vec<u16>) {
+    let paths = &read(sets).unwrap_or_else(|error| panic!("{sets:?}: {error}")).flows[0].paths;
+    (paths.data.to_vec(), paths.acks.to_vec())
+}
+
+#[test]
+fn both_paths_are_those_of_the_shortest_delay() {
+    let scenario = read(&[]).unwrap();
+    let names: Vec<&str> = scenario.hops().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["AB", "BC", "DC", "AD"]);
+    // 3 ms over B and C; back it would be 32 ms, so 20 ms over AD are the shortest.
+    assert_eq!(paths(&[]), (vec![0, 2, 5], vec![7]));
+    // 43 - 3 - 20, half of it on either access link.
+    assert_eq!(scenario.flows[0].access_delay, Duration::from_millis(10));
+    assert_eq!(paths(&[("flows.0.from", "C"), ("flows.0.to", "A")]), (vec![3, 1], vec![0, 2]), "no host forwards");
+    let over_d = [("nodes.3.kind", "router"), ("flows.0.from", "C"), ("flows.0.to", "A")];
+    assert_eq!(paths(&over_d), (vec![5, 7], vec![0, 2]), "a router does: 21 ms against 31 ms");
+}
+
+#[test]
+fn of_equally_long_paths_the_one_with_fewest_hops_is_taken_then_the_first_in_the_file() {
+    let equal = [("links.3.delay", "3 ms")];
+    assert_eq!(paths(&equal).0, [6], "one hop before three");
+    let none: Vec<(String, &str)> = (0..4).map(|link| (format!("links.{link}.delay"), "0 s")).collect();
+    let mut none: Vec<(&str, &str)> = none.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+    none.extend([("links.1.reverse.delay", "0 s"), ("flows.0.to", "C"), ("nodes.3.kind", "router")]);
+    assert_eq!(paths(&none), (vec![0, 2], vec![3, 1]), "AB comes before AD, and back BC before DC");
+    none.extend([("links.0.name", "first"), ("links.0.to", "D"), ("links.3.to", "B")]);
+    assert_eq!(paths(&none), (vec![0, 4], vec![3, 7]), "the same with the ends of AB and AD exchanged");
+}
+
+#[test]
+fn named_routes_are_taken_as_they_are() {
+    assert_eq!(paths(&[("flows.0.route", r#"["AD"]"#)]), (vec![6], vec![7]));
+    let back = [("flows.0.return_route", r#"["DC", "BC", "AB"]"#), ("flows.0.rtt", "100 ms")];
+    assert_eq!(paths(&back), (vec![0, 2, 5], vec![4, 3, 1]));
+}
+
+#[test]
+fn the_canonical_form_is_read_back() {
+    let named = [("flows.0.route", r#"["AD"]"#), ("flows.0.return_route", r#"["AD"]"#)];
+    for sets in [&[][..], &named] {
+        let scenario = read(sets).unwrap();
+        let canonical = scenario.canonical();
+        assert_eq!(parse(&canonical), Ok(scenario));
+        assert_eq!(parse(&canonical).unwrap().canonical(), canonical);
+        let tree: Value = serde_json::from_str(&canonical).unwrap();
+        let first = ["name", "from", "to", "rate"].map(|key| tree["links"][0][key].as_str());
+        assert_eq!(first, [Some("AB"), Some("A"), Some("B"), Some("10 Mbit/s")]);
+        assert_eq!(tree["nodes"][3], serde_json::json!({ "name": "D", "kind": "host" }));
+        assert_eq!((tree.get("link"), tree.get("reverse")), (None, None));
+    }
+}
+
+fn parse(text: &str) -> Result<Scenario, Error> {
+    Scenario::parse(text, &[], Path::new("/"))
+}
+
+#[test]
+fn bad_graphs_are_refused_with_a_remedy() {
+    for (sets, error) in [
+        (&[("links.0.from", "E")][..], r#"links[0].from: unknown node "E"; did you mean "A"?"#),
+        (&[("links.0.to", "A")], r#"links[0].to: "A" is where the link begins; write another node"#),
+        (&[("links.0.to", "")], r#"links[0].to: missing; write the name of a node, e.g. to = "A""#),
+        (&[("links.1.name", "AB")], r#"links[1].name: "AB" is no name of its own; write another one"#),
+        (&[("nodes.1.name", "A")], r#"nodes[1].name: "A" is another node's name; write another one"#),
+        (&[("nodes.1.name", "")], "nodes[1].name: missing; write e.g. name = \"A\""),
+        (&[("nodes.1.kind", "switch")], r#"nodes[1].kind: unknown kind of node "switch"; one of router, host"#),
+        (
+            &[("nodes.1.kind", "access-point")],
+            "nodes[1].kind: no node of a graph can be an access point; write [wlan] without [[nodes]]",
+        ),
+        (
+            &[("links.0.to", "C"), ("links.1.from", "A")],
+            r#"nodes[1]: "B" has no link; write one in [[links]], or remove the node"#,
+        ),
+        (&[("links", "")], "links: there are none; write [[links]] with a name, from and to"),
+        (&[("link.rate", "1 Mbit/s")], "link: is no part of a graph; write it as [[links]] with a name, from and to"),
+        (
+            &[("reverse.rate", "1 Mbit/s")],
+            "reverse: goes with [link]; beside [[nodes]] write reverse = { ... } in [[links]]",
+        ),
+        (&[("wlan.slot", "long")], "nodes: a wireless LAN is no part of a graph; remove them, or [wlan]"),
+        (
+            &[("nodes", "")],
+            "links[0].from: goes with [[nodes]]; write them, and the first link in [[links]] too, or remove it",
+        ),
+        (&[("flows.0.to", "A")], r#"flows[0].to: "A" is where the flows begin; write another node"#),
+        (&[("flows.0.to", "")], r#"flows[0].to: missing; write the name of a node, e.g. to = "A""#),
+        (&[("flows.0.from", "a")], r#"flows[0].from: unknown node "a"; did you mean "A"?"#),
+        (&[("flows.0.station", "0")], "flows[0].station: goes with [wlan]; remove it"),
+        (
+            &[("flows.0.direction", "reverse")],
+            "flows[0].direction: goes without [[nodes]]; remove it, and exchange from and to",
+        ),
+        (
+            &[
+                ("links.2.to", "A"),
+                ("links.1.to", "A"),
+                ("links.3.to", "C"),
+                ("links.3.from", "D"),
+                ("links.2.to", "C"),
+            ],
+            r#"flows[0].to: no links lead from "A" to "D"; join them in [[links]]"#,
+        ),
+        (&[("flows.0.route", "[]")], r#"flows[0].route: ends at "A"; add the links from there to "D""#),
+        (&[("flows.0.route", r#"["AB"]"#)], r#"flows[0].route: ends at "B"; add the links from there to "D""#),
+        (&[("flows.0.route", r#"["AB", "CD"]"#)], r#"flows[0].route: unknown link "CD"; did you mean "AD"?"#),
+        (
+            &[("flows.0.route", r#"["AB", "DC"]"#)],
+            r#"flows[0].route: "DC" joins "D" and "C", but the route is at "B"; links from there: AB, BC"#,
+        ),
+        (
+            &[("flows.0.route", r#"["AB", "AB", "AD"]"#)],
+            r#"flows[0].route: "AB" leads back to "A"; leave out the loop"#,
+        ),
+        (
+            &[("flows.0.return_route", r#"["AB"]"#)],
+            r#"flows[0].return_route: "AB" joins "A" and "B", but the route is at "D"; links from there: DC, AD"#,
+        ),
+        (
+            &[("flows.0.to", "C"), ("flows.0.route", r#"["AD", "DC"]"#)],
+            r#"flows[0].route: "D" is a host, which forwards nothing; go around it"#,
+        ),
+        (
+            &[("flows.0.rtt", "22 ms")],
+            r#"flows[0].rtt: 22 ms is below the delays of the links on the route, both ways; write at least "23 ms""#,
+        ),
+    ] {
+        assert_eq!(read(sets).map_err(|error| error.to_string()).unwrap_err(), error, "{sets:?}");
+    }
+}
+
+#[test]
+fn a_row_knows_no_ends_of_flows() {
+    for key in ["from", "to", "return_route"] {
+        let value = if key == "return_route" { r#"["link"]"# } else { "A" };
+        let sets = [(format!("flows.0.{key}"), value.to_string())];
+        let error = Scenario::parse(super::SMALL, &sets, Path::new("/")).unwrap_err();
+        assert_eq!(error.to_string(), format!("flows[0].{key}: goes with [[nodes]]; remove it"));
+    }
+}
