@@ -1,8 +1,8 @@
 //! The set-ups that are measured.
 
 use crate::alloc;
-use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{Links, Simulation, Summary};
 use sojourn_tcp::{cc, stack};
 use std::path::Path;
 
@@ -20,6 +20,18 @@ pub struct Case {
     /// Whose TCP sends, and its congestion control.
     sender: (&'static str, &'static str),
     seconds: f64,
+    lies: Lies,
+}
+
+/// Where the flows run, and which packets count.
+#[derive(Clone, Copy)]
+enum Lies {
+    /// On a dumbbell; the packets of its bottleneck.
+    Dumbbell,
+    /// On a dumbbell; each packet once for each queue that it leaves, data and ACKs.
+    DumbbellByHop,
+    /// On the graph of [`graph`], counted in the same way.
+    Graph,
 }
 
 /// The sender of the cases that are measured since the first version, so that their numbers can be compared.
@@ -60,7 +72,13 @@ pub const CASES: &[Case] = &[
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
         sender: FIRST,
         seconds: 300.0,
+        lies: Lies::Dumbbell,
     },
+    Case {
+        lies: Lies::DumbbellByHop,
+        ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", "200 Mbit/s", 200, 100.0)
+    },
+    Case { lies: Lies::Graph, ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", "20 Mbit/s", 1, 20.0) },
 ];
 
 /// What a run of a case cost, from its first event to its last.
@@ -79,7 +97,17 @@ pub struct Measured {
 
 impl Case {
     const fn tcp(name: &'static str, set_up: &'static str, rate: &'static str, flows: u32, seconds: f64) -> Self {
-        Self { name, set_up, rate, aqm: "codel", flows, traffic: "kind = \"tcp\"", sender: FIRST, seconds }
+        Self {
+            name,
+            set_up,
+            rate,
+            aqm: "codel",
+            flows,
+            traffic: "kind = \"tcp\"",
+            sender: FIRST,
+            seconds,
+            lies: Lies::Dumbbell,
+        }
     }
 
     /// The case called `name`.
@@ -97,17 +125,29 @@ impl Case {
         while !simulation.advance(CHUNK) {}
         let (cpu_s, allocations) = (cpu_s() - start, alloc::allocations() - allocated);
         let summary = simulation.finish().summary;
-        let (packets, events) = (summary.links.forward.packets, summary.events);
+        let (packets, events) = (self.count(&summary), summary.events);
         Measured { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
     }
 
     /// Runs a share of the case and returns the packets sent.
     pub fn packets(&self, share: f64) -> u64 {
-        Simulation::new(&self.scenario(share), 1).finish().summary.links.forward.packets
+        self.count(&Simulation::new(&self.scenario(share), 1).finish().summary)
+    }
+
+    /// Packets of a run, as the case counts them.
+    fn count(&self, summary: &Summary) -> u64 {
+        let both = |links: &Links| links.forward.packets + links.reverse.packets;
+        match self.lies {
+            Lies::Dumbbell => summary.links.forward.packets,
+            _ => both(&summary.links) + summary.hops.iter().map(|hop| both(&hop.links)).sum::<u64>(),
+        }
     }
 
     fn scenario(&self, share: f64) -> Scenario {
         let (stack, cc) = self.sender;
+        if matches!(self.lies, Lies::Graph) {
+            return parse(&graph(self, self.seconds * share));
+        }
         let text = format!(
             r#"
             duration = "{} s"
@@ -128,9 +168,43 @@ impl Case {
             self.traffic,
             self.flows,
         );
-        Scenario::parse(&text, &[], Path::new(".")).expect("the benchmark's scenario is right")
+        parse(&text)
     }
 }
+
+fn parse(text: &str) -> Scenario {
+    Scenario::parse(text, &[], Path::new(".")).expect("the benchmark's scenario is right")
+}
+
+/// A ring of 20 nodes with chords over 3 and over 7 of them, and 200 flows between any two: 60 links with the rate of `case`
+/// and its queue manager in both directions.
+fn graph(case: &Case, seconds: f64) -> String {
+    let (stack, cc) = case.sender;
+    let mut text = format!("duration = \"{seconds} s\"\n");
+    for node in 0..NODES {
+        text += &format!("[[nodes]]\nname = \"n{node}\"\n");
+    }
+    for (near, step) in (0..NODES).flat_map(|near| [1, 3, 7].map(|step| (near, step))) {
+        let (far, delay_us) = ((near + step) % NODES, 700 * step + 130 * (near % 7));
+        text += &format!(
+            "[[links]]\nname = \"{near} to {far}\"\nfrom = \"n{near}\"\nto = \"n{far}\"\nrate = \"{}\"\naqm = \"{}\"\n\
+             delay = \"{delay_us} us\"\nreverse = {{ aqm = \"{}\" }}\n",
+            case.rate, case.aqm, case.aqm
+        );
+    }
+    for flow in 0..FLOWS {
+        let (from, step) = (7 * flow % NODES, 1 + 3 * flow % (NODES - 1));
+        text += &format!(
+            "[[flows]]\n{}\nstack = \"{stack}\"\ncc = \"{cc}\"\nspread = \"100 ms\"\nfrom = \"n{from}\"\nto = \"n{}\"\n",
+            case.traffic,
+            (from + step) % NODES
+        );
+    }
+    text
+}
+
+const NODES: u32 = 20;
+const FLOWS: u32 = 200;
 
 impl Measured {
     /// As one line.
