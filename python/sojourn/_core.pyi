@@ -33,6 +33,7 @@ __all__ = [
     "mser",
     "parse_aqm",
     "parse_scenario",
+    "paths",
     "payload_summary",
     "plan",
     "quantiles_ms",
@@ -118,6 +119,12 @@ def tc_queue(aqm: str, line: str, created_ns: int | None) -> dict[str, Any]:
 
 def spelled_rate(text: str) -> str:
     """A rate as a person would write it: "9.600000000000001 Mbit/s" is "9.6 Mbit/s"."""
+
+def paths(scenario_json: str) -> list[tuple[list[int], list[int]]]:
+    """Numbers of the links that data and acknowledgments of each flow group cross, in order; none in a wireless LAN.
+
+    Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
+    """
 
 def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
     """Every source of a scenario: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.

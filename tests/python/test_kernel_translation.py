@@ -154,8 +154,12 @@ def _link(name: str) -> dict[str, str]:
             "flows[0].count: the engine kernel has at most 1000 access links in a group; leave out access_rate",
         ),
         (
-            {"links": [{"name": "second", "rate": "5 Mbit/s"}]},
-            "links: the engine kernel has one bottleneck; leave further links out",
+            {"links": [{"name": "second", "rate": "5 Mbit/s", "loss": 0.01}]},
+            "links[0].loss: the engine kernel loses no packets behind the queue; leave it out",
+        ),
+        (
+            {"links": [{"name": "second", "rate": "5 Mbit/s", "reverse": {"aqm": "dualpi2"}}]},
+            "links[0].reverse.aqm: the engine kernel has no dualpi2; choose one of droptail, ",
         ),
     ],
 )
@@ -206,6 +210,47 @@ def test_the_network_of_a_dumbbell() -> None:
     near = network.files["L.ip"].splitlines()
     for device in ("a0_0.p", "a0_1.p", "b1.p"):  # an address is reached over a device that is up
         assert near.index(f"link set {device} up") < min(i for i, t in enumerate(near) if t.endswith(f"dev {device}"))
+
+
+def test_the_network_of_a_row_and_of_a_graph() -> None:
+    links = [{"name": "second", "rate": "5 Mbit/s", "aqm": "codel@linux", "reverse": {"rate": "1 Mbit/s"}}]
+    flows = [{"kind": "cbr", "rate": "1 Mbit/s", "route": ["link", "second"], "rtt": "90 ms"}]
+    flows += [{"kind": "tcp", **SENDER, "direction": "reverse", "route": ["second"]}]
+    row = lay_out(build(links=links, flows=flows).document)
+    hop = {"rate": "10 Mbit/s", "delay": "5 ms"}
+    drawn = [{"name": "first", "from": "a", "to": "b", **hop}, {**links[0], "from": "b", "to": "c"}]
+    ways = [{"from": "a", "to": "c"}, {"from": "c", "to": "b"}]
+    kept = [{key: value for key, value in flow.items() if key not in ("route", "direction")} for flow in flows]
+    document = {
+        **{key: value for key, value in BASE.items() if key != "link"},
+        "nodes": [{"name": name} for name in "abc"],
+        "links": drawn,
+        "flows": [{**flow, **ends} for flow, ends in zip(kept, ways, strict=True)],
+    }
+    graph = lay_out(Scenario.build(document).document)
+    for network, nets in ((row, (3, 4)), (graph, (1, 2))):  # addresses of the second group
+        assert [queue.line for queue in network.queues][::2] == [
+            "pfifo limit 1000",
+            "codel limit 1000 target 5000us interval 100000us noecn",
+        ]
+        assert network.traced == ("r0", "f0")
+        assert "link f1 0 0 0 0 0 2 3 0 1000000" in network.job
+        assert [line for line in network.files["machine.ip"].splitlines() if "f0" in line] == [
+            "link add f0 type sojourn",
+            "link set f0 netns r0",
+            "link set f0.p netns r1 name f0",
+        ]
+        next_hops = {
+            router: [line for line in network.files[f"{router}.ip"].splitlines() if " dev f" in line]
+            for router in ("r0", "r1", "r2")
+        }
+        source, sink = (f"10.{net}.0.1/32" for net in nets)
+        assert next_hops == {
+            "r0": ["route add 10.2.0.0/32 dev f0"],
+            "r1": ["route add 10.1.0.0/32 dev f0", "route add 10.2.0.0/32 dev f1", f"route add {source} dev f1"],
+            "r2": ["route add 10.1.0.0/32 dev f1", f"route add {sink} dev f1"],
+        }
+        assert network.files["r1.tc"].count("root handle 1:") == 2
 
 
 def test_the_traffic_is_that_of_the_simulator() -> None:

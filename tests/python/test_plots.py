@@ -206,11 +206,11 @@ def test_a_comparison_shows_the_rate_of_a_schedule() -> None:
     def link(rate: str) -> sj.Scenario:
         return sj.Scenario.parse(SHORT, {"link.rate": rate})
 
-    assert not rate_varies(link("10 Mbit/s"))
+    assert not rate_varies(link("10 Mbit/s").bottleneck)
     steps = link("10mbit@0s,500kbit@1s,0bit@2500ms")
-    assert rate_varies(steps)
+    assert rate_varies(steps.bottleneck)
     axes = new_figure().subplots()
-    capacity(steps, axes)
+    capacity(steps.bottleneck, 3, axes)
     [stairs] = axes.patches
     assert stairs.get_data().values.tolist() == [10, 0.5, 0]
     assert stairs.get_data().edges.tolist() == [0, 1, 2.5, 3]

@@ -62,6 +62,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
     module.add_function(wrap_pyfunction!(replay::spelled_rate, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::paths, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::starts, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::summarise, module)?)?;

@@ -60,6 +60,14 @@ pub struct Entries<'py> {
 #[derive(FromPyObject)]
 pub struct LinkLimit(String, bool);
 
+/// The numbers of the links that the data and the acknowledgments of each flow group of a canonical scenario cross, in
+/// order; none in a wireless LAN. Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
+#[pyfunction]
+pub fn paths(py: Python<'_>, scenario_json: &str) -> PyResult<Vec<(Vec<u16>, Vec<u16>)>> {
+    let scenario = parse(py, scenario_json)?;
+    Ok(scenario.flows.iter().map(|flow| (flow.paths.data.to_vec(), flow.paths.acks.to_vec())).collect())
+}
+
 /// What a recording says of the links of a scenario: `warmup_s`, `links`, `hops` and `fingerprint` as in a summary, and
 /// the tables of the probes of packets; of `windows`, what the ends know is not a number.
 #[pyfunction]

@@ -65,18 +65,21 @@ def flatten(result: Result) -> dict[str, Any]:
     """What was run by dotted path, AQMs in tc's spelling; a flow's `rtt` where delays are constant."""
     document = result.scenario.document
     row: dict[str, Any] = {"link.aqm": result.scenario.aqm}
-    row |= {f"link.{key}": value for key, value in document["link"].items() if key != "aqm"}
-    reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document["reverse"].items()}
+    row |= {f"link.{key}": value for key, value in document.get("link", {}).items() if key != "aqm"}
+    reverse = {key: spelled_aqm(value) if key == "aqm" else value for key, value in document.get("reverse", {}).items()}
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
-        row |= {f"links.{index}.{key}": value for key, value in hop.items()}
+        known = ("aqm",) if result.scenario.is_graph and not index else ()  # of a graph's first link: link.aqm
+        row |= {f"links.{index}.{key}": value for key, value in hop.items() if key not in known}
     wlan = document.get("wlan", {"stations": []})
     row |= {f"wlan.{key}": value for key, value in wlan.items() if key != "stations"}
     for index, stations in enumerate(wlan["stations"]):
         row |= {f"wlan.stations.{index}.{key}": value for key, value in stations.items()}
-    shared = [document[link]["delay"] for link in ("link", "reverse")]
+    links = result.scenario.links
+    routes = result.scenario.routes
     for index, flow in enumerate(document["flows"]):
         keys = dict(flow)
+        shared = [links[name]["delay"] for route in routes[index] for name in route]
         if "access_delay" in keys and not any("@" in delay for delay in shared):
             rtt_s = 2 * seconds(keys.pop("access_delay")) + sum(map(seconds, shared))
             keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"

@@ -23,7 +23,7 @@ def dropped() -> pl.Expr:
 
 def packets(result: Result, start_s: float = 0.0, end_s: float = np.inf) -> pl.DataFrame:
     """Packets of the forward link by the time they were sent or dropped: `time_s`, `sojourn_ms`, `dropped`."""
-    inside = (pl.col("link") == "forward") & pl.col("time_s").is_between(start_s, end_s)
+    inside = (pl.col("link") == result.link) & pl.col("time_s").is_between(start_s, end_s)
     return result.packets.filter(inside).select("time_s", "sojourn_ms", dropped().alias("dropped"))
 
 

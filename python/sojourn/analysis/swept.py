@@ -102,7 +102,7 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
     left_out = {one.path.removeprefix(_AQM) for one in chosen if one.path.startswith(_AQM)}
     if not left_out:
         return result.scenario.aqm
-    table = {key: value for key, value in result.scenario.document["link"]["aqm"].items() if key not in left_out}
+    table = {key: value for key, value in result.scenario.bottleneck["aqm"].items() if key not in left_out}
     name, bracket, inside = str(table["name"]).partition("(")
     if bracket:  # numbers of the one in brackets stand there with their values
         words = inside.removesuffix(")").split()

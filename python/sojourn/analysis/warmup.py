@@ -91,9 +91,10 @@ def _why(result: Result) -> str:
 
 
 def _place(result: Result) -> Hashable:
-    document = result.scenario.document
-    link = {key: value for key, value in document["link"].items() if key != "aqm"}
-    return json.dumps({**document, "link": link, "seed": result.seed}, sort_keys=True), result.engine
+    document = json.loads(result.scenario.canonical)
+    first = document["links"][0] if result.scenario.is_graph else document["link"]
+    del first["aqm"]
+    return json.dumps({**document, "seed": result.seed}, sort_keys=True), result.engine
 
 
 LEFT_OUT = "a tenth of the time, at most 10 s, is left out"

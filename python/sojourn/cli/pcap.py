@@ -31,15 +31,14 @@ def command() -> None:
 )
 @click.option(
     "--link",
-    default="forward",
-    show_default=True,
     metavar="LINK",
-    help="Link of the queue: forward, reverse or a name. For rtt, use both: both directions at the first bottleneck.",
+    help="Link of the queue: forward, reverse or a name [the first one]. For rtt, use both: both directions at the "
+    "first bottleneck.",
 )
 @click.option("--payload", is_flag=True, help="Write the payload too (zeros), not just the headers.")
 @click.option("-o", "--output", "target", required=True, type=capture, metavar="FILE.pcapng", help="File to write.")
 @options.as_json
-def export_command(result: Path, side: str, link: str, payload: bool, target: Path, as_json: bool) -> None:
+def export_command(result: Path, side: str, link: str | None, payload: bool, target: Path, as_json: bool) -> None:
     """Write the packets on one side of a queue, for tshark and the like.
 
     The run needs probes.packets and probes.headers. Timestamps are in ns: the arrival with --side in, the start of
@@ -49,7 +48,9 @@ def export_command(result: Path, side: str, link: str, payload: bool, target: Pa
     from sojourn.pcap.export import export
     from sojourn.runs.store import load
 
-    packets = export(load(result), target, side=side, link=link, payload=payload)
+    loaded = load(result)
+    link = link or loaded.link
+    packets = export(loaded, target, side=side, link=link, payload=payload)
     if as_json:
         output.print_json({"file": str(target), "packets": packets, "side": side, "link": link})
     else:

@@ -35,11 +35,18 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FILE",
     help="File to write: PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [KIND.png].",
 )
+@click.option("--link", metavar="LINK", help="Link to draw, by its name in the table of links [the first one].")
 @kind_options
 @figure_options
 @options.as_json
 def command(
-    kind: str, results: tuple[Path, ...], file: Path | None, wanted: Wanted, as_json: bool, **given: str | None
+    kind: str,
+    results: tuple[Path, ...],
+    file: Path | None,
+    link: str | None,
+    wanted: Wanted,
+    as_json: bool,
+    **given: str | None,
 ) -> None:
     """Draw a figure; the help text is made from the registry of figure kinds."""
     from sojourn import figures
@@ -52,6 +59,8 @@ def command(
     target = file or Path(f"{kind}{wanted.suffix}")
     wanted.check(target)
     loaded = load_all(list(results))
+    if link is not None:
+        loaded = [result.at(link) for result in loaded]
     drawn, notes = draw(kind, loaded, names_of(loaded), look=wanted.look, options=chosen)
     folders = [str(result.folder) for result in loaded]
     wanted.write(drawn.figure, target, notes, {"results": folders}, as_json)

@@ -78,7 +78,7 @@ def rate_box(rates: pl.Series) -> Box:
 
 def throughput(result: Result) -> pl.Series:
     """Mbit/s that the forward link sent, per step after the warm-up."""
-    table = result.utilisation.filter(pl.col("link") == "forward")
+    table = result.utilisation.filter(pl.col("link") == result.link)
     steps = table.with_columns(start_s=pl.col("time_s").shift(1, fill_value=0.0))
     counted = steps.filter(pl.col("start_s") >= result.warmup_s - 1e-9)
     return counted.select(mbps=8e-6 * pl.col("bytes") / (pl.col("time_s") - pl.col("start_s")))["mbps"]

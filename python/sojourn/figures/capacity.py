@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,21 +18,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sojourn.results.result import Result
-    from sojourn.scenarios.scenario import Scenario
 
 Steps = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 """Mbit/s of each step, and the steps' edges in s."""
 
 
-def rate_varies(scenario: Scenario) -> bool:
-    """Whether the link follows a trace or a schedule."""
-    link = scenario.document["link"]
+def rate_varies(link: Mapping[str, Any]) -> bool:
+    """Whether a link follows a trace or a schedule."""
     return "trace" in link or "@" in link.get("rate", "")
 
 
-def capacity(scenario: Scenario, axes: Axes, step_s: float = 0.5) -> None:
+def capacity(link: Mapping[str, Any], duration_s: float, axes: Axes, step_s: float = 0.5) -> None:
     """Draw what the link lets through in Mbit/s: of a trace per half second, again from its start after its end."""
-    known = known_capacity(scenario, step_s)
+    known = known_capacity(link, duration_s, step_s)
     if known:
         draw_capacity(known, axes)
     scales.title(axes, "capacity of the link", color=muted())
@@ -44,25 +43,24 @@ def draw_capacity(steps: Steps, axes: Axes, **look: Any) -> None:
     marks.steps(axes, edges, mbps, "capacity", fill=True, color=faint(), linewidth=0, **look)
 
 
-def known_capacity(scenario: Scenario, step_s: float) -> Steps | None:
+def known_capacity(link: Mapping[str, Any], duration_s: float, step_s: float) -> Steps | None:
     """What the scenario says: of a trace per step, of a token bucket or a Poisson link the mean.
 
     None for a link whose rate is drawn at random.
     """
-    link, duration = scenario.document["link"], seconds(scenario.document["duration"])
     if "trace" in link:
         lap = load_trace(link["trace"]) / 1000
-        laps = 1 if link.get("once") else int(np.ceil(duration / lap[-1]))
+        laps = 1 if link.get("once") else int(np.ceil(duration_s / lap[-1]))
         times = (np.arange(laps)[:, None] * lap[-1] + lap).ravel()
-        counts, edges = np.histogram(times, bins=step_edges(duration, step_s))
+        counts, edges = np.histogram(times, bins=step_edges(duration_s, step_s))
         return counts * 8 * float(link["mtu"].split()[0]) / np.diff(edges) / 1e6, edges
     if "@" in link.get("rate", ""):
         steps = [step.split("@") for step in link["rate"].split(",")]
         mbps = np.array([bits_per_second(rate) / 1e6 for rate, _ in steps])
-        return mbps, np.array([*(seconds(time) for _, time in steps), max(duration, seconds(steps[-1][1]))])
+        return mbps, np.array([*(seconds(time) for _, time in steps), max(duration_s, seconds(steps[-1][1]))])
     for key in ("rate", "bucket", "poisson"):
         if key in link:
-            return np.array([bits_per_second(link[key]) / 1e6]), np.array([0.0, duration])
+            return np.array([bits_per_second(link[key]) / 1e6]), np.array([0.0, duration_s])
     return None
 
 
@@ -73,7 +71,7 @@ def measured_capacity(result: Result) -> Steps | None:
     """
     if "utilisation" not in result.table_names:
         return None
-    table = result.utilisation.filter(pl.col("link") == "forward")
+    table = result.utilisation.filter(pl.col("link") == result.link)
     edges = np.array([0.0, *table["time_s"]])
     share = pl.col("utilisation")
     possible = table.select(pl.when(share > 0).then(8e-6 * pl.col("bytes") / share).otherwise(0.0)).to_series()

@@ -45,12 +45,12 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
         note_steps(firsts, found, sheet)
         return
     first = next(iter(firsts.values()))
-    varies = not first.is_log and rate_varies(first.scenario)
+    varies = not first.is_log and rate_varies(first.setup)
     panels, side = _arrange(sheet, len(firsts), varies)
     packets = {name: forward_packets(result) for name, result in firsts.items()}
     draw_panels(packets, panels[: len(firsts)])
     if varies:
-        capacity(first.scenario, panels[-1])
+        capacity(first.setup, first.duration_s, panels[-1])
     for axes in panels[:-1]:
         axes.tick_params(labelbottom=False)
     panels[-1].set_xlabel("time [s]")

@@ -28,7 +28,8 @@ Histograms = Mapping[Name, pl.DataFrame]
 def distributions(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, pl.DataFrame]:
     """Histogram of the forward link by name; runs of one name are added up."""
     found = {
-        name: merge_histograms([run.histogram for run in own]) for name, own in all_of_each(results, names).items()
+        name: merge_histograms([run.histogram for run in own], own[0].link)
+        for name, own in all_of_each(results, names).items()
     }
     for name, merged in found.items():
         if merged.is_empty():
@@ -95,7 +96,7 @@ def note_steps(results: Mapping[Name, Result], histograms: Histograms, sheet: Sh
 
 def packet_time_ms(result: Result) -> float | None:
     """Time in ms that a full packet takes on a link of one rate; None for other links."""
-    link = {} if result.is_log else result.scenario.document["link"]
+    link = {} if result.is_log else result.setup
     rate = link.get("rate", "")
     if not rate or "@" in rate:
         return None

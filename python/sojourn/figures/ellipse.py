@@ -70,7 +70,7 @@ def points_of_run(result: Result) -> NDArray[np.float64]:
 
 def points_of_flows(result: Result) -> NDArray[np.float64]:
     """Mean sojourn time in ms of its packets, and goodput in Mbit/s, of every forward flow that sent any."""
-    counted = (pl.col("link") == "forward") & ~dropped()
+    counted = (pl.col("link") == result.link) & ~dropped()
     after = pl.col("time_s") >= result.warmup_s
     delays = result.packets.filter(counted & after).group_by("flow").agg(pl.col("sojourn_ms").mean())
     flows = result.flow_totals.filter(pl.col("direction") == "forward")

@@ -52,7 +52,9 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, step_s:
 
 def draw_rates(result: Result, step_s: float, axes: Axes) -> None:
     """Draw the areas of capacity, of egress, and of what ingress is above it, and the outline of ingress over all."""
-    capacity = None if result.is_log else known_capacity(result.scenario, step_s) or measured_capacity(result)
+    capacity = None
+    if not result.is_log:
+        capacity = known_capacity(result.setup, result.duration_s, step_s) or measured_capacity(result)
     if capacity:
         draw_capacity(capacity, axes, zorder=1)
     else:
@@ -76,7 +78,7 @@ def rates(result: Result, step_s: float) -> tuple[NDArray[np.float64], NDArray[n
     long the packet had waited counts as an arrival at its instant.
     """
     packets = forward_packets(result)
-    waiting = result.waiting.filter(pl.col("link") == "forward")
+    waiting = result.waiting.filter(pl.col("link") == result.link)
     edges = step_edges(result.duration_s, step_s)
     # Rounding must not put an arrival at zero before it.
     arrival = (pl.col("time_s") - pl.col("sojourn_ms").fill_null(0) / 1e3).clip(lower_bound=0)

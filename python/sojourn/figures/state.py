@@ -94,14 +94,14 @@ def draw_variable(tables: dict[Name, pl.DataFrame], variable: str, axis: Axis, a
 
 def forward_state(result: Result) -> pl.DataFrame:
     """State of the forward link's queue manager over time, without the variables that only the other link has."""
-    table = result.state.filter(pl.col("link") == "forward")
+    table = result.state.filter(pl.col("link") == result.link)
     kept = [name for name in table.columns[2:] if not table[name].is_nan().all()]
     return table.select("time_s", *kept)
 
 
 def usual(result: Result, table: pl.DataFrame) -> list[str]:
     """Return the variables that tell most about a result's queue manager; all of one that is not listed."""
-    name = result.scenario.document["link"]["aqm"]["name"].split("(")[0]
+    name = result.setup["aqm"]["name"].split("(")[0]
     found = [variable for variable in USUAL.get(name, table.columns[1:]) if variable in table.columns]
     return found or table.columns[1:]
 
@@ -110,7 +110,7 @@ def axis_of(name: str, results: Sequence[Result]) -> Axis:
     """How `name` is shown; an average backlog is in the unit in which the queue managers count."""
     if name != "avg":
         return AXES.get(name, Axis(name))
-    in_bytes = {bool(result.scenario.document["link"]["aqm"].get("queue_in_bytes")) for result in results}
+    in_bytes = {bool(result.setup["aqm"].get("queue_in_bytes")) for result in results}
     if len(in_bytes) > 1:
         raise InputError("avg is in bytes in one result and in packets in another; draw them apart")
     return Axis("avg [kB]", 1e-3) if in_bytes == {True} else Axis("avg [packets]")
@@ -134,7 +134,7 @@ def _draw_targets(results: Sequence[Result], axes: Axes, sheet: Sheet) -> None:
 def _draw_drops(result: Result, panels: Sequence[Axes], name: str) -> None:
     """Draw the drops of a single run in every panel, and say in the first one's title whose they are."""
     if "packets" in result.table_names:
-        packets = result.packets.filter(pl.col("link") == "forward")
+        packets = result.packets.filter(pl.col("link") == result.link)
         times = packets.filter(dropped())["time_s"]
         for axes in panels:
             draw_drops(times, axes, titled=axes is panels[0])

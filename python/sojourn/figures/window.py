@@ -78,5 +78,5 @@ def draw_window(
 
 def target_of(result: Result) -> float | None:
     """The queue manager's target in ms, if it has one; a log does not say."""
-    target = None if result.is_log else result.scenario.document["link"]["aqm"].get("target")
+    target = None if result.is_log else result.setup["aqm"].get("target")
     return 1e3 * seconds(target) if target else None

@@ -79,15 +79,16 @@ def _job(
     network = lay_out(document)
     plan = _core.plan(scenario.canonical, seed)
     told = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
+    router, device = network.traced
     job = [
         *network.job,
-        "at L",
-        f"random f {seed}",
-        f"trace f {folder}/trace",
+        f"at {router}",
+        f"random {device} {seed}",
+        f"trace {device} {folder}/trace",
         "at -",
         "run traffic out",
-        "at L",
-        "flush f",
+        f"at {router}",
+        f"flush {device}",
         "at -",
     ]
     files: dict[str, str | bytes] = {**network.files, **told.files, "traffic": told.text}

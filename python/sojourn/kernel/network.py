@@ -7,7 +7,8 @@ routers L and R:
                  L ══ bottleneck (f) ══ R
     k1 ──────────┘                        └──access── s1   group 1, reverse
 
-Each flow has an address at either end, and, where access has a rate, a link of its own.
+Each flow has an address at either end, and, where access has a rate, a link of its own. Several bottlenecks lie between
+more routers (routers.py), which know the next one of every address.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse
+from sojourn.kernel.routers import Direction, Path, directions, paths
 from sojourn.kernel.values import bits, nanoseconds, octets
 
 START_NS = 10_000_333_333
@@ -47,8 +49,10 @@ class Network:
 
     ends: list[Ends] = field(default_factory=list)
     """One for each source of traffic, in the order of their numbers."""
+    traced: tuple[str, str] = ("", "")
+    """Namespace and name of a device that is traced."""
     queues: list[Queue] = field(default_factory=list)
-    """Of the forward link and of the reverse one."""
+    """Of each link, by its number."""
     files: dict[str, str] = field(default_factory=dict)
     job: list[str] = field(default_factory=list)
 
@@ -57,40 +61,49 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     """Make the network of a canonical scenario; what the kernel cannot express is refused."""
     if document.get("wlan"):
         refuse("wlan", "has no wireless LAN", "simulate it")
-    if document.get("links"):
-        refuse("links", "has one bottleneck", "leave further links out")
-    network = Network()
-    network.queues = [queue(place, document[place]) for place in ("link", "reverse")]
-    lines: dict[str, list[str]] = {"": [], "L": ["link set lo up"], "R": ["link set lo up"]}
-    lines[""] += ["netns add L", "netns add R", *_pair("f", "L", "R", "f")]
-    for router, place in (("L", "link"), ("R", "reverse")):
-        mtu = octets(f"{place}.mtu", document[place]["mtu"]) + _accounted(place, document[place])
-        lines[router] += [f"link set f mtu {mtu}", "link set f up"]
-    lines["L"] += ["route add 10.2.0.0/16 dev f", "route add 10.3.0.0/16 dev f"]
-    lines["R"] += ["route add 10.1.0.0/16 dev f", "route add 10.4.0.0/16 dev f"]
-    configure = [_bottleneck(document, place, number) for number, place in enumerate(("link", "reverse"))]
-    for group, flow in enumerate(document["flows"]):
-        configure += list(_add_group(group, flow, document, network, lines))
+    network, links = Network(), directions(document)
+    network.queues = [queue(link.place, link.keys) for link in links]
+    network.traced = (links[0].router, links[0].device)
+    routers = list(dict.fromkeys(link.router for link in links))
+    lines: dict[str, list[str]] = {"": [], **{router: ["link set lo up"] for router in routers}}
+    lines[""] += [f"netns add {router}" for router in routers]
+    for link in links[::2]:
+        lines[""] += _pair(link.device, link.router, link.next, link.device)
+    for link in links:
+        mtu = octets(f"{link.place}.mtu", link.keys["mtu"]) + _accounted(link)
+        lines[link.router] += [f"link set {link.device} mtu {mtu}", f"link set {link.device} up"]
+    if len(links) == 2:
+        # Either router has one other, so that two prefixes lead there.
+        for link, nets in zip(links, ((2, 3), (1, 4)), strict=True):
+            lines[link.router] += [f"route add 10.{net}.0.0/16 dev {link.device}" for net in nets]
+    configure = [_bottleneck(link) for link in links]
+    for group, (flow, path) in enumerate(zip(document["flows"], paths(document, links), strict=True)):
+        configure += list(_add_group(group, flow, path, network, lines, routed=len(links) > 2))
     network.files = {f"{name or 'machine'}.ip": "\n".join([*text, ""]) for name, text in lines.items()}
-    network.files |= {f"{router}.tc": _tc(document, place) for router, place in (("L", "link"), ("R", "reverse"))}
+    network.files |= {
+        f"{router}.tc": "".join(_tc(link) for link in links if link.router == router) for router in routers
+    }
     network.job = [
         "write /proc/sys/net/core/netdev_max_backlog 1000000",
         "write /proc/sys/net/ipv4/tcp_max_orphans 65536",
         "exec ip -batch machine.ip",
         *(f"exec ip -n {name} -batch {name}.ip" for name in lines if name),
     ]
-    for router in ("L", "R"):
+    for router in routers:
         network.job += [f"at {router}", "write /proc/sys/net/ipv4/ip_forward 1", f"exec tc -batch {router}.tc", "at -"]
     network.job += [line for block in configure for line in block]
     return network
 
 
 def _add_group(
-    group: int, flow: Mapping[str, Any], document: Mapping[str, Any], network: Network, lines: dict[str, list[str]]
+    group: int, flow: Mapping[str, Any], path: Path, network: Network, lines: dict[str, list[str]], *, routed: bool
 ) -> Iterator[list[str]]:
-    """Add the two namespaces of a group, and yield what configures its links and its TCP."""
+    """Add the two namespaces of a group, and yield what configures its links and its TCP.
+
+    `routed`: the routers on the path learn the next one for each address.
+    """
     place, forward = f"flows[{group}]", flow["direction"] == "forward"
-    near, far = ("L", "R") if forward else ("R", "L")
+    near, far = path.data[0].router, path.acks[0].router
     here, there = (1, 2) if forward else (3, 4)
     source, sink = f"s{group}", f"k{group}"
     first, count = len(network.ends), int(flow["count"])
@@ -99,7 +112,7 @@ def _add_group(
     rate = flow.get("access_rate")
     if rate and count > MOST_ACCESS_LINKS:
         refuse(f"{place}.count", f"has at most {MOST_ACCESS_LINKS} access links in a group", "leave out access_rate")
-    mtu = octets("link.mtu", document["link"]["mtu"])
+    mtu = octets(f"{path.data[0].place}.mtu", path.data[0].keys["mtu"])
     lines[""] += [f"netns add {source}", f"netns add {sink}", *_pair(f"b{group}", sink, far)]
     lines[source], lines[sink] = ["link set lo up"], ["link set lo up"]
     window = f" initcwnd {flow['initial_window']}" if flow.get("initial_window") else ""
@@ -123,6 +136,9 @@ def _add_group(
         lines[near].append(f"route add {addresses[0]}/32 dev {device}.p")
         lines[sink].append(f"addr add {addresses[1]}/32 dev b{group}")
         lines[far].append(f"route add {addresses[1]}/32 dev b{group}.p")
+        for crossed, address in ((path.acks, addresses[0]), (path.data, addresses[1])) if routed else ():
+            for link in crossed:
+                lines[link.router].append(f"route add {address}/32 dev {link.device}")
         network.ends.append(Ends(group, source, sink, *addresses))
     lines[sink].append(f"route add 10.{here}.0.0/16 dev b{group}")
     access = f"{delay} 0 0 0 0 {CARRIES} {NOT_TRACED}{steps}"
@@ -160,8 +176,8 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
     return [f"write /proc/sys/net/ipv4/{name} {value}" for name, value in settings.items()]
 
 
-def _bottleneck(document: Mapping[str, Any], place: str, number: int) -> list[str]:
-    link = document[place]
+def _bottleneck(direction: Direction) -> list[str]:
+    place, link = direction.place, direction.keys
     for key in ("bucket", "poisson", "cox", "trace"):
         if link.get(key):
             refuse(f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
@@ -179,8 +195,8 @@ def _bottleneck(document: Mapping[str, Any], place: str, number: int) -> list[st
     delay = nanoseconds(f"{place}.delay", link["delay"])
     overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
     steps = " ".join(f"{at + START_NS if at else 0} {rate}" for at, rate in _steps(place, link["rate"]))
-    config = f"link f {delay} {overhead} {mpu} {stop} {wake} {flags} {number} {steps}"
-    return ["at L" if place == "link" else "at R", config, "at -"]
+    config = f"link {direction.device} {delay} {overhead} {mpu} {stop} {wake} {flags} {direction.number} {steps}"
+    return [f"at {direction.router}", config, "at -"]
 
 
 def _steps(place: str, text: str) -> Iterator[tuple[int, int]]:
@@ -199,26 +215,28 @@ def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
     return octets(f"{place}.below", stop), octets(f"{place}.below", wake), 0
 
 
-def _accounted(place: str, link: Mapping[str, Any]) -> int:
+def _accounted(link: Direction) -> int:
     """Bytes of framing that the queue counts."""
-    return octets(f"{place}.overhead", link["overhead"]) if link["account"] == "adjusted" else 0
+    adjusted = link.keys["account"] == "adjusted"
+    return octets(f"{link.place}.overhead", link.keys["overhead"]) if adjusted else 0
 
 
-def _tc(document: Mapping[str, Any], place: str) -> str:
+def _tc(direction: Direction) -> str:
     """The queue of a bottleneck.
 
     It is the only class of a root that is never passed by: a packet that finds an AQM at the root empty while the link
     is busy would wait outside of it.
     """
-    link, made = document[place], queue(place, document[place])
-    size, mpu = _accounted(place, link), octets(f"{place}.mpu", link["mpu"])
+    place, link, dev = direction.place, direction.keys, direction.device
+    made = queue(place, link)
+    size, mpu = _accounted(direction), octets(f"{place}.mpu", link["mpu"])
     counted = link["account"] == "adjusted" and (size or mpu)
     table = f" mpu {mpu} mtu 2048 tsize 2048" if mpu else ""
     stab = f" stab overhead {size}{table} linklayer ethernet" if counted else ""
     lines = [
-        f"qdisc add dev f root handle 1:{stab} prio bands 2 priomap {' '.join('0' * 16)}",
-        f"qdisc add dev f parent 1:1 handle 10: {made.line}",
+        f"qdisc add dev {dev} root handle 1:{stab} prio bands 2 priomap {' '.join('0' * 16)}",
+        f"qdisc add dev {dev} parent 1:1 handle 10: {made.line}",
     ]
     if made.inner:
-        lines.append(f"qdisc add dev f parent 10:1 handle 20: {made.inner}")
+        lines.append(f"qdisc add dev {dev} parent 10:1 handle 20: {made.inner}")
     return "\n".join([*lines, ""])

@@ -98,9 +98,7 @@ def plain_link(result: Result, number: int) -> dict[str, Any] | None:
     """Keys of a link in the scenario; None for a log or a link behind the first bottleneck."""
     if result.is_log or number > 1:
         return None
-    document = result.scenario.document
-    found: dict[str, Any] = document["reverse" if number else "link"]
-    return found
+    return list(result.scenario.links.values())[number]
 
 
 def _names() -> str:

@@ -19,15 +19,15 @@ SIDES = ("in", "out")
 BOTH = "both"
 
 
-def export(result: Result, path: Path | str, *, side: str, link: str = "forward", payload: bool = False) -> int:
+def export(result: Result, path: Path | str, *, side: str, link: str | None = None, payload: bool = False) -> int:
     """Write the packets on one side of a link's queue, and return how many there are.
 
     On side `in` a packet has the time of its arrival, and those that were dropped later are there too; on side `out` it
-    has the time at which its transmission began, so that both differ by the sojourn time. With `link` "both" it is
-    what a tap on that side of the bottleneck sees: `in` shows what enters the forward queue and what leaves the
-    reverse one, on the senders' side. Without `payload` only the headers are written.
+    has the time at which its transmission began, so that both differ by the sojourn time. Without `link` it is the
+    first one. With "both" it is what a tap on that side of the bottleneck sees: `in` shows what enters the forward
+    queue and what leaves the reverse one, on the senders' side. Without `payload` only the headers are written.
     """
-    chosen = [(_number(result, link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
+    chosen = [(_number(result, link or result.link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
     tables = [_seen(result, number, where) for number, where in chosen]
     frame = pl.concat(tables).sort("stamp_ns", "arrival", maintain_order=True)
     if frame.is_empty():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import polars as pl
 
 from sojourn.analysis.labels import names_of
 from sojourn.aqms.registry import own_parameters, registered_parameters
-from sojourn.aqms.spelling import references
+from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import to_pandas
 from sojourn.figures.api import Plots
@@ -64,6 +65,7 @@ class Result:
         self.own_parameters: dict[str, dict[str, Any]] | None = None
         """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
         self._tables = dict(tables)
+        self._link: str | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, seed: int, output: Output) -> Result:
@@ -147,12 +149,15 @@ class Result:
 
     @cached_property
     def summary(self) -> pl.DataFrame:
-        """One row about the forward link: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
+        """One row about `link`: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
 
         `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` what was delivered in
         order in it.
         """
-        row = {"aqm": self.scenario.aqm, "seed": self.seed, **flat_summary(self.totals)}
+        about = flat_summary(self.totals)
+        if self.link != self.link_names[0]:
+            about |= self.links.filter(pl.col("link") == self.link).drop("link").row(0, named=True)
+        row = {"aqm": spelled_aqm(self.setup["aqm"]), "seed": self.seed, **about}
         return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
 
     def summary_from(self, start_s: float) -> dict[str, Any]:
@@ -163,6 +168,9 @@ class Result:
         row = self.summary.row(0, named=True)
         if start_s <= self.warmup_s:
             return row
+        if self.link != self.link_names[0]:
+            about = "later windows are of the first link only"
+            raise InputError(f"link {self.link!r}: {about}; run with a warmup that is given, e.g. 10 s")
         windows = self.table("windows")
         later = windows.filter(pl.col("start_ns") >= round(1e9 * start_s))
         window = (windows.tail(1) if later.is_empty() else later.head(1)).fill_nan(None).row(0, named=True)
@@ -180,12 +188,36 @@ class Result:
     def link_names(self) -> list[str]:
         """Names of the links by their number: those of the first bottleneck are "forward" and "reverse".
 
+        In a graph every link has its name, and its reverse direction "NAME reverse".
+
         In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on.
         """
         if self.stations:
             return ["forward", *(f"station {number}" for number in range(self.stations))]
+        if self._scenario is not None and self._scenario.is_graph:
+            return list(self._scenario.links)
         others = [hop["name"] for hop in self.totals["hops"]]
         return ["forward", "reverse", *(name for other in others for name in (other, f"{other} reverse"))]
+
+    @property
+    def link(self) -> str:
+        """Name of the link about which `summary` and figures are: the first one, or what `at` chose."""
+        return self._link or self.link_names[0]
+
+    def at(self, link: str) -> Result:
+        """Return this result with `summary` and figures about another link, by one of `link_names`."""
+        if link not in self.link_names:
+            raise unknown("link", link, self.link_names)
+        other = copy(self)
+        other.__dict__.pop("summary", None)
+        other._link = link
+        return other
+
+    @property
+    def setup(self) -> dict[str, Any]:
+        """Keys of `link` in the scenario."""
+        links = self.scenario.links
+        return links.get(self.link, links["reverse"] if self.stations else {})
 
     @property
     def stations(self) -> int:

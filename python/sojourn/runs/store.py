@@ -199,7 +199,8 @@ def _check_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         damaged(folder, "its fingerprint does not fit its summary")
     if (place := misfit(manifest["summary"], manifest.get("parameters", {}))) is not None:
         damaged(folder, f"{place} in {MANIFEST} is missing or not what it has to be")
-    if len(manifest["summary"]["hops"]) != len(manifest["scenario"].get("links", [])):
+    graph = "nodes" in manifest["scenario"]  # whose first link is in the list
+    if len(manifest["summary"]["hops"]) + graph != len(manifest["scenario"].get("links", [])):
         damaged(folder, f"scenario and summary in {MANIFEST} have different links")
     for table, size in sizes.items():
         file = folder / f"{table}.parquet"
@@ -231,7 +232,7 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
         own["aqm"] = {**link["aqm"], "name": by_content(link["aqm"]["name"], sources)}
         return {**link, **own}
 
-    links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse")}
+    links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse") if key in document}
     if "links" in document:
         links["links"] = [{**named(hop), "reverse": named(hop["reverse"])} for hop in document["links"]]
     return {**document, **links}

@@ -13,6 +13,7 @@ from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
 from sojourn.base.notebook import shown
+from sojourn.scenarios.paths import paths
 
 if TYPE_CHECKING:
     from sojourn.results.result import Result
@@ -86,8 +87,13 @@ class Scenario:
 
     @property
     def aqm(self) -> str:
-        """The bottleneck's queue manager in tc's spelling."""
-        return spelled_aqm(self.document["link"]["aqm"])
+        """The bottleneck's queue manager in tc's spelling; in a graph that of its first link."""
+        return spelled_aqm(self.bottleneck["aqm"])
+
+    @property
+    def aqm_path(self) -> str:
+        """Path of the bottleneck's queue manager."""
+        return "links.0.aqm" if self.is_graph else "link.aqm"
 
     def traces(self) -> list[Path]:
         """Trace files the scenario reads."""
@@ -102,13 +108,42 @@ class Scenario:
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """The bottlenecks in their order: by name, the forward direction and the reverse path."""
-        first = {"link": (self.document["link"], self.document["reverse"])}
-        return first | {hop["name"]: (hop, hop["reverse"]) for hop in self.document.get("links", [])}
+        first = {} if self.is_graph else {"link": (self.document["link"], self.document["reverse"])}
+        return first | {hop["name"]: (_link(hop), hop["reverse"]) for hop in self.document.get("links", [])}
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the links run between nodes."""
+        return "nodes" in self.document
+
+    @property
+    def links(self) -> dict[str, dict[str, Any]]:
+        """Each direction of every bottleneck, as results call it; of a wireless LAN the stations' are "reverse"."""
+        names = [(name, f"{name} reverse") for name in self.hops]
+        if not self.is_graph:
+            names[0] = ("forward", "reverse")
+        pairs = zip(names, self.hops.values(), strict=True)
+        return {name: link for own, hop in pairs for name, link in zip(own, hop, strict=True)}
+
+    @property
+    def bottleneck(self) -> dict[str, Any]:
+        """The first link in the direction of the data, about which the summary is."""
+        return next(iter(self.hops.values()))[0]
+
+    @cached_property
+    def routes(self) -> list[tuple[list[str], list[str]]]:
+        """Of every flow group: the links that its data cross, and those that its acknowledgments cross.
+
+        Both are empty in a wireless LAN.
+        """
+        names = list(self.links)
+        return [([names[link] for link in data], [names[link] for link in acks]) for data, acks in paths(self.document)]
 
     @property
     def aqm_tables(self) -> dict[str, dict[str, Any]]:
         """The queue manager of every link as a table, by its path: link.aqm, reverse.aqm, links.0.aqm, ...."""
-        found = {f"{place}.aqm": self.document[place]["aqm"] for place in ("link", "reverse")}
+        places = () if self.is_graph else ("link", "reverse")
+        found = {f"{place}.aqm": self.document[place]["aqm"] for place in places}
         for index, hop in enumerate(self.document.get("links", [])):
             found[f"links.{index}.aqm"], found[f"links.{index}.reverse.aqm"] = hop["aqm"], hop["reverse"]["aqm"]
         return found
@@ -126,6 +161,11 @@ class Scenario:
         from html import escape
 
         return f"<pre>{escape(json.dumps(self.document, indent=2, ensure_ascii=False))}</pre>"
+
+
+def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of a hop's forward direction."""
+    return {key: value for key, value in hop.items() if key not in ("name", "from", "to", "reverse")}
 
 
 def _spelled(value: object) -> str:

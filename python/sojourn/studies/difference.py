@@ -204,7 +204,7 @@ def _recorded_under(
     aqm: str, scenario: Scenario | Path | str, seed: int | None, progress: Callable[[float], None]
 ) -> Arrivals:
     parsed = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-    run = parsed.replace({"link.aqm": aqm, "probes.packets": True}).run(seed, progress=progress)
+    run = parsed.replace({parsed.aqm_path: aqm, "probes.packets": True}).run(seed, progress=progress)
     return from_log(run)
 
 

@@ -69,7 +69,7 @@ def _values(given: Any) -> list[Any]:
 def _spelled(load: Load, scenario: Scenario, names: Sequence[str]) -> dict[str, Any]:
     """Values in the spelling of scenarios."""
     values = {
-        "rate": scenario.document["link"].get("rate"),
+        "rate": scenario.bottleneck.get("rate"),
         "rtt": f"{_core.duration_ns(load.rtt) / 1e6:g} ms",
         "flows": load.flows,
     }

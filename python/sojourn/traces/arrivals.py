@@ -72,7 +72,7 @@ def made_up(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
 def from_log(result: Result) -> Arrivals:
     """Arrivals at the forward link of a run with the probe `packets`, and what became of them."""
     document, where = result.scenario.document, result.folder or result
-    link = document["link"]
+    link = result.scenario.bottleneck
     if (key := unlike_a_replay(link)) is not None:
         raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == 0) for name in ("packets", "waiting"))

@@ -1,0 +1,32 @@
+"""The links that flows cross."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sojourn import _core
+
+
+def paths(document: Mapping[str, Any]) -> list[tuple[list[int], list[int]]]:
+    """Numbers of the links that data and ACKs of each flow group of a canonical scenario cross; none in a wireless LAN.
+
+    Only what decides it is read, so that files of traces and queue managers need not be there any more.
+    """
+    if "wlan" in document:
+        return [([], [])] * len(document["flows"])
+
+    def bare(link: Mapping[str, Any]) -> dict[str, Any]:
+        return {"rate": "1 Mbit/s", "delay": link["delay"]}
+
+    ends = ("name", "from", "to")
+    links = [
+        {key: hop[key] for key in ends if key in hop} | bare(hop) | {"reverse": bare(hop["reverse"])}
+        for hop in document.get("links", [])
+    ]
+    kept = ("direction", "from", "to", "route", "return_route")
+    flows = [{"kind": "tcp"} | {key: flow[key] for key in kept if key in flow} for flow in document["flows"]]
+    form = {key: bare(document[key]) for key in ("link", "reverse") if key in document}
+    form |= {key: document[key] for key in ("nodes",) if key in document}
+    return _core.paths(json.dumps({"duration": "1 s", **form, "links": links, "flows": flows}))
