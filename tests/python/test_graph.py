@@ -13,7 +13,7 @@ import pytest
 
 from conftest import REPO, Cli, printed_json
 from sojourn import InputError, Result, Scenario, load
-from sojourn.analysis.labels import flatten
+from sojourn.analysis.labels import flatten, names_of
 
 GRAPHS = 1000
 MESH = REPO / "scenarios" / "mesh.toml"
@@ -133,6 +133,9 @@ def test_the_summary_and_figures_are_about_the_link_that_is_asked_for(result: Re
     for kind in ("timeseries", "cdf", "rates", "bytes", "window", "drops", "box"):
         first, second = (getattr(one.plot, kind)().data for one in (result, other))
         assert not first.equals(second), kind
+    assert [str(name) for one in (result, other) for name in names_of([one])] == ["codel", "fq_codel"]
+    figure, _ = other.plot.cdf()
+    assert any("link: dsl" in text.get_text() for text in figure.texts)
     with pytest.raises(InputError, match='link "dls" is unknown; did you mean "dsl"'):
         result.at("dls")
 

@@ -40,6 +40,8 @@ def names_of(results: Sequence[Result]) -> list[Name]:
 def _names_of_runs(results: Sequence[Result]) -> list[Name]:
     rows = [flatten(result) for result in results]
     keys = differing(rows)
+    if set(keys) <= {"seed"}:  # the queue manager is that of the link which is shown
+        rows = [row | {"link.aqm": spelled_aqm(result.setup["aqm"])} for row, result in zip(rows, results, strict=True)]
     return name_rows(rows, keys if keys == ["seed"] else [key for key in keys if key != "seed"])
 
 
@@ -70,7 +72,8 @@ def flatten(result: Result) -> dict[str, Any]:
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
         known = ("aqm",) if result.scenario.is_graph and not index else ()  # of a graph's first link: link.aqm
-        row |= {f"links.{index}.{key}": value for key, value in hop.items() if key not in known}
+        keys = {key: spelled_aqm(value) if key == "aqm" else value for key, value in hop.items() if key not in known}
+        row |= {f"links.{index}.{key}": value for key, value in keys.items()}
     wlan = document.get("wlan", {"stations": []})
     row |= {f"wlan.{key}": value for key, value in wlan.items() if key != "stations"}
     for index, stations in enumerate(wlan["stations"]):

@@ -99,6 +99,8 @@ def draw(
     with style(look):
         sheet = Sheet(axes)
         drawer(results, names, sheet)
+        if links := list(dict.fromkeys(result.link for result in results if result.is_link_chosen)):
+            sheet.note(f"link: {', '.join(links)}")
         notes = sheet.finish()
     return Drawn(sheet.figure, sheet.axes[0] if len(sheet.axes) == 1 else sheet.axes), notes
 

@@ -204,6 +204,11 @@ class Result:
         """Name of the link about which `summary` and figures are: the first one, or what `at` chose."""
         return self._link or self.link_names[0]
 
+    @property
+    def is_link_chosen(self) -> bool:
+        """Whether figures say which link they show: one that `at` chose, or one of a graph."""
+        return self._link is not None or (self._scenario is not None and self._scenario.is_graph)
+
     def at(self, link: str) -> Result:
         """Return this result with `summary` and figures about another link, by one of `link_names`."""
         if link not in self.link_names:
