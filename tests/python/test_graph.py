@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,18 @@ def test_routes_need_no_files_of_the_links(tmp_path: Path) -> None:
     assert scenario.routes == both
     cell = Scenario.build({"duration": "1 s", "wlan": {"stations": [{}]}, "flows": [{"kind": "tcp"}]})
     assert cell.routes == [([], [])]
+    station = cell.run().at("station 0")
+    with pytest.raises(InputError, match="the summary has all stations together"):
+        _ = station.summary
+
+
+def test_the_graph_of_the_documentation_has_the_paths_that_it_says() -> None:
+    text = (REPO / "docs" / "scenario.md").read_text(encoding="utf-8")
+    [graph] = [block for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "[[nodes]]" in block]
+    scenario = Scenario.parse(graph)
+    assert scenario.routes == [
+        (["transit", "fibre", "dsl"], ["dsl reverse", "fibre reverse", "transit reverse"]),
+        (["fibre"], ["fibre reverse"]),
+        (["satellite"], ["fibre reverse"]),
+    ]
+    assert next(iter(scenario.links)) == "fibre"

@@ -156,7 +156,10 @@ class Result:
         """
         about = flat_summary(self.totals)
         if self.link != self.link_names[0]:
-            about |= self.links.filter(pl.col("link") == self.link).drop("link").row(0, named=True)
+            own = self.links.filter(pl.col("link") == self.link).drop("link")
+            if own.is_empty():
+                raise InputError(f"link {self.link!r}: the summary has all stations together; leave the link out")
+            about |= own.row(0, named=True)
         row = {"aqm": spelled_aqm(self.setup["aqm"]), "seed": self.seed, **about}
         return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
 
