@@ -112,13 +112,17 @@ mod tests {
 
     #[test]
     fn a_row_is_crossed_in_its_order_and_back() {
-        let cases: [((usize, usize), &[u16], &[u16]); 4] =
-            [((0, 0), &[0], &[1]), ((1, 1), &[2], &[3]), ((0, 2), &[0, 2, 4], &[5, 3, 1]), ((1, 2), &[2, 4], &[5, 3])];
+        let cases = [
+            ((0, 0), vec![0], vec![1]),
+            ((1, 1), vec![2], vec![3]),
+            ((0, 2), vec![0, 2, 4], vec![5, 3, 1]),
+            ((1, 2), vec![2, 4], vec![5, 3]),
+        ];
         for (hops, out, back) in cases {
             let forward = Paths::along_row(hops, Direction::Forward);
-            assert_eq!((&*forward.data, &*forward.acks), (out, back), "{hops:?}");
+            assert_eq!((&*forward.data, &*forward.acks), (&out[..], &back[..]), "{hops:?}");
             let reverse = Paths::along_row(hops, Direction::Reverse);
-            assert_eq!((&*reverse.data, &*reverse.acks), (back, out), "{hops:?}");
+            assert_eq!((&*reverse.data, &*reverse.acks), (&back[..], &out[..]), "{hops:?}");
         }
     }
 }
