@@ -1,7 +1,7 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
 use super::keys::{DIRECTIONS, Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
-use super::{Error, LinkSpec, Traffic, hop, traffic};
+use super::{Error, LinkSpec, Paths, Traffic, hop, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::{Duration, Rate};
 
@@ -35,6 +35,8 @@ pub struct FlowSpec {
     pub station: Option<u32>,
     /// Number of the first and of the last of them.
     pub hops: (usize, usize),
+    /// The links that data and acknowledgments cross.
+    pub paths: Paths,
     /// Rate of each flow's own access link; `None` takes no time to send.
     pub access_rate: Option<Rate>,
     /// One-way delay of the access link, in each direction.
@@ -46,8 +48,13 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Reads the group at `place`, whose flows cross some of `hops`.
-    pub(super) fn read(place: &str, value: &Value, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Result<Self, Error> {
+    /// Reads the group at `place`, whose flows cross some of `hops`, or the channel of a wireless LAN.
+    pub(super) fn read(
+        place: &str,
+        value: &Value,
+        hops: &[(&str, &LinkSpec, &LinkSpec)],
+        in_a_cell: bool,
+    ) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
@@ -55,9 +62,12 @@ impl FlowSpec {
         let names: Vec<&str> = hops.iter().map(|&(name, ..)| name).collect();
         let (first, last) = hop::ends(route.as_ref(), &names).map_err(|text| table.error("route", text))?;
         let shared = hops[first..=last].iter().fold(Duration::ZERO, |sum, (_, out, back)| sum + out.delay + back.delay);
+        let direction = table.field("direction")?;
+        let paths = if in_a_cell { Paths::in_a_cell() } else { Paths::along_row((first, last), direction) };
         let flow = Self {
             hops: (first, last),
-            direction: table.field("direction")?,
+            paths,
+            direction,
             count: table.field("count")?,
             start: table.field("start")?,
             spread: table.field("spread")?,

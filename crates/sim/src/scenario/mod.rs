@@ -11,6 +11,7 @@ mod hop;
 mod keys;
 mod link;
 mod loss;
+mod paths;
 mod probes;
 mod schema;
 pub mod service;
@@ -29,6 +30,7 @@ pub use framing::{Framing, Layer};
 pub use hop::Hop;
 pub use link::{LEAST_MTU, LinkSpec};
 pub use loss::{Gilbert, LossSpec};
+pub use paths::Paths;
 pub use probes::Probes;
 pub use schema::schema;
 pub use service::{
@@ -165,7 +167,8 @@ impl Scenario {
         if wlan.is_some() && !links.is_empty() {
             return Err(table.error("links", "a wireless LAN is the only bottleneck; remove them, or [wlan]"));
         }
-        let flows = read_flows(values.get("flows"), &all_hops(&link, &reverse, &links).collect::<Vec<_>>())?;
+        let hops: Vec<_> = all_hops(&link, &reverse, &links).collect();
+        let flows = read_flows(values.get("flows"), &hops, wlan.is_some())?;
         let probes = read_probes(values.get("probes"))?;
         if probes.accesses.is_some() && wlan.is_none() {
             return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
@@ -283,7 +286,11 @@ fn read_cell(
     Ok((read("link")?, read("reverse")?))
 }
 
-fn read_flows(value: Option<&Value>, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> Result<Vec<FlowSpec>, Error> {
+fn read_flows(
+    value: Option<&Value>,
+    hops: &[(&str, &LinkSpec, &LinkSpec)],
+    in_a_cell: bool,
+) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
@@ -292,7 +299,7 @@ fn read_flows(value: Option<&Value>, hops: &[(&str, &LinkSpec, &LinkSpec)]) -> R
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
     }
-    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, hops)).collect()
+    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, hops, in_a_cell)).collect()
 }
 
 fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {

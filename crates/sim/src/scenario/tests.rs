@@ -93,6 +93,8 @@ fn every_key_arrives() {
     let Traffic::Poisson(spec) = &udp.traffic else { panic!("poisson") };
     assert_eq!((spec.rate.as_bps(), spec.size, spec.ecn), (1_500_000, 1500, sojourn_aqm::Ecn::Ect0));
     assert_eq!(udp.direction, Direction::Reverse);
+    let paths = |data: u16, acks: u16| Paths { data: [data].into(), acks: [acks].into() };
+    assert_eq!((&tcp.paths, &udp.paths), (&paths(0, 1), &paths(1, 0)));
     let expected = Probes { packets: true, queue: Some(Duration::from_millis(10)), ..Probes::default() };
     assert_eq!(scenario.probes, expected);
 }
@@ -329,6 +331,7 @@ fn further_links_come_back_from_the_canonical_form() {
     assert_eq!(hops, [("link", none, none), ("second", ten, ten), ("third", twenty, twenty)]);
     // (100 - 2 (10 + 20)) / 2
     assert_eq!((scenario.flows[0].hops, scenario.flows[0].access_delay), ((1, 2), twenty));
+    assert_eq!(scenario.flows[0].paths, Paths { data: [2, 4].into(), acks: [5, 3].into() });
     assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
 }
 
