@@ -1,19 +1,19 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
 use crate::flows::{FORWARD, Flows, Whole};
-use crate::link::Link;
-use crate::network::{AirOf, Component, LinkList, Network};
-use crate::probe::{EveryPacket, InACell, InARow, Probe};
+use crate::link::{Link, Metered};
+use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCell};
+use crate::probe::{EveryPacket, Recorder};
 use crate::sampler::Samplers;
 use crate::scenario::Scenario;
-use crate::summary::{Counts, HopSummary, LinkSummary, Links, Summary};
+use crate::summary::{HopSummary, Links, Summary};
 use crate::table::{Table, recorder};
 use crate::traffic::Ledger;
 use crate::warmup::Statistics;
 use crate::window::Part;
 use crate::windows::windows;
-use crate::wlan::Air;
-use sojourn_aqm::{Duration, Instant};
+use crate::wlan::{Air, Wlan};
+use sojourn_aqm::Instant;
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -27,15 +27,15 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without, on a dumbbell, a row of bottlenecks or a wireless LAN: hooks that nobody
-/// needs compile to nothing, and two links to an array.
+/// With a probe of every packet or without, on a dumbbell, a graph or one with a wireless LAN: hooks that nobody needs
+/// compile to nothing, and two links to an array.
 enum Engine {
-    Plain(Box<Run<()>>),
-    EveryPacket(Box<Run<EveryPacket>>),
-    Row(Box<Run<InARow<()>>>),
-    RowEveryPacket(Box<Run<InARow<EveryPacket>>>),
-    Cell(Box<Run<InACell<()>>>),
-    CellEveryPacket(Box<Run<InACell<EveryPacket>>>),
+    Plain(Box<Run<(), Dumbbell>>),
+    EveryPacket(Box<Run<EveryPacket, Dumbbell>>),
+    Graph(Box<Run<(), Graph>>),
+    GraphEveryPacket(Box<Run<EveryPacket, Graph>>),
+    Cell(Box<Run<(), WithCell>>),
+    CellEveryPacket(Box<Run<EveryPacket, WithCell>>),
 }
 
 macro_rules! with {
@@ -43,8 +43,8 @@ macro_rules! with {
         match $engine {
             Engine::Plain($run) => $do,
             Engine::EveryPacket($run) => $do,
-            Engine::Row($run) => $do,
-            Engine::RowEveryPacket($run) => $do,
+            Engine::Graph($run) => $do,
+            Engine::GraphEveryPacket($run) => $do,
             Engine::Cell($run) => $do,
             Engine::CellEveryPacket($run) => $do,
         }
@@ -54,14 +54,15 @@ macro_rules! with {
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        let in_a_cell = scenario.wlan.is_some();
-        Self(match (scenario.links.is_empty(), scenario.probes.packets) {
-            (_, false) if in_a_cell => Engine::Cell(Box::new(Run::new(scenario, seed))),
-            (_, true) if in_a_cell => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed))),
-            (true, false) => Engine::Plain(Box::new(Run::new(scenario, seed))),
-            (true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed))),
-            (false, false) => Engine::Row(Box::new(Run::new(scenario, seed))),
-            (false, true) => Engine::RowEveryPacket(Box::new(Run::new(scenario, seed))),
+        let cell = scenario.wlan.as_ref().map(|spec| Box::new(Wlan::new(spec, scenario, seed)));
+        let is_dumbbell = scenario.links.is_empty();
+        Self(match (cell, is_dumbbell, scenario.probes.packets) {
+            (Some(cell), _, false) => Engine::Cell(Box::new(Run::new(scenario, seed, cell))),
+            (Some(cell), _, true) => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed, cell))),
+            (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, ()))),
+            (None, true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed, ()))),
+            (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
+            (None, false, true) => Engine::GraphEveryPacket(Box::new(Run::new(scenario, seed, ()))),
         })
     }
 
@@ -82,7 +83,7 @@ impl Simulation {
     }
 }
 
-struct Run<P: Probe> {
+struct Run<P: Recorder, T: Topology> {
     /// Of the hops behind the first one.
     names: Vec<String>,
     now: Instant,
@@ -91,31 +92,32 @@ struct Run<P: Probe> {
     events: u64,
     /// Events that only look when the statistics begin.
     looks: u64,
-    network: Network<P>,
+    network: Network<P, T>,
     flows: Flows,
     samplers: Samplers,
 }
 
-impl<P: Probe> Run<P> {
-    fn new(scenario: &Scenario, seed: u64) -> Self {
+impl<P: Recorder, T: Topology> Run<P, T> {
+    /// A run on the links of a scenario, and on what its topology has besides.
+    fn new(scenario: &Scenario, seed: u64, air: T::Air) -> Self {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
-        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window));
-        let mut links: Vec<Link> = links.collect();
-        let air = AirOf::<P>::new(scenario, seed, &mut links);
+        // A cell's nodes have the first numbers.
+        let nodes = air.cell().map_or(0, |cell| cell.len());
+        let links = scenario.queues().enumerate().skip(nodes);
+        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
-        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes), air);
+        let queues = nodes + links.len();
+        let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, &mut network);
-        let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
+        let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
         for i in 0..Samplers::COUNT {
             network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
         network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), next_look(&statistics, 1));
-        if AirOf::<P>::PRESENT {
-            network.expect_channel();
-        }
+        network.expect_channel();
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
         Self { names, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
@@ -171,7 +173,7 @@ impl<P: Probe> Run<P> {
                 self.flows.resume(now, &mut self.network);
             }
             Component::Sampler(i) => {
-                let next = self.samplers.sample(i, now, self.network.links.as_mut_slice(), self.flows.fixed());
+                let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
             }
         }
@@ -182,8 +184,8 @@ impl<P: Probe> Run<P> {
     fn look(&mut self, now: Instant) -> Instant {
         self.looks += 1;
         if self.statistics.due() == now {
-            let waiting = |link: &Link| u64::from(link.qdisc.backlog().packets);
-            self.statistics.tell(self.network.links.as_slice().iter().map(waiting).sum());
+            let waiting = |queue: &mut dyn Metered| u64::from(queue.qdisc().backlog().packets);
+            self.statistics.tell(self.network.queues().map(waiting).sum());
         }
         let begun = self.flows.begun();
         if self.statistics.window().starts().get(begun) == Some(&now) {
@@ -193,7 +195,7 @@ impl<P: Probe> Run<P> {
     }
 
     fn report(mut self) -> Output {
-        self.network.links.as_mut_slice().iter_mut().for_each(|link| link.tally.close());
+        self.network.queues().for_each(|queue| queue.tally_mut().close());
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
         let whole = Whole::of(
@@ -201,12 +203,11 @@ impl<P: Probe> Run<P> {
             flows.iter().filter(|flow| flow.direction == FORWARD).map(|flow| flow.payload.goodput_bps),
         );
         let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
-        let windows = windows(&mut self.network.links.as_mut_slice()[0], &begin, |number| wholes[number]);
-        let (links, hops, histogram) = match AirOf::<P>::PRESENT {
-            true => report_cell(self.network.links.into_vec(), begin.number),
-            false => report_links(self.network.links.into_vec(), self.names, begin.number),
-        };
-        let (wlan, accesses) = self.network.air.report(begin.number);
+        let first = self.network.queues().next().expect("there is a first hop");
+        let windows = windows(first, &begin, |number| wholes[number]);
+        let nodes = self.network.air.cell().map_or(0, |cell| cell.len());
+        let (links, hops, histogram) = report_links(self.network.queues(), nodes, self.names, begin.number);
+        let (wlan, accesses) = self.network.air.into_cell().map(|cell| cell.report(begin.number)).unzip();
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,
@@ -227,7 +228,7 @@ impl<P: Probe> Run<P> {
         let mut tables = vec![histogram];
         tables.extend(windows);
         tables.extend(self.network.probe.tables());
-        tables.extend(accesses);
+        tables.extend(accesses.flatten());
         tables.extend(self.network.ledger.into_table());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
@@ -249,37 +250,32 @@ fn next_look(statistics: &Statistics, number: usize) -> Instant {
     statistics.due().min(begin)
 }
 
-/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed.
-pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>, number: usize) -> (Links, Vec<HopSummary>, Table) {
+/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. In a
+/// wireless LAN of so many nodes the access point is the forward direction of the first hop, and the stations together
+/// are its reverse direction.
+pub(crate) fn report_links<'a>(
+    queues: impl Iterator<Item = &'a mut dyn Metered>,
+    nodes: usize,
+    names: Vec<String>,
+    number: usize,
+) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
-    let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, number, &mut table));
-    let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });
-    let first = both().expect("there is a first hop");
-    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: both()? })).collect();
+    let mut queues = queues.enumerate();
+    let mut counts_of_next = || {
+        let (l, queue) = queues.next()?;
+        let (counts, usable) = (queue.tally().sum(number), queue.usable_from(number));
+        counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+        Some((counts, queue.tally().window().length(number), usable))
+    };
+    let mut together = |count: usize| {
+        let (mut sum, length, usable) = counts_of_next()?;
+        (1..count).map_while(|_| counts_of_next()).for_each(|(counts, ..)| sum.add(&counts));
+        Some(sum.report(length, usable))
+    };
+    let mut hop = |reverse: usize| Some(Links { forward: together(1)?, reverse: together(reverse)? });
+    let first = hop(nodes.saturating_sub(1).max(1)).expect("there is a first hop");
+    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: hop(1)? })).collect();
     (first, hops, table.into_table())
-}
-
-/// The access point's queue as the forward direction, those of the stations together as the reverse direction.
-fn report_cell(links: Vec<Link>, number: usize) -> (Links, Vec<HopSummary>, Table) {
-    let (mut table, mut usable) = (SojournHistogram::default(), 0);
-    let mut links = links.into_iter().enumerate();
-    let mut report = |(l, link)| report_link(l, link, number, &mut table);
-    let forward = links.next().map(&mut report).expect("there is an access point");
-    let mut together = Counts::default();
-    let mut length = Duration::ZERO;
-    for (l, mut link) in links {
-        (usable, length) = (link.usable_from(number), link.tally.window().length(number));
-        together.add(&link.tally.sum(number));
-        report((l, link));
-    }
-    let reverse = together.report(length, usable);
-    (Links { forward, reverse }, Vec::new(), table.into_table())
-}
-
-fn report_link(l: usize, mut link: Link, number: usize, table: &mut SojournHistogram) -> LinkSummary {
-    let counts = link.tally.sum(number);
-    counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
-    counts.report(link.tally.window().length(number), link.usable_from(number))
 }
 
 #[cfg(test)]
@@ -297,7 +293,7 @@ mod tests {
              size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
         );
         let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<()>::new(&scenario, 1);
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
         while !run.advance(u64::MAX) {}
         let (used, laid_out) = (run.flows.slots(), run.network.layout.flows() as usize);
         (used, laid_out, run.report().summary.groups[0].opened)
@@ -321,7 +317,7 @@ mod tests {
                     stack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"1 s\"\n\
                     size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<()>::new(&scenario, 1);
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
         while run.now.as_secs_f64() < 3.2 {
             run.advance(1);
         }

@@ -4,8 +4,7 @@
 //! is taken when the last one has left and waits in the shaper for its tokens, as under Linux's TBF. With overdraft
 //! a packet is taken only when there are tokens, and then goes at once, as under HTB.
 
-use super::Server;
-use super::one_by_one::{OneByOne, Pace, Sent};
+use super::one_by_one::{Pace, Sent};
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
 /// A token bucket at work.
@@ -22,15 +21,9 @@ pub(crate) struct Bucket {
     overdraft: bool,
 }
 
-impl Server {
-    /// A token bucket of `burst` bytes.
-    pub fn bucket(rate: Rate, burst: u64, peak: Rate, overdraft: bool) -> Self {
-        Self::Bucket(OneByOne::new(Bucket::new(rate, burst, peak, overdraft)))
-    }
-}
-
 impl Bucket {
-    fn new(rate: Rate, burst: u64, peak: Rate, overdraft: bool) -> Self {
+    /// A bucket of `burst` bytes, full.
+    pub fn new(rate: Rate, burst: u64, peak: Rate, overdraft: bool) -> Self {
         let burst = burst as i64 * NANOS_PER_BYTE_AT_1_BPS;
         let (rate, peak) = (rate.as_bps() as i64, Serializer::new(peak));
         Self { rate, burst, tokens: burst, filled: Instant::ZERO, peak, overdraft }
@@ -65,13 +58,6 @@ impl Pace for Bucket {
         // With overdraft the queue keeps the next packet until there is a token.
         let free = if self.overdraft { end + self.wait_for(1) } else { end };
         Sent { end, free }
-    }
-
-    fn of(server: &mut Server) -> Option<&mut OneByOne<Self>> {
-        match server {
-            Server::Bucket(server) => Some(server),
-            _ => None,
-        }
     }
 }
 

@@ -16,11 +16,10 @@ pub(crate) use generator::Generator;
 pub(crate) use ledger::Ledger;
 pub use plan::{Planned, plan};
 
-use crate::network::{AirOf, Network};
+use crate::network::{Network, Topology};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
-use crate::wlan::Air;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Header, Wire};
@@ -243,14 +242,14 @@ fn span(spec: &FlowSpec, place: u32, index: u32, seed: u64) -> (Instant, Instant
 }
 
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
-pub(crate) struct Port<'a, P: Probe> {
-    pub network: &'a mut Network<P>,
+pub(crate) struct Port<'a, P: Probe, T: Topology> {
+    pub network: &'a mut Network<P, T>,
     pub now: Instant,
     pub slot: u32,
     pub from_source: bool,
 }
 
-impl<P: Probe> Wire for Port<'_, P> {
+impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.from_source {
@@ -262,15 +261,11 @@ impl<P: Probe> Wire for Port<'_, P> {
 
     #[inline]
     fn has_room(&self) -> bool {
-        if !AirOf::<P>::PRESENT {
-            return true;
-        }
-        let in_station = self.from_source == self.network.source_is_station(self.slot);
-        !in_station || self.network.air.has_room(self.slot)
+        self.network.has_room(self.slot, self.from_source)
     }
 }
 
-impl<P: Probe> Host for Port<'_, P> {
+impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
     fn offered(&mut self, bytes: u64) {
         let (_, group) = self.network.tenant(self.slot);
         self.network.ledger.offered(self.now, group, bytes);

@@ -1,8 +1,8 @@
 //! What the channel and its stations have done inside the statistics window.
 
 use super::node::Frame;
-use super::phy::Bitrate;
 use crate::histogram::Histogram;
+use crate::radio::phy::Bitrate;
 use crate::summary::Quantiles;
 use crate::table::{Table, recorder};
 use crate::window::{Part, Parts, Window};

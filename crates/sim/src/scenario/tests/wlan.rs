@@ -1,7 +1,7 @@
 //! Wireless LANs: what is read, and what is refused.
 
 use super::super::*;
-use crate::wlan::Bitrate;
+use crate::radio::Bitrate;
 
 const CELL: &str = "duration = \"10 s\"\n[wlan]\n[[wlan.stations]]\n[[flows]]\nkind = \"tcp\"";
 
