@@ -3,9 +3,11 @@
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
+use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario};
-use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, Quantiles, jain};
-use crate::traffic::{AnyFlow, Datagrams, Generator, Payload, Port, Source, Status};
+use crate::status::{Datagrams, Payload, Status};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
+use crate::traffic::{AnyFlow, Generator, Port, Source};
 use crate::window::Window;
 use sojourn_aqm::Instant;
 

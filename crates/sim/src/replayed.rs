@@ -45,7 +45,7 @@ impl Replayed {
     pub fn arrived(&mut self, now: Instant, l: usize, number: u32, meta: &Meta) {
         self.reach(now);
         let link = &mut self.links[l];
-        link.qdisc().enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
+        link.qdisc_mut().enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
         link.tally_mut().arrival(now, true);
         self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
         if let Some(probe) = &mut self.probe {
@@ -82,7 +82,7 @@ impl Replayed {
     /// The link asked its queue for a packet, and got none.
     pub fn asked(&mut self, now: Instant, l: usize) {
         self.reach(now);
-        self.links[l].qdisc().dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
+        self.links[l].qdisc_mut().dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
     }
 
     /// The result. What only programs at the ends know, payload, groups and flows, is left empty.
@@ -120,7 +120,7 @@ impl Replayed {
     fn reach(&mut self, now: Instant) {
         self.events += 1;
         while self.statistics.due() < now {
-            let waiting = |link: &mut dyn Metered| u64::from(link.qdisc().backlog().packets);
+            let waiting = |link: &mut dyn Metered| u64::from(link.backlog().packets);
             self.statistics.tell(metered(&mut self.links).map(waiting).sum());
         }
         while let Some(i) = (0..self.due.len()).min_by_key(|&i| self.due[i]).filter(|&i| self.due[i] < now) {

@@ -2,8 +2,9 @@
 
 use crate::link::Metered;
 use crate::scenario::Probes;
+use crate::status::Payload;
 use crate::table::{Column, Table, recorder};
-use crate::traffic::{AnyFlow, Payload};
+use crate::traffic::AnyFlow;
 use sojourn_aqm::{Duration, Instant};
 
 /// All samplers of a run, by the number of their slot.
@@ -105,7 +106,7 @@ impl Samplers {
 
     fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
         for (l, link) in links.enumerate() {
-            let backlog = link.qdisc().backlog();
+            let backlog = link.backlog();
             self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
         }
     }
@@ -123,7 +124,7 @@ impl Samplers {
 
     fn sample_state<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
         for (l, link) in links.enumerate() {
-            link.qdisc().settle(now);
+            link.qdisc_mut().settle(now);
             self.state.begin_row(now, l as u8);
             link.qdisc().observe(&mut |name, value| self.state.set(name, value));
         }

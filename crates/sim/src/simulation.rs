@@ -1,14 +1,14 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
 use crate::flows::{FORWARD, Flows, Whole};
+use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
 use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCell};
 use crate::probe::{EveryPacket, Recorder};
 use crate::sampler::Samplers;
-use crate::scenario::Scenario;
-use crate::summary::{HopSummary, Links, Summary};
+use crate::scenario::{FlowSpec, Scenario};
+use crate::summary::{HopSummary, LinkSummary, Links, Summary};
 use crate::table::{Table, recorder};
-use crate::traffic::Ledger;
 use crate::warmup::Statistics;
 use crate::window::Part;
 use crate::windows::windows;
@@ -55,7 +55,8 @@ impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let cell = scenario.wlan.as_ref().map(|spec| Box::new(Wlan::new(spec, scenario, seed)));
-        let is_dumbbell = scenario.links.is_empty();
+        let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
+        let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
         Self(match (cell, is_dumbbell, scenario.probes.packets) {
             (Some(cell), _, false) => Engine::Cell(Box::new(Run::new(scenario, seed, cell))),
             (Some(cell), _, true) => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed, cell))),
@@ -124,10 +125,19 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     fn advance(&mut self, events: u64) -> bool {
+        let finished = self.go(events, self.end);
+        if finished {
+            self.now = self.end;
+        }
+        finished
+    }
+
+    /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
+    #[inline(never)]
+    fn go(&mut self, events: u64, last: Instant) -> bool {
         for _ in 0..events {
             let (at, slot) = self.network.events.first();
-            if at > self.end {
-                self.now = self.end;
+            if at > last {
                 return true;
             }
             debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
@@ -184,7 +194,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     fn look(&mut self, now: Instant) -> Instant {
         self.looks += 1;
         if self.statistics.due() == now {
-            let waiting = |queue: &mut dyn Metered| u64::from(queue.qdisc().backlog().packets);
+            let waiting = |queue: &mut dyn Metered| u64::from(queue.backlog().packets);
             self.statistics.tell(self.network.queues().map(waiting).sum());
         }
         let begun = self.flows.begun();
@@ -270,7 +280,7 @@ pub(crate) fn report_links<'a>(
     let mut together = |count: usize| {
         let (mut sum, length, usable) = counts_of_next()?;
         (1..count).map_while(|_| counts_of_next()).for_each(|(counts, ..)| sum.add(&counts));
-        Some(sum.report(length, usable))
+        Some(LinkSummary::of(&sum, length, usable))
     };
     let mut hop = |reverse: usize| Some(Links { forward: together(1)?, reverse: together(reverse)? });
     let first = hop(nodes.saturating_sub(1).max(1)).expect("there is a first hop");

@@ -2,8 +2,9 @@
 
 use crate::flows::Whole;
 use crate::link::{Link, Metered};
-use crate::summary::{Counts, LinkSummary};
+use crate::summary::LinkSummary;
 use crate::table::{Table, recorder};
+use crate::tally::Counts;
 use crate::warmup::Begin;
 use crate::window::Part;
 
@@ -54,7 +55,7 @@ pub(crate) fn windows(forward: &mut dyn Metered, begin: &Begin, whole: impl Fn(u
         if let Some(counts) = forward.tally().parts().nth(number) {
             sum.add(counts);
         }
-        rows.push((number, sum.report(window.length(number), forward.usable_from(number))));
+        rows.push((number, LinkSummary::of(&sum, window.length(number), forward.usable_from(number))));
     }
     let mut table = Windows::default();
     for (number, link) in rows.iter().rev() {

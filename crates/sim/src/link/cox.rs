@@ -5,8 +5,7 @@
 //! with the probability that a process of rate 1 / outage has an event in it. There is no mean reversion: the rate
 //! wanders over the whole range. It starts anywhere in it.
 
-use super::build::Seat;
-use super::opportunity::Source;
+use super::server::{Seat, Source};
 use crate::random::normal;
 use crate::scenario::CoxService;
 use sojourn_aqm::{Duration, Instant, Rng};

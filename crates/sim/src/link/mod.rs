@@ -6,11 +6,11 @@
 //! A link is called: a packet arrives, or the time has come at which it wanted to be called again. It answers with
 //! [`Served`]: what leaves, when that reaches the far end, and when to call next. It knows neither routes nor flows.
 
+mod any;
 mod below;
 mod body;
 mod books;
 mod bucket;
-mod build;
 mod cox;
 mod medium;
 mod one_by_one;
@@ -19,6 +19,7 @@ pub(crate) mod outside;
 mod pipe;
 mod poisson;
 mod queue;
+mod served;
 mod server;
 mod steps;
 mod trace;
@@ -26,17 +27,18 @@ mod trace;
 pub(crate) use books::Books;
 pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Discipline, Metered, NONE, Queue, discipline};
-pub(crate) use server::{Again, Left, Served};
+pub(crate) use served::{Again, Left, Served};
 
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
+use any::AnyServer;
 use body::Body;
-use build::Seat;
-use server::{AnyServer, Server};
-use sojourn_aqm::{Instant, Meta, Qdisc};
+use one_by_one::OneByOne;
+use server::{Seat, Server};
+use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
@@ -52,13 +54,22 @@ impl Link {
     /// Link `index` of a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
         let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
-        let server = build::server(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
+        let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
         let body = Body::new(spec, index, seed, window);
         Self { plain: matches!(server, AnyServer::Constant(_)) && body.is_plain(), server, body, pipe: Pipe::new() }
     }
 
-    /// A packet arrives between two `hosts`.
+    /// The link as a plain one, if it is. Who calls it so gets code that does not look for what the link does not have, and
+    /// no call on the way: most links are plain.
     #[inline(always)]
+    pub fn as_plain(&mut self) -> Option<Plain<'_>> {
+        match &mut self.server {
+            AnyServer::Constant(server) if self.plain => Some(Plain { server, body: &mut self.body }),
+            _ => None,
+        }
+    }
+
+    /// A packet arrives between two `hosts`.
     pub fn arrive<P: Probe>(
         &mut self,
         now: Instant,
@@ -67,24 +78,13 @@ impl Link {
         hosts: (u32, u32),
         books: &mut Books<P>,
     ) -> Served {
-        let bytes = if self.plain { packet.len + self.body.overhead() } else { self.body.accounted(packet.len) };
-        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
-        books.probe.arrived(now, books.link, handle, &meta, books.packets);
-        match &mut self.server {
-            AnyServer::Constant(server) if self.plain => {
-                server.offer::<true, P>(now, meta, handle, packet, &mut self.body, books)
-            }
-            server => offer_any(server, now, meta, handle, packet, &mut self.body, books),
-        }
+        let meta = meta(now, self.body.accounted(packet.len), handle, &packet, hosts, books);
+        self.server.offer(now, meta, handle, packet, &mut self.body, books)
     }
 
     /// The time has come for which the server asked.
-    #[inline(always)]
     pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
-        match &mut self.server {
-            AnyServer::Constant(server) if self.plain => server.serve::<true, P>(now, &mut self.body, books),
-            server => serve_any(server, now, &mut self.body, books),
-        }
+        self.server.serve(now, &mut self.body, books)
     }
 
     /// Books that the transmission of a packet began at `now`, as another host has seen it.
@@ -108,7 +108,10 @@ impl Metered for Link {
     fn tally_mut(&mut self) -> &mut Tally {
         &mut self.body.queue.tally
     }
-    fn qdisc(&mut self) -> &mut dyn Qdisc<Handle> {
+    fn qdisc(&self) -> &dyn Qdisc<Handle> {
+        &*self.body.queue.qdisc
+    }
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle> {
         &mut *self.body.queue.qdisc
     }
     fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
@@ -119,22 +122,48 @@ impl Metered for Link {
     }
 }
 
-// Most links are plain: the code of the others stays out of their way.
+/// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
+pub(crate) struct Plain<'a> {
+    server: &'a mut OneByOne<Serializer>,
+    body: &'a mut Body,
+}
 
-#[inline(never)]
-fn offer_any<P: Probe>(
-    server: &mut AnyServer,
+impl Plain<'_> {
+    /// A packet arrives between two `hosts`.
+    #[inline(always)]
+    pub fn arrive<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        hosts: (u32, u32),
+        books: &mut Books<P>,
+    ) -> Served {
+        let meta = meta(now, packet.len + self.body.overhead(), handle, &packet, hosts, books);
+        self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
+    }
+
+    /// The time has come for which the server asked.
+    #[inline(always)]
+    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+        self.server.serve::<true, P>(now, self.body, books)
+    }
+}
+
+/// What a queue knows of a packet that arrives with so many accounted bytes; the probe sees it, too.
+#[inline(always)]
+fn meta<P: Probe>(
     now: Instant,
-    meta: Meta,
+    bytes: u32,
     handle: Handle,
-    packet: Packet,
-    body: &mut Body,
+    packet: &Packet,
+    hosts: (u32, u32),
     books: &mut Books<P>,
-) -> Served {
-    server.offer(now, meta, handle, packet, body, books)
+) -> Meta {
+    let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
+    books.probe.arrived(now, books.link, handle, &meta, books.packets);
+    meta
 }
 
-#[inline(never)]
-fn serve_any<P: Probe>(server: &mut AnyServer, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
-    server.serve(now, body, books)
-}
+#[cfg(test)]
+mod tests;

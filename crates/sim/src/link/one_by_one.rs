@@ -1,45 +1,14 @@
 //! Servers that send one packet after the other, whatever their pace.
 
 use super::body::Body;
-use super::opportunity::Source;
-use super::server::Server;
+use super::server::{Pace, Sent, Server, Source};
 use super::{Again, Books, Served};
 use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Dequeued, Instant, Meta, Serializer};
-
-/// How long a transmission takes.
-pub(crate) trait Pace: Send {
-    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one.
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent;
-
-    /// What a server that is never idle does in a span: nanoseconds where nothing else is said, or bits.
-    #[inline]
-    fn capacity(&self, from: Instant, to: Instant) -> u64 {
-        (to - from).as_nanos() as u64
-    }
-}
-
-impl Pace for Box<dyn Pace> {
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
-        (**self).send(start, bytes)
-    }
-    fn capacity(&self, from: Instant, to: Instant) -> u64 {
-        (**self).capacity(from, to)
-    }
-}
-
-/// A transmission that was started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// When its last bit leaves.
-    pub end: Instant,
-    /// When the next packet can be taken; not before `end`.
-    pub free: Instant,
-}
 
 /// A transmitter with its pace.
 #[derive(Debug)]
@@ -130,15 +99,14 @@ impl<T: Pace> OneByOne<T> {
         // With an empty queue there is nothing to wake up for; the poll is made up for on the next arrival. A buffer below
         // has asked the queue until it was full or the queue empty.
         self.owes_poll = !waiting && !body.is_buffered::<PLAIN>();
-        let again = match waiting {
-            true => Again::At(free),
-            false if self.pending => Again::At(Instant::NEVER),
-            false => Again::AsBefore,
-        };
-        self.pending = waiting;
         self.book(now, free, &mut body.queue.tally);
         let packet = *books.packets.packet(handle);
-        Served { left: body.leave::<PLAIN, P>(end, handle, packet, books), again }
+        let left = body.leave::<PLAIN, P>(end, handle, packet, books);
+        if !waiting && !self.pending {
+            return Served { left, again: Again::AsBefore };
+        }
+        self.pending = waiting;
+        Served { left, again: Again::At(if waiting { free } else { Instant::NEVER }) }
     }
 
     /// Something waits: the transmitter starts, or is told to go on when it is free.

@@ -5,32 +5,13 @@
 //! opportunity that carries its last byte; what an opportunity does not carry is lost.
 
 use super::body::Body;
-use super::build::Seat;
-use super::one_by_one::Sent;
-use super::server::{AnyServer, Server};
+use super::server::{Seat, Sent, Server, Source};
 use super::{Again, Books, Served};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Dequeued, Instant, Meta};
-
-/// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
-pub(crate) trait Source: Send {
-    /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
-    fn next_at(&self) -> Instant;
-    /// Goes on to the one after it.
-    fn step(&mut self);
-    /// Passes over the opportunities up to and including `now`; returns their number.
-    fn pass(&mut self, now: Instant) -> u64 {
-        let mut passed = 0;
-        while self.next_at() <= now {
-            self.step();
-            passed += 1;
-        }
-        passed
-    }
-}
 
 /// A link that serves in opportunities.
 pub(crate) struct Opportunities {
@@ -88,13 +69,6 @@ impl Meter {
             self.before.push(self.count);
         }
         self.count += self.source.pass(now);
-    }
-}
-
-impl AnyServer {
-    /// The opportunities of `source`, for a link at `seat`.
-    pub fn opportunities_of(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
-        Self::Opportunities(Opportunities::new(source, seat))
     }
 }
 

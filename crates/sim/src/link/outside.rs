@@ -3,15 +3,15 @@
 //! An emulator serves real packets with these: the rates, schedules, traces, losses and delays of the simulator are
 //! the same code there.
 
-use super::build::{self, Seat};
+use super::any::AnyServer;
 use super::medium::Medium as Inner;
-use super::server::{AnyServer, Server};
+use super::server::{Seat, Server};
 use crate::scenario::{LossSpec, Service, Steps};
 use crate::schedule::Quanta;
 use crate::window::Window;
 use sojourn_aqm::{Duration, Instant};
 
-pub use super::one_by_one::Sent;
+pub use super::server::Sent;
 
 /// How a link sends: packet after packet, or in opportunities.
 pub struct Transmitter(AnyServer);
@@ -20,7 +20,7 @@ impl Transmitter {
     /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes. `None` for
     /// the channel of a wireless LAN, which is no link of its own.
     pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Option<Self> {
-        build::server(service, &Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }).map(Self)
+        AnyServer::new(service, &Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }).map(Self)
     }
 
     /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one. A link with

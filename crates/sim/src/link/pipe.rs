@@ -28,9 +28,8 @@ impl Pipe {
     #[inline(always)]
     pub fn push(&mut self, at: Instant, handle: Handle) -> Option<Instant> {
         debug_assert!(self.ends_by(at), "a pipe keeps the order of time");
-        let next = self.0.is_empty().then_some(at);
         self.0.push_back((at, handle));
-        next
+        (self.0.len() == 1).then_some(at)
     }
 
     /// Like [`Pipe::push`], for packets that overtake others.

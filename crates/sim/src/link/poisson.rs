@@ -1,7 +1,6 @@
 //! Opportunities that are a Poisson process.
 
-use super::build::Seat;
-use super::opportunity::Source;
+use super::server::{Seat, Source};
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// A Poisson process.

@@ -1,13 +1,15 @@
 //! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
 
 use super::Books;
-use crate::fingerprint::Fate;
-use crate::packet::Handle;
+use crate::fingerprint::{Fate, Fingerprint};
+use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink};
+use sojourn_aqm::{
+    Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink,
+};
 
 /// A queue discipline that books.
 pub(crate) struct Queue<Q: ?Sized = Discipline> {
@@ -37,7 +39,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     #[inline(always)]
     pub fn enqueue<P: Probe>(&mut self, now: Instant, meta: Meta, handle: Handle, books: &mut Books<P>) {
         let enqueued = {
-            let mut drops = Drops { now, arriving: handle, tally: &mut self.tally, books };
+            let mut drops = Drops::new(now, handle, &mut self.tally, books);
             self.qdisc.enqueue(now, meta, handle, &mut drops)
         };
         let fate = match enqueued {
@@ -71,7 +73,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
     /// Asks for the next packet, as of `now`, and books only what the discipline drops.
     #[inline(always)]
     pub fn poll<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
-        let mut drops = Drops { now, arriving: NONE, tally: &mut self.tally, books };
+        let mut drops = Drops::new(now, NONE, &mut self.tally, books);
         self.qdisc.dequeue(now, &mut drops)
     }
 }
@@ -83,7 +85,13 @@ pub(crate) trait Metered {
     /// What has been counted.
     fn tally_mut(&mut self) -> &mut Tally;
     /// The queue discipline.
-    fn qdisc(&mut self) -> &mut dyn Qdisc<Handle>;
+    fn qdisc(&self) -> &dyn Qdisc<Handle>;
+    /// The queue discipline.
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle>;
+    /// What waits.
+    fn backlog(&self) -> Backlog {
+        self.qdisc().backlog()
+    }
     /// What the server has used until `now` and could have used: time, bits, or bytes of opportunity.
     fn used_and_usable(&mut self, now: Instant) -> (u64, u64);
     /// What it could have used in the statistics that begin at instant `number` of the window, in the same measure.
@@ -93,21 +101,32 @@ pub(crate) trait Metered {
 /// No packet.
 pub(crate) const NONE: Handle = Handle::MAX;
 
-/// Books dropped packets and frees their places.
-struct Drops<'a, 'b, P> {
+/// Books dropped packets and frees their places. It has the parts of [`Books`], not a pointer to them: what is behind a
+/// pointer that a discipline gets has to be read again after each of its calls.
+struct Drops<'a, P> {
     now: Instant,
     /// The packet that is being offered, which does not wait yet; [`NONE`] on a dequeue.
     arriving: Handle,
+    link: usize,
     tally: &'a mut Tally,
-    books: &'a mut Books<'b, P>,
+    packets: &'a mut Packets,
+    fingerprint: &'a mut Fingerprint,
+    probe: &'a mut P,
 }
 
-impl<P: Probe> Sink<Handle> for Drops<'_, '_, P> {
+impl<'a, P: Probe> Drops<'a, P> {
+    #[inline(always)]
+    fn new(now: Instant, arriving: Handle, tally: &'a mut Tally, books: &'a mut Books<P>) -> Self {
+        let Books { link, packets, fingerprint, probe } = books;
+        Self { now, arriving, link: *link, tally, packets, fingerprint, probe }
+    }
+}
+
+impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
-        let Books { link, packets, fingerprint, probe } = &mut *self.books;
-        packets.remove(handle);
+        self.packets.remove(handle);
         self.tally.drop(self.now, reason, handle != self.arriving);
-        fingerprint.record(self.now, *link, meta.flow, meta.len, Fate::Dropped(reason));
-        probe.dropped(self.now, *link, handle, &meta, reason, packets);
+        self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
+        self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
     }
 }

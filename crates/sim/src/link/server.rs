@@ -1,47 +1,77 @@
-//! What serves a queue: the trait, and its two kinds.
+//! What serves a queue. A new kind of link is a [`Pace`], if it sends packet after packet, or a [`Source`], if it serves in
+//! opportunities.
 
-use super::Books;
 use super::body::Body;
-use super::one_by_one::{OneByOne, Pace, Sent};
-use super::opportunity::{Opportunities, Source};
+use super::{Books, Served};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Instant, Meta, Serializer};
+use sojourn_aqm::{Instant, Meta, Rng};
 
-/// What a call of a link has led to.
-#[must_use]
-pub(crate) struct Served {
-    pub left: Option<Left>,
-    pub again: Again,
+/// How long a transmission takes.
+pub(crate) trait Pace: Send {
+    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one.
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent;
+
+    /// What a server that is never idle does in a span: nanoseconds where nothing else is said, or bits.
+    #[inline]
+    fn capacity(&self, from: Instant, to: Instant) -> u64 {
+        (to - from).as_nanos() as u64
+    }
 }
 
-/// A packet that has left the server and was not lost.
-pub(crate) struct Left {
-    /// When it reaches the far end.
-    pub at: Instant,
-    pub handle: Handle,
-    pub packet: Packet,
-    /// Whether it may overtake others, or be overtaken.
-    pub overtakes: bool,
+impl Pace for Box<dyn Pace> {
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        (**self).send(start, bytes)
+    }
+    fn capacity(&self, from: Instant, to: Instant) -> u64 {
+        (**self).capacity(from, to)
+    }
 }
 
-/// When a link wants to be called next.
+/// A transmission that was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// As it has said before.
-    AsBefore,
-    /// Then and not before; [`Instant::NEVER`] until something arrives.
-    At(Instant),
-    /// Now: another packet may leave at once.
-    Now,
+pub struct Sent {
+    /// When its last bit leaves.
+    pub end: Instant,
+    /// When the next packet can be taken; not before `end`.
+    pub free: Instant,
 }
 
-impl Served {
-    /// Nothing leaves.
-    pub const fn nothing(again: Again) -> Self {
-        Self { left: None, again }
+/// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
+pub(crate) trait Source: Send {
+    /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
+    fn next_at(&self) -> Instant;
+    /// Goes on to the one after it.
+    fn step(&mut self);
+    /// Passes over the opportunities up to and including `now`; returns their number.
+    fn pass(&mut self, now: Instant) -> u64 {
+        let mut passed = 0;
+        while self.next_at() <= now {
+            self.step();
+            passed += 1;
+        }
+        passed
+    }
+}
+
+/// Where a server sits.
+pub(crate) struct Seat {
+    /// Number of its link.
+    pub index: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Bytes that one opportunity carries.
+    pub mtu: u32,
+    /// When the statistics can begin.
+    pub window: Window,
+}
+
+impl Seat {
+    /// The server's own random stream.
+    pub fn rng(&self) -> Rng {
+        Rng::stream(self.seed, "link", self.index as u64)
     }
 }
 
@@ -84,75 +114,4 @@ pub(crate) trait Server {
 
     /// Its opportunities, if it serves in opportunities.
     fn opportunities(&mut self) -> Option<&mut dyn Source>;
-}
-
-/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`].
-pub(crate) enum AnyServer {
-    /// Packet after packet at a constant rate: what most links have, and all of a plain dumbbell. It has a variant of its
-    /// own because a call through a pointer for each packet would show there.
-    Constant(OneByOne<Serializer>),
-    /// Packet after packet at any pace.
-    Paced(OneByOne<Box<dyn Pace>>),
-    /// In opportunities, from wherever they come.
-    Opportunities(Opportunities),
-}
-
-impl AnyServer {
-    /// Packet after packet.
-    pub fn paced(pace: impl Pace + 'static) -> Self {
-        Self::Paced(OneByOne::new(Box::new(pace)))
-    }
-}
-
-macro_rules! each {
-    ($any:expr, $server:ident => $call:expr) => {
-        match $any {
-            AnyServer::Constant($server) => $call,
-            AnyServer::Paced($server) => $call,
-            AnyServer::Opportunities($server) => $call,
-        }
-    };
-}
-
-impl Server for AnyServer {
-    #[inline(always)]
-    fn offer<P: Probe>(
-        &mut self,
-        now: Instant,
-        meta: Meta,
-        handle: Handle,
-        packet: Packet,
-        body: &mut Body,
-        books: &mut Books<P>,
-    ) -> Served {
-        each!(self, server => Server::offer(server, now, meta, handle, packet, body, books))
-    }
-    #[inline(always)]
-    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
-        each!(self, server => Server::serve(server, now, body, books))
-    }
-    fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
-        each!(self, server => server.replay(now, bytes, tally))
-    }
-    fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64) {
-        each!(self, server => server.used_and_usable(used, now))
-    }
-    fn usable_from(&mut self, window: &Window, number: usize) -> u64 {
-        each!(self, server => server.usable_from(window, number))
-    }
-    fn usable(&mut self, from: Instant, to: Instant) -> u64 {
-        each!(self, server => server.usable(from, to))
-    }
-    fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
-        each!(self, server => server.used(start, free, bytes))
-    }
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
-        each!(self, server => server.send(start, bytes))
-    }
-    fn opportunity(&self) -> Option<Instant> {
-        each!(self, server => server.opportunity())
-    }
-    fn opportunities(&mut self) -> Option<&mut dyn Source> {
-        each!(self, server => server.opportunities())
-    }
 }

@@ -1,27 +1,26 @@
 //! A rate that changes in steps, exactly.
 
-use super::build::Seat;
-use super::one_by_one::{Pace, Sent};
-use super::opportunity::Source;
-use super::server::AnyServer;
-use crate::scenario::{Change, StepsService};
-use crate::schedule::{Quanta, Schedule};
-use sojourn_aqm::Instant;
+use super::server::{Pace, Sent, Source};
+use crate::schedule::{Quanta, Schedule, Steps};
+use sojourn_aqm::{Instant, Rate};
 
 /// What remains of a packet at a change goes at the new rate.
 #[derive(Clone, Debug)]
-struct Fluid(Schedule);
+pub(super) struct Fluid(Schedule);
 
 /// A packet ends when it would have ended without the change.
 #[derive(Clone, Debug)]
-struct Latch(Schedule);
+pub(super) struct Latch(Schedule);
 
-/// The server of a schedule of rates.
-pub(super) fn server(spec: &StepsService, seat: &Seat) -> AnyServer {
-    match spec.change {
-        Change::Fluid => AnyServer::paced(Fluid(Schedule::new(&spec.rate))),
-        Change::Latch => AnyServer::paced(Latch(Schedule::new(&spec.rate))),
-        Change::Opportunity => AnyServer::opportunities_of(Quanta::new(&spec.rate, seat.mtu), seat),
+impl Fluid {
+    pub fn new(rates: &Steps<Rate>) -> Self {
+        Self(Schedule::new(rates))
+    }
+}
+
+impl Latch {
+    pub fn new(rates: &Steps<Rate>) -> Self {
+        Self(Schedule::new(rates))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opportunities of a recorded trace, which after its last line starts again, shifted by the last timestamp.
 
-use super::opportunity::Source;
+use super::server::Source;
 use crate::trace::Trace;
 use sojourn_aqm::Instant;
 use std::sync::Arc;

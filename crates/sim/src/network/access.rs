@@ -1,6 +1,7 @@
 //! Access links: ways that take time but hold nobody up.
 
 use crate::link::Pipe;
+use crate::packet::Handle;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
 /// How a flow's packets travel. When a connection ends, the next one in its slot inherits the access links with
@@ -42,13 +43,13 @@ pub(crate) struct Ends {
     pub exit: Pipe,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-/// Over which pipe a packet reaches the end of an access link.
+/// Over which pipe a packet reaches the end of an access link, and when that is to be looked at if the packet is the first
+/// one in it.
 pub(crate) enum Way {
     /// With those of the other flows.
-    Common,
+    Common(Option<Instant>),
     /// Its flow's own.
-    Own,
+    Own(Option<Instant>),
 }
 
 impl Access {
@@ -71,15 +72,14 @@ impl Access {
     }
 
     /// A packet of so many bytes enters at `now`. It travels in the `common` pipe if it arrives behind all others there, and
-    /// with none of its flow still in the flow's own. Returns over which pipe it goes, and when that is to be looked at if
-    /// the packet is the first one in it.
+    /// with none of its flow still in the flow's own.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, bytes: u32, common: &mut Pipe, handle: u32) -> (Way, Option<Instant>) {
+    pub fn enter(&mut self, now: Instant, bytes: u32, common: &mut Pipe, handle: Handle) -> Way {
         let at = self.arrival(now, bytes);
         if self.pipe.is_empty() && common.ends_by(at) {
-            (Way::Common, common.push(at, handle))
+            Way::Common(common.push(at, handle))
         } else {
-            (Way::Own, self.pipe.push(at, handle))
+            Way::Own(self.pipe.push(at, handle))
         }
     }
 }

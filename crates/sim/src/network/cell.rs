@@ -61,6 +61,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet has reached its source.
     #[inline(always)]
     pub fn answered(&mut self, now: Instant, packet: &Packet, header: &Header) {
+        if self.air.cell().is_none() {
+            return;
+        }
         let (tenant, group) = self.tenant(packet.slot);
         if let Some(cell) = self.air.cell_mut().filter(|_| tenant == packet.flow) {
             cell.rtts.answered(now, packet.slot, group, header);

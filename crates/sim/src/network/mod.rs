@@ -14,11 +14,11 @@ pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCell};
 
 use crate::event::EventSet;
 use crate::fingerprint::Fingerprint;
+use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Direction, FlowSpec, Paths};
-use crate::traffic::Ledger;
 use crate::wlan::Air;
 use access::{Access, Ends, Route, Way};
 use sojourn_aqm::{Duration, Ecn, Instant};
@@ -151,6 +151,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.events.set(self.layout.slot(component), at);
     }
 
+    /// A packet entered a pipe: if it is the first one there, the pipe's event is when it arrives.
+    #[inline(always)]
+    fn set_first(&mut self, pipe: Component, first: Option<Instant>) {
+        if let Some(at) = first {
+            self.set(pipe, at);
+        }
+    }
+
     /// A source sends towards its sink.
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
@@ -178,9 +186,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
             self.arrive(now, link, handle, packet);
             return;
         }
-        let (way, first) = route.up.enter(now, len, &mut self.ends[link].entry, handle);
-        if let Some(at) = first {
-            self.set(if way == Way::Common { Component::Entry(link) } else { Component::Up(slot) }, at);
+        match route.up.enter(now, len, &mut self.ends[link].entry, handle) {
+            Way::Common(first) => self.set_first(Component::Entry(link), first),
+            Way::Own(first) => self.set_first(Component::Up(slot), first),
         }
     }
 
@@ -260,8 +268,20 @@ impl<P: Probe, T: Topology> Network<P, T> {
             cell.arrive(now, handle, packet, hosts, &mut books);
             return self.after_cell(now);
         }
-        let served = self.links[l - nodes].arrive(now, handle, packet, hosts, &mut books);
-        self.follow(now, l, served);
+        match self.links[l - nodes].as_plain() {
+            Some(mut link) => {
+                let served = link.arrive(now, handle, packet, hosts, &mut books);
+                self.follow(l, served);
+            }
+            None => self.arrive_any(now, l, handle, packet, hosts),
+        }
+    }
+
+    #[inline(never)]
+    fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, hosts: (u32, u32)) {
+        let link = l - self.nodes();
+        let served = self.links[link].arrive(now, handle, packet, hosts, &mut books!(self, l));
+        self.follow(l, served);
     }
 
     /// The time has come for which a link's server asked, or a driver in a wireless LAN.
@@ -273,38 +293,37 @@ impl<P: Probe, T: Topology> Network<P, T> {
             cell.pull(now, l, &mut books);
             return self.after_cell(now);
         }
-        let served = self.links[l - nodes].on_server(now, &mut books);
-        self.follow(now, l, served);
+        match self.links[l - nodes].as_plain() {
+            Some(mut link) => {
+                let served = link.on_server(now, &mut books);
+                self.follow(l, served);
+            }
+            None => self.on_server_any(now, l),
+        }
+    }
+
+    /// A link with opportunities is called until it has used one up.
+    #[inline(never)]
+    fn on_server_any(&mut self, now: Instant, l: usize) {
+        let link = l - self.nodes();
+        loop {
+            let served = self.links[link].on_server(now, &mut books!(self, l));
+            let again = served.again;
+            self.follow(l, served);
+            if again != Again::Now {
+                return;
+            }
+        }
     }
 
     /// Does what a call of a link has led to.
     #[inline(always)]
-    fn follow(&mut self, now: Instant, l: usize, served: Served) {
+    fn follow(&mut self, l: usize, served: Served) {
         if let Again::At(at) = served.again {
             self.set(Component::Server(l), at);
         }
         if let Some(left) = served.left {
             self.leave(l, left);
-        }
-        if served.again == Again::Now {
-            self.on_server_again(now, l);
-        }
-    }
-
-    /// A link with opportunities has not yet used one up. Apart from [`Self::follow`], so that no other link has a loop.
-    #[inline(never)]
-    fn on_server_again(&mut self, now: Instant, l: usize) {
-        loop {
-            let link = l - self.nodes();
-            let served = self.links[link].on_server(now, &mut books!(self, l));
-            if let Some(left) = served.left {
-                self.leave(l, left);
-            }
-            match served.again {
-                Again::Now => {}
-                Again::AsBefore => return,
-                Again::At(at) => return self.set(Component::Server(l), at),
-            }
         }
     }
 
@@ -316,17 +335,18 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[packet.slot as usize];
         let to_access_link = if has_cell { packet.to_sink != route.access_at_source } else { !packet.to_sink };
-        let (component, first) = if !to_access_link || !ends_here || route.down.is_transparent() {
+        if !to_access_link || !ends_here || route.down.is_transparent() {
             let pipe = self.pipe(l);
-            (Component::Pipe(l), if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) })
+            let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };
+            self.set_first(Component::Pipe(l), first);
         } else if overtakes {
-            (Component::Exit(l), self.ends[l].exit.insert(route.down.arrival(at, packet.len), handle))
+            let first = self.ends[l].exit.insert(route.down.arrival(at, packet.len), handle);
+            self.set_first(Component::Exit(l), first);
         } else {
-            let (way, first) = route.down.enter(at, packet.len, &mut self.ends[l].exit, handle);
-            (if way == Way::Common { Component::Exit(l) } else { Component::Down(packet.slot) }, first)
-        };
-        if let Some(at) = first {
-            self.set(component, at);
+            match route.down.enter(at, packet.len, &mut self.ends[l].exit, handle) {
+                Way::Common(first) => self.set_first(Component::Exit(l), first),
+                Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
+            }
         }
     }
 }

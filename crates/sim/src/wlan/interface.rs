@@ -7,7 +7,7 @@ use crate::link::{Books, Metered, Pipe, Queue};
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
-use crate::summary::Tally;
+use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Instant, Meta, Qdisc};
 
@@ -101,7 +101,13 @@ impl Metered for Interface {
             Queued::ByStation(queue) => &mut queue.tally,
         }
     }
-    fn qdisc(&mut self) -> &mut dyn Qdisc<Handle> {
+    fn qdisc(&self) -> &dyn Qdisc<Handle> {
+        match &self.queue {
+            Queued::Together(queue) => &*queue.qdisc,
+            Queued::ByStation(queue) => &*queue.qdisc,
+        }
+    }
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle> {
         match &mut self.queue {
             Queued::Together(queue) => &mut *queue.qdisc,
             Queued::ByStation(queue) => &mut *queue.qdisc,

@@ -2,8 +2,8 @@
 
 use super::node::Frame;
 use crate::histogram::Histogram;
+use crate::quantiles::Quantiles;
 use crate::radio::phy::Bitrate;
-use crate::summary::Quantiles;
 use crate::table::{Table, recorder};
 use crate::window::{Part, Parts, Window};
 use serde::Serialize;

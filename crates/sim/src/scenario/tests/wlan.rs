@@ -161,4 +161,12 @@ fn what_needs_a_cell_is_refused_without_one() {
         refused(&[("link.rate", ""), ("link.wlan_rate", "27 Mbit/s")]),
         "link: its channel is missing; write [wlan] with [[wlan.stations]]"
     );
+    assert_eq!(
+        refused(&[("reverse.wlan_rate", "27 Mbit/s")]),
+        "reverse: its channel is missing; write [wlan] with [[wlan.stations]]"
+    );
+    assert_eq!(
+        refused(&[("links", r#"[{"name": "second", "wlan_rate": "27 Mbit/s"}]"#)]),
+        "links[0]: its channel is missing; write [wlan] with [[wlan.stations]]"
+    );
 }
