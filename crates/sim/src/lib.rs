@@ -8,7 +8,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`scenario`] | scenario files as checked types; each key is declared once |
-//! | `simulation`, `event` | the loop: take the earliest event, let its component act |
+//! | `simulation`, `event`, `counters` | the loop: take the earliest event, let its component act; steps, and what is read between them |
 //! | `network`, `packet` | a graph: paths over links, access links, packets in flight; calls links and the wireless LAN |
 //! | `link` | queue, server, medium and pipe of a link, which is called and says what leaves |
 //! | `wlan` | a wireless LAN, called in the same way |
@@ -23,6 +23,7 @@
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
 //! on to the sink; what becomes of it goes to `probe`, `summary` and `fingerprint`.
 
+mod counters;
 mod emodel;
 mod event;
 mod fingerprint;
@@ -53,6 +54,7 @@ mod window;
 mod windows;
 mod wlan;
 
+pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};

@@ -1,5 +1,6 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
+use crate::counters::{FlowCounters, LinkCounters};
 use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
@@ -72,6 +73,41 @@ impl Simulation {
         with!(&mut self.0, run => run.advance(events))
     }
 
+    /// Processes every event up to `until`, what is due then included, and none after it. Returns whether the run is
+    /// finished. A run in steps is the same run, however long they are. [`Simulation::links`] and [`Simulation::flows`]
+    /// read what has happened so far:
+    ///
+    /// ```
+    /// use sojourn_aqm::{Duration, Instant};
+    /// use sojourn_sim::{Simulation, scenario::Scenario};
+    ///
+    /// let text = "duration = \"2 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"9 Mbit/s\"";
+    /// let scenario = Scenario::parse(text, &[], std::path::Path::new("."))?;
+    /// let mut run = Simulation::new(&scenario, 1);
+    /// let (mut until, mut before) = (Instant::ZERO, 0);
+    /// while !run.advance_until(until) {
+    ///     let forward = run.links()[0];
+    ///     println!("{until:?}: {} waiting, {} B sent", forward.backlog.packets, forward.bytes - before);
+    ///     (until, before) = (until + Duration::from_millis(100), forward.bytes);
+    /// }
+    /// assert_eq!(run.finish().summary.fingerprint, Simulation::new(&scenario, 1).finish().summary.fingerprint);
+    /// # Ok::<(), sojourn_sim::scenario::Error>(())
+    /// ```
+    pub fn advance_until(&mut self, until: Instant) -> bool {
+        with!(&mut self.0, run => run.advance_until(until))
+    }
+
+    /// Every link's counters since the start of the run, by the number that it has in tables: both directions of each hop,
+    /// or the access point and the stations of a wireless LAN.
+    pub fn links(&self) -> Vec<LinkCounters> {
+        with!(&self.0, run => run.network.counters())
+    }
+
+    /// The counters of every flow that lasts for the whole run, in the order of the summary.
+    pub fn flows(&self) -> Vec<FlowCounters> {
+        with!(&self.0, run => run.flows.fixed().iter().map(|flow| FlowCounters::of(&flow.status())).collect())
+    }
+
     /// The time of the last event.
     pub fn now(&self) -> Instant {
         with!(&self.0, run => run.now)
@@ -130,6 +166,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.now = self.end;
         }
         finished
+    }
+
+    fn advance_until(&mut self, until: Instant) -> bool {
+        self.go(u64::MAX, until.min(self.end));
+        let (next, _) = self.network.events.first();
+        if next > self.end {
+            self.now = self.end;
+        }
+        next > self.end
     }
 
     /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.

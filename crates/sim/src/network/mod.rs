@@ -12,6 +12,7 @@ mod topology;
 pub(crate) use layout::{Component, Layout};
 pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCell};
 
+use crate::counters::LinkCounters;
 use crate::event::EventSet;
 use crate::fingerprint::Fingerprint;
 use crate::ledger::Ledger;
@@ -138,6 +139,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn Metered> {
         let nodes = self.air.cell_mut().into_iter().flat_map(|cell| &mut cell.interfaces);
         nodes.map(|node| node as &mut dyn Metered).chain(metered(&mut self.links))
+    }
+
+    /// Every queue by its number.
+    pub fn counters(&self) -> Vec<LinkCounters> {
+        let nodes = self.air.cell().into_iter().flat_map(|cell| &cell.interfaces).map(|node| LinkCounters::of(node));
+        nodes.chain(self.links.iter().map(|link| LinkCounters::of(link))).collect()
     }
 
     /// How many numbers nodes of a wireless LAN have; those of the links follow.
