@@ -55,32 +55,6 @@ impl Recorder for () {
     }
 }
 
-/// A probe that is somewhere else.
-impl<P: Probe> Probe for &mut P {
-    #[inline]
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
-        (**self).arrived(now, link, packet, meta, packets);
-    }
-
-    #[inline]
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
-        (**self).sent(now, link, packet, meta, newly_marked);
-    }
-
-    #[inline]
-    fn dropped(
-        &mut self,
-        now: Instant,
-        link: usize,
-        packet: Handle,
-        meta: &Meta,
-        reason: DropReason,
-        packets: &Packets,
-    ) {
-        (**self).dropped(now, link, packet, meta, reason, packets);
-    }
-}
-
 /// Records every packet, and its transport header if that is wanted.
 pub(crate) struct EveryPacket {
     log: Log,

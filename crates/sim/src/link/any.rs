@@ -20,8 +20,10 @@ use sojourn_aqm::{Instant, Meta, Serializer};
 
 /// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`].
 pub(crate) enum AnyServer {
-    /// Packet after packet at a constant rate: what most links have, and all of a plain dumbbell. It has a variant of its
-    /// own because a call through a pointer for each packet would show there.
+    /// Packet after packet at a constant rate, in a link that is plain in all else: what most links are. It has a variant of
+    /// its own because a call through a pointer, or a look for what the link does not have, would show there.
+    Plain(OneByOne<Serializer>),
+    /// Packet after packet at a constant rate.
     Constant(OneByOne<Serializer>),
     /// Packet after packet at any pace.
     Paced(OneByOne<Box<dyn Pace>>),
@@ -48,6 +50,14 @@ impl AnyServer {
         })
     }
 
+    /// The same server in a link with such a body.
+    pub fn with(self, body: &Body) -> Self {
+        match self {
+            Self::Constant(server) if body.is_plain() => Self::Plain(server),
+            other => other,
+        }
+    }
+
     fn paced(pace: impl Pace + 'static) -> Self {
         Self::Paced(OneByOne::new(Box::new(pace)))
     }
@@ -60,6 +70,7 @@ impl AnyServer {
 macro_rules! each {
     ($any:expr, $server:ident => $call:expr) => {
         match $any {
+            AnyServer::Plain($server) => $call,
             AnyServer::Constant($server) => $call,
             AnyServer::Paced($server) => $call,
             AnyServer::Opportunities($server) => $call,

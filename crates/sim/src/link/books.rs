@@ -10,5 +10,5 @@ pub(crate) struct Books<'a, P> {
     /// All packets in flight.
     pub packets: &'a mut Packets,
     pub fingerprint: &'a mut Fingerprint,
-    pub probe: P,
+    pub probe: &'a mut P,
 }

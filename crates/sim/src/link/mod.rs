@@ -43,8 +43,6 @@ use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
 /// One direction of a bottleneck.
 pub(crate) struct Link {
     server: AnyServer,
-    /// Whether it is a constant rate with a constant delay, no buffer below and no framing but an overhead.
-    plain: bool,
     body: Body,
     /// Packets on their way to the far end.
     pub pipe: Pipe,
@@ -56,7 +54,7 @@ impl Link {
         let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
         let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
         let body = Body::new(spec, index, seed, window);
-        Self { plain: matches!(server, AnyServer::Constant(_)) && body.is_plain(), server, body, pipe: Pipe::new() }
+        Self { server: server.with(&body), body, pipe: Pipe::new() }
     }
 
     /// The link as a plain one, if it is. Who calls it so gets code that does not look for what the link does not have, and
@@ -64,7 +62,7 @@ impl Link {
     #[inline(always)]
     pub fn as_plain(&mut self) -> Option<Plain<'_>> {
         match &mut self.server {
-            AnyServer::Constant(server) if self.plain => Some(Plain { server, body: &mut self.body }),
+            AnyServer::Plain(server) => Some(Plain { server, body: &mut self.body }),
             _ => None,
         }
     }

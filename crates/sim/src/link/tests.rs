@@ -30,7 +30,8 @@ impl Bench {
     fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, Again) {
         let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, crossed: 0, to_sink: true };
         let handle = self.packets.insert(packet, &Header::default());
-        let mut books = Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: () };
+        let mut books =
+            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => plain.arrive(now, handle, packet, (0, 1), &mut books),
@@ -39,7 +40,8 @@ impl Bench {
     }
 
     fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
-        let mut books = Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: () };
+        let mut books =
+            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => plain.on_server(now, &mut books),

@@ -2,7 +2,6 @@
 
 use super::queues::StationQueues;
 use super::sockets::{Sockets, is_counted};
-use crate::fingerprint::Fingerprint;
 use crate::link::{Books, Metered, Pipe, Queue};
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
@@ -64,21 +63,19 @@ impl Interface {
         books: &mut Books<P>,
         sockets: &mut Sockets,
     ) {
-        let mut books = told(books, sockets);
-        match &mut self.queue {
-            Queued::Together(queue) => queue.enqueue(now, meta, handle, &mut books),
-            Queued::ByStation(queue) => queue.enqueue(now, meta, handle, &mut books),
-        }
+        telling(books, sockets, |books| match &mut self.queue {
+            Queued::Together(queue) => queue.enqueue(now, meta, handle, books),
+            Queued::ByStation(queue) => queue.enqueue(now, meta, handle, books),
+        });
     }
 
     /// Takes the next packet.
     #[inline(always)]
     pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {
-        let mut books = told(books, sockets);
-        match &mut self.queue {
-            Queued::Together(queue) => queue.dequeue(now, &mut books),
-            Queued::ByStation(queue) => queue.dequeue(now, &mut books),
-        }
+        telling(books, sockets, |books| match &mut self.queue {
+            Queued::Together(queue) => queue.dequeue(now, books),
+            Queued::ByStation(queue) => queue.dequeue(now, books),
+        })
     }
 
     /// Books that the node uses the channel.
@@ -122,12 +119,12 @@ impl Metered for Interface {
     }
 }
 
-/// The same books, in which drops are told to the senders' sockets, too.
+/// Calls with books in which drops are told to the senders' sockets, too.
 #[inline(always)]
-fn told<'a, P: Probe>(books: &'a mut Books<P>, sockets: &'a mut Sockets) -> Books<'a, Told<'a, P>> {
+fn telling<P: Probe, R>(books: &mut Books<P>, sockets: &mut Sockets, call: impl FnOnce(&mut Books<Told<P>>) -> R) -> R {
     let Books { link, packets, fingerprint, probe } = books;
-    let fingerprint: &mut Fingerprint = fingerprint;
-    Books { link: *link, packets, fingerprint, probe: Told { probe, sockets } }
+    let mut told = Told { probe: &mut **probe, sockets };
+    call(&mut Books { link: *link, packets, fingerprint, probe: &mut told })
 }
 
 struct Told<'a, P> {
