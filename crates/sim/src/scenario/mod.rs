@@ -20,6 +20,7 @@ mod steps;
 mod tests;
 pub mod traffic;
 mod tree;
+mod values;
 mod warmup;
 mod wlan;
 
