@@ -37,7 +37,8 @@ mod tests {
 
     #[test]
     fn a_row_is_crossed_in_its_order_and_back() {
-        let cases: [((usize, usize), &[u16], &[u16]); 4] =
+        type Case = ((usize, usize), &'static [u16], &'static [u16]);
+        let cases: [Case; 4] =
             [((0, 0), &[0], &[1]), ((1, 1), &[2], &[3]), ((0, 2), &[0, 2, 4], &[5, 3, 1]), ((1, 2), &[2, 4], &[5, 3])];
         for (hops, out, back) in cases {
             let forward = Paths::along_row(hops, Direction::Forward);
