@@ -43,8 +43,8 @@ use stats::ChannelTally;
 use tid::{Limits, Tid};
 use turns::Turns;
 
-/// What a network may have besides links: nothing, or a wireless LAN. Who asks for [`Air::cell`] where there is none gets
-/// code without it.
+/// What a network may have besides links: nothing, or a wireless LAN. Where there is none, what is done with
+/// [`Air::cell`] is compiled to nothing.
 pub(crate) trait Air: Send {
     /// The wireless LAN, if there is one.
     fn cell_mut(&mut self) -> Option<&mut Wlan>;
