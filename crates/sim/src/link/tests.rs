@@ -28,7 +28,7 @@ impl Bench {
     }
 
     fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, Again) {
-        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, crossed: 0, to_sink: true };
+        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, more: 0, to_sink: true };
         let handle = self.packets.insert(packet, &Header::default());
         let mut books =
             Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
@@ -96,6 +96,6 @@ fn an_opportunity_is_used_up_by_calls_at_once() {
 fn what_gets_lost_does_not_leave_and_frees_its_place() {
     let mut bench = Bench::new("rate = \"10 Mbit/s\"\nloss = 1.0");
     assert_eq!(bench.arrive(0, 1250), (None, Again::AsBefore));
-    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, crossed: 0, to_sink: true };
+    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, more: 0, to_sink: true };
     assert_eq!(bench.packets.insert(packet, &Header::default()), 0, "the first place is free again");
 }

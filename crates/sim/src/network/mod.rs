@@ -185,7 +185,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
         let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[slot as usize];
-        let packet = Packet { flow: route.flow, slot, len, ecn, crossed: 0, to_sink };
+        let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
+        let packet = Packet { flow: route.flow, slot, len, ecn, more, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if has_cell { to_sink == route.access_at_source } else { to_sink };
@@ -240,19 +241,15 @@ impl<P: Probe, T: Topology> Network<P, T> {
             return Some(handle);
         }
         let mut packet = *self.packets.packet(handle);
-        let Some(next) = self.next_link(&packet) else { return Some(handle) };
-        packet.crossed += 1;
+        if packet.more == 0 {
+            return Some(handle);
+        }
+        let path = path(&self.paths, &self.routes[packet.slot as usize], packet.to_sink);
+        let next = path[path.len() - usize::from(packet.more)];
+        packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
-        self.arrive(now, next, handle, packet);
+        self.arrive(now, next.into(), handle, packet);
         None
-    }
-
-    /// The link behind the one that a packet crosses; none where its path ends.
-    #[inline(always)]
-    fn next_link(&self, packet: &Packet) -> Option<usize> {
-        let paths = &self.paths[self.routes[packet.slot as usize].paths as usize];
-        let path = if packet.to_sink { &paths.data } else { &paths.acks };
-        path.get(usize::from(packet.crossed) + 1).map(|&link| link.into())
     }
 
     #[inline(always)]
@@ -338,7 +335,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(always)]
     fn leave(&mut self, l: usize, left: Left) {
         let Left { at, handle, packet, overtakes } = left;
-        let ends_here = !T::HAS_PATHS || self.next_link(&packet).is_none();
+        let ends_here = !T::HAS_PATHS || packet.more == 0;
         let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[packet.slot as usize];
         let to_access_link = if has_cell { packet.to_sink != route.access_at_source } else { !packet.to_sink };
@@ -356,6 +353,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
             }
         }
     }
+}
+
+/// The links that a packet of a flow crosses.
+#[inline(always)]
+fn path<'a>(paths: &'a [Paths], route: &Route, to_sink: bool) -> &'a [u16] {
+    let paths = &paths[route.paths as usize];
+    if to_sink { &paths.data } else { &paths.acks }
 }
 
 /// No flow: nothing is delivered.
