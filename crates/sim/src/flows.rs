@@ -1,13 +1,14 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
-use crate::network::{AirOf, Component, Layout, LinkList, NOBODY, Network};
+use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
+use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario};
-use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, Quantiles, jain};
-use crate::traffic::{AnyFlow, Datagrams, Generator, Payload, Port, Source, Status};
+use crate::status::{Datagrams, Payload, Status};
+use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
+use crate::traffic::{AnyFlow, Generator, Port, Source};
 use crate::window::Window;
-use crate::wlan::Air;
 use serde::Serialize;
 use sojourn_aqm::Instant;
 
@@ -42,18 +43,19 @@ struct Snapshot {
 
 impl Flows {
     /// The slots that a scenario needs: one per flow, and room for some connections of each generator.
-    pub fn layout<L: LinkList>(scenario: &Scenario, samplers: usize) -> Layout<L> {
+    pub fn layout<T: Topology>(scenario: &Scenario, samplers: usize) -> Layout<T> {
         let count = |opens: bool| -> u32 {
             scenario.flows.iter().filter(|f| f.traffic.opens_connections() == opens).map(|f| f.count).sum()
         };
         let (flows, generators) = (count(false), count(true));
         let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
         let links = scenario.queues().count() as u32;
-        Layout::new(links, flows + room, generators, samplers as u32)
+        let channels = scenario.wlan.is_some() as u32;
+        Layout::new(links, flows + room, generators, samplers as u32, channels)
     }
 
     /// Puts what a scenario makes run at the ends of a network.
-    pub fn new<P: Probe>(scenario: &Scenario, seed: u64, network: &mut Network<P>) -> Self {
+    pub fn new<P: Probe, T: Topology>(scenario: &Scenario, seed: u64, network: &mut Network<P, T>) -> Self {
         let group = |spec: &FlowSpec| Group { spec: spec.clone(), forward: spec.direction == Direction::Forward };
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
@@ -89,7 +91,7 @@ impl Flows {
     }
 
     /// Gives the flow in `slot` a number and starts its timers.
-    fn settle<P: Probe>(&mut self, slot: u32, network: &mut Network<P>) {
+    fn settle<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         network.assign(slot, self.next);
         self.next += 1;
         let flow = &self.ends[slot as usize];
@@ -98,7 +100,7 @@ impl Flows {
     }
 
     #[inline]
-    pub fn on_source_timer<P: Probe>(&mut self, now: Instant, slot: u32, network: &mut Network<P>) {
+    pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let flow = &mut self.ends[slot as usize];
         let mut port = Port { network, now, slot, from_source: true };
         flow.on_source_timer(now, &mut port);
@@ -106,7 +108,7 @@ impl Flows {
     }
 
     #[inline]
-    pub fn on_sink_timer<P: Probe>(&mut self, now: Instant, slot: u32, network: &mut Network<P>) {
+    pub fn on_sink_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let flow = &mut self.ends[slot as usize];
         let mut port = Port { network, now, slot, from_source: false };
         flow.on_sink_timer(now, &mut port);
@@ -115,15 +117,12 @@ impl Flows {
 
     /// A packet is at the end of its way.
     #[inline]
-    pub fn deliver<P: Probe>(&mut self, now: Instant, handle: Handle, network: &mut Network<P>) {
+    pub fn deliver<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
         let (header, packet) = (*network.packets.header(handle), *network.packets.packet(handle));
         network.packets.remove(handle);
         let Packet { slot, to_sink, .. } = packet;
-        if AirOf::<P>::PRESENT && !to_sink {
-            let (tenant, group) = network.tenant(slot);
-            if tenant == packet.flow {
-                network.air.wlan().rtts.answered(now, slot, group, &header);
-            }
+        if !to_sink {
+            network.answered(now, &packet, &header);
         }
         if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
             // Of a connection that is no more.
@@ -141,12 +140,8 @@ impl Flows {
 
     /// Senders in stations go on whose packets have left room below them.
     #[inline]
-    pub fn resume<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
-        if !AirOf::<P>::PRESENT {
-            return;
-        }
-        while let Some(slot) = network.air.wlan().sockets.roomy.pop() {
-            let from_source = network.source_is_station(slot);
+    pub fn resume<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some((slot, from_source)) = network.next_with_room() {
             let flow = &mut self.ends[slot as usize];
             let mut port = Port { network, now, slot, from_source };
             flow.on_room(now, from_source, &mut port);
@@ -157,7 +152,7 @@ impl Flows {
     }
 
     /// Connections are due.
-    pub fn on_generator<P: Probe>(&mut self, now: Instant, i: usize, network: &mut Network<P>) {
+    pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
         while let Some((flow, free)) = self.generators[i].next(now) {
             let group = self.generators[i].group;
             let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
@@ -175,7 +170,7 @@ impl Flows {
 
     /// Frees the slots of connections that have ended; their generators may open others in them.
     #[cold]
-    fn give_up_ended<P: Probe>(&mut self, now: Instant, network: &mut Network<P>) {
+    fn give_up_ended<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some(slot) = network.ledger.ended.pop() {
             let (_, group) = network.tenant(slot);
             network.ledger.closed(now, group);
@@ -192,7 +187,7 @@ impl Flows {
     }
 
     /// The statistics can begin: the next instant of the window has come.
-    pub fn begin<P: Probe>(&mut self, network: &Network<P>) {
+    pub fn begin<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
         let flows = self.fixed().iter().map(AnyFlow::status).collect();
         self.begins.push(Snapshot { flows, connections: self.connections(network) });
     }
@@ -209,7 +204,7 @@ impl Flows {
     }
 
     /// What the connections of each group have done, those that are no more included.
-    fn connections<P: Probe>(&self, network: &Network<P>) -> Vec<Status> {
+    fn connections<P: Probe, T: Topology>(&self, network: &Network<P, T>) -> Vec<Status> {
         let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.past).collect();
         for slot in self.fixed..self.ends.len() as u32 {
             let (flow, group) = network.tenant(slot);
@@ -226,7 +221,7 @@ impl Flows {
     }
 
     /// What the run's flows did together, from each instant of the window on.
-    pub fn wholes<P: Probe>(&self, network: &Network<P>, window: &Window) -> Vec<Whole> {
+    pub fn wholes<P: Probe, T: Topology>(&self, network: &Network<P, T>, window: &Window) -> Vec<Whole> {
         let connections = self.connections(network);
         let flows: Vec<(usize, Status)> =
             (0..).zip(self.fixed()).map(|(slot, flow)| (network.tenant(slot).1 as usize, flow.status())).collect();
@@ -251,9 +246,9 @@ impl Flows {
     }
 
     /// Every fixed flow and every group in numbers, from instant `number` of the window on.
-    pub fn report<P: Probe>(
+    pub fn report<P: Probe, T: Topology>(
         &self,
-        network: &Network<P>,
+        network: &Network<P, T>,
         number: usize,
         window: &Window,
     ) -> (Vec<FlowSummary>, Vec<GroupSummary>) {
@@ -373,7 +368,7 @@ impl GroupReport {
 /// Arms a timer for an earlier deadline. A later one is left: the timer fires early, finds that nothing is
 /// due and is armed again, which costs less than moving it with every acknowledgment.
 #[inline]
-fn arm<P: Probe>(timer: Component, deadline: Instant, network: &mut Network<P>) {
+fn arm<P: Probe, T: Topology>(timer: Component, deadline: Instant, network: &mut Network<P, T>) {
     let slot = network.layout.slot(timer);
     if deadline < network.events.at(slot) {
         network.events.set(slot, deadline);

@@ -60,6 +60,11 @@ impl Histogram {
         self.total
     }
 
+    /// Sum of all times in nanoseconds.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The exact mean in nanoseconds; `None` when empty.
     pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)

@@ -8,35 +8,45 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`scenario`] | scenario files as checked types; each key is declared once |
-//! | `simulation`, `event` | the loop: take the earliest event, let its component act |
-//! | `network`, `packet` | routes, access links, packets in flight |
-//! | `link`, [`trace`] | queue, server and pipe of a link; delivery-opportunity traces |
-//! | `wlan` | a wireless LAN as the bottleneck |
+//! | `simulation`, `event`, `counters` | the loop: take the earliest event, let its component act; steps, and what is read between them |
+//! | `network`, `packet` | a graph: paths over links, access links, packets in flight; calls links and the wireless LAN |
+//! | `link` | queue, server, medium and pipe of a link, which is called and says what leaves |
+//! | `wlan` | a wireless LAN, called in the same way |
+//! | `radio`, `schedule`, [`trace`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces |
 //! | `traffic`, `flows` | what sends; connections that come and go |
 //! | `probe`, `sampler`, [`table`] | what is recorded per packet and per interval, as columns |
-//! | `summary`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
+//! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
+//! | `summary`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
 //! | `fingerprint`, `random` | one word over all verdicts; draws that are equal on every machine |
 //! | `recorded`, `replayed` | results of other engines through the same accounting |
 //!
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
 //! on to the sink; what becomes of it goes to `probe`, `summary` and `fingerprint`.
 
+mod counters;
+mod emodel;
 mod event;
 mod fingerprint;
 mod flows;
 mod histogram;
+mod ledger;
 mod link;
 mod network;
 mod packet;
 mod probe;
+mod quantiles;
+mod radio;
 mod random;
 mod recorded;
 mod replayed;
 mod sampler;
 pub mod scenario;
+mod schedule;
 mod simulation;
+mod status;
 mod summary;
 pub mod table;
+mod tally;
 pub mod trace;
 mod traffic;
 mod warmup;
@@ -44,17 +54,19 @@ mod window;
 mod windows;
 mod wlan;
 
+pub use counters::{FlowCounters, LinkCounters};
+pub use emodel::{mos, r_factor};
 pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
+pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, What};
 pub use replayed::Replayed;
 pub use simulation::{Output, Simulation};
 pub use summary::{
-    DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Quantiles, Summary,
-    jain,
+    DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Summary, jain,
 };
 pub use table::{Column, Table};
-pub use traffic::{Planned, mos, plan, r_factor};
+pub use traffic::{Planned, plan};
 pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

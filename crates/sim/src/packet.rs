@@ -17,8 +17,8 @@ pub struct Packet {
     pub len: u32,
     /// ECN field as sent.
     pub ecn: Ecn,
-    /// Links that it has still to cross behind the present one.
-    pub more: u8,
+    /// Links of its path that it has still to cross behind the present one.
+    pub more: u16,
     /// Whether it travels from the flow's source to its sink (else: an acknowledgment on the reverse path).
     pub to_sink: bool,
 }

@@ -1,22 +1,13 @@
 //! Probes of every packet. Without one, the hooks compile to nothing.
 
-use crate::link::Link;
-use crate::network::{Cell, LinkList};
 use crate::packet::{Handle, Packet, Packets};
 use crate::scenario;
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 use sojourn_tcp::{Header, Sack};
-use std::marker::PhantomData;
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
-    /// Where the links lie that it looks at: what a run is compiled for, all in one.
-    type Links: LinkList;
-
-    /// A probe that records what the scenario asks for.
-    fn new(wanted: &scenario::Probes) -> Self;
-
     /// A packet reached a link's queue, which has not judged it yet; `packets` has its headers.
     #[inline]
     fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
@@ -29,60 +20,38 @@ pub(crate) trait Probe {
         let _ = (now, link, packet, meta, newly_marked);
     }
 
-    /// A packet was dropped.
+    /// A packet was dropped; `packets` has its headers still.
     #[inline]
-    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
-        let _ = (now, link, packet, meta, reason);
+    fn dropped(
+        &mut self,
+        now: Instant,
+        link: usize,
+        packet: Handle,
+        meta: &Meta,
+        reason: DropReason,
+        packets: &Packets,
+    ) {
+        let _ = (now, link, packet, meta, reason, packets);
     }
+}
+
+/// A probe that a scenario asks for.
+pub(crate) trait Recorder: Probe {
+    /// A probe that records what the scenario asks for.
+    fn new(wanted: &scenario::Probes) -> Self;
 
     /// What was recorded.
     fn tables(self) -> Vec<Table>;
 }
 
 /// No probe.
-impl Probe for () {
-    type Links = [Link; 2];
+impl Probe for () {}
 
+impl Recorder for () {
     fn new(_: &scenario::Probes) -> Self {}
 
     fn tables(self) -> Vec<Table> {
         Vec::new()
-    }
-}
-
-/// The same probe for bottlenecks in a row.
-pub(crate) type InARow<P> = On<Vec<Link>, P>;
-
-/// The same probe for a wireless LAN.
-pub(crate) type InACell<P> = On<Cell, P>;
-
-/// A probe for links that lie otherwise than those of a dumbbell.
-pub(crate) struct On<L, P>(P, PhantomData<fn() -> L>);
-
-impl<L: LinkList, P: Probe> Probe for On<L, P> {
-    type Links = L;
-
-    fn new(wanted: &scenario::Probes) -> Self {
-        Self(P::new(wanted), PhantomData)
-    }
-
-    #[inline]
-    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
-        self.0.arrived(now, link, packet, meta, packets);
-    }
-
-    #[inline]
-    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
-        self.0.sent(now, link, packet, meta, newly_marked);
-    }
-
-    #[inline]
-    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
-        self.0.dropped(now, link, packet, meta, reason);
-    }
-
-    fn tables(self) -> Vec<Table> {
-        self.0.tables()
     }
 }
 
@@ -208,13 +177,6 @@ impl EveryPacket {
 }
 
 impl Probe for EveryPacket {
-    type Links = [Link; 2];
-
-    fn new(wanted: &scenario::Probes) -> Self {
-        let headers = wanted.headers.then(Headers::default);
-        Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
-    }
-
     fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
         let place = packet as usize;
         if link >= self.arrivals.len() {
@@ -236,8 +198,23 @@ impl Probe for EveryPacket {
         self.push(now, link, packet, meta, if newly_marked { SENT_MARKED } else { SENT });
     }
 
-    fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+    fn dropped(
+        &mut self,
+        now: Instant,
+        link: usize,
+        packet: Handle,
+        meta: &Meta,
+        reason: DropReason,
+        _packets: &Packets,
+    ) {
         self.push(now, link, packet, meta, DROPPED + reason as u8);
+    }
+}
+
+impl Recorder for EveryPacket {
+    fn new(wanted: &scenario::Probes) -> Self {
+        let headers = wanted.headers.then(Headers::default);
+        Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
     }
 
     fn tables(self) -> Vec<Table> {

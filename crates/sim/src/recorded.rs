@@ -1,9 +1,9 @@
 //! A run that another engine did: what it saw at the queues, in the summary and the tables of a simulation.
 
 use crate::fingerprint::{Fate, Fingerprint};
-use crate::link::Link;
+use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
-use crate::probe::{EveryPacket, Probe};
+use crate::probe::{EveryPacket, Probe, Recorder};
 use crate::sampler::{Queue, Utilisation};
 use crate::scenario::{Probes, Scenario};
 use crate::simulation::report_links;
@@ -166,13 +166,13 @@ impl Recorded {
     /// Closes the recording. The windows, if a steady state was found, lack what only the ends know.
     pub fn finish(mut self) -> (Told, Vec<Table>) {
         self.sample_before(self.statistics.window().end + Duration::from_nanos(1));
-        self.links.iter_mut().for_each(|link| link.tally.close());
+        self.links.iter_mut().for_each(|link| link.tally_mut().close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
-        let (links, hops, histogram) = report_links(self.links, self.names, begin.number);
+        let (links, hops, histogram) = report_links(metered(&mut self.links), 0, self.names, begin.number);
         let mut tables = vec![histogram];
         tables.extend(windows);
-        tables.extend(self.probe.into_iter().flat_map(Probe::tables));
+        tables.extend(self.probe.into_iter().flat_map(Recorder::tables));
         tables.extend(self.queue.step.map(|_| self.queue.table.into_table()));
         tables.extend(self.utilisation.step.map(|_| self.utilisation.table.into_table()));
         let fingerprint = format!("{:016x}", self.fingerprint.finish());
@@ -187,7 +187,7 @@ impl Recorded {
         if let Some(probe) = &mut self.probe {
             probe.arrived(at, link, packet, &meta, &self.none);
         }
-        self.links[link].tally.arrival(at, true);
+        self.links[link].tally_mut().arrival(at, true);
         self.bytes[link] += u64::from(meta.len);
         self.fingerprint.record(at, link, meta.flow, meta.len, Fate::Queued);
     }
@@ -208,10 +208,10 @@ impl Recorded {
     fn dropped(&mut self, entry: &Happened, known: Known, reason: DropReason) {
         let Happened { at, link, packet, .. } = *entry;
         self.leave(entry, known);
-        self.links[link].tally.drop(at, reason, true);
+        self.links[link].tally_mut().drop(at, reason, true);
         self.fingerprint.record(at, link, known.meta.flow, known.meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(at, link, packet, &known.meta, reason);
+            probe.dropped(at, link, packet, &known.meta, reason, &self.none);
         }
     }
 
@@ -224,19 +224,19 @@ impl Recorded {
     /// that packet is counted, has room for it.
     fn reason(&self, link: usize) -> DropReason {
         let Limited { judges_arrivals, packets, bytes } = self.limited[link];
-        let waiting = self.links[link].tally.waiting();
+        let waiting = self.links[link].tally().waiting();
         let full = packets.is_some_and(|most| waiting > most) || bytes.is_some_and(|most| self.bytes[link] > most);
         if judges_arrivals && !full { DropReason::Early } else { DropReason::Limit }
     }
 
     fn sample_before(&mut self, at: Instant) {
         while self.statistics.due() < at {
-            self.statistics.tell(self.links.iter().map(|link| u64::from(link.tally.waiting())).sum());
+            self.statistics.tell(self.links.iter().map(|link| u64::from(link.tally().waiting())).sum());
         }
         while let Some(step) = self.queue.step.filter(|_| self.queue.next < at) {
             let now = self.queue.next;
             for (l, link) in self.links.iter().enumerate() {
-                self.queue.table.push(now.as_nanos(), l as u8, link.tally.waiting(), self.bytes[l]);
+                self.queue.table.push(now.as_nanos(), l as u8, link.tally().waiting(), self.bytes[l]);
             }
             self.queue.next = now + step;
         }

@@ -4,9 +4,9 @@
 //! them is taken from the recording.
 
 use crate::fingerprint::{Fate, Fingerprint};
-use crate::link::Link;
+use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
-use crate::probe::{EveryPacket, Probe};
+use crate::probe::{EveryPacket, Probe, Recorder};
 use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Probes};
 use crate::simulation::{Output, report_links};
@@ -45,8 +45,8 @@ impl Replayed {
     pub fn arrived(&mut self, now: Instant, l: usize, number: u32, meta: &Meta) {
         self.reach(now);
         let link = &mut self.links[l];
-        link.qdisc.enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
-        link.tally.arrival(now, true);
+        link.qdisc_mut().enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
+        link.tally_mut().arrival(now, true);
         self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
         if let Some(probe) = &mut self.probe {
             probe.arrived(now, l, handle(l, number), meta, &self.packets);
@@ -67,32 +67,32 @@ impl Replayed {
     /// The queue dropped the packet; `meta` has the time of its arrival.
     pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, reason: DropReason) {
         self.reach(now);
-        self.links[l].tally.drop(now, reason, true);
+        self.links[l].tally_mut().drop(now, reason, true);
         self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
-            probe.dropped(now, l, handle(l, number), meta, reason);
+            probe.dropped(now, l, handle(l, number), meta, reason, &self.packets);
         }
     }
 
     /// A packet got lost on the medium.
     pub fn lost(&mut self, now: Instant, l: usize) {
-        self.links[l].tally.loss(now);
+        self.links[l].tally_mut().loss(now);
     }
 
     /// The link asked its queue for a packet, and got none.
     pub fn asked(&mut self, now: Instant, l: usize) {
         self.reach(now);
-        self.links[l].qdisc.dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
+        self.links[l].qdisc_mut().dequeue(now, &mut |_: Meta, _: u32, _: DropReason| {});
     }
 
     /// The result. What only programs at the ends know, payload, groups and flows, is left empty.
     pub fn finish(mut self) -> Output {
         let end = self.statistics.window().end;
         self.reach(end + Duration::from_nanos(1));
-        self.links.iter_mut().for_each(|link| link.tally.close());
+        self.links.iter_mut().for_each(|link| link.tally_mut().close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
-        let (links, hops, histogram) = report_links(self.links, Vec::new(), begin.number);
+        let (links, hops, histogram) = report_links(metered(&mut self.links), 0, Vec::new(), begin.number);
         let summary = Summary {
             duration_s: (end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,
@@ -120,11 +120,11 @@ impl Replayed {
     fn reach(&mut self, now: Instant) {
         self.events += 1;
         while self.statistics.due() < now {
-            let waiting = |link: &Link| u64::from(link.qdisc.backlog().packets);
-            self.statistics.tell(self.links.iter().map(waiting).sum());
+            let waiting = |link: &mut dyn Metered| u64::from(link.backlog().packets);
+            self.statistics.tell(metered(&mut self.links).map(waiting).sum());
         }
         while let Some(i) = (0..self.due.len()).min_by_key(|&i| self.due[i]).filter(|&i| self.due[i] < now) {
-            self.due[i] = self.samplers.sample(i, self.due[i], &mut self.links, &[]);
+            self.due[i] = self.samplers.sample(i, self.due[i], metered(&mut self.links), &[]);
         }
     }
 }

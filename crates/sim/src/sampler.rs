@@ -1,9 +1,10 @@
 //! Samplers: what is recorded at regular instants. They look and touch nothing.
 
-use crate::link::Link;
+use crate::link::Metered;
 use crate::scenario::Probes;
+use crate::status::Payload;
 use crate::table::{Column, Table, recorder};
-use crate::traffic::{AnyFlow, Payload};
+use crate::traffic::AnyFlow;
 use sojourn_aqm::{Duration, Instant};
 
 /// All samplers of a run, by the number of their slot.
@@ -80,7 +81,13 @@ impl Samplers {
     }
 
     /// Takes sample `i` and tells when the next is due.
-    pub fn sample(&mut self, i: usize, now: Instant, links: &mut [Link], flows: &[AnyFlow]) -> Instant {
+    pub fn sample<'a>(
+        &mut self,
+        i: usize,
+        now: Instant,
+        links: impl Iterator<Item = &'a mut dyn Metered>,
+        flows: &[AnyFlow],
+    ) -> Instant {
         let step = self.steps[i].expect("only samplers with a step have events");
         match i {
             0 => self.sample_queues(now, links),
@@ -97,9 +104,9 @@ impl Samplers {
         tables.into_iter().zip(self.steps).filter(|(_, step)| step.is_some()).map(|(table, _)| table).collect()
     }
 
-    fn sample_queues(&mut self, now: Instant, links: &[Link]) {
-        for (l, link) in links.iter().enumerate() {
-            let backlog = link.qdisc.backlog();
+    fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+        for (l, link) in links.enumerate() {
+            let backlog = link.backlog();
             self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
         }
     }
@@ -115,16 +122,16 @@ impl Samplers {
         }
     }
 
-    fn sample_state(&mut self, now: Instant, links: &mut [Link]) {
-        for (l, link) in links.iter_mut().enumerate() {
-            link.qdisc.settle(now);
+    fn sample_state<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+        for (l, link) in links.enumerate() {
+            link.qdisc_mut().settle(now);
             self.state.begin_row(now, l as u8);
-            link.qdisc.observe(&mut |name, value| self.state.set(name, value));
+            link.qdisc().observe(&mut |name, value| self.state.set(name, value));
         }
     }
 
-    fn sample_utilisation(&mut self, now: Instant, links: &mut [Link]) {
-        for (l, link) in links.iter_mut().enumerate() {
+    fn sample_utilisation<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
+        for (l, link) in links.enumerate() {
             self.totals[l] = self.utilisation.sample(now, l, link, self.totals[l]);
         }
     }
@@ -133,8 +140,14 @@ impl Samplers {
 impl Utilisation {
     /// Takes a sample of link `l`. In and out: its bytes, what of it was used and what could have been, up to the last
     /// sample and up to this one.
-    pub fn sample(&mut self, now: Instant, l: usize, link: &mut Link, before: (u64, u64, u64)) -> (u64, u64, u64) {
-        let bytes = link.tally.total_bytes;
+    pub fn sample(
+        &mut self,
+        now: Instant,
+        l: usize,
+        link: &mut dyn Metered,
+        before: (u64, u64, u64),
+    ) -> (u64, u64, u64) {
+        let bytes = link.tally().total_bytes;
         let (used, usable) = link.used_and_usable(now);
         let (used_now, usable_now) = (used - before.1, usable - before.2);
         let utilisation = if usable_now > 0 { used_now as f64 / usable_now as f64 } else { 0.0 };

@@ -1,19 +1,20 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
+use crate::counters::{FlowCounters, LinkCounters};
 use crate::flows::{FORWARD, Flows, Whole};
-use crate::link::Link;
-use crate::network::{AirOf, Component, LinkList, Network};
-use crate::probe::{EveryPacket, InACell, InARow, Probe};
+use crate::ledger::Ledger;
+use crate::link::{Link, Metered};
+use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCell};
+use crate::probe::{EveryPacket, Recorder};
 use crate::sampler::Samplers;
-use crate::scenario::Scenario;
-use crate::summary::{Counts, HopSummary, LinkSummary, Links, Summary};
+use crate::scenario::{FlowSpec, Scenario};
+use crate::summary::{HopSummary, LinkSummary, Links, Summary};
 use crate::table::{Table, recorder};
-use crate::traffic::Ledger;
 use crate::warmup::Statistics;
 use crate::window::Part;
 use crate::windows::windows;
-use crate::wlan::Air;
-use sojourn_aqm::{Duration, Instant};
+use crate::wlan::{Air, Wlan};
+use sojourn_aqm::Instant;
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -27,15 +28,15 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without, on a dumbbell, a row of bottlenecks or a wireless LAN: hooks that nobody
-/// needs compile to nothing, and two links to an array.
+/// With a probe of every packet or without, on a dumbbell, a graph or one with a wireless LAN: hooks that nobody needs
+/// compile to nothing, and two links to an array.
 enum Engine {
-    Plain(Box<Run<()>>),
-    EveryPacket(Box<Run<EveryPacket>>),
-    Row(Box<Run<InARow<()>>>),
-    RowEveryPacket(Box<Run<InARow<EveryPacket>>>),
-    Cell(Box<Run<InACell<()>>>),
-    CellEveryPacket(Box<Run<InACell<EveryPacket>>>),
+    Plain(Box<Run<(), Dumbbell>>),
+    EveryPacket(Box<Run<EveryPacket, Dumbbell>>),
+    Graph(Box<Run<(), Graph>>),
+    GraphEveryPacket(Box<Run<EveryPacket, Graph>>),
+    Cell(Box<Run<(), WithCell>>),
+    CellEveryPacket(Box<Run<EveryPacket, WithCell>>),
 }
 
 macro_rules! with {
@@ -43,8 +44,8 @@ macro_rules! with {
         match $engine {
             Engine::Plain($run) => $do,
             Engine::EveryPacket($run) => $do,
-            Engine::Row($run) => $do,
-            Engine::RowEveryPacket($run) => $do,
+            Engine::Graph($run) => $do,
+            Engine::GraphEveryPacket($run) => $do,
             Engine::Cell($run) => $do,
             Engine::CellEveryPacket($run) => $do,
         }
@@ -54,20 +55,57 @@ macro_rules! with {
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        let in_a_cell = scenario.wlan.is_some();
-        Self(match (scenario.links.is_empty(), scenario.probes.packets) {
-            (_, false) if in_a_cell => Engine::Cell(Box::new(Run::new(scenario, seed))),
-            (_, true) if in_a_cell => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed))),
-            (true, false) => Engine::Plain(Box::new(Run::new(scenario, seed))),
-            (true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed))),
-            (false, false) => Engine::Row(Box::new(Run::new(scenario, seed))),
-            (false, true) => Engine::RowEveryPacket(Box::new(Run::new(scenario, seed))),
+        let cell = scenario.wlan.as_ref().map(|spec| Box::new(Wlan::new(spec, scenario, seed)));
+        let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
+        let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
+        Self(match (cell, is_dumbbell, scenario.probes.packets) {
+            (Some(cell), _, false) => Engine::Cell(Box::new(Run::new(scenario, seed, cell))),
+            (Some(cell), _, true) => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed, cell))),
+            (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, ()))),
+            (None, true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed, ()))),
+            (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
+            (None, false, true) => Engine::GraphEveryPacket(Box::new(Run::new(scenario, seed, ()))),
         })
     }
 
     /// Processes up to `events` events. Returns whether the run is finished.
     pub fn advance(&mut self, events: u64) -> bool {
         with!(&mut self.0, run => run.advance(events))
+    }
+
+    /// Processes every event up to `until`, what is due then included, and none after it. Returns whether the run is
+    /// finished. A run in steps is the same run, however long they are. [`Simulation::links`] and [`Simulation::flows`]
+    /// read what has happened so far:
+    ///
+    /// ```
+    /// use sojourn_aqm::{Duration, Instant};
+    /// use sojourn_sim::{Simulation, scenario::Scenario};
+    ///
+    /// let text = "duration = \"2 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"9 Mbit/s\"";
+    /// let scenario = Scenario::parse(text, &[], std::path::Path::new("."))?;
+    /// let mut run = Simulation::new(&scenario, 1);
+    /// let (mut until, mut before) = (Instant::ZERO, 0);
+    /// while !run.advance_until(until) {
+    ///     let forward = run.links()[0];
+    ///     println!("{until:?}: {} waiting, {} B sent", forward.backlog.packets, forward.bytes - before);
+    ///     (until, before) = (until + Duration::from_millis(100), forward.bytes);
+    /// }
+    /// assert_eq!(run.finish().summary.fingerprint, Simulation::new(&scenario, 1).finish().summary.fingerprint);
+    /// # Ok::<(), sojourn_sim::scenario::Error>(())
+    /// ```
+    pub fn advance_until(&mut self, until: Instant) -> bool {
+        with!(&mut self.0, run => run.advance_until(until))
+    }
+
+    /// Every link's counters since the start of the run, by the number that it has in tables: both directions of each hop,
+    /// or the access point and the stations of a wireless LAN.
+    pub fn links(&self) -> Vec<LinkCounters> {
+        with!(&self.0, run => run.network.counters())
+    }
+
+    /// The counters of every flow that lasts for the whole run, in the order of the summary.
+    pub fn flows(&self) -> Vec<FlowCounters> {
+        with!(&self.0, run => run.flows.fixed().iter().map(|flow| FlowCounters::of(&flow.status())).collect())
     }
 
     /// The time of the last event.
@@ -82,7 +120,7 @@ impl Simulation {
     }
 }
 
-struct Run<P: Probe> {
+struct Run<P: Recorder, T: Topology> {
     /// Of the hops behind the first one.
     names: Vec<String>,
     now: Instant,
@@ -91,41 +129,60 @@ struct Run<P: Probe> {
     events: u64,
     /// Events that only look when the statistics begin.
     looks: u64,
-    network: Network<P>,
+    network: Network<P, T>,
     flows: Flows,
     samplers: Samplers,
 }
 
-impl<P: Probe> Run<P> {
-    fn new(scenario: &Scenario, seed: u64) -> Self {
+impl<P: Recorder, T: Topology> Run<P, T> {
+    /// A run on the links of a scenario, and on what its topology has besides.
+    fn new(scenario: &Scenario, seed: u64, air: T::Air) -> Self {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
-        let links = scenario.queues().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window));
-        let mut links: Vec<Link> = links.collect();
-        let air = AirOf::<P>::new(scenario, seed, &mut links);
+        // A cell's nodes have the first numbers.
+        let nodes = air.cell().map_or(0, |cell| cell.len());
+        let links = scenario.queues().enumerate().skip(nodes);
+        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
-        let mut network: Network<P> = Network::new(P::Links::of(links), layout, ledger, P::new(&scenario.probes), air);
+        let queues = nodes + links.len();
+        let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, &mut network);
-        let samplers = Samplers::new(&scenario.probes, network.links.as_slice().len(), flows.fixed().len());
+        let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
         for i in 0..Samplers::COUNT {
             network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
         network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), next_look(&statistics, 1));
-        if AirOf::<P>::PRESENT {
-            network.expect_channel();
-        }
+        network.expect_channel();
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
         Self { names, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
     }
 
     fn advance(&mut self, events: u64) -> bool {
+        let finished = self.go(events, self.end);
+        if finished {
+            self.now = self.end;
+        }
+        finished
+    }
+
+    fn advance_until(&mut self, until: Instant) -> bool {
+        self.go(u64::MAX, until.min(self.end));
+        let (next, _) = self.network.events.first();
+        if next > self.end {
+            self.now = self.end;
+        }
+        next > self.end
+    }
+
+    /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
+    #[inline(never)]
+    fn go(&mut self, events: u64, last: Instant) -> bool {
         for _ in 0..events {
             let (at, slot) = self.network.events.first();
-            if at > self.end {
-                self.now = self.end;
+            if at > last {
                 return true;
             }
             debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
@@ -171,7 +228,7 @@ impl<P: Probe> Run<P> {
                 self.flows.resume(now, &mut self.network);
             }
             Component::Sampler(i) => {
-                let next = self.samplers.sample(i, now, self.network.links.as_mut_slice(), self.flows.fixed());
+                let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
                 self.network.events.set(self.network.layout.slot(component), next);
             }
         }
@@ -182,8 +239,8 @@ impl<P: Probe> Run<P> {
     fn look(&mut self, now: Instant) -> Instant {
         self.looks += 1;
         if self.statistics.due() == now {
-            let waiting = |link: &Link| u64::from(link.qdisc.backlog().packets);
-            self.statistics.tell(self.network.links.as_slice().iter().map(waiting).sum());
+            let waiting = |queue: &mut dyn Metered| u64::from(queue.backlog().packets);
+            self.statistics.tell(self.network.queues().map(waiting).sum());
         }
         let begun = self.flows.begun();
         if self.statistics.window().starts().get(begun) == Some(&now) {
@@ -193,7 +250,7 @@ impl<P: Probe> Run<P> {
     }
 
     fn report(mut self) -> Output {
-        self.network.links.as_mut_slice().iter_mut().for_each(|link| link.tally.close());
+        self.network.queues().for_each(|queue| queue.tally_mut().close());
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
         let whole = Whole::of(
@@ -201,12 +258,11 @@ impl<P: Probe> Run<P> {
             flows.iter().filter(|flow| flow.direction == FORWARD).map(|flow| flow.payload.goodput_bps),
         );
         let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
-        let windows = windows(&mut self.network.links.as_mut_slice()[0], &begin, |number| wholes[number]);
-        let (links, hops, histogram) = match AirOf::<P>::PRESENT {
-            true => report_cell(self.network.links.into_vec(), begin.number),
-            false => report_links(self.network.links.into_vec(), self.names, begin.number),
-        };
-        let (wlan, accesses) = self.network.air.report(begin.number);
+        let first = self.network.queues().next().expect("there is a first hop");
+        let windows = windows(first, &begin, |number| wholes[number]);
+        let nodes = self.network.air.cell().map_or(0, |cell| cell.len());
+        let (links, hops, histogram) = report_links(self.network.queues(), nodes, self.names, begin.number);
+        let (wlan, accesses) = self.network.air.into_cell().map(|cell| cell.report(begin.number)).unzip();
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,
@@ -227,7 +283,7 @@ impl<P: Probe> Run<P> {
         let mut tables = vec![histogram];
         tables.extend(windows);
         tables.extend(self.network.probe.tables());
-        tables.extend(accesses);
+        tables.extend(accesses.flatten());
         tables.extend(self.network.ledger.into_table());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
@@ -249,37 +305,32 @@ fn next_look(statistics: &Statistics, number: usize) -> Instant {
     statistics.due().min(begin)
 }
 
-/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed.
-pub(crate) fn report_links(links: Vec<Link>, names: Vec<String>, number: usize) -> (Links, Vec<HopSummary>, Table) {
+/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. In a
+/// wireless LAN of so many nodes the access point is the forward direction of the first hop, and the stations together
+/// are its reverse direction.
+pub(crate) fn report_links<'a>(
+    queues: impl Iterator<Item = &'a mut dyn Metered>,
+    nodes: usize,
+    names: Vec<String>,
+    number: usize,
+) -> (Links, Vec<HopSummary>, Table) {
     let mut table = SojournHistogram::default();
-    let mut reports = links.into_iter().enumerate().map(|(l, link)| report_link(l, link, number, &mut table));
-    let mut both = || Some(Links { forward: reports.next()?, reverse: reports.next()? });
-    let first = both().expect("there is a first hop");
-    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: both()? })).collect();
+    let mut queues = queues.enumerate();
+    let mut counts_of_next = || {
+        let (l, queue) = queues.next()?;
+        let (counts, usable) = (queue.tally().sum(number), queue.usable_from(number));
+        counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+        Some((counts, queue.tally().window().length(number), usable))
+    };
+    let mut together = |count: usize| {
+        let (mut sum, length, usable) = counts_of_next()?;
+        (1..count).map_while(|_| counts_of_next()).for_each(|(counts, ..)| sum.add(&counts));
+        Some(LinkSummary::of(&sum, length, usable))
+    };
+    let mut hop = |reverse: usize| Some(Links { forward: together(1)?, reverse: together(reverse)? });
+    let first = hop(nodes.saturating_sub(1).max(1)).expect("there is a first hop");
+    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: hop(1)? })).collect();
     (first, hops, table.into_table())
-}
-
-/// The access point's queue as the forward direction, those of the stations together as the reverse direction.
-fn report_cell(links: Vec<Link>, number: usize) -> (Links, Vec<HopSummary>, Table) {
-    let (mut table, mut usable) = (SojournHistogram::default(), 0);
-    let mut links = links.into_iter().enumerate();
-    let mut report = |(l, link)| report_link(l, link, number, &mut table);
-    let forward = links.next().map(&mut report).expect("there is an access point");
-    let mut together = Counts::default();
-    let mut length = Duration::ZERO;
-    for (l, mut link) in links {
-        (usable, length) = (link.usable_from(number), link.tally.window().length(number));
-        together.add(&link.tally.sum(number));
-        report((l, link));
-    }
-    let reverse = together.report(length, usable);
-    (Links { forward, reverse }, Vec::new(), table.into_table())
-}
-
-fn report_link(l: usize, mut link: Link, number: usize, table: &mut SojournHistogram) -> LinkSummary {
-    let counts = link.tally.sum(number);
-    counts.sojourn().buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
-    counts.report(link.tally.window().length(number), link.usable_from(number))
 }
 
 #[cfg(test)]
@@ -300,7 +351,7 @@ mod tests {
              size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
         );
         let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<()>::new(&scenario, 1);
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
         while !run.advance(u64::MAX) {}
         let (used, laid_out) = (run.flows.slots(), run.network.layout.flows() as usize);
         (used, laid_out, run.report().summary.groups[0].opened)
@@ -350,10 +401,10 @@ mod tests {
         let text = "duration = \"9 s\"\n[link]\nrate = \"1.3 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nsize = \"77 kB\"\n\
                     [[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<()>::new(&scenario, 1);
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
         let seen = [(); 2].map(|()| Arc::<Mutex<Vec<_>>>::default());
-        for (link, seen) in run.network.links.as_mut_slice().iter_mut().zip(&seen) {
-            link.qdisc = Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() });
+        for (link, seen) in seen.iter().enumerate() {
+            run.network.link(link).manage_by(Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() }));
         }
         while !run.advance(u64::MAX) {}
         let [data, acks] = seen.map(|seen| std::mem::take(&mut *seen.lock().unwrap()));
@@ -370,7 +421,7 @@ mod tests {
                     stack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"1 s\"\n\
                     size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<()>::new(&scenario, 1);
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
         while run.now.as_secs_f64() < 3.2 {
             run.advance(1);
         }

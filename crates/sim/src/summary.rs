@@ -1,229 +1,13 @@
 //! What every run reports, at no cost in memory per packet.
 
-use crate::histogram::Histogram;
-use crate::traffic::{Datagrams, Payload, mos, r_factor};
-use crate::window::{Part, Parts, Window};
+use crate::emodel::{mos, r_factor};
+use crate::quantiles::Quantiles;
+use crate::status::{Datagrams, Payload};
+use crate::tally::Counts;
 use crate::wlan::WlanSummary;
 use serde::Serialize;
-use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+use sojourn_aqm::{DropReason, Duration};
 use std::collections::BTreeMap;
-
-/// Running counts of one link.
-#[derive(Clone, Debug)]
-pub(crate) struct Tally {
-    parts: Parts<Counts>,
-    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
-    /// or is going to be for them.
-    pub total_bytes: u64,
-    pub total_used: u64,
-    backlog: u32,
-    backlog_since: Instant,
-}
-
-/// The counts of one link in a part of the run.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Counts {
-    sojourn: Histogram,
-    arrived: u64,
-    departed: u64,
-    dropped: [u64; DropReason::ALL.len()],
-    marked: u64,
-    /// What was used of the link: time that the transmitter was busy, bits of a rate that varies, or bytes that
-    /// opportunities carried.
-    used: u64,
-    lost: u64,
-    bytes: u64,
-    /// Packet-nanoseconds waited.
-    area: u128,
-}
-
-impl Tally {
-    pub fn new(window: &Window) -> Self {
-        let (backlog, backlog_since) = (0, Instant::ZERO);
-        Self { parts: Parts::new(window), total_bytes: 0, total_used: 0, backlog, backlog_since }
-    }
-
-    /// When the statistics can begin, and when they end.
-    pub fn window(&self) -> &Window {
-        self.parts.window()
-    }
-
-    /// The counts to which `now` belongs.
-    #[inline(always)]
-    fn counts(&mut self, now: Instant) -> &mut Counts {
-        if now >= self.parts.next() {
-            self.go_on(now);
-        }
-        self.parts.now()
-    }
-
-    #[cold]
-    fn go_on(&mut self, now: Instant) {
-        while now >= self.parts.next() {
-            self.accumulate(self.parts.next());
-            self.parts.go_on();
-        }
-    }
-
-    /// A packet arrived at the queue; `queued` unless it was dropped at once.
-    #[inline]
-    pub fn arrival(&mut self, now: Instant, queued: bool) {
-        self.counts(now).arrived += 1;
-        if queued {
-            self.accumulate(now);
-            self.backlog += 1;
-        }
-    }
-
-    /// A packet arrived at an idle link: it did not wait.
-    #[inline]
-    pub fn passage(&mut self, now: Instant, meta: &Meta) {
-        self.total_bytes += meta.len as u64;
-        let counts = self.counts(now);
-        counts.arrived += 1;
-        counts.departed += 1;
-        counts.bytes += meta.len as u64;
-        counts.sojourn.record(Duration::ZERO);
-    }
-
-    /// Transmission of a packet began.
-    #[inline(always)]
-    pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
-        let counts = self.counts(now);
-        counts.marked += newly_marked as u64;
-        counts.departed += 1;
-        counts.bytes += meta.len as u64;
-        counts.sojourn.record(now - meta.enqueued);
-        self.accumulate(now);
-        self.backlog -= 1;
-        self.total_bytes += meta.len as u64;
-    }
-
-    /// A packet was dropped.
-    pub fn drop(&mut self, now: Instant, reason: DropReason, was_queued: bool) {
-        self.counts(now).dropped[reason as usize] += 1;
-        if was_queued {
-            self.accumulate(now);
-            self.backlog -= 1;
-        }
-    }
-
-    /// Packets that wait.
-    #[inline]
-    pub fn waiting(&self) -> u32 {
-        self.backlog
-    }
-
-    /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.
-    #[inline(always)]
-    pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
-        let whole = capacity(start, end);
-        self.total_used += whole;
-        if end <= self.parts.until() {
-            self.parts.now().used += whole;
-        } else {
-            self.use_in_pieces(start, end, &capacity);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn use_in_pieces(&mut self, start: Instant, end: Instant, capacity: &dyn Fn(Instant, Instant) -> u64) {
-        self.parts.pieces(start, end, |counts, from, to| counts.used += capacity(from, to));
-    }
-
-    /// A packet that left the server at `at` got lost on the medium.
-    pub fn loss(&mut self, at: Instant) {
-        self.parts.of(at).lost += (at <= self.window().end) as u64;
-    }
-
-    #[inline]
-    pub fn opportunity(&mut self, now: Instant, bytes: u32) {
-        self.total_used += bytes as u64;
-        // An opportunity belongs to the part before an instant at which one begins, like the capacity.
-        if now > Instant::ZERO {
-            self.parts.of(now - Duration::from_nanos(1)).used += bytes as u64;
-        }
-    }
-
-    /// Adds the time that the present backlog has waited.
-    #[inline]
-    fn accumulate(&mut self, now: Instant) {
-        if now > self.backlog_since {
-            let area = (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
-            self.parts.now().area += area;
-            self.backlog_since = now;
-        }
-    }
-
-    /// Closes the books at the end of the window.
-    pub fn close(&mut self) {
-        let end = self.window().end;
-        self.counts(end);
-        self.accumulate(end);
-    }
-
-    /// The counts in each part, of books that are closed.
-    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
-        self.parts.parts()
-    }
-
-    /// The counts from instant `number` of the window on, of books that are closed.
-    pub fn sum(&self, number: usize) -> Counts {
-        self.parts.sum(number)
-    }
-}
-
-impl Part for Counts {
-    fn add(&mut self, other: &Self) {
-        self.sojourn.merge(&other.sojourn);
-        self.area += other.area;
-        self.dropped.iter_mut().zip(&other.dropped).for_each(|(sum, more)| *sum += more);
-        for (sum, more) in [
-            (&mut self.arrived, other.arrived),
-            (&mut self.departed, other.departed),
-            (&mut self.marked, other.marked),
-            (&mut self.used, other.used),
-            (&mut self.lost, other.lost),
-            (&mut self.bytes, other.bytes),
-        ] {
-            *sum += more;
-        }
-    }
-
-    fn pack(&mut self) {
-        self.sojourn.pack();
-    }
-}
-
-impl Counts {
-    /// The report of counts over a span in which `usable` could have been used.
-    pub fn report(&self, span: Duration, usable: u64) -> LinkSummary {
-        let utilisation = if usable > 0 { self.used as f64 / usable as f64 } else { 0.0 };
-        let dropped: u64 = self.dropped.iter().sum();
-        let share = |n: u64| if self.arrived > 0 { n as f64 / self.arrived as f64 } else { 0.0 };
-        let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), self.dropped[r as usize])).collect();
-        LinkSummary {
-            utilisation,
-            packets: self.departed,
-            bytes: self.bytes,
-            arrived: self.arrived,
-            dropped,
-            dropped_by: by_reason,
-            lost: self.lost,
-            marked: self.marked,
-            drop_rate: share(dropped),
-            mark_rate: share(self.marked),
-            mean_backlog_packets: self.area as f64 / span.as_nanos() as f64,
-            sojourn_ms: Quantiles::of(&self.sojourn),
-        }
-    }
-
-    /// Sojourn times of the packets sent.
-    pub fn sojourn(&self) -> &Histogram {
-        &self.sojourn
-    }
-}
 
 /// A run in numbers.
 #[derive(Clone, Debug, Serialize)]
@@ -311,37 +95,26 @@ pub struct LinkSummary {
     pub sojourn_ms: Quantiles,
 }
 
-/// Times in milliseconds; `None` when there was none. Mean and maximum are exact, quantiles to 0.1 %.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs)]
-pub struct Quantiles {
-    pub mean: Option<f64>,
-    pub p10: Option<f64>,
-    pub p25: Option<f64>,
-    pub p50: Option<f64>,
-    pub p75: Option<f64>,
-    pub p90: Option<f64>,
-    pub p95: Option<f64>,
-    pub p99: Option<f64>,
-    pub max: Option<f64>,
-}
-
-impl Quantiles {
-    /// Of all times that a histogram counts.
-    pub fn of(times: &Histogram) -> Self {
-        let ms = |nanos: f64| nanos / 1e6;
-        let [p10, p25, p50, p75, p90, p95, p99] =
-            times.quantiles([0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99]).map(|quantile| quantile.map(ms));
+impl LinkSummary {
+    /// Of counts over a span in which `usable` could have been used.
+    pub(crate) fn of(counts: &Counts, span: Duration, usable: u64) -> Self {
+        let utilisation = if usable > 0 { counts.used as f64 / usable as f64 } else { 0.0 };
+        let dropped: u64 = counts.dropped.iter().sum();
+        let share = |n: u64| if counts.arrived > 0 { n as f64 / counts.arrived as f64 } else { 0.0 };
+        let by_reason = DropReason::ALL.iter().map(|&r| (r.name(), counts.dropped[r as usize])).collect();
         Self {
-            mean: times.mean().map(ms),
-            p10,
-            p25,
-            p50,
-            p75,
-            p90,
-            p95,
-            p99,
-            max: times.max().map(|nanos| ms(nanos as f64)),
+            utilisation,
+            packets: counts.departed,
+            bytes: counts.bytes,
+            arrived: counts.arrived,
+            dropped,
+            dropped_by: by_reason,
+            lost: counts.lost,
+            marked: counts.marked,
+            drop_rate: share(dropped),
+            mark_rate: share(counts.marked),
+            mean_backlog_packets: counts.area as f64 / span.as_nanos() as f64,
+            sojourn_ms: Quantiles::of(counts.sojourn()),
         }
     }
 }
@@ -489,29 +262,5 @@ mod tests {
         assert_eq!(jain(&[3.0, 3.0, 3.0]), 1.0);
         assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), 0.25);
         assert_eq!(jain(&[]), 1.0);
-    }
-
-    #[test]
-    fn busy_time_is_cut_at_the_window() {
-        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
-        let time = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
-        tally.transmission(at(8), at(12), time);
-        tally.transmission(at(18), at(24), time);
-        tally.close();
-        assert_eq!(tally.sum(1).report(at(20) - at(10), time(at(10), at(20))).utilisation, 0.4);
-        assert_eq!(tally.sum(0).report(at(20) - at(0), time(at(0), at(20))).utilisation, 0.3);
-    }
-
-    #[test]
-    fn mean_backlog_is_a_time_average_of_the_window() {
-        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
-        (0..5).for_each(|_| tally.arrival(at(0), true));
-        (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
-        tally.departure(at(16), &Meta::new(1500, 0), false);
-        // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
-        tally.close();
-        assert!((tally.sum(1).report(at(20) - at(10), 1).mean_backlog_packets - 1.4).abs() < 1e-12);
     }
 }

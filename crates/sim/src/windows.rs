@@ -1,9 +1,10 @@
 //! The summary of a run over every window that begins later: what makes runs comparable that settle at different times.
 
 use crate::flows::Whole;
-use crate::link::Link;
-use crate::summary::{Counts, LinkSummary};
+use crate::link::{Link, Metered};
+use crate::summary::LinkSummary;
 use crate::table::{Table, recorder};
+use crate::tally::Counts;
 use crate::warmup::Begin;
 use crate::window::Part;
 
@@ -43,18 +44,18 @@ recorder! {
 
 /// The windows of a run that has settled, whose books are closed: from the one that began on. `whole` tells what
 /// the flows did over each of them. Times without a packet are not numbers.
-pub(crate) fn windows(forward: &mut Link, begin: &Begin, whole: impl Fn(usize) -> Whole) -> Option<Table> {
+pub(crate) fn windows(forward: &mut dyn Metered, begin: &Begin, whole: impl Fn(usize) -> Whole) -> Option<Table> {
     if begin.settled != Some(true) {
         return None;
     }
-    let window = forward.tally.window().clone();
+    let window = forward.tally().window().clone();
     let mut sum = Counts::default();
     let mut rows = Vec::new();
     for number in (begin.number..window.starts().len()).rev() {
-        if let Some(counts) = forward.tally.parts().nth(number) {
+        if let Some(counts) = forward.tally().parts().nth(number) {
             sum.add(counts);
         }
-        rows.push((number, sum.report(window.length(number), forward.usable_from(number))));
+        rows.push((number, LinkSummary::of(&sum, window.length(number), forward.usable_from(number))));
     }
     let mut table = Windows::default();
     for (number, link) in rows.iter().rev() {

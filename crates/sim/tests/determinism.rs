@@ -5,8 +5,9 @@
 mod common;
 
 use common::{folder, scenario, scenarios, whole};
+use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};
-use sojourn_sim::{Output, Simulation, Summary};
+use sojourn_sim::{LinkCounters, Output, Simulation, Summary};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs, thread};
@@ -132,6 +133,61 @@ fn a_run_event_by_event_is_the_same_run_and_time_never_runs_backwards() {
             before = now;
         }
         assert_eq!(format!("{:?}", steps.finish().summary), format!("{:?}", run(&scenario).summary), "{name}");
+    }
+}
+
+#[test]
+fn a_run_in_steps_of_any_length_is_the_same_run() {
+    // Neither divides the other, nor a packet time.
+    for (i, (name, scenario)) in scenarios().into_iter().enumerate() {
+        let step = Duration::from_nanos([7_300_001, 104_729_000, 1_618_033_989][i % 3]);
+        let mut run_in_steps = Simulation::new(&scenario, scenario.seed);
+        let mut until = Instant::ZERO;
+        let mut before = run_in_steps.links();
+        while !run_in_steps.advance_until(until) {
+            assert!(run_in_steps.now() <= until, "{name}: {:?} is after {until:?}", run_in_steps.now());
+            let now = run_in_steps.links();
+            for (l, (now, before)) in now.iter().zip(&before).enumerate() {
+                let waiting = u64::from(now.backlog.packets);
+                let in_and_out = (now.arrived, now.sent + now.dropped() + waiting);
+                assert_eq!(in_and_out.0, in_and_out.1, "{name}, link {l} at {until:?}: {now:?}");
+                let counts = |of: &LinkCounters| [of.arrived, of.dropped(), of.marked, of.sent, of.bytes];
+                assert!(counts(now).iter().zip(counts(before)).all(|(now, before)| *now >= before), "{name}: {now:?}");
+            }
+            (before, until) = (now, until + step);
+        }
+        assert_eq!(format!("{:?}", run_in_steps.finish()), format!("{:?}", run(&scenario)), "{name}");
+    }
+}
+
+#[test]
+fn counters_between_steps_end_as_the_summary() {
+    let text = "duration = \"9.7 s\"\n[link]\nrate = \"3.3 Mbit/s\"\naqm = \"codel ecn\"\nloss = 0.003\n\
+                [[flows]]\nkind = \"tcp\"\necn = true\ncount = 3\nrtt = \"37 ms\"\n\
+                [[flows]]\nkind = \"cbr\"\nrate = \"1.7 Mbit/s\"";
+    let scenario = Scenario::parse(text, &[("warmup".into(), "0 s".into())], Path::new(".")).unwrap();
+    let mut steps = Simulation::new(&scenario, 11);
+    let mut until = Instant::ZERO;
+    while !steps.advance_until(until) {
+        until += Duration::from_nanos(333_333_333);
+    }
+    let (links, flows) = (steps.links(), steps.flows());
+    let summary = steps.finish().summary;
+    let [forward, reverse] = links[..] else { panic!("{} links", links.len()) };
+    for (found, expected) in [(forward, &summary.links.forward), (reverse, &summary.links.reverse)] {
+        assert_eq!(
+            (found.arrived, found.dropped(), found.marked, found.sent, found.bytes, found.lost),
+            (expected.arrived, expected.dropped, expected.marked, expected.packets, expected.bytes, expected.lost)
+        );
+        let mean_ms = found.sojourn_ns as f64 / found.sent as f64 / 1e6;
+        assert!((mean_ms - expected.sojourn_ms.mean.unwrap()).abs() < 1e-9);
+    }
+    assert!(forward.marked > 100 && forward.lost > 3 && forward.dropped() > 10, "{forward:?}");
+    assert_eq!(flows.len(), 4);
+    for (found, expected) in flows.iter().zip(&summary.flows) {
+        let payload = &expected.payload;
+        assert_eq!((found.arrived_bytes, found.delivered_bytes), (payload.bytes, payload.delivered_bytes));
+        assert_eq!((found.sent, found.retransmissions), (expected.sent, expected.retransmissions));
     }
 }
 

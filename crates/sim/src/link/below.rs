@@ -3,8 +3,7 @@
 //! A packet's sojourn time in the queue ends when it passes into the buffer. The packet in transmission stays in the
 //! buffer until its last bit has gone, as it does in a driver's ring and in Linux's byte queue limits (BQL).
 
-use super::Link;
-use crate::network::Network;
+use super::{Books, Queue};
 use crate::packet::Handle;
 use crate::probe::Probe;
 use crate::scenario::{BelowSpec, Unit};
@@ -28,7 +27,6 @@ impl Below {
     }
 
     /// Whether a packet waits in the buffer.
-    #[inline]
     pub fn waits(&self) -> bool {
         !self.ring.is_empty()
     }
@@ -58,60 +56,25 @@ impl Below {
     }
 }
 
-impl Link {
-    /// Whether a packet waits for the server.
-    #[inline]
-    pub fn waits(&self) -> bool {
-        self.tally.waiting() > 0 || self.below.as_ref().is_some_and(|below| below.waits())
-    }
-}
-
-impl<P: Probe> Network<P> {
+impl Below {
     /// The next packet for the server, which has nothing in transmission.
-    #[inline(always)]
-    pub fn take(&mut self, now: Instant, l: usize) -> Dequeued<Handle> {
-        if self.links[l].below.is_some() { self.take_from_below(now, l) } else { self.dequeue(now, l) }
-    }
-
-    /// A packet has come to the queue: hands down what the buffer takes.
-    #[inline]
-    pub fn fill_below(&mut self, now: Instant, l: usize) {
-        if self.links[l].below.is_some() {
-            self.refill(now, l);
-        }
-    }
-
-    /// The last byte of a packet has gone, and the next is taken later if at all.
-    #[inline]
-    pub fn sent_from_below(&mut self, now: Instant, l: usize) {
-        if let Some(below) = &mut self.links[l].below {
-            below.complete();
-            self.refill(now, l);
-        }
-    }
-
     #[inline(never)]
-    fn take_from_below(&mut self, now: Instant, l: usize) -> Dequeued<Handle> {
-        self.below(l).complete();
-        let not_before = self.refill(now, l);
-        let Some((meta, handle)) = self.below(l).ring.pop_front() else {
+    pub fn take<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) -> Dequeued<Handle> {
+        self.complete();
+        let not_before = self.refill(now, queue, books);
+        let Some((meta, handle)) = self.ring.pop_front() else {
             return not_before.map_or(Dequeued::Empty, Dequeued::NotBefore);
         };
-        let len = self.packets.packet(handle).len;
-        let below = self.below(l);
-        below.in_transmission = below.size(len);
+        self.in_transmission = self.size(books.packets.packet(handle).len);
         Dequeued::Packet(meta, handle)
     }
 
     /// Moves packets from the queue into the buffer until that stops; tells when the queue allows more, if it said so.
     #[inline(never)]
-    fn refill(&mut self, now: Instant, l: usize) -> Option<Instant> {
-        while !self.below(l).stopped {
-            match self.dequeue(now, l) {
-                Dequeued::Packet(meta, handle) => {
-                    let len = self.packets.packet(handle).len;
-                    self.below(l).push(meta, handle, len);
-                }
+    pub fn refill<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) -> Option<Instant> {
+        while !self.stopped {
+            match queue.dequeue(now, books) {
+                Dequeued::Packet(meta, handle) => self.push(meta, handle, books.packets.packet(handle).len),
                 Dequeued::Empty => return None,
                 Dequeued::NotBefore(at) => return Some(at),
             }
@@ -119,8 +82,10 @@ impl<P: Probe> Network<P> {
         None
     }
 
-    fn below(&mut self, l: usize) -> &mut Below {
-        self.links[l].below.as_mut().expect("the link has a buffer below its queue")
+    /// The last byte of a packet has gone, and the next is taken later if at all.
+    pub fn sent<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) {
+        self.complete();
+        self.refill(now, queue, books);
     }
 }
 

@@ -4,9 +4,9 @@
 //! is taken when the last one has left and waits in the shaper for its tokens, as under Linux's TBF. With overdraft
 //! a packet is taken only when there are tokens, and then goes at once, as under HTB.
 
-use super::Server;
-use super::one_by_one::{OneByOne, Pace, Sent};
-use sojourn_aqm::{Duration, Instant, Rate, Serializer};
+use super::server::{Pace, Sent};
+use crate::scenario::BucketService;
+use sojourn_aqm::{Duration, Instant, Serializer};
 
 /// A token bucket at work.
 #[derive(Clone, Debug)]
@@ -22,18 +22,12 @@ pub(crate) struct Bucket {
     overdraft: bool,
 }
 
-impl Server {
-    /// A token bucket of `burst` bytes.
-    pub fn bucket(rate: Rate, burst: u64, peak: Rate, overdraft: bool) -> Self {
-        Self::Bucket(OneByOne::new(Bucket::new(rate, burst, peak, overdraft)))
-    }
-}
-
 impl Bucket {
-    fn new(rate: Rate, burst: u64, peak: Rate, overdraft: bool) -> Self {
-        let burst = burst as i64 * NANOS_PER_BYTE_AT_1_BPS;
-        let (rate, peak) = (rate.as_bps() as i64, Serializer::new(peak));
-        Self { rate, burst, tokens: burst, filled: Instant::ZERO, peak, overdraft }
+    /// The bucket that `spec` describes, full.
+    pub fn new(spec: &BucketService) -> Self {
+        let burst = spec.burst as i64 * NANOS_PER_BYTE_AT_1_BPS;
+        let (rate, peak) = (spec.bucket.as_bps() as i64, Serializer::new(spec.peak));
+        Self { rate, burst, tokens: burst, filled: Instant::ZERO, peak, overdraft: spec.overdraft }
     }
 
     /// Adds the tokens that have come in until `now`.
@@ -66,13 +60,6 @@ impl Pace for Bucket {
         let free = if self.overdraft { end + self.wait_for(1) } else { end };
         Sent { end, free }
     }
-
-    fn of(server: &mut Server) -> Option<&mut OneByOne<Self>> {
-        match server {
-            Server::Bucket(server) => Some(server),
-            _ => None,
-        }
-    }
 }
 
 const NANOS_PER_BYTE_AT_1_BPS: i64 = 8_000_000_000;
@@ -80,11 +67,13 @@ const NANOS_PER_BYTE_AT_1_BPS: i64 = 8_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_aqm::Rate;
 
     const MBIT: u64 = 1_000_000;
 
     fn bucket(mbit: u64, burst: u64, peak_mbit: u64, overdraft: bool) -> Bucket {
-        Bucket::new(Rate::from_bps(mbit * MBIT), burst, Rate::from_bps(peak_mbit * MBIT), overdraft)
+        let (bucket, peak) = (Rate::from_bps(mbit * MBIT), Rate::from_bps(peak_mbit * MBIT));
+        Bucket::new(&BucketService { bucket, burst, peak, overdraft })
     }
 
     fn us(us: u64) -> Instant {

@@ -5,15 +5,14 @@
 //! with the probability that a process of rate 1 / outage has an event in it. There is no mean reversion: the rate
 //! wanders over the whole range. It starts anywhere in it.
 
-use super::opportunity::{Opportunities, Source};
-use super::{Seat, Server};
+use super::server::{Seat, Source};
 use crate::random::normal;
 use crate::scenario::CoxService;
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The process in one tick.
 #[derive(Clone, Debug)]
-struct Cox {
+pub(super) struct Cox {
     /// Packets per second: the highest rate, and the standard deviation of a step.
     max: f64,
     step_sd: f64,
@@ -26,12 +25,12 @@ struct Cox {
     next: Instant,
 }
 
-impl Server {
-    /// A Cox process.
-    pub fn cox(spec: &CoxService, seat: &Seat) -> Self {
+impl Cox {
+    /// The process that `spec` describes.
+    pub fn new(spec: &CoxService, seat: &Seat) -> Self {
         let (max, tick_s) = (spec.cox.as_bps() as f64 / (8.0 * seat.mtu as f64), spec.tick.as_secs_f64());
         let mut rng = seat.rng();
-        let mut process = Cox {
+        let mut process = Self {
             max,
             step_sd: spec.sigma as f64 * tick_s.sqrt(),
             tick: spec.tick,
@@ -42,11 +41,9 @@ impl Server {
             next: Instant::ZERO,
         };
         process.step();
-        Self::Opportunities(Opportunities::new(process, seat))
+        process
     }
-}
 
-impl Cox {
     /// Goes to the next tick that need not be empty.
     fn next_tick(&mut self) {
         if self.rate > 0.0 {

@@ -1,243 +1,173 @@
-//! A link: a queue discipline, a server that takes one packet at a time, and a pipe that delays.
+//! A link: a queue discipline, a server, and a pipe that delays.
 //!
 //! The queue is asked for a packet when transmission can start; that is when its sojourn time ends. The packet
 //! reaches the far end when its last bit does.
+//!
+//! A link is called: a packet arrives, or the time has come at which it wanted to be called again. It answers with
+//! [`Served`]: what leaves, when that reaches the far end, and when to call next. It knows neither routes nor flows.
 
+mod any;
 mod below;
+mod body;
+mod books;
 mod bucket;
 mod cox;
 mod medium;
 mod one_by_one;
 mod opportunity;
 pub(crate) mod outside;
+mod pipe;
 mod poisson;
-pub(crate) mod steps;
+mod queue;
+mod served;
+mod server;
+mod steps;
 mod trace;
 
-use crate::network::{AirOf, InFlight, Network};
+pub(crate) use books::Books;
+pub(crate) use pipe::Pipe;
+pub(crate) use queue::{Discipline, Metered, NONE, Queue, discipline};
+pub(crate) use served::{Again, Left, Served};
+
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::scenario::{Framing, LinkSpec};
-use crate::summary::Tally;
+use crate::scenario::LinkSpec;
+use crate::tally::Tally;
 use crate::window::Window;
-use crate::wlan::Air;
-use below::Below;
-use bucket::Bucket;
-use medium::Medium;
-use one_by_one::{OneByOne, Pace};
-use opportunity::Opportunities;
-use sojourn_aqm::{Duration, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Serializer};
-use steps::{Fluid, Latch};
+use any::AnyServer;
+use body::Body;
+use one_by_one::OneByOne;
+use server::{Seat, Server};
+use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
 
 /// One direction of a bottleneck.
 pub(crate) struct Link {
-    pub qdisc: Box<dyn Qdisc<Handle> + Send>,
-    pub server: Server,
-    /// Whether it is a constant rate with a constant delay, no buffer below and no framing but an overhead.
-    plain: bool,
-    /// One-way propagation delay.
-    pub delay: Duration,
-    /// Bytes that framing adds to each packet, where it is plain.
-    overhead: u32,
-    framing: Framing,
-    /// Loss and changes of the delay, where there are any.
-    pub medium: Option<Box<Medium>>,
-    /// The buffer between the queue and the server.
-    below: Option<Below>,
-    /// Packets on their way to the queue over access links.
-    pub entry: InFlight,
+    server: AnyServer,
+    body: Body,
     /// Packets on their way to the far end.
-    pub pipe: InFlight,
-    /// Packets travelling back to their sources, over the pipe and then over access links.
-    pub exit: InFlight,
-    pub tally: Tally,
-}
-
-/// The queue of a link.
-pub(crate) fn queue(spec: &LinkSpec, rng: Rng) -> Box<dyn Qdisc<Handle> + Send> {
-    let link = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
-    spec.aqm.config.build(spec.limits, Host { link, rng })
-}
-
-/// How a link serves its queue: paces of one packet after the other, or opportunities.
-pub(crate) enum Server {
-    /// A constant rate.
-    Fixed(OneByOne<Serializer>),
-    /// A rate that changes, also for the packet in transmission.
-    Fluid(OneByOne<Fluid>),
-    /// A rate that changes from packet to packet.
-    Latch(OneByOne<Latch>),
-    /// A token bucket.
-    Bucket(OneByOne<Bucket>),
-    /// Delivery opportunities, from wherever they come.
-    Opportunities(Opportunities),
-    /// The channel of a wireless LAN, which is no part of the link.
-    Channel,
-}
-
-/// Where a server sits.
-pub(crate) struct Seat {
-    /// Number of its link.
-    pub index: usize,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Bytes that one opportunity carries.
-    pub mtu: u32,
-    /// When the statistics can begin.
-    pub window: Window,
-}
-
-impl Seat {
-    /// The server's own random stream.
-    fn rng(&self) -> Rng {
-        Rng::stream(self.seed, "link", self.index as u64)
-    }
+    pub pipe: Pipe,
 }
 
 impl Link {
     /// Link `index` of a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
-        let framing = spec.framing;
         let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
-        let (server, medium) = (spec.service.server(&seat), Medium::new(spec, index, seed));
-        let constant = matches!(server, Server::Fixed(_)) && medium.is_none();
-        Self {
-            qdisc: queue(spec, Rng::stream(seed, "queue", index as u64)),
-            server,
-            plain: constant && spec.below.is_none() && framing.is_plain(),
-            delay: spec.delay,
-            overhead: framing.overhead,
-            framing,
-            medium,
-            below: spec.below.map(Below::new),
-            entry: InFlight::new(),
-            pipe: InFlight::new(),
-            exit: InFlight::new(),
-            tally: Tally::new(window),
-        }
+        let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
+        let body = Body::new(spec, index, seed, window);
+        Self { server: server.with(&body), body, pipe: Pipe::new() }
     }
 
-    /// Bytes of a packet as the queue counts them.
-    #[inline]
-    pub fn accounted(&self, ip_bytes: u32) -> u32 {
-        if self.plain { ip_bytes + self.overhead } else { self.framing.accounted(ip_bytes) }
-    }
-
-    /// Bytes on the medium of a packet that the queue counts as so many.
-    fn wire(&self, accounted: u32) -> u32 {
-        if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
-    }
-
-    /// What the link has used until `now` and could have used: time, bits, or bytes of opportunity.
-    pub fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
+    /// The link as a plain one, if it is. Who calls it so gets code that does not look for what the link does not have, and
+    /// no call on the way: most links are plain.
+    #[inline(always)]
+    pub fn as_plain(&mut self) -> Option<Plain<'_>> {
         match &mut self.server {
-            Server::Fixed(server) => used_and_usable(server, &self.tally, now),
-            Server::Fluid(server) => used_and_usable(server, &self.tally, now),
-            Server::Latch(server) => used_and_usable(server, &self.tally, now),
-            Server::Bucket(server) => used_and_usable(server, &self.tally, now),
-            Server::Opportunities(server) => (self.tally.total_used, server.bytes_until(now)),
-            Server::Channel => (self.tally.total_used, (now - Instant::ZERO).as_nanos() as u64),
+            AnyServer::Plain(server) => Some(Plain { server, body: &mut self.body }),
+            _ => None,
         }
+    }
+
+    /// Puts another queue discipline in the place of its own.
+    #[cfg(test)]
+    pub fn manage_by(&mut self, qdisc: Box<Discipline>) {
+        self.body.queue.qdisc = qdisc;
+    }
+
+    /// A packet arrives between two `hosts`.
+    pub fn arrive<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        hosts: (u32, u32),
+        books: &mut Books<P>,
+    ) -> Served {
+        let meta = meta(now, self.body.accounted(packet.len), handle, &packet, hosts, books);
+        self.server.offer(now, meta, handle, packet, &mut self.body, books)
+    }
+
+    /// The time has come for which the server asked.
+    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+        self.server.serve(now, &mut self.body, books)
     }
 
     /// Books that the transmission of a packet began at `now`, as another host has seen it.
     pub fn replay_transmission(&mut self, now: Instant, meta: &Meta, marked: bool) {
-        self.tally.departure(now, meta, marked);
-        let bytes = self.wire(meta.len);
-        let tally = &mut self.tally;
-        match &mut self.server {
-            Server::Fixed(server) => server.replay(now, bytes, tally),
-            Server::Fluid(server) => server.replay(now, bytes, tally),
-            Server::Latch(server) => server.replay(now, bytes, tally),
-            Server::Bucket(server) => server.replay(now, bytes, tally),
-            Server::Opportunities(_) => tally.opportunity(now, bytes),
-            Server::Channel => unreachable!("no other host has a wireless LAN"),
-        }
-    }
-
-    /// What it could have used in the statistics that begin at instant `number` of the window, in the same measure.
-    pub fn usable_from(&mut self, number: usize) -> u64 {
-        let window = self.tally.window();
-        let (from, to) = (window.starts()[number], window.end);
-        match &mut self.server {
-            Server::Fixed(server) => server.pace.capacity(from, to),
-            Server::Fluid(server) => server.pace.capacity(from, to),
-            Server::Latch(server) => server.pace.capacity(from, to),
-            Server::Bucket(server) => server.pace.capacity(from, to),
-            Server::Opportunities(server) => server.bytes_in_window(number),
-            Server::Channel => (to - from).as_nanos() as u64,
-        }
+        let bytes = self.body.wire(meta.len);
+        let tally = &mut self.body.queue.tally;
+        tally.departure(now, meta, marked);
+        self.server.replay(now, bytes, tally);
     }
 }
 
-fn used_and_usable<T: Pace>(server: &OneByOne<T>, tally: &Tally, now: Instant) -> (u64, u64) {
-    let ahead = server.pace.capacity(now, server.busy_until.max(now));
-    (tally.total_used - ahead, server.pace.capacity(Instant::ZERO, now))
+/// Links as what is measured of them.
+pub(crate) fn metered(links: &mut [Link]) -> impl Iterator<Item = &mut dyn Metered> {
+    links.iter_mut().map(|link| link as &mut dyn Metered)
 }
 
-/// What a server does in the network. Most links are plain: the code of the others stays out of their way.
-impl<P: Probe> Network<P> {
-    /// A link's transmitter is free, or an opportunity is due.
-    #[inline]
-    pub fn on_server(&mut self, now: Instant, l: usize) {
-        if AirOf::<P>::PRESENT {
-            return self.pull(now, l);
-        }
-        if self.links[l].plain { self.serve_next::<Serializer, true>(now, l) } else { self.serve_any(now, l) }
+impl Metered for Link {
+    fn tally(&self) -> &Tally {
+        &self.body.queue.tally
     }
-
-    /// Something waits: sees to it that it is served.
-    #[inline]
-    pub fn wake(&mut self, now: Instant, l: usize) {
-        if AirOf::<P>::PRESENT {
-            return self.pull(now, l);
-        }
-        if self.links[l].plain { self.wake_next::<Serializer, true>(now, l) } else { self.wake_any(now, l) }
+    fn tally_mut(&mut self) -> &mut Tally {
+        &mut self.body.queue.tally
     }
-
-    /// Takes an arriving packet straight through the queue if its link is idle and its discipline agrees.
-    #[inline]
-    pub fn passes(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) -> bool {
-        if self.links[l].plain {
-            return self.passes_next::<Serializer, true>(now, l, meta, handle, packet);
-        }
-        self.passes_any(now, l, meta, handle, packet)
+    fn qdisc(&self) -> &dyn Qdisc<Handle> {
+        &*self.body.queue.qdisc
     }
-
-    #[inline(never)]
-    fn serve_any(&mut self, now: Instant, l: usize) {
-        match self.links[l].server {
-            Server::Fixed(_) => self.serve_next::<Serializer, false>(now, l),
-            Server::Fluid(_) => self.serve_next::<Fluid, false>(now, l),
-            Server::Latch(_) => self.serve_next::<Latch, false>(now, l),
-            Server::Bucket(_) => self.serve_next::<Bucket, false>(now, l),
-            Server::Opportunities(_) => self.serve_opportunity(now, l),
-            Server::Channel => unreachable!("{IN_A_CELL}"),
-        }
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle> {
+        &mut *self.body.queue.qdisc
     }
-
-    #[inline(never)]
-    fn wake_any(&mut self, now: Instant, l: usize) {
-        match self.links[l].server {
-            Server::Fixed(_) => self.wake_next::<Serializer, false>(now, l),
-            Server::Fluid(_) => self.wake_next::<Fluid, false>(now, l),
-            Server::Latch(_) => self.wake_next::<Latch, false>(now, l),
-            Server::Bucket(_) => self.wake_next::<Bucket, false>(now, l),
-            Server::Opportunities(_) => self.wake_opportunities(now, l),
-            Server::Channel => unreachable!("{IN_A_CELL}"),
-        }
+    fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
+        self.server.used_and_usable(self.body.queue.tally.total_used, now)
     }
-
-    #[inline(never)]
-    fn passes_any(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) -> bool {
-        match self.links[l].server {
-            Server::Fixed(_) => self.passes_next::<Serializer, false>(now, l, meta, handle, packet),
-            Server::Fluid(_) => self.passes_next::<Fluid, false>(now, l, meta, handle, packet),
-            Server::Latch(_) => self.passes_next::<Latch, false>(now, l, meta, handle, packet),
-            Server::Bucket(_) => self.passes_next::<Bucket, false>(now, l, meta, handle, packet),
-            Server::Opportunities(_) | Server::Channel => false,
-        }
+    fn usable_from(&mut self, number: usize) -> u64 {
+        self.server.usable_from(self.body.queue.tally.window(), number)
     }
 }
 
-const IN_A_CELL: &str = "links over a channel are in a cell, which is compiled apart";
+/// A link of constant rate and constant delay without a buffer below, whose framing is an overhead at most.
+pub(crate) struct Plain<'a> {
+    server: &'a mut OneByOne<Serializer>,
+    body: &'a mut Body,
+}
+
+impl Plain<'_> {
+    /// A packet arrives between two `hosts`.
+    #[inline(always)]
+    pub fn arrive<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        hosts: (u32, u32),
+        books: &mut Books<P>,
+    ) -> Served {
+        let meta = meta(now, packet.len + self.body.overhead(), handle, &packet, hosts, books);
+        self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
+    }
+
+    /// The time has come for which the server asked.
+    #[inline(always)]
+    pub fn on_server<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Served {
+        self.server.serve::<true, P>(now, self.body, books)
+    }
+}
+
+/// What a queue knows of a packet that arrives with so many accounted bytes; the probe sees it, too.
+#[inline(always)]
+fn meta<P: Probe>(
+    now: Instant,
+    bytes: u32,
+    handle: Handle,
+    packet: &Packet,
+    hosts: (u32, u32),
+    books: &mut Books<P>,
+) -> Meta {
+    let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
+    books.probe.arrived(now, books.link, handle, &meta, books.packets);
+    meta
+}
+
+#[cfg(test)]
+mod tests;

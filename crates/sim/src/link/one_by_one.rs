@@ -1,47 +1,34 @@
 //! Servers that send one packet after the other, whatever their pace.
 
-use super::{Link, Server};
+use super::body::Body;
+use super::server::{Pace, Sent, Server, Source};
+use super::{Again, Books, Served};
 use crate::fingerprint::Fate;
-use crate::network::{Component, NONE, Network};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
-use crate::summary::Tally;
-use sojourn_aqm::{Dequeued, Instant, Meta, Rate, Serializer};
-
-/// How long a transmission takes.
-pub(crate) trait Pace: Sized {
-    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one.
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent;
-
-    /// What a server that is never idle does in a span: nanoseconds where nothing else is said, or bits.
-    #[inline]
-    fn capacity(&self, from: Instant, to: Instant) -> u64 {
-        (to - from).as_nanos() as u64
-    }
-
-    /// The server of this pace.
-    fn of(server: &mut Server) -> Option<&mut OneByOne<Self>>;
-}
-
-/// A transmission that was started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// When its last bit leaves.
-    pub end: Instant,
-    /// When the next packet can be taken; not before `end`.
-    pub free: Instant,
-}
+use crate::tally::Tally;
+use crate::window::Window;
+use sojourn_aqm::{Dequeued, Instant, Meta, Serializer};
 
 /// A transmitter with its pace.
 #[derive(Debug)]
 pub(crate) struct OneByOne<T> {
-    pub pace: T,
+    pace: T,
     /// When the next packet can be taken.
-    pub busy_until: Instant,
+    busy_until: Instant,
     /// The queue has not been asked since: a transmitter asks when it falls idle, and learns that there is nothing.
     owes_poll: bool,
     /// Whether an event is pending for when it falls idle.
     pending: bool,
+}
+
+/// A constant rate.
+impl Pace for Serializer {
+    #[inline]
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        let end = start + self.time_for(bytes);
+        Sent { end, free: end }
+    }
 }
 
 impl<T: Pace> OneByOne<T> {
@@ -56,168 +43,164 @@ impl<T: Pace> OneByOne<T> {
         self.busy_until = sent.free;
         sent
     }
-}
-
-impl<T: Pace> OneByOne<T> {
-    /// Books a transmission of `bytes` from `now` on, after those before it.
-    pub fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
-        let start = now.max(self.busy_until);
-        let free = self.start(start, bytes).free;
-        tally.transmission(start, free, |from, to| self.pace.capacity(from, to));
-    }
-}
-
-/// A constant rate.
-impl Pace for Serializer {
-    #[inline]
-    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
-        let end = start + self.time_for(bytes);
-        Sent { end, free: end }
-    }
-
-    #[inline]
-    fn of(server: &mut Server) -> Option<&mut OneByOne<Self>> {
-        match server {
-            Server::Fixed(server) => Some(server),
-            _ => None,
-        }
-    }
-}
-
-impl Server {
-    /// A constant rate.
-    pub fn fixed(rate: Rate) -> Self {
-        Self::Fixed(OneByOne::new(Serializer::new(rate)))
-    }
-}
-
-impl Link {
-    #[inline(always)]
-    fn one_by_one<T: Pace>(&mut self) -> &mut OneByOne<T> {
-        T::of(&mut self.server).expect("a link keeps its kind")
-    }
 
     /// Books a transmission.
-    #[inline]
-    fn book_transmission<T: Pace>(&mut self, start: Instant, end: Instant) {
-        let server = T::of(&mut self.server).expect("a link keeps its kind");
-        self.tally.transmission(start, end, |from, to| server.pace.capacity(from, to));
+    #[inline(always)]
+    fn book(&self, start: Instant, end: Instant, tally: &mut Tally) {
+        tally.transmission(start, end, |from, to| self.pace.capacity(from, to));
     }
 }
 
-/// `PLAIN` code is for links that are [`Link::plain`]: it does not look for what they do not have.
-impl<P: Probe> Network<P> {
-    /// The transmitter is free: starts the next transmission.
+/// `PLAIN` code is for links that are plain: it does not look for what they do not have.
+impl<T: Pace> OneByOne<T> {
+    /// A packet arrives: it goes straight through if the transmitter is idle and the discipline agrees, else it is offered
+    /// to the queue.
     #[inline(always)]
-    pub fn serve_next<T: Pace, const PLAIN: bool>(&mut self, now: Instant, l: usize) {
-        let next = if PLAIN { self.dequeue(now, l) } else { self.take(now, l) };
-        let link = &mut self.links[l];
-        let slot = self.layout.slot(Component::Server(l));
-        let (meta, handle) = match next {
-            Dequeued::Packet(meta, handle) => (meta, handle),
-            Dequeued::Empty => {
-                let server = link.one_by_one::<T>();
-                (server.pending, server.owes_poll) = (false, false);
-                self.events.set(slot, Instant::NEVER);
-                return;
-            }
-            Dequeued::NotBefore(at) => {
-                link.one_by_one::<T>().pending = true;
-                self.events.set(slot, at);
-                return;
-            }
-        };
-        let bytes = if PLAIN { meta.len } else { link.wire(meta.len) };
-        let Sent { end, free } = link.one_by_one::<T>().start(now, bytes);
-        let waiting = if PLAIN { link.tally.waiting() > 0 } else { link.waits() };
-        // A buffer below has asked the queue until it was full or the queue empty.
-        let polled = !PLAIN && link.below.is_some();
-        let server = link.one_by_one::<T>();
-        // With an empty queue there is nothing to wake up for; the poll is made up for on the next arrival.
-        server.owes_poll = !waiting && !polled;
-        if waiting || server.pending {
-            self.events.set(slot, if waiting { free } else { Instant::NEVER });
-            server.pending = waiting;
-        }
-        link.book_transmission::<T>(now, free);
-        let packet = *self.packets.packet(handle);
-        if PLAIN { self.leave(end, l, handle, packet) } else { self.leave_over_medium(end, l, handle, packet) }
-    }
-
-    /// Something waits: the transmitter starts, or is told to go on when it is free.
-    #[inline]
-    pub fn wake_next<T: Pace, const PLAIN: bool>(&mut self, now: Instant, l: usize) {
-        let server = self.links[l].one_by_one::<T>();
-        if server.pending {
-            if !PLAIN {
-                self.fill_below(now, l);
-            }
-            return;
-        }
-        if server.busy_until <= now {
-            self.serve_next::<T, PLAIN>(now, l);
-            return;
-        }
-        server.pending = true;
-        let at = server.busy_until;
-        self.events.set(self.layout.slot(Component::Server(l)), at);
-        if !PLAIN {
-            self.fill_below(now, l);
-        }
-    }
-
-    /// Takes an arriving packet straight through if the transmitter is idle and the discipline agrees.
-    #[inline]
-    pub fn passes_next<T: Pace, const PLAIN: bool>(
+    pub fn offer<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
-        l: usize,
         meta: Meta,
         handle: Handle,
         packet: Packet,
-    ) -> bool {
-        let link = &mut self.links[l];
-        let server = link.one_by_one::<T>();
-        if server.busy_until > now || server.pending {
-            return false;
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
+            if let Some(meta) = body.queue.qdisc.pass(now, meta) {
+                return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
+            }
+            self.poll_if_owed(body, books);
         }
-        if !PLAIN && link.below.is_some() {
-            return false;
-        }
-        let Some(meta) = link.qdisc.pass(now, meta) else {
-            self.poll_if_owed::<T>(now, l);
-            return false;
+        body.queue.enqueue(now, meta, handle, books);
+        self.wake::<PLAIN, P>(now, body, books)
+    }
+
+    /// The transmitter is free: starts the next transmission.
+    #[inline(always)]
+    pub fn serve<const PLAIN: bool, P: Probe>(
+        &mut self,
+        now: Instant,
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        let (meta, handle) = match body.take::<PLAIN, P>(now, books) {
+            Dequeued::Packet(meta, handle) => (meta, handle),
+            Dequeued::Empty => {
+                (self.pending, self.owes_poll) = (false, false);
+                return Served::nothing(Again::At(Instant::NEVER));
+            }
+            Dequeued::NotBefore(at) => {
+                self.pending = true;
+                return Served::nothing(Again::At(at));
+            }
         };
-        self.pass::<T, PLAIN>(now, l, meta, handle, packet);
-        true
+        let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
+        let waiting = body.waits::<PLAIN>();
+        // With an empty queue there is nothing to wake up for; the poll is made up for on the next arrival. A buffer below
+        // has asked the queue until it was full or the queue empty.
+        self.owes_poll = !waiting && !body.is_buffered::<PLAIN>();
+        self.book(now, free, &mut body.queue.tally);
+        let packet = *books.packets.packet(handle);
+        let left = body.leave::<PLAIN, P>(end, handle, packet, books);
+        if !waiting && !self.pending {
+            return Served { left, again: Again::AsBefore };
+        }
+        self.pending = waiting;
+        Served { left, again: Again::At(if waiting { free } else { Instant::NEVER }) }
+    }
+
+    /// Something waits: the transmitter starts, or is told to go on when it is free.
+    #[inline(always)]
+    fn wake<const PLAIN: bool, P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        if !self.pending && self.busy_until <= now {
+            return self.serve::<PLAIN, P>(now, body, books);
+        }
+        let again = if self.pending { Again::AsBefore } else { Again::At(self.busy_until) };
+        self.pending = true;
+        body.fill_below::<PLAIN, P>(now, books);
+        Served::nothing(again)
     }
 
     /// A packet goes straight through an empty queue to an idle transmitter.
-    #[inline]
-    fn pass<T: Pace, const PLAIN: bool>(&mut self, now: Instant, l: usize, meta: Meta, handle: Handle, packet: Packet) {
-        let link = &mut self.links[l];
-        let bytes = if PLAIN { meta.len } else { link.wire(meta.len) };
-        let server = link.one_by_one::<T>();
-        let Sent { end, free } = server.start(now, bytes);
-        server.owes_poll = false;
-        link.tally.passage(now, &meta);
-        link.book_transmission::<T>(now, free);
-        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Passed);
-        self.probe.sent(now, l, handle, &meta, false);
-        if PLAIN { self.leave(end, l, handle, packet) } else { self.leave_over_medium(end, l, handle, packet) }
+    #[inline(always)]
+    fn pass<const PLAIN: bool, P: Probe>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        handle: Handle,
+        packet: Packet,
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        let Sent { end, free } = self.start(now, body.to_send::<PLAIN>(meta.len));
+        self.owes_poll = false;
+        body.queue.tally.passage(now, &meta);
+        self.book(now, free, &mut body.queue.tally);
+        books.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Passed);
+        books.probe.sent(now, books.link, handle, &meta, false);
+        Served { left: body.leave::<PLAIN, P>(end, handle, packet, books), again: Again::AsBefore }
     }
 
     /// A transmitter that fell idle has asked its queue once more, when it did: some disciplines take note.
     #[inline]
-    fn poll_if_owed<T: Pace>(&mut self, now: Instant, l: usize) {
-        let server = self.links[l].one_by_one::<T>();
-        debug_assert!(server.busy_until <= now);
-        if !std::mem::take(&mut server.owes_poll) {
-            return;
+    fn poll_if_owed<P: Probe>(&mut self, body: &mut Body, books: &mut Books<P>) {
+        if std::mem::take(&mut self.owes_poll) {
+            let polled = body.queue.poll(self.busy_until, books);
+            debug_assert_eq!(polled, Dequeued::Empty, "the queue was empty when the transmitter fell idle");
         }
-        let idle_since = server.busy_until;
-        let (qdisc, mut drops) = self.split(idle_since, l, NONE);
-        let polled = qdisc.dequeue(idle_since, &mut drops);
-        debug_assert_eq!(polled, Dequeued::Empty, "the queue was empty when the transmitter fell idle");
+    }
+}
+
+impl<T: Pace> Server for OneByOne<T> {
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        handle: Handle,
+        packet: Packet,
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        self.offer::<false, P>(now, meta, handle, packet, body, books)
+    }
+
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        self.serve::<false, P>(now, body, books)
+    }
+
+    /// It comes after those before it.
+    fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
+        let start = now.max(self.busy_until);
+        let free = self.start(start, bytes).free;
+        self.book(start, free, tally);
+    }
+
+    fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64) {
+        let ahead = self.pace.capacity(now, self.busy_until.max(now));
+        (used - ahead, self.pace.capacity(Instant::ZERO, now))
+    }
+
+    fn usable_from(&mut self, window: &Window, number: usize) -> u64 {
+        self.pace.capacity(window.starts()[number], window.end)
+    }
+
+    fn usable(&mut self, from: Instant, to: Instant) -> u64 {
+        self.pace.capacity(from, to)
+    }
+
+    fn used(&mut self, start: Instant, free: Instant, _bytes: u32) -> u64 {
+        self.pace.capacity(start, free)
+    }
+
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        self.pace.send(start, bytes)
+    }
+
+    fn opportunity(&self) -> Option<Instant> {
+        None
+    }
+
+    fn opportunities(&mut self) -> Option<&mut dyn Source> {
+        None
     }
 }

@@ -4,29 +4,14 @@
 //! part of one; a packet is taken from its queue when its first byte is served and leaves with the
 //! opportunity that carries its last byte; what an opportunity does not carry is lost.
 
-use super::{Seat, Server};
-use crate::network::{Component, Network};
-use crate::packet::Handle;
+use super::body::Body;
+use super::server::{Seat, Sent, Server, Source};
+use super::{Again, Books, Served};
+use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
+use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Instant};
-
-/// Where opportunities come from: the same ones in every run with the same seed, whoever uses them.
-pub(crate) trait Source: Send {
-    /// When the next opportunity is due; [`Instant::NEVER`] if there is none.
-    fn next_at(&self) -> Instant;
-    /// Goes on to the one after it.
-    fn step(&mut self);
-    /// Passes over the opportunities up to and including `now`; returns their number.
-    fn pass(&mut self, now: Instant) -> u64 {
-        let mut passed = 0;
-        while self.next_at() <= now {
-            self.step();
-            passed += 1;
-        }
-        passed
-    }
-}
+use sojourn_aqm::{Dequeued, Instant, Meta};
 
 /// A link that serves in opportunities.
 pub(crate) struct Opportunities {
@@ -40,6 +25,8 @@ pub(crate) struct Opportunities {
     in_transit: Option<(Handle, u32)>,
     /// Whether an event is pending for the next opportunity.
     awake: bool,
+    /// Whether an opportunity is being used: more packets may leave with it.
+    serving: bool,
 }
 
 /// Counts opportunities.
@@ -56,33 +43,19 @@ impl Opportunities {
     pub fn new(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
         let (source_of_meter, window) = (Box::new(source.clone()), seat.window.clone());
         let meter = Meter { source: source_of_meter, count: 0, window, before: Vec::new() };
-        Self { source: Box::new(source), meter, mtu: seat.mtu, budget: 0, in_transit: None, awake: false }
-    }
-
-    /// Bytes of the opportunities up to and including `now`, which never goes back.
-    pub fn bytes_until(&mut self, now: Instant) -> u64 {
-        self.meter.advance(now);
-        self.meter.count * self.mtu as u64
-    }
-
-    /// Bytes of the opportunities in the statistics that begin at instant `number` of the window.
-    pub fn bytes_in_window(&mut self, number: usize) -> u64 {
-        self.meter.advance(self.meter.window.end);
-        (self.meter.count - self.meter.before[number]) * self.mtu as u64
-    }
-
-    /// Where they come from.
-    pub fn source(&self) -> &dyn Source {
-        &*self.source
-    }
-
-    /// Where they come from.
-    pub fn source_mut(&mut self) -> &mut dyn Source {
-        &mut *self.source
+        Self {
+            source: Box::new(source),
+            meter,
+            mtu: seat.mtu,
+            budget: 0,
+            in_transit: None,
+            awake: false,
+            serving: false,
+        }
     }
 
     /// Serves up to the budget of a packet of which `left` bytes remain; returns what remains then.
-    fn serve(&mut self, left: u32) -> u32 {
+    fn carry(&mut self, left: u32) -> u32 {
         let served = left.min(self.budget);
         self.budget -= served;
         left - served
@@ -99,61 +72,99 @@ impl Meter {
     }
 }
 
-impl<P: Probe> Network<P> {
-    /// An opportunity is due: sends what fits.
-    pub fn serve_opportunity(&mut self, now: Instant, l: usize) {
-        let mut in_transit = {
-            let server = self.opportunities(l);
-            server.source.step();
-            server.budget = server.mtu;
-            server.in_transit.take()
-        };
-        let budget = self.opportunities(l).budget;
-        while self.opportunities(l).budget > 0 {
-            let (handle, left) = match in_transit.take() {
+impl Server for Opportunities {
+    /// The next opportunity is for it and for what is before it.
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        handle: Handle,
+        _packet: Packet,
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        body.queue.enqueue(now, meta, handle, books);
+        body.fill_below::<false, P>(now, books);
+        if self.awake {
+            return Served::nothing(Again::AsBefore);
+        }
+        self.awake = true;
+        // Nothing was there to be sent.
+        self.source.pass(now);
+        Served::nothing(Again::At(self.source.next_at()))
+    }
+
+    /// An opportunity is due: sends what fits, one packet with each call.
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        if !self.serving {
+            self.source.step();
+            (self.budget, self.serving) = (self.mtu, true);
+        }
+        while self.budget > 0 {
+            let (handle, left) = match self.in_transit.take() {
                 Some(part) => part,
-                None => match self.take(now, l) {
-                    Dequeued::Packet(meta, handle) => (handle, self.links[l].wire(meta.len)),
+                None => match body.take::<false, P>(now, books) {
+                    Dequeued::Packet(meta, handle) => (handle, body.wire(meta.len)),
                     Dequeued::Empty | Dequeued::NotBefore(_) => break,
                 },
             };
-            let left = self.opportunities(l).serve(left);
-            if left == 0 {
-                self.leave_over_medium(now, l, handle, *self.packets.packet(handle));
-                self.sent_from_below(now, l);
-            } else {
-                in_transit = Some((handle, left));
+            let left = self.carry(left);
+            if left > 0 {
+                self.in_transit = Some((handle, left));
+                continue;
+            }
+            let packet = *books.packets.packet(handle);
+            let leaves = body.leave::<false, P>(now, handle, packet, books);
+            body.sent(now, books);
+            if leaves.is_some() {
+                return Served { left: leaves, again: Again::Now };
             }
         }
-        let used = budget - self.opportunities(l).budget;
-        let link = &mut self.links[l];
-        link.tally.opportunity(now, used);
-        let waiting = in_transit.is_some() || link.waits();
-        let server = self.opportunities(l);
-        server.in_transit = in_transit;
-        server.awake = waiting;
-        let at = if waiting { server.source.next_at() } else { Instant::NEVER };
-        self.events.set(self.layout.slot(Component::Server(l)), at);
+        self.serving = false;
+        body.queue.tally.opportunity(now, self.mtu - self.budget);
+        self.awake = self.in_transit.is_some() || body.waits::<false>();
+        Served::nothing(Again::At(if self.awake { self.source.next_at() } else { Instant::NEVER }))
     }
 
-    /// Something waits: the next opportunity is for it.
-    pub fn wake_opportunities(&mut self, now: Instant, l: usize) {
-        self.fill_below(now, l);
-        let server = self.opportunities(l);
-        if server.awake {
-            return;
-        }
-        server.awake = true;
-        // Nothing was there to be sent.
-        server.source.pass(now);
-        let at = server.source.next_at();
-        self.events.set(self.layout.slot(Component::Server(l)), at);
+    fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
+        tally.opportunity(now, bytes);
     }
 
-    fn opportunities(&mut self, l: usize) -> &mut Opportunities {
-        match &mut self.links[l].server {
-            Server::Opportunities(server) => server,
-            _ => unreachable!("a link keeps its kind"),
+    fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64) {
+        (used, self.usable(Instant::ZERO, now))
+    }
+
+    fn usable_from(&mut self, _window: &Window, number: usize) -> u64 {
+        self.meter.advance(self.meter.window.end);
+        (self.meter.count - self.meter.before[number]) * self.mtu as u64
+    }
+
+    /// Bytes of the opportunities up to and including `to`.
+    fn usable(&mut self, _from: Instant, to: Instant) -> u64 {
+        self.meter.advance(to);
+        self.meter.count * self.mtu as u64
+    }
+
+    fn used(&mut self, _start: Instant, _free: Instant, bytes: u32) -> u64 {
+        bytes as u64
+    }
+
+    /// With as many opportunities after `start` as it takes.
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        self.source.pass(start);
+        let mut end = start;
+        for _ in 0..bytes.div_ceil(self.mtu) {
+            end = self.source.next_at();
+            self.source.step();
         }
+        Sent { end, free: end }
+    }
+
+    fn opportunity(&self) -> Option<Instant> {
+        Some(self.source.next_at())
+    }
+
+    fn opportunities(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.source)
     }
 }

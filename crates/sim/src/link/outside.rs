@@ -3,101 +3,78 @@
 //! An emulator serves real packets with these: the rates, schedules, traces, losses and delays of the simulator are
 //! the same code there.
 
+use super::any::AnyServer;
 use super::medium::Medium as Inner;
-use super::{Seat, Server};
-use crate::link::one_by_one::Pace;
+use super::server::{Seat, Server};
 use crate::scenario::{LossSpec, Service, Steps};
+use crate::schedule::Quanta;
 use crate::window::Window;
 use sojourn_aqm::{Duration, Instant};
 
-pub use super::one_by_one::Sent;
+pub use super::server::Sent;
 
 /// How a link sends: packet after packet, or in opportunities.
-pub struct Transmitter(Server);
+pub struct Transmitter(AnyServer);
 
 impl Transmitter {
-    /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes.
-    pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Self {
-        Self(service.server(&Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }))
+    /// The server of link `index` in a run with `seed`, idle at its start; an opportunity carries `mtu` bytes. `None` for
+    /// the channel of a wireless LAN, which is no link of its own.
+    pub fn new(service: &Service, mtu: u32, seed: u64, index: usize) -> Option<Self> {
+        AnyServer::new(service, &Seat { index, seed, mtu, window: Window::new([], Instant::NEVER) }).map(Self)
     }
 
-    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one; only for a
-    /// link without opportunities.
+    /// Starts the transmission of `bytes` at `start`, which is never before [`Sent::free`] of the last one. A link with
+    /// opportunities takes as many after `start` as they need, and nothing else is sent with them.
     pub fn send(&mut self, start: Instant, bytes: u32) -> Sent {
-        match &mut self.0 {
-            Server::Fixed(server) => server.pace.send(start, bytes),
-            Server::Fluid(server) => server.pace.send(start, bytes),
-            Server::Latch(server) => server.pace.send(start, bytes),
-            Server::Bucket(server) => server.pace.send(start, bytes),
-            Server::Opportunities(_) => unreachable!("the host asks for opportunities first"),
-            Server::Channel => unreachable!("{NO_CHANNEL}"),
-        }
+        self.0.send(start, bytes)
     }
 
     /// When the next opportunity is due, [`Instant::NEVER`] if there is none; `None` for a link without opportunities.
     pub fn opportunity(&self) -> Option<Instant> {
-        match &self.0 {
-            Server::Opportunities(server) => Some(server.source().next_at()),
-            _ => None,
-        }
+        self.0.opportunity()
     }
 
     /// Goes on to the opportunity after the next one.
     pub fn step(&mut self) {
-        if let Server::Opportunities(server) = &mut self.0 {
-            server.source_mut().step();
+        if let Some(opportunities) = self.0.opportunities() {
+            opportunities.step();
         }
     }
 
     /// Passes over the opportunities up to and including `now`, when there was nothing to send.
     pub fn pass(&mut self, now: Instant) {
-        if let Server::Opportunities(server) = &mut self.0 {
-            server.source_mut().pass(now);
+        if let Some(opportunities) = self.0.opportunities() {
+            opportunities.pass(now);
         }
     }
 
     /// What a link that is never idle does between `from` and `to`: nanoseconds, bits of a rate that flows, or, from the
     /// start on, bytes of opportunity. [`Transmitter::used`] is in the same measure. `to` never goes back.
     pub fn usable(&mut self, from: Instant, to: Instant) -> u64 {
-        match &mut self.0 {
-            Server::Fixed(server) => server.pace.capacity(from, to),
-            Server::Fluid(server) => server.pace.capacity(from, to),
-            Server::Latch(server) => server.pace.capacity(from, to),
-            Server::Bucket(server) => server.pace.capacity(from, to),
-            Server::Opportunities(server) => server.bytes_until(to),
-            Server::Channel => unreachable!("{NO_CHANNEL}"),
-        }
+        self.0.usable(from, to)
     }
 
     /// What a transmission of `bytes` from `start` to `free` uses of [`Transmitter::usable`].
     pub fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
-        match self.0 {
-            Server::Opportunities(_) => bytes as u64,
-            _ => self.usable(start, free),
-        }
+        self.0.used(start, free, bytes)
     }
 }
 
-const NO_CHANNEL: &str = "the stations of a wireless LAN are no links of a host";
-
-/// When the opportunities of a service are; for a rate, whenever it has added up to `mtu` bytes. `None` for a token
-/// bucket and a wireless LAN, which have none.
+/// When the opportunities of a service are; for a rate, whenever it has added up to `mtu` bytes. `None` for what has
+/// neither, a token bucket or a wireless LAN.
 pub fn opportunities(
     service: &Service,
     mtu: u32,
     seed: u64,
     index: usize,
 ) -> Option<Box<dyn Iterator<Item = Instant> + Send>> {
-    let steps = match service {
-        Service::Rate(rate) => Some(Steps::constant(*rate)),
-        Service::Steps(steps) => Some(steps.rate.clone()),
-        Service::Bucket(_) | Service::Wlan(_) => return None,
-        Service::Poisson(_) | Service::Cox(_) | Service::Trace(_) => None,
-    };
-    if let Some(steps) = steps {
-        return Some(Box::new(super::steps::opportunities(&steps, mtu)));
+    match service {
+        Service::Rate(rate) => return Some(Box::new(Quanta::new(&Steps::constant(*rate), mtu))),
+        Service::Steps(steps) => return Some(Box::new(Quanta::new(&steps.rate, mtu))),
+        _ => {}
     }
-    let mut transmitter = Transmitter::new(service, mtu, seed, index);
+    let mut transmitter = Transmitter::new(service, mtu, seed, index)?;
+    transmitter.opportunity()?;
     Some(Box::new(std::iter::from_fn(move || {
         let at = transmitter.opportunity()?;
         transmitter.step();
@@ -137,7 +114,7 @@ mod tests {
 
     #[test]
     fn packets_follow_each_other_at_the_rate() {
-        let mut link = Transmitter::new(&service("rate = \"1 Gbit/s\""), 1500, 1, 0);
+        let mut link = Transmitter::new(&service("rate = \"1 Gbit/s\""), 1500, 1, 0).unwrap();
         assert_eq!(link.opportunity(), None);
         let mut at = Instant::ZERO;
         for i in 1..=1000 {

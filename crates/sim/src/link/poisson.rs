@@ -1,24 +1,23 @@
 //! Opportunities that are a Poisson process.
 
-use super::opportunity::{Opportunities, Source};
-use super::{Seat, Server};
+use super::server::{Seat, Source};
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// A Poisson process.
 #[derive(Clone, Debug)]
-struct Poisson {
+pub(super) struct Poisson {
     mean_gap_ns: f64,
     rng: Rng,
     next: Instant,
 }
 
-impl Server {
+impl Poisson {
     /// Opportunities of one MTU at a mean `rate`.
-    pub fn poisson(rate: Rate, seat: &Seat) -> Self {
+    pub fn new(rate: Rate, seat: &Seat) -> Self {
         let mean_gap_ns = seat.mtu as f64 * 8e9 / rate.as_bps() as f64;
-        let mut process = Poisson { mean_gap_ns, rng: seat.rng(), next: Instant::ZERO };
+        let mut process = Self { mean_gap_ns, rng: seat.rng(), next: Instant::ZERO };
         process.step();
-        Self::Opportunities(Opportunities::new(process, seat))
+        process
     }
 }
 

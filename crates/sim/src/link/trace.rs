@@ -1,28 +1,25 @@
 //! Opportunities of a recorded trace, which after its last line starts again, shifted by the last timestamp.
 
-use super::opportunity::{Opportunities, Source};
-use super::{Seat, Server};
+use super::server::Source;
 use crate::trace::Trace;
 use sojourn_aqm::Instant;
 use std::sync::Arc;
 
 /// A trace at work.
 #[derive(Clone, Debug)]
-struct Laps {
+pub(super) struct Laps {
     trace: Arc<Trace>,
     once: bool,
     /// Number of the next opportunity, over all laps.
     next: u64,
 }
 
-impl Server {
-    /// A trace, repeated unless it is for `once`.
-    pub fn trace(trace: &Arc<Trace>, once: bool, seat: &Seat) -> Self {
-        Self::Opportunities(Opportunities::new(Laps { trace: trace.clone(), once, next: 0 }, seat))
-    }
-}
-
 impl Laps {
+    /// A trace, repeated unless it is for `once`.
+    pub fn new(trace: &Arc<Trace>, once: bool) -> Self {
+        Self { trace: trace.clone(), once, next: 0 }
+    }
+
     /// Opportunities at or before `now`.
     fn count_until(&self, now: Instant) -> u64 {
         let times = &self.trace.opportunities_ms;

@@ -1,27 +1,27 @@
 //! The slots of the components in the event set.
 
-use super::LinkList;
+use super::Topology;
 use crate::event::Slot;
-use crate::wlan::Air;
 use std::marker::PhantomData;
 
 /// Where the components have their slots: classes in the order of simultaneous events.
 #[derive(Debug)]
-pub(crate) struct Layout<L> {
+pub(crate) struct Layout<T> {
     links: u32,
     flows: u32,
     generators: u32,
     samplers: u32,
-    list: PhantomData<fn() -> L>,
+    channels: u32,
+    topology: PhantomData<fn() -> T>,
 }
 
-impl<L> Clone for Layout<L> {
+impl<T> Clone for Layout<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<L> Copy for Layout<L> {}
+impl<T> Copy for Layout<T> {}
 
 /// A component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,10 +50,10 @@ pub(crate) enum Component {
     Channel,
 }
 
-impl<L: LinkList> Layout<L> {
+impl<T: Topology> Layout<T> {
     /// Room for `flows` flows at a time.
-    pub const fn new(links: u32, flows: u32, generators: u32, samplers: u32) -> Self {
-        Self { links, flows, generators, samplers, list: PhantomData }
+    pub const fn new(links: u32, flows: u32, generators: u32, samplers: u32, channels: u32) -> Self {
+        Self { links, flows, generators, samplers, channels, topology: PhantomData }
     }
 
     /// The same with room for `flows` flows. The components keep their order.
@@ -98,13 +98,13 @@ impl<L: LinkList> Layout<L> {
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
-        self.first_flow() + 4 * self.flows + self.generators + self.samplers + L::Air::PRESENT as u32
+        self.first_flow() + 4 * self.flows + self.generators + self.samplers + self.channels
     }
 
     /// Number of links, known to the compiler where they are an array.
     #[inline]
     const fn links(self) -> u32 {
-        match L::COUNT {
+        match T::LINKS {
             Some(links) => links,
             None => self.links,
         }
@@ -124,8 +124,8 @@ impl<L: LinkList> Layout<L> {
             3 => Component::Sink(flow),
             _ => match slot - 4 * self.flows {
                 i if i < self.generators => Component::Generator(i as usize),
-                i if L::Air::PRESENT && i == self.generators + self.samplers => Component::Channel,
-                i => Component::Sampler((i - self.generators) as usize),
+                i if i < self.generators + self.samplers => Component::Sampler((i - self.generators) as usize),
+                _ => Component::Channel,
             },
         }
     }

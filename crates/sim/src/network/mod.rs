@@ -1,58 +1,76 @@
-//! Per-flow access links, the bottlenecks with their two directions, and what travels in them.
+//! A graph of links, the paths of the flows over it, their access links, and what travels there.
 //!
-//! Link 2i is the forward direction of hop i, link 2i + 1 the reverse direction.
+//! Nodes of a wireless LAN have the lowest numbers, links the others. Link 2i is the forward direction of hop i, link
+//! 2i + 1 the reverse direction. Links are called, and say what leaves and when to call them next; where a packet goes
+//! then is decided here.
 
 mod access;
+mod cell;
 mod layout;
-mod links;
+mod topology;
 
-pub(crate) use access::InFlight;
 pub(crate) use layout::{Component, Layout};
-pub(crate) use links::{Cell, LinkList};
+pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCell};
 
+use crate::counters::LinkCounters;
 use crate::event::EventSet;
-use crate::fingerprint::{Fate, Fingerprint};
+use crate::fingerprint::Fingerprint;
+use crate::ledger::Ledger;
+use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::FlowSpec;
-use crate::summary::Tally;
-use crate::traffic::Ledger;
-use crate::wlan::{ACCESS_POINT, Air, Hosts};
-use access::{Access, Route, insert, pop, push, takes};
-use sojourn_aqm::{Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Meta, Qdisc, Sink, TcpView};
+use crate::scenario::{Direction, FlowSpec, Paths};
+use crate::wlan::Air;
+use access::{Access, Ends, Route, Way};
+use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
 
 /// Everything between the endpoints.
-pub(crate) struct Network<P: Probe> {
+pub(crate) struct Network<P, T: Topology> {
     pub events: EventSet,
-    pub layout: Layout<P::Links>,
-    pub links: P::Links,
+    pub layout: Layout<T>,
+    links: T::List<Link>,
+    ends: T::List<Ends>,
+    /// What there is besides links.
+    pub air: T::Air,
     pub packets: Packets,
     pub fingerprint: Fingerprint,
     pub probe: P,
     /// What the ends of the flows have to tell.
     pub ledger: Ledger,
-    /// What the links share besides the packets.
-    pub air: AirOf<P>,
     routes: Vec<Route>,
+    paths: Vec<Paths>,
 }
 
-/// What the links of a run share besides the packets.
-pub(crate) type AirOf<P> = <<P as Probe>::Links as LinkList>::Air;
+/// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
+macro_rules! books {
+    ($network:expr, $link:expr) => {
+        $crate::link::Books {
+            link: $link,
+            packets: &mut $network.packets,
+            fingerprint: &mut $network.fingerprint,
+            probe: &mut $network.probe,
+        }
+    };
+}
+use books;
 
-impl<P: Probe> Network<P> {
+impl<P: Probe, T: Topology> Network<P, T> {
     /// Links without flows.
-    pub fn new(links: P::Links, layout: Layout<P::Links>, ledger: Ledger, probe: P, air: AirOf<P>) -> Self {
+    pub fn new(links: Vec<Link>, air: T::Air, layout: Layout<T>, ledger: Ledger, probe: P) -> Self {
+        let count = links.len() + air.cell().map_or(0, |cell| cell.len());
         Self {
             events: EventSet::new(layout.slots() as usize),
             layout,
-            links,
+            links: List::of(links),
+            ends: List::of((0..count).map(|_| Ends::default()).collect()),
+            air,
             packets: Packets::default(),
             fingerprint: Fingerprint::default(),
             probe,
             ledger,
-            air,
             routes: Vec::with_capacity(layout.flows() as usize),
+            paths: Vec::new(),
         }
     }
 
@@ -63,17 +81,16 @@ impl<P: Probe> Network<P> {
             self.make_room(2 * slot);
         }
         let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
-        let ((data_link, ack_link), hosts) = match AirOf::<P>::PRESENT {
-            true => self.air.wlan().place(group, spec),
-            false => {
-                let first = |path: &[u16]| usize::from(path[0]);
-                ((first(&spec.paths.data), first(&spec.paths.acks)), (2 * group, 2 * group + 1))
-            }
-        };
+        let placed = self.air.cell_mut().map(|cell| cell.place(group, spec));
+        let (paths, hosts) = placed.unwrap_or_else(|| (spec.paths.clone(), (2 * group, 2 * group + 1)));
+        // Behind an access point there is the wired host, else the source.
+        let access_at_source = self.air.cell().is_none() || spec.direction == Direction::Forward;
+        let number = self.number_of(&paths);
         self.routes.push(Route {
-            data_link,
-            ack_link,
-            paths: spec.paths.clone(),
+            data_link: paths.data[0],
+            ack_link: paths.acks[0],
+            paths: number,
+            access_at_source,
             flow: NOBODY,
             group,
             hosts,
@@ -83,10 +100,20 @@ impl<P: Probe> Network<P> {
         slot
     }
 
+    /// The number of a flow's paths; flows with the same ones share it.
+    fn number_of(&mut self, paths: &Paths) -> u32 {
+        let known = self.paths.iter().position(|known| known == paths);
+        let number = known.unwrap_or_else(|| {
+            self.paths.push(paths.clone());
+            self.paths.len() - 1
+        });
+        number as u32
+    }
+
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
-        if AirOf::<P>::PRESENT {
-            self.air.wlan().rtts.forget(slot);
+        if let Some(cell) = self.air.cell_mut() {
+            cell.rtts.forget(slot);
         }
         self.routes[slot as usize].flow = flow;
     }
@@ -108,16 +135,53 @@ impl<P: Probe> Network<P> {
         (self.layout, self.events) = (new, events);
     }
 
+    /// Every queue by its number.
+    pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn Metered> {
+        let nodes = self.air.cell_mut().into_iter().flat_map(|cell| &mut cell.interfaces);
+        nodes.map(|node| node as &mut dyn Metered).chain(metered(&mut self.links))
+    }
+
+    /// Every queue by its number.
+    pub fn counters(&self) -> Vec<LinkCounters> {
+        let nodes = self.air.cell().into_iter().flat_map(|cell| &cell.interfaces).map(|node| LinkCounters::of(node));
+        nodes.chain(self.links.iter().map(|link| LinkCounters::of(link))).collect()
+    }
+
+    /// The link of a number.
+    #[cfg(test)]
+    pub fn link(&mut self, number: usize) -> &mut Link {
+        &mut self.links[number]
+    }
+
+    /// How many numbers nodes of a wireless LAN have; those of the links follow.
+    #[inline(always)]
+    fn nodes(&self) -> usize {
+        self.air.cell().map_or(0, |cell| cell.len())
+    }
+
+    #[inline(always)]
+    fn set(&mut self, component: Component, at: Instant) {
+        self.events.set(self.layout.slot(component), at);
+    }
+
+    /// A packet entered a pipe: if it is the first one there, the pipe's event is when it arrives.
+    #[inline(always)]
+    fn set_first(&mut self, pipe: Component, first: Option<Instant>) {
+        if let Some(at) = first {
+            self.set(pipe, at);
+        }
+    }
+
     /// A source sends towards its sink.
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        if AirOf::<P>::PRESENT {
-            self.air.wlan().rtts.sent(now, slot, header);
+        if let Some(cell) = self.air.cell_mut() {
+            cell.rtts.sent(now, slot, header);
         }
         self.send(now, slot, header, (len, ecn), true);
     }
 
-    /// A sink sends back to its source; it sits at the bottleneck, but for one behind an access point.
+    /// A sink sends back to its source; it sits at the last link of the path, but for one behind an access point.
     #[inline]
     pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
         self.send(now, slot, header, (len, ecn), false);
@@ -125,233 +189,184 @@ impl<P: Probe> Network<P> {
 
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
+        let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[slot as usize];
-        let more = if P::Links::IS_ROW { route.path(to_sink).len() as u8 - 1 } else { 0 };
+        let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
         let packet = Packet { flow: route.flow, slot, len, ecn, more, to_sink };
         let handle = self.packets.insert(packet, header);
-        let link = if to_sink { route.data_link } else { route.ack_link };
-        // The source has an access link; in a cell whoever is behind the access point.
-        let has_access_link = if AirOf::<P>::PRESENT { link == ACCESS_POINT } else { to_sink };
-        if !has_access_link || route.up.is_transparent() {
+        let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
+        let over_access_link = if has_cell { to_sink == route.access_at_source } else { to_sink };
+        if !over_access_link || route.up.is_transparent() {
             self.arrive(now, link, handle, packet);
             return;
         }
-        let (at, own) = (route.up.arrival(now, len), &mut route.up.in_flight);
-        let (queue, component) = match &mut self.links[link].entry {
-            entry if takes(entry, own, at) => (entry, Component::Entry(link)),
-            _ => (own, Component::Up(slot)),
-        };
-        push(&mut self.events, self.layout.slot(component), queue, at, handle);
+        match route.up.enter(now, len, &mut self.ends[link].entry, handle) {
+            Way::Common(first) => self.set_first(Component::Entry(link), first),
+            Way::Own(first) => self.set_first(Component::Up(slot), first),
+        }
     }
 
-    /// A packet reaches the bottleneck, in the order of the others.
+    /// A packet reaches its first link, in the order of the others.
     #[inline]
     pub fn on_entry(&mut self, now: Instant, link: usize) {
-        let handle = pop(&mut self.events, self.layout.slot(Component::Entry(link)), &mut self.links[link].entry);
+        let (handle, next) = self.ends[link].entry.pop();
+        self.set(Component::Entry(link), next);
         self.arrive(now, link, handle, *self.packets.packet(handle));
     }
 
-    /// A packet reaches the bottleneck over its access link.
+    /// A packet reaches its first link over its access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
         let route = &mut self.routes[slot as usize];
-        let link = if AirOf::<P>::PRESENT { ACCESS_POINT } else { route.data_link };
-        let handle = pop(&mut self.events, self.layout.slot(Component::Up(slot)), &mut route.up.in_flight);
-        self.arrive(now, link, handle, *self.packets.packet(handle));
+        let link = if route.access_at_source { route.data_link } else { route.ack_link };
+        let (handle, next) = route.up.pipe.pop();
+        self.set(Component::Up(slot), next);
+        self.arrive(now, link.into(), handle, *self.packets.packet(handle));
     }
 
     /// A packet reaches its source over the access link.
     pub fn on_down(&mut self, slot: u32) -> Handle {
-        let down = &mut self.routes[slot as usize].down;
-        pop(&mut self.events, self.layout.slot(Component::Down(slot)), &mut down.in_flight)
+        let (handle, next) = self.routes[slot as usize].down.pipe.pop();
+        self.set(Component::Down(slot), next);
+        handle
     }
 
     /// A packet reaches its source, in the order of the others.
     #[inline]
     pub fn on_exit(&mut self, link: usize) -> Handle {
-        pop(&mut self.events, self.layout.slot(Component::Exit(link)), &mut self.links[link].exit)
+        let (handle, next) = self.ends[link].exit.pop();
+        self.set(Component::Exit(link), next);
+        handle
     }
 
-    /// A packet reaches the far end of a link: the next link, or the end of its way.
+    /// A packet reaches the far end of a link: the next link, or the end of its path.
     #[inline]
     pub fn on_pipe(&mut self, now: Instant, link: usize) -> Option<Handle> {
-        let handle = pop(&mut self.events, self.layout.slot(Component::Pipe(link)), &mut self.links[link].pipe);
-        if !P::Links::IS_ROW || self.packets.packet(handle).more == 0 {
+        let (handle, next) = self.pipe(link).pop();
+        self.set(Component::Pipe(link), next);
+        if !T::HAS_PATHS {
             return Some(handle);
         }
-        self.cross_next(now, handle);
+        let mut packet = *self.packets.packet(handle);
+        if packet.more == 0 {
+            return Some(handle);
+        }
+        let path = path(&self.paths, &self.routes[packet.slot as usize], packet.to_sink);
+        let next = path[path.len() - usize::from(packet.more)];
+        packet.more -= 1;
+        *self.packets.packet_mut(handle) = packet;
+        self.arrive(now, next.into(), handle, packet);
         None
     }
 
-    fn cross_next(&mut self, now: Instant, handle: Handle) {
-        let packet = self.packets.packet_mut(handle);
-        packet.more -= 1;
-        let packet = *packet;
-        let path = self.routes[packet.slot as usize].path(packet.to_sink);
-        let next = path[path.len() - 1 - usize::from(packet.more)];
-        self.arrive(now, usize::from(next), handle, packet);
+    #[inline(always)]
+    fn pipe(&mut self, link: usize) -> &mut Pipe {
+        let nodes = self.nodes();
+        match self.air.cell_mut().filter(|_| link < nodes) {
+            Some(cell) => &mut cell.interfaces[link].pipe,
+            None => &mut self.links[link - nodes].pipe,
+        }
     }
 
     /// A packet arrives at a link's queue.
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
-        let link = &self.links[l];
         let (source, sink) = self.routes[packet.slot as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
-        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(link.accounted(packet.len), packet.flow) };
-        self.probe.arrived(now, l, handle, &meta, &self.packets);
-        if AirOf::<P>::PRESENT {
-            self.enters_host(l, handle, packet.slot);
-        } else if self.passes(now, l, meta, handle, packet) {
-            return;
+        let nodes = self.nodes();
+        let mut books = books!(self, l);
+        if let Some(cell) = self.air.cell_mut().filter(|_| l < nodes) {
+            cell.arrive(now, handle, packet, hosts, &mut books);
+            return self.after_cell(now);
         }
-        let enqueued = {
-            let (qdisc, mut drops) = self.split(now, l, handle);
-            qdisc.enqueue(now, meta, handle, &mut drops)
-        };
-        let fate = match enqueued {
-            Enqueued::Queued => Some(Fate::Queued),
-            Enqueued::Marked => Some(Fate::Marked),
-            // The sink has recorded it.
-            Enqueued::Dropped(_) => None,
-        };
-        self.links[l].tally.arrival(now, fate.is_some());
-        if let Some(fate) = fate {
-            self.fingerprint.record(now, l, packet.flow, meta.len, fate);
+        match self.links[l - nodes].as_plain() {
+            Some(mut link) => {
+                let served = link.arrive(now, handle, packet, hosts, &mut books);
+                self.follow(l, served);
+            }
+            None => self.arrive_any(now, l, handle, packet, hosts),
         }
-        self.wake(now, l);
     }
 
-    /// Asks the queue for the next packet and books its departure.
+    #[inline(never)]
+    fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, hosts: (u32, u32)) {
+        let link = l - self.nodes();
+        let served = self.links[link].arrive(now, handle, packet, hosts, &mut books!(self, l));
+        self.follow(l, served);
+    }
+
+    /// The time has come for which a link's server asked, or a driver in a wireless LAN.
+    #[inline]
+    pub fn on_server(&mut self, now: Instant, l: usize) {
+        let nodes = self.nodes();
+        let mut books = books!(self, l);
+        if let Some(cell) = self.air.cell_mut().filter(|_| l < nodes) {
+            cell.pull(now, l, &mut books);
+            return self.after_cell(now);
+        }
+        match self.links[l - nodes].as_plain() {
+            Some(mut link) => {
+                let served = link.on_server(now, &mut books);
+                self.follow(l, served);
+            }
+            None => self.on_server_any(now, l),
+        }
+    }
+
+    /// A link with opportunities is called until it has used one up.
+    #[inline(never)]
+    fn on_server_any(&mut self, now: Instant, l: usize) {
+        let link = l - self.nodes();
+        loop {
+            let served = self.links[link].on_server(now, &mut books!(self, l));
+            let again = served.again;
+            self.follow(l, served);
+            if again != Again::Now {
+                return;
+            }
+        }
+    }
+
+    /// Does what a call of a link has led to.
     #[inline(always)]
-    pub fn dequeue(&mut self, now: Instant, l: usize) -> Dequeued<Handle> {
-        let dequeued = {
-            let (qdisc, mut drops) = self.split(now, l, NONE);
-            qdisc.dequeue(now, &mut drops)
-        };
-        if let Dequeued::Packet(meta, handle) = &dequeued {
-            let packet = self.packets.packet_mut(*handle);
-            let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
-            packet.ecn = meta.ecn;
-            self.links[l].tally.departure(now, meta, newly_marked);
-            let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-            self.fingerprint.record(now, l, meta.flow, meta.len, fate);
-            self.probe.sent(now, l, *handle, meta, newly_marked);
+    fn follow(&mut self, l: usize, served: Served) {
+        if let Again::At(at) = served.again {
+            self.set(Component::Server(l), at);
         }
-        dequeued
+        if let Some(left) = served.left {
+            self.leave(l, left);
+        }
     }
 
-    /// The last bit of a packet leaves the transmitter at `end`.
+    /// A packet has left a server.
     #[inline(always)]
-    pub fn leave(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
-        let link = &mut self.links[l];
-        let at = end + link.delay;
-        let down = &mut self.routes[packet.slot as usize].down;
-        if packet.to_sink || down.is_transparent() || (P::Links::IS_ROW && packet.more > 0) {
-            push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, at, handle);
-            return;
-        }
-        let (at, own) = (down.arrival(at, packet.len), &mut down.in_flight);
-        let (queue, component) = match &mut link.exit {
-            exit if takes(exit, own, at) => (exit, Component::Exit(l)),
-            _ => (own, Component::Down(packet.slot)),
-        };
-        push(&mut self.events, self.layout.slot(component), queue, at, handle);
-    }
-
-    /// A packet arrives over the channel: at its station, or at the access point, behind which its wired host lies.
-    #[inline(always)]
-    pub fn leave_channel(&mut self, now: Instant, l: usize, handle: Handle) {
-        let packet = *self.packets.packet(handle);
-        let (link, down) = (&mut self.links[l], &mut self.routes[packet.slot as usize].down);
-        if l == ACCESS_POINT || down.is_transparent() {
-            push(&mut self.events, self.layout.slot(Component::Pipe(l)), &mut link.pipe, now, handle);
-            return;
-        }
-        let (at, own) = (down.arrival(now, packet.len), &mut down.in_flight);
-        let (queue, component) = match &mut link.exit {
-            exit if takes(exit, own, at) => (exit, Component::Exit(l)),
-            _ => (own, Component::Down(packet.slot)),
-        };
-        push(&mut self.events, self.layout.slot(component), queue, at, handle);
-    }
-
-    /// Whether the source in `slot` is in a station, else its sink is.
-    pub fn source_is_station(&self, slot: u32) -> bool {
-        self.routes[slot as usize].data_link != ACCESS_POINT
-    }
-
-    /// The station at either end of a packet's way over the channel.
-    pub fn station_of(&self, packet: &Packet) -> usize {
-        let route = &self.routes[packet.slot as usize];
-        route.data_link.max(route.ack_link) - 1
-    }
-
-    /// The same over a medium that may lose the packet or change its delay, in which case others may be overtaken.
-    pub fn leave_over_medium(&mut self, end: Instant, l: usize, handle: Handle, packet: Packet) {
-        let link = &mut self.links[l];
-        let Some(medium) = &mut link.medium else { return self.leave(end, l, handle, packet) };
-        let Some(at) = medium.arrival(end) else {
-            link.tally.loss(end);
-            self.packets.remove(handle);
-            return;
-        };
-        let down = &mut self.routes[packet.slot as usize].down;
-        let passes_on = P::Links::IS_ROW && packet.more > 0;
-        let (queue, component, at) = if packet.to_sink || down.is_transparent() || passes_on {
-            (&mut link.pipe, Component::Pipe(l), at)
+    fn leave(&mut self, l: usize, left: Left) {
+        let Left { at, handle, packet, overtakes } = left;
+        let ends_here = !T::HAS_PATHS || packet.more == 0;
+        let has_cell = self.air.cell().is_some();
+        let route = &mut self.routes[packet.slot as usize];
+        let to_access_link = if has_cell { packet.to_sink != route.access_at_source } else { !packet.to_sink };
+        if !to_access_link || !ends_here || route.down.is_transparent() {
+            let pipe = self.pipe(l);
+            let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };
+            self.set_first(Component::Pipe(l), first);
+        } else if overtakes {
+            let first = self.ends[l].exit.insert(route.down.arrival(at, packet.len), handle);
+            self.set_first(Component::Exit(l), first);
         } else {
-            (&mut link.exit, Component::Exit(l), down.arrival(at, packet.len))
-        };
-        insert(&mut self.events, self.layout.slot(component), queue, at, handle);
+            match route.down.enter(at, packet.len, &mut self.ends[l].exit, handle) {
+                Way::Common(first) => self.set_first(Component::Exit(l), first),
+                Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
+            }
+        }
     }
+}
 
-    /// A link's queue, and where it hands back what it drops.
-    #[inline(always)]
-    pub fn split(
-        &mut self,
-        now: Instant,
-        l: usize,
-        arriving: Handle,
-    ) -> (&mut (dyn Qdisc<Handle> + Send), Drops<'_, P>) {
-        let link = &mut self.links[l];
-        let tally = &mut link.tally;
-        let (packets, fingerprint, probe) = (&mut self.packets, &mut self.fingerprint, &mut self.probe);
-        let hosts = self.air.hosts();
-        (&mut *link.qdisc, Drops { now, arriving, link: l, packets, tally, fingerprint, probe, hosts })
-    }
+/// The links that a packet of a flow crosses.
+#[inline(always)]
+fn path<'a>(paths: &'a [Paths], route: &Route, to_sink: bool) -> &'a [u16] {
+    let paths = &paths[route.paths as usize];
+    if to_sink { &paths.data } else { &paths.acks }
 }
 
 /// No flow: nothing is delivered.
 pub(crate) const NOBODY: u32 = u32::MAX;
-
-/// No packet.
-pub(crate) const NONE: Handle = Handle::MAX;
-
-/// Books dropped packets and frees their places.
-pub(crate) struct Drops<'a, P: Probe> {
-    now: Instant,
-    /// The packet that is being offered, which does not wait yet; [`NONE`] on a dequeue.
-    arriving: Handle,
-    link: usize,
-    packets: &'a mut Packets,
-    tally: &'a mut Tally,
-    fingerprint: &'a mut Fingerprint,
-    probe: &'a mut P,
-    hosts: <AirOf<P> as Air>::Hosts<'a>,
-}
-
-impl<P: Probe> Sink<Handle> for Drops<'_, P> {
-    fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
-        if AirOf::<P>::PRESENT {
-            self.hosts.dropped(self.link, self.packets.packet(handle), self.packets.header(handle));
-        }
-        self.packets.remove(handle);
-        self.tally.drop(self.now, reason, handle != self.arriving);
-        self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
-        self.probe.dropped(self.now, self.link, handle, &meta, reason);
-    }
-
-    fn tcp(&self, handle: &Handle) -> Option<TcpView> {
-        self.packets.header(*handle).view()
-    }
-}

@@ -48,8 +48,17 @@ impl LinkSpec {
         Value::Object(self.write())
     }
 
-    /// Reads the link at `place`.
+    /// Reads the link at `place`, which is not over the channel of a wireless LAN.
     pub(super) fn read(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
+        let link = Self::read_any(place, value, base, own)?;
+        if matches!(link.service, Service::Wlan(_)) {
+            return Err(Error::new(place, "its channel is missing; write [wlan] with [[wlan.stations]]"));
+        }
+        Ok(link)
+    }
+
+    /// Reads the link at `place`.
+    pub(super) fn read_any(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(service::KINDS.iter().copied().flatten()))?;
         let table = Table::new(place, values, KEYS);

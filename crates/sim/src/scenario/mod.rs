@@ -21,6 +21,7 @@ mod steps;
 mod tests;
 pub mod traffic;
 mod tree;
+mod values;
 mod warmup;
 mod wlan;
 
@@ -296,9 +297,6 @@ fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(Li
     let values = table.values;
     let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
     let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
-    if matches!(link.service, Service::Wlan(_)) {
-        return Err(Error::new("link", "its channel is missing; write [wlan] with [[wlan.stations]]"));
-    }
     let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
     Ok((link, reverse))
 }
@@ -311,7 +309,7 @@ fn read_cell(
     own: &dyn Catalogue,
 ) -> Result<(LinkSpec, LinkSpec), Error> {
     let read = |place| {
-        let link = LinkSpec::read(place, &wlan.complete_link(place, values.get(place))?, base, own)?;
+        let link = LinkSpec::read_any(place, &wlan.complete_link(place, values.get(place))?, base, own)?;
         WlanSpec::check_link(place, &link)?;
         Ok(link)
     };

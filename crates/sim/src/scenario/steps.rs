@@ -1,16 +1,10 @@
 //! Values that change at given times: `100 Mbit/s@0s,10 Mbit/s@50s`.
 
 use super::keys::{Datum, Field, Own, rate_of, text, time_of};
+pub use crate::schedule::Steps;
 use serde_json::{Value, json};
 use sojourn_aqm::{Duration, Rate};
 use std::fmt;
-
-/// A value from the start of the run, and what it becomes later.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Steps<T> {
-    /// When each value begins to hold: the first at 0 s, the others in order, no two at one time.
-    steps: Vec<(Duration, T)>,
-}
 
 /// A type that can change in steps.
 pub trait Stepped: Sized + fmt::Display + Copy {
@@ -61,54 +55,7 @@ impl<T: Stepped> Steps<T> {
                 _ => steps.push(step),
             }
         }
-        Ok(Self { steps })
-    }
-}
-
-impl<T: Copy> Steps<T> {
-    /// One value for all time.
-    pub fn constant(value: T) -> Self {
-        Self { steps: vec![(Duration::ZERO, value)] }
-    }
-
-    /// Values from given times on: the first at zero, the others later and in order.
-    pub(crate) fn from_ordered(steps: Vec<(Duration, T)>) -> Self {
-        debug_assert!(
-            steps.first().is_some_and(|step| step.0 == Duration::ZERO) && steps.is_sorted_by(|a, b| a.0 < b.0)
-        );
-        Self { steps }
-    }
-
-    /// The value at the start.
-    pub fn first(&self) -> T {
-        self.steps[0].1
-    }
-
-    /// Whether the value changes.
-    pub fn changes(&self) -> bool {
-        self.steps.len() > 1
-    }
-
-    /// When the value changes, in order.
-    pub fn changes_at(&self) -> impl Iterator<Item = Duration> + '_ {
-        self.steps[1..].iter().map(|&(at, _)| at)
-    }
-
-    /// When each value begins to hold, and the value.
-    pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
-        self.steps.iter().copied()
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Steps<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [(_, only)] = &self.steps[..] {
-            return only.fmt(f);
-        }
-        for (i, (at, value)) in self.steps.iter().enumerate() {
-            write!(f, "{}{value}@{at}", if i > 0 { "," } else { "" })?;
-        }
-        Ok(())
+        Ok(Self::from_ordered(steps))
     }
 }
 

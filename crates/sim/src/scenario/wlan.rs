@@ -4,7 +4,7 @@ use super::keys::{self, table};
 use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
 use super::service::WlanService;
 use super::{Error, FlowSpec, LinkSpec, Service, Unit};
-use crate::wlan::{Bitrate, ErrorModel};
+use crate::radio::{Bitrate, ErrorModel};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::{Duration, Rate};
 

@@ -6,8 +6,7 @@
 
 use super::lte::LONGEST_S;
 use super::{Lte, MOST_LINES, Trace, TraceError};
-use crate::link::steps::opportunities;
-use crate::scenario::Steps;
+use crate::schedule::{Quanta, Steps};
 use sojourn_aqm::{Duration, Instant, Rate, units};
 
 /// Rates at equal steps.
@@ -78,9 +77,8 @@ impl Series {
         let end = Instant::ZERO + self.step * self.rates.len() as i64;
         let steps = (0..).zip(&self.rates).map(|(i, &rate)| (self.step * i, rate));
         let steps = Steps::from_ordered(steps.collect());
-        let ms = opportunities(&steps, mtu)
-            .take_while(|&at| at <= end)
-            .map(|at| at.as_nanos().div_ceil(NANOS_PER_MS as u64));
+        let ms =
+            Quanta::new(&steps, mtu).take_while(|&at| at <= end).map(|at| at.as_nanos().div_ceil(NANOS_PER_MS as u64));
         finished(ms.map(|ms| ms as u32).collect())
     }
 

@@ -5,9 +5,10 @@
 //! start of a connection, sends them so too.
 
 use super::tcp::{ends, status};
-use super::{Endpoints, Host, Status};
+use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::{RequestSpec, TcpSpec};
+use crate::status::Status;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::{Flags, Header, Receiver, Sender, Wire};
 

@@ -2,25 +2,21 @@
 //! in [`generator::AnyPattern`].
 
 mod dialogue;
-mod emodel;
 mod generator;
-mod ledger;
 mod packmime;
 mod pages;
 mod plan;
 mod tcp;
 mod udp;
 
-pub use emodel::{mos, r_factor};
 pub(crate) use generator::Generator;
-pub(crate) use ledger::Ledger;
 pub use plan::{Planned, plan};
 
-use crate::network::{AirOf, Network};
+use crate::network::{Network, Topology};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
-use crate::wlan::Air;
+use crate::status::Status;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Header, Wire};
@@ -57,85 +53,6 @@ pub(crate) trait Host: Wire {
     fn completed(&mut self, begun: Instant, bytes: u64);
     /// Both ends know that nothing more will come. Said once.
     fn closed(&mut self);
-}
-
-/// A flow at a glance.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Status {
-    pub payload: Payload,
-    /// Data packets sent.
-    pub sent: u64,
-    pub retransmissions: u64,
-    pub timeouts: u64,
-    pub datagrams: Datagrams,
-    /// Congestion window in segments; not a number without one.
-    pub cwnd: f64,
-    pub ssthresh: f64,
-    pub srtt_ms: f64,
-    /// Segments in the network.
-    pub in_flight: u32,
-}
-
-/// Payload bytes at a receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Payload {
-    /// What has arrived, each byte counted once.
-    pub arrived: u64,
-    /// What has been delivered in order.
-    pub delivered: u64,
-}
-
-/// What the receiver of datagrams has seen. All are sums, so that a window is a difference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Datagrams {
-    /// Datagrams received, and those that should have been: up to the last one received.
-    pub received: u64,
-    pub expected: u64,
-    /// Sum of the one-way delays, and of the differences between successive ones, without their signs.
-    pub delay_ns: u64,
-    pub variation_ns: u64,
-}
-
-impl Status {
-    /// Adds the counts of another flow; what is no count stays.
-    pub fn add(&mut self, other: &Self) {
-        self.payload.add(&other.payload);
-        self.sent += other.sent;
-        self.retransmissions += other.retransmissions;
-        self.timeouts += other.timeouts;
-        self.datagrams.add(&other.datagrams);
-    }
-}
-
-impl Payload {
-    pub fn add(&mut self, other: &Self) {
-        self.arrived += other.arrived;
-        self.delivered += other.delivered;
-    }
-
-    /// What came after `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self { arrived: self.arrived - earlier.arrived, delivered: self.delivered - earlier.delivered }
-    }
-}
-
-impl Datagrams {
-    pub fn add(&mut self, other: &Self) {
-        self.received += other.received;
-        self.expected += other.expected;
-        self.delay_ns += other.delay_ns;
-        self.variation_ns += other.variation_ns;
-    }
-
-    /// What came after `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            received: self.received - earlier.received,
-            expected: self.expected - earlier.expected,
-            delay_ns: self.delay_ns - earlier.delay_ns,
-            variation_ns: self.variation_ns - earlier.variation_ns,
-        }
-    }
 }
 
 macro_rules! flows {
@@ -243,14 +160,14 @@ fn span(spec: &FlowSpec, place: u32, index: u32, seed: u64) -> (Instant, Instant
 }
 
 /// Where an end's packets go: into the network, on its flow's route; and its news: into the ledger.
-pub(crate) struct Port<'a, P: Probe> {
-    pub network: &'a mut Network<P>,
+pub(crate) struct Port<'a, P: Probe, T: Topology> {
+    pub network: &'a mut Network<P, T>,
     pub now: Instant,
     pub slot: u32,
     pub from_source: bool,
 }
 
-impl<P: Probe> Wire for Port<'_, P> {
+impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         if self.from_source {
@@ -262,15 +179,11 @@ impl<P: Probe> Wire for Port<'_, P> {
 
     #[inline]
     fn has_room(&self) -> bool {
-        if !AirOf::<P>::PRESENT {
-            return true;
-        }
-        let in_station = self.from_source == self.network.source_is_station(self.slot);
-        !in_station || self.network.air.has_room(self.slot)
+        self.network.has_room(self.slot, self.from_source)
     }
 }
 
-impl<P: Probe> Host for Port<'_, P> {
+impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
     fn offered(&mut self, bytes: u64) {
         let (_, group) = self.network.tenant(self.slot);
         self.network.ledger.offered(self.now, group, bytes);

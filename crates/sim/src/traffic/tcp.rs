@@ -1,8 +1,9 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
-use super::{Endpoints, Host, Payload, Status};
+use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
+use crate::status::{Payload, Status};
 use sojourn_aqm::Instant;
 use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;

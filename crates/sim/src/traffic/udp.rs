@@ -2,9 +2,10 @@
 //!
 //! A datagram carries its number in `seq` and the time of its sending in `ack`, in ns.
 
-use super::{Datagrams, Endpoints, Host, Payload, Status};
+use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::{UdpSpec, VoiceSpec};
+use crate::status::{Datagrams, Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
 use sojourn_tcp::Header;
 

@@ -1,9 +1,9 @@
 //! An access to the channel: who transmits, how long, and what becomes of it. All of it is known when it begins.
 
 use super::node::Load;
-use super::phy::{ACK_BYTES, BLOCK_ACK_BYTES, Bitrate, SIFS};
 use super::stats::{Attempt, Ending};
 use super::{ACCESS_POINT, BEACON_INTERVAL, Beacon, Wlan};
+use crate::radio::phy::{ACK_BYTES, BLOCK_ACK_BYTES, Bitrate, SIFS};
 use sojourn_aqm::{Duration, Instant};
 
 impl Wlan {
@@ -20,8 +20,8 @@ impl Wlan {
         beacon.due.max(self.dcf.available(ACCESS_POINT))
     }
 
-    /// An access starts. Its transmitters and their times are told to `book`.
-    pub(super) fn access_begins(&mut self, now: Instant, book: impl FnMut(usize, Duration)) {
+    /// An access starts.
+    pub(super) fn access_begins(&mut self, now: Instant) {
         let mut who = std::mem::take(&mut self.transmitting);
         let beacon = self.beacon.filter(|beacon| self.beacon_starts(beacon) == now);
         self.dcf.turns_busy(now, &mut who);
@@ -30,8 +30,8 @@ impl Wlan {
             who.retain(|&node| node != ACCESS_POINT);
         }
         let end = match (&who[..], beacon) {
-            (&[node], None) => self.alone(now, node, book),
-            (nodes, beacon) => self.together(now, nodes, beacon.map(|beacon| beacon.airtime), book),
+            (&[node], None) => self.alone(now, node),
+            (nodes, beacon) => self.together(now, nodes, beacon.map(|beacon| beacon.airtime)),
         };
         if let Some(beacon) = self.beacon.as_mut().filter(|_| beacon.is_some()) {
             beacon.due += BEACON_INTERVAL;
@@ -42,7 +42,7 @@ impl Wlan {
     }
 
     /// One frame on the air, or one aggregate. Returns when the medium falls idle.
-    fn alone(&mut self, now: Instant, node: usize, mut book: impl FnMut(usize, Duration)) -> Instant {
+    fn alone(&mut self, now: Instant, node: usize) -> Instant {
         let load = self.nodes[node].head();
         let (station, rate) = (load.station(), load.rate());
         let (airtime, answered) = (load.airtime(rate), SIFS + load.answer(rate));
@@ -77,19 +77,13 @@ impl Wlan {
             Ending::AckLost => self.dcf.heard_garbled(node, idle),
             Ending::Acknowledged | Ending::Collided => {}
         }
-        book(node, spent);
+        self.interfaces[node].transmits(now, spent);
         self.attempted(now, node, rate, ending, spent);
         now + spent
     }
 
     /// Several frames at once, or a beacon: nobody understands anything of what collides.
-    fn together(
-        &mut self,
-        now: Instant,
-        nodes: &[usize],
-        beacon: Option<Duration>,
-        mut book: impl FnMut(usize, Duration),
-    ) -> Instant {
+    fn together(&mut self, now: Instant, nodes: &[usize], beacon: Option<Duration>) -> Instant {
         debug_assert!(!nodes.is_empty() || beacon.is_some(), "an access has somebody who transmits");
         let airtimes = nodes.iter().map(|&node| self.next_attempt(node).1);
         let end = now + airtimes.fold(beacon.unwrap_or(Duration::ZERO), Duration::max);
@@ -104,7 +98,7 @@ impl Wlan {
         for &node in nodes {
             let (rate, airtime) = self.next_attempt(node);
             self.dcf.heard_nothing(node, now + airtime, end);
-            book(node, airtime);
+            self.interfaces[node].transmits(now, airtime);
             self.attempted(now, node, rate, Ending::Collided, airtime);
         }
         end

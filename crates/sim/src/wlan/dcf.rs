@@ -3,7 +3,7 @@
 //! Source: IEEE 802.11-2012 §9.3. Slots are not simulated one by one: a station's counter and the instant from which it
 //! may count tell when it would transmit, and a busy medium takes off the whole slots that have passed.
 
-use super::phy::{ACK_TIMEOUT_EXTRA, EIFS_EXTRA, SIFS};
+use crate::radio::phy::{ACK_TIMEOUT_EXTRA, EIFS_EXTRA, SIFS};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// All stations that share a channel, each hearing all others.
@@ -152,8 +152,8 @@ impl Contender {
 
 #[cfg(test)]
 mod tests {
-    use super::super::phy::{LONG_SLOT, SHORT_SLOT};
     use super::*;
+    use crate::radio::phy::{LONG_SLOT, SHORT_SLOT};
 
     fn us(n: u64) -> Instant {
         Instant::from_nanos(n * 1_000)

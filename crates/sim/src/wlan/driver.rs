@@ -1,70 +1,88 @@
 //! How drivers take packets from the queues into their rings.
 
 use super::node::{Frame, Load};
+use super::sockets::is_counted;
 use super::turns::{Offer, Turns};
-use super::{ACCESS_POINT, Air, is_counted};
-use crate::network::{Component, Network};
-use crate::packet::Handle;
+use super::{ACCESS_POINT, Wlan};
+use crate::link::{Books, Metered};
+use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use sojourn_aqm::{Dequeued, Instant, Meta};
-use std::sync::atomic::Ordering;
 
-impl<P: Probe> Network<P> {
+impl Wlan {
+    /// A packet arrives at the queue of a node, between two `hosts`.
+    pub fn arrive<P: Probe>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        packet: Packet,
+        hosts: (u32, u32),
+        books: &mut Books<P>,
+    ) {
+        let node = books.link;
+        let bytes = self.interfaces[node].accounted(packet.len);
+        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
+        books.probe.arrived(now, node, handle, &meta, books.packets);
+        if is_counted(node, books.packets.header(handle)) {
+            self.sockets.entered(packet.slot);
+        }
+        if self.interfaces[node].is_by_station() {
+            let station = self.station_of(node, &meta);
+            let turns = self.nodes[node].turns.as_mut();
+            turns.expect("queues of stations take turns").has_packet(station);
+        }
+        self.interfaces[node].enqueue(now, meta, handle, books, &mut self.sockets);
+        self.pull(now, node, books);
+    }
+
     /// A driver asks its queue for packets until its ring is full or the queue empty.
-    pub fn pull(&mut self, now: Instant, l: usize) {
+    pub fn pull<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) {
         let at = loop {
-            match self.air.wlan().nodes[l].asks_at() {
+            match self.nodes[l].asks_at() {
                 None => break Instant::NEVER,
-                Some(at) if at > now && self.links[l].tally.waiting() > 0 => break at,
+                Some(at) if at > now && self.interfaces[l].tally().waiting() > 0 => break at,
                 Some(_) => {}
             }
-            if let Err(at) = self.feed_ring(now, l) {
+            if let Err(at) = self.feed_ring(now, l, books) {
                 break at;
             }
         };
-        self.events.set(self.layout.slot(Component::Server(l)), at);
-    }
-
-    /// A packet reaches the queue of `l`: it may be counted below its socket, and have its station wait for its turn.
-    pub fn enters_host(&mut self, l: usize, handle: Handle, slot: u32) {
-        let counts = is_counted(l, self.packets.header(handle));
-        let wlan = self.air.wlan();
-        if counts {
-            wlan.sockets.entered(slot);
-        }
-        if l == ACCESS_POINT && wlan.asked.is_some() {
-            let station = self.station_of(self.packets.packet(handle));
-            let turns = self.air.wlan().nodes[l].turns.as_mut();
-            turns.expect("queues of stations take turns").has_packet(station);
-        }
+        self.calls.drivers.push((l, at));
     }
 
     /// Puts something into the ring of `l`. If there is nothing, tells when there may be.
-    fn feed_ring(&mut self, now: Instant, l: usize) -> Result<(), Instant> {
-        if let Some(mut turns) = self.air.wlan().nodes[l].turns.take() {
-            let load = self.load_in_turn(now, l, &mut turns);
-            self.air.wlan().nodes[l].turns = Some(turns);
-            self.air.wlan().enters_ring(now, l, load?);
+    fn feed_ring<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<(), Instant> {
+        if let Some(mut turns) = self.nodes[l].turns.take() {
+            let load = self.load_in_turn(now, l, &mut turns, books);
+            self.nodes[l].turns = Some(turns);
+            self.enters_ring(now, l, load?);
         } else {
-            let frame = self.take_packet(now, l)?;
-            self.air.wlan().enters_ring(now, l, Load::Frame(frame));
+            let frame = self.take_packet(now, l, books)?;
+            self.enters_ring(now, l, Load::Frame(frame));
         }
-        self.expect_channel();
+        self.calls.channel = true;
         Ok(())
     }
 
     /// What is sent to the receiver whose turn it is.
     #[inline(never)]
-    fn load_in_turn(&mut self, now: Instant, l: usize, turns: &mut Turns) -> Result<Load, Instant> {
-        let receiver = self.receiver_in_turn(now, l, turns)?;
+    fn load_in_turn<P: Probe>(
+        &mut self,
+        now: Instant,
+        l: usize,
+        turns: &mut Turns,
+        books: &mut Books<P>,
+    ) -> Result<Load, Instant> {
+        let receiver = self.receiver_in_turn(now, l, turns, books)?;
         turns.served(receiver);
-        let node = &mut self.air.wlan().nodes[l];
+        let node = &mut self.nodes[l];
         if !node.tids[receiver].aggregates() {
             return Ok(Load::Frame(node.tids[receiver].pop()));
         }
         let mut aggregate = node.begin_aggregate();
-        while self.air.wlan().nodes[l].tids[receiver].fill(&mut aggregate) {
-            if !self.sort_packet(now, l, turns).is_ok_and(|enough| enough.is_none_or(|other| other == receiver)) {
+        while self.nodes[l].tids[receiver].fill(&mut aggregate) {
+            let sorted = self.sort_packet(now, l, turns, books);
+            if !sorted.is_ok_and(|enough| enough.is_none_or(|other| other == receiver)) {
                 break;
             }
         }
@@ -72,12 +90,18 @@ impl<P: Probe> Network<P> {
     }
 
     /// Who is served now; there is something to send to it.
-    fn receiver_in_turn(&mut self, now: Instant, l: usize, turns: &mut Turns) -> Result<usize, Instant> {
-        let mut is_enough = self.has_queue_per_receiver(l);
+    fn receiver_in_turn<P: Probe>(
+        &mut self,
+        now: Instant,
+        l: usize,
+        turns: &mut Turns,
+        books: &mut Books<P>,
+    ) -> Result<usize, Instant> {
+        let mut is_enough = self.interfaces[l].is_by_station();
         loop {
             let mut later = None;
             let next = turns.next(|receiver| {
-                self.offers(now, l, receiver).unwrap_or_else(|at| {
+                self.offers(now, l, receiver, books).unwrap_or_else(|at| {
                     // It keeps its turn: there is a packet, which its queue does not yet let go.
                     later = Some(at);
                     Offer::Now
@@ -88,26 +112,29 @@ impl<P: Probe> Network<P> {
                 (Some(receiver), None) => return Ok(receiver),
                 (None, None) if is_enough => return Err(Instant::NEVER),
                 // One queue for all: what is next in it decides.
-                (None, None) => is_enough = self.sort_packet(now, l, turns)?.is_some(),
+                (None, None) => is_enough = self.sort_packet(now, l, turns, books)?.is_some(),
             }
         }
     }
 
     /// What can be sent to a receiver; takes a packet from its own queue if it has one and nothing else is there.
-    fn offers(&mut self, now: Instant, l: usize, receiver: usize) -> Result<Offer, Instant> {
-        let wlan = self.air.wlan();
-        if let Some(asked) = wlan.asked.as_ref().filter(|_| l == ACCESS_POINT) {
-            asked.store(receiver, Ordering::Relaxed);
-        }
-        if let Some(offer) = wlan.nodes[l].tids[receiver].offers() {
+    fn offers<P: Probe>(
+        &mut self,
+        now: Instant,
+        l: usize,
+        receiver: usize,
+        books: &mut Books<P>,
+    ) -> Result<Offer, Instant> {
+        self.interfaces[l].ask(receiver);
+        if let Some(offer) = self.nodes[l].tids[receiver].offers() {
             return Ok(offer);
         }
-        if !self.has_queue_per_receiver(l) {
+        if !self.interfaces[l].is_by_station() {
             return Ok(Offer::Nothing);
         }
-        match self.take_packet(now, l) {
+        match self.take_packet(now, l, books) {
             Ok(frame) => {
-                self.air.wlan().nodes[l].tids[receiver].push(frame);
+                self.nodes[l].tids[receiver].push(frame);
                 Ok(Offer::Now)
             }
             Err(Instant::NEVER) => Ok(Offer::Nothing),
@@ -115,14 +142,16 @@ impl<P: Probe> Network<P> {
         }
     }
 
-    fn has_queue_per_receiver(&mut self, l: usize) -> bool {
-        l == ACCESS_POINT && self.air.wlan().asked.is_some()
-    }
-
     /// Takes a packet and lays it to the others for its receiver; which receiver that is, if it has enough now.
-    fn sort_packet(&mut self, now: Instant, l: usize, turns: &mut Turns) -> Result<Option<usize>, Instant> {
-        let frame = self.take_packet(now, l)?;
-        let node = &mut self.air.wlan().nodes[l];
+    fn sort_packet<P: Probe>(
+        &mut self,
+        now: Instant,
+        l: usize,
+        turns: &mut Turns,
+        books: &mut Books<P>,
+    ) -> Result<Option<usize>, Instant> {
+        let frame = self.take_packet(now, l, books)?;
+        let node = &mut self.nodes[l];
         let receiver = node.receiver(frame.station);
         node.tids[receiver].push(frame);
         turns.has_packet(receiver);
@@ -131,26 +160,34 @@ impl<P: Probe> Network<P> {
 
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
     #[inline(always)]
-    fn take_packet(&mut self, now: Instant, l: usize) -> Result<Frame, Instant> {
-        match self.dequeue(now, l) {
-            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle)),
+    fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<Frame, Instant> {
+        books.link = l;
+        match self.interfaces[l].dequeue(now, books, &mut self.sockets) {
+            Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle, books)),
             Dequeued::Empty => Err(Instant::NEVER),
             Dequeued::NotBefore(at) => Err(at),
         }
     }
 
     #[inline(always)]
-    fn frame_of(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle) -> Frame {
-        let (packet, header) = (*self.packets.packet(handle), *self.packets.header(handle));
-        let station = self.station_of(&packet);
-        let wlan = self.air.wlan();
+    fn frame_of<P>(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle, books: &Books<P>) -> Frame {
+        let (packet, header) = (*books.packets.packet(handle), *books.packets.header(handle));
+        let station = self.station_of(l, meta);
         if l != ACCESS_POINT && packet.to_sink {
-            wlan.rtts.tapped(now, packet.slot, &header);
+            self.rtts.tapped(now, packet.slot, &header);
         }
-        let chain = wlan.nodes[l].choose(now, station);
-        wlan.nodes[l].took(now, meta.len);
+        let chain = self.nodes[l].choose(now, station);
+        self.nodes[l].took(now, meta.len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
         (frame.slot, frame.counts) = (packet.slot, is_counted(l, &header));
         frame
+    }
+
+    /// The station at either end of a packet's way over the channel, which it crosses from `node`.
+    fn station_of(&self, node: usize, meta: &Meta) -> usize {
+        match node {
+            ACCESS_POINT => (meta.hosts.1 - self.station_host(0)) as usize,
+            station => station - 1,
+        }
     }
 }

@@ -1,112 +1,100 @@
-//! What the channel does in a network: accesses begin and end, frames arrive.
+//! What happens on the channel: accesses begin and end, frames arrive.
 
-use super::Air;
+use super::Wlan;
 use super::node::{Frame, Load};
+use super::tid::Aggregate;
 use super::turns::Offer;
-use crate::network::{Component, NONE, Network};
+use crate::link::{Books, Metered, NONE};
 use crate::probe::Probe;
 use sojourn_aqm::Instant;
 
-impl<P: Probe> Network<P> {
+impl Wlan {
     /// An access starts, or one ends that has consequences.
-    pub fn on_channel(&mut self, now: Instant) {
-        if self.air.wlan().ends_at == Some(now) {
-            self.access_ends(now);
+    pub fn on_channel<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) {
+        if self.ends_at == Some(now) {
+            self.access_ends(now, books);
         } else {
-            let links = &mut self.links;
-            self.air.wlan().access_begins(now, |node, airtime| {
-                links[node].tally.transmission(now, now + airtime, |from, to| (to - from).as_nanos() as u64);
-            });
+            self.access_begins(now);
         }
-        self.expect_channel();
+        self.calls.channel = true;
     }
 
-    fn access_ends(&mut self, now: Instant) {
-        let wlan = self.air.wlan();
-        wlan.ends_at = None;
-        let mut concerned = std::mem::take(&mut wlan.concerned);
+    fn access_ends<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) {
+        self.ends_at = None;
+        let mut concerned = std::mem::take(&mut self.concerned);
         for node in concerned.drain(..) {
-            match self.air.wlan().nodes[node].head() {
-                Load::Frame(_) => self.frame_ends(now, node),
-                Load::Aggregate(_) => self.aggregate_ends(now, node),
+            match self.nodes[node].head() {
+                Load::Frame(head) => {
+                    let (arrives, is_over) = (std::mem::take(&mut head.arrives), head.through.is_some());
+                    if arrives {
+                        // From now on the packet belongs to who receives it.
+                        self.calls.arrived.push((node, std::mem::replace(&mut head.handle, NONE)));
+                    }
+                    if !is_over {
+                        continue;
+                    }
+                }
+                Load::Aggregate(_) => {}
             }
+            match self.nodes[node].pop(now) {
+                Load::Frame(frame) => self.is_through(now, node, &frame, books),
+                Load::Aggregate(aggregate) => self.aggregate_ends(now, node, aggregate, books),
+            }
+            self.ring_moved(now, node, books);
         }
-        self.air.wlan().concerned = concerned;
-    }
-
-    fn frame_ends(&mut self, now: Instant, node: usize) {
-        let Load::Frame(head) = self.air.wlan().nodes[node].head() else { unreachable!("it is no aggregate") };
-        let (arrives, through) = (std::mem::take(&mut head.arrives), head.through);
-        if arrives {
-            // From now on the packet belongs to who receives it.
-            let handle = std::mem::replace(&mut head.handle, NONE);
-            self.leave_channel(now, node, handle);
-        }
-        let Some(acknowledged) = through else { return };
-        let Load::Frame(frame) = self.air.wlan().nodes[node].pop(now) else { unreachable!("it is no aggregate") };
-        self.is_through(now, node, &frame, acknowledged);
-        self.ring_moved(now, node);
+        self.concerned = concerned;
     }
 
     /// What has failed in an aggregate goes back above the ring.
     #[inline(never)]
-    fn aggregate_ends(&mut self, now: Instant, node: usize) {
-        let sender = &mut self.air.wlan().nodes[node];
-        let Load::Aggregate(mut aggregate) = sender.pop(now) else { unreachable!("it is an aggregate") };
-        let receiver = sender.receiver(aggregate.frames[0].station);
+    fn aggregate_ends<P>(&mut self, now: Instant, node: usize, mut aggregate: Aggregate, books: &mut Books<P>) {
+        let receiver = self.nodes[node].receiver(aggregate.frames[0].station);
         for mut frame in aggregate.frames.drain(..) {
-            let tid = &mut self.air.wlan().nodes[node].tids[receiver];
+            let tid = &mut self.nodes[node].tids[receiver];
             if frame.arrives {
                 let handle = std::mem::replace(&mut frame.handle, NONE);
                 tid.agreement.arrived(now, frame.number, handle);
             }
-            let Some(acknowledged) = frame.through else {
+            if frame.through.is_none() {
                 tid.put_back(frame);
                 continue;
-            };
+            }
             if !frame.received {
                 tid.agreement.given_up(frame.number);
             }
             tid.agreement.through(frame.number);
-            self.is_through(now, node, &frame, acknowledged);
+            self.is_through(now, node, &frame, books);
         }
-        while let Some((handle, since)) = self.air.wlan().nodes[node].tids[receiver].agreement.release() {
-            self.air.wlan().tally.released(now, node, since);
-            self.leave_channel(now, node, handle);
+        while let Some((handle, since)) = self.nodes[node].tids[receiver].agreement.release() {
+            self.tally.released(now, node, since);
+            self.calls.arrived.push((node, handle));
         }
-        let sender = &mut self.air.wlan().nodes[node];
+        let sender = &mut self.nodes[node];
         sender.end_aggregate(aggregate);
         let again = sender.tids[receiver].offers() == Some(Offer::Now);
         sender.turns.as_mut().expect("who aggregates sorts by receivers").is_back(receiver, again);
-        self.ring_moved(now, node);
     }
 
+    /// The sender is through with a frame, which was acknowledged or given up.
     #[inline(always)]
-    fn is_through(&mut self, now: Instant, node: usize, frame: &Frame, acknowledged: bool) {
-        let wlan = self.air.wlan();
-        wlan.nodes[node].report(now, frame, acknowledged);
-        wlan.tally.through(now, node, acknowledged, frame.entered, frame.first);
+    fn is_through<P>(&mut self, now: Instant, node: usize, frame: &Frame, books: &mut Books<P>) {
+        let acknowledged = frame.through == Some(true);
+        self.nodes[node].report(now, frame, acknowledged);
+        self.tally.through(now, node, acknowledged, frame.entered, frame.first);
         if frame.counts {
-            wlan.sockets.left(frame.slot);
+            self.sockets.left(frame.slot);
         }
         if !frame.received {
-            self.links[node].tally.loss(now);
-            self.packets.remove(frame.handle);
+            self.interfaces[node].tally_mut().loss(now);
+            books.packets.remove(frame.handle);
         }
     }
 
     /// There is room in a ring.
-    fn ring_moved(&mut self, now: Instant, node: usize) {
-        self.pull(now, node);
-        let wlan = self.air.wlan();
-        if wlan.nodes[node].is_empty() {
-            wlan.dcf.is_empty(node);
+    fn ring_moved<P: Probe>(&mut self, now: Instant, node: usize, books: &mut Books<P>) {
+        self.pull(now, node, books);
+        if self.nodes[node].is_empty() {
+            self.dcf.is_empty(node);
         }
-    }
-
-    /// Sees to it that the channel's next event comes.
-    pub fn expect_channel(&mut self) {
-        let at = self.air.wlan().next_event();
-        self.events.set(self.layout.slot(Component::Channel), at);
     }
 }

@@ -8,10 +8,9 @@ mod access;
 mod block_ack;
 mod dcf;
 mod driver;
-mod error;
 mod host;
+mod interface;
 mod node;
-mod phy;
 mod queues;
 mod rate;
 mod rtt;
@@ -20,126 +19,85 @@ mod stats;
 mod tid;
 mod turns;
 
-pub use error::ErrorModel;
-pub use phy::Bitrate;
 pub use stats::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
-use crate::link::Link;
-use crate::packet::Packet;
+use crate::link::discipline;
+use crate::packet::Handle;
+use crate::radio::phy::{LONG_SLOT, SHORT_SLOT};
+use crate::radio::{Bitrate, ErrorModel, Signal};
 use crate::scenario::{
-    Direction, Eifs, FlowSpec, LinkSpec, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec,
+    Direction, Eifs, FlowSpec, LinkSpec, Paths, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec,
 };
 use crate::table::Table;
+use crate::warmup::Statistics;
 use crate::window::Window;
 use dcf::{Contention, Dcf};
-use error::Signal;
+use interface::Interface;
 use node::Node;
-use phy::{LONG_SLOT, SHORT_SLOT};
-use queues::{Asked, StationQueues};
+use queues::StationQueues;
 use rate::{AnyControl, Fixed, Minstrel};
 use rtt::Rtts;
 use sockets::Sockets;
 use sojourn_aqm::{Duration, Instant, Rng};
-use sojourn_tcp::Header;
 use stats::ChannelTally;
 use tid::{Limits, Tid};
 use turns::Turns;
 
-/// What the links of a network share besides the packets: nothing, or the channel of a wireless LAN. A network without
-/// one is compiled without all of this.
-pub(crate) trait Air: Send + Sized {
-    /// Whether there is a channel.
-    const PRESENT: bool;
-    /// What a queue's drops are told to.
-    type Hosts<'a>: Hosts
-    where
-        Self: 'a;
-
-    /// The channel of a scenario, over which these links lead.
-    fn new(scenario: &Scenario, seed: u64, links: &mut [Link]) -> Self;
-    /// What a queue's drops are told to.
-    fn hosts(&mut self) -> Self::Hosts<'_>;
-    /// The channel, which is there.
-    fn wlan(&mut self) -> &mut Wlan;
-    /// Whether the host of a sender takes another packet.
-    fn has_room(&self, slot: u32) -> bool;
-    /// What it has done from instant `number` of the window on.
-    fn report(self, number: usize) -> (Option<WlanSummary>, Option<Table>);
-}
-
-/// Hears of the packets that a queue drops.
-pub(crate) trait Hosts {
-    /// A packet was dropped in the queue of `link`.
-    fn dropped(&mut self, link: usize, packet: &Packet, header: &Header);
+/// What a network may have besides links: nothing, or a wireless LAN. Where there is none, what is done with
+/// [`Air::cell`] is compiled to nothing.
+pub(crate) trait Air: Send {
+    /// The wireless LAN, if there is one.
+    fn cell_mut(&mut self) -> Option<&mut Wlan>;
+    /// The wireless LAN, if there is one.
+    fn cell(&self) -> Option<&Wlan>;
+    /// The wireless LAN, if there is one.
+    fn into_cell(self) -> Option<Box<Wlan>>;
 }
 
 impl Air for () {
-    const PRESENT: bool = false;
-    type Hosts<'a> = ();
-
-    fn new(_: &Scenario, _: u64, _: &mut [Link]) -> Self {}
-    fn hosts(&mut self) -> Self::Hosts<'_> {}
-    fn wlan(&mut self) -> &mut Wlan {
-        unreachable!("nobody asks for a channel that is not there")
+    #[inline(always)]
+    fn cell_mut(&mut self) -> Option<&mut Wlan> {
+        None
     }
-    fn has_room(&self, _: u32) -> bool {
-        true
+    #[inline(always)]
+    fn cell(&self) -> Option<&Wlan> {
+        None
     }
-    fn report(self, _: usize) -> (Option<WlanSummary>, Option<Table>) {
-        (None, None)
+    fn into_cell(self) -> Option<Box<Wlan>> {
+        None
     }
-}
-
-impl Hosts for () {
-    fn dropped(&mut self, _: usize, _: &Packet, _: &Header) {}
 }
 
 impl Air for Box<Wlan> {
-    const PRESENT: bool = true;
-    type Hosts<'a> = &'a mut Sockets;
-
-    fn new(scenario: &Scenario, seed: u64, links: &mut [Link]) -> Self {
-        let spec = scenario.wlan.as_ref().expect("a cell is made for a scenario with one");
-        let mut wlan = Wlan::new(spec, scenario, seed, links[ACCESS_POINT].tally.window());
-        if spec.channel.queues != Queues::Shared {
-            links[ACCESS_POINT].qdisc = Box::new(wlan.station_queues(&scenario.link, seed));
-        }
-        Self::new(wlan)
+    #[inline(always)]
+    fn cell_mut(&mut self) -> Option<&mut Wlan> {
+        Some(self)
     }
-    fn hosts(&mut self) -> Self::Hosts<'_> {
-        &mut self.sockets
+    #[inline(always)]
+    fn cell(&self) -> Option<&Wlan> {
+        Some(self)
     }
-    fn wlan(&mut self) -> &mut Wlan {
-        self
-    }
-    fn has_room(&self, slot: u32) -> bool {
-        self.sockets.has_room(slot)
-    }
-    fn report(self, number: usize) -> (Option<WlanSummary>, Option<Table>) {
-        let rtts = self.rtts.report(number);
-        let (summary, table) = self.tally.report(number, rtts);
-        (Some(summary), table)
+    fn into_cell(self) -> Option<Box<Wlan>> {
+        Some(self)
     }
 }
 
-impl Hosts for &mut Sockets {
-    fn dropped(&mut self, link: usize, packet: &Packet, header: &Header) {
-        if is_counted(link, header) {
-            self.left(packet.slot);
-        }
-    }
-}
-
-/// Whether a packet in the queue of `link` is data of a sender in that host.
-fn is_counted(link: usize, header: &Header) -> bool {
-    link != ACCESS_POINT && header.len > 0
+/// What the cell wants its caller to do after a call, and what has arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// When the drivers of these nodes are to be called; [`Instant::NEVER`] until something arrives.
+    pub drivers: Vec<(usize, Instant)>,
+    /// Whether the channel's next event has changed.
+    pub channel: bool,
+    /// Packets that have arrived over the channel, by the node that sent them.
+    pub arrived: Vec<(usize, Handle)>,
 }
 
 /// The channel and everybody on it.
-#[derive(Debug)]
 pub(crate) struct Wlan {
     dcf: Dcf,
     nodes: Vec<Node>,
+    pub interfaces: Vec<Interface>,
     errors: ErrorModel,
     /// By station; none where nothing but collisions destroys frames.
     signals: Vec<Option<Signal>>,
@@ -153,8 +111,7 @@ pub(crate) struct Wlan {
     pub sockets: Sockets,
     pub rtts: Rtts,
     tally: ChannelTally,
-    /// Whose queue the access point's driver asks, if each station has one.
-    asked: Option<Asked>,
+    pub calls: Calls,
     /// Flows of each group that have their station.
     placed: Vec<u32>,
 }
@@ -167,8 +124,10 @@ struct Beacon {
 }
 
 impl Wlan {
-    fn new(spec: &WlanSpec, scenario: &Scenario, seed: u64, window: &Window) -> Self {
-        let channel = &spec.channel;
+    /// The wireless LAN of a scenario, before the first packet.
+    pub fn new(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Self {
+        let statistics = Statistics::of(scenario);
+        let (channel, window) = (&spec.channel, statistics.window());
         let nodes = nodes(spec, scenario, seed);
         let slot = if channel.slot == SlotTime::Short { SHORT_SLOT } else { LONG_SLOT };
         let signals = spec.each_station().enumerate().map(|(i, station)| {
@@ -186,37 +145,69 @@ impl Wlan {
             sockets: Sockets::new(channel.tsq),
             rtts: Rtts::new(scenario.flows.len(), window),
             tally: ChannelTally::new(nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
-            asked: None,
+            calls: Calls { channel: true, ..Calls::default() },
+            interfaces: interfaces(spec, scenario, seed, window),
             placed: vec![0; scenario.flows.len()],
             nodes,
         }
     }
 
-    /// A queue like `link`'s for each station.
-    fn station_queues(&mut self, link: &LinkSpec, seed: u64) -> StationQueues {
-        let queue = |i| crate::link::queue(link, Rng::stream(seed, "station queue", i as u64));
-        let asked = self.asked.insert(Asked::default()).clone();
-        StationQueues::new((0..self.nodes.len() - 1).map(queue).collect(), self.station_host(0), asked)
+    /// What it has done from instant `number` of the window on.
+    pub fn report(self, number: usize) -> (WlanSummary, Option<Table>) {
+        let rtts = self.rtts.report(number);
+        self.tally.report(number, rtts)
+    }
+
+    /// When the channel's next event is due, if that has changed since the last time.
+    pub fn channel_moved(&mut self) -> Option<Instant> {
+        std::mem::take(&mut self.calls.channel).then(|| self.next_event())
+    }
+
+    /// How many nodes there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.nodes.len()
     }
 
     /// Number of a station's host, behind those of the wired hosts.
     fn station_host(&self, station: u32) -> u32 {
-        2 * self.placed.len() as u32 + station
+        first_station_host(self.placed.len()) + station
     }
 
-    /// The links of the data and of the acknowledgments of the next flow of a group, and the hosts of its source and its
-    /// sink. Flows without a station take the stations in turn.
-    pub fn place(&mut self, group: u32, spec: &FlowSpec) -> ((usize, usize), (u32, u32)) {
+    /// The paths of the next flow of a group, and the hosts of its source and its sink. Flows without a station take the
+    /// stations in turn.
+    pub fn place(&mut self, group: u32, spec: &FlowSpec) -> (Paths, (u32, u32)) {
         let stations = self.nodes.len() as u32 - 1;
         let place = &mut self.placed[group as usize];
         let station = spec.station.unwrap_or(*place % stations);
         *place += 1;
-        let (link, host) = (station as usize + 1, self.station_host(station));
+        let (down, up, host) = ([ACCESS_POINT as u16].into(), [station as u16 + 1].into(), self.station_host(station));
         match spec.direction {
-            Direction::Forward => ((ACCESS_POINT, link), (2 * group, host)),
-            Direction::Reverse => ((link, ACCESS_POINT), (host, 2 * group + 1)),
+            Direction::Forward => (Paths { data: down, acks: up }, (2 * group, host)),
+            Direction::Reverse => (Paths { data: up, acks: down }, (host, 2 * group + 1)),
         }
     }
+}
+
+/// Number of the first station's host, behind those of the wired hosts of all groups of flows.
+fn first_station_host(groups: usize) -> u32 {
+    2 * groups as u32
+}
+
+/// What the nodes have above their rings.
+fn interfaces(spec: &WlanSpec, scenario: &Scenario, seed: u64, window: &Window) -> Vec<Interface> {
+    let (down, up) = (&scenario.link, &scenario.reverse);
+    let access_point = match spec.channel.queues {
+        Queues::Shared => Interface::new(down, ACCESS_POINT, seed, window),
+        _ => {
+            let queue = |i| discipline(down, Rng::stream(seed, "station queue", i as u64));
+            let queues = (0..spec.each_station().count()).map(queue).collect();
+            let first_host = first_station_host(scenario.flows.len());
+            Interface::by_station(down, StationQueues::new(queues, first_host), window)
+        }
+    };
+    let stations = (1..=spec.each_station().count()).map(|i| Interface::new(up, i, seed, window));
+    std::iter::once(access_point).chain(stations).collect()
 }
 
 /// The access point and the stations.

@@ -1,10 +1,10 @@
 //! A sender: the driver's ring below its queue, and the rates it chooses for each receiver.
 
-use super::phy::{Bitrate, MAC_OVERHEAD, QOS_OVERHEAD};
 use super::rate::{AnyControl, Chain, RateControl};
 use super::tid::{Aggregate, Tid};
 use super::turns::Turns;
 use crate::packet::Handle;
+use crate::radio::phy::{Bitrate, MAC_OVERHEAD, QOS_OVERHEAD};
 use crate::scenario::BelowSpec;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 use std::collections::VecDeque;

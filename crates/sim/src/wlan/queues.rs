@@ -1,31 +1,24 @@
 //! A queue for each station at the access point, as one discipline. Its driver says which of them it asks.
 
+use crate::link::Discipline;
 use crate::packet::Handle;
 use sojourn_aqm::qdisc::Count;
 use sojourn_aqm::{Backlog, Dequeued, DropReason, Enqueued, Instant, Meta, Qdisc, Sink, Stats, TcpView};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The queues of all stations as one discipline.
 pub struct StationQueues {
-    queues: Vec<Box<dyn Qdisc<Handle> + Send>>,
+    queues: Vec<Box<Discipline>>,
     /// Number of the first station's host; the others follow.
     first_host: u32,
-    asked: Asked,
+    /// The station whose queue the driver asks.
+    pub asked: usize,
     stats: Stats,
 }
 
-/// The station whose queue the driver asks. A run is one thread, which owns both.
-pub type Asked = Arc<AtomicUsize>;
-
 impl StationQueues {
     /// Empty queues, one for each station.
-    pub fn new(queues: Vec<Box<dyn Qdisc<Handle> + Send>>, first_host: u32, asked: Asked) -> Self {
-        Self { queues, first_host, asked, stats: Stats::default() }
-    }
-
-    fn asked(&self) -> usize {
-        self.asked.load(Ordering::Relaxed)
+    pub fn new(queues: Vec<Box<Discipline>>, first_host: u32) -> Self {
+        Self { queues, first_host, asked: 0, stats: Stats::default() }
     }
 }
 
@@ -43,7 +36,7 @@ impl Qdisc<Handle> for StationQueues {
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
-        let station = self.asked();
+        let station = self.asked;
         if self.queues[station].backlog().packets == 0 {
             return Dequeued::Empty;
         }
@@ -72,7 +65,7 @@ impl Qdisc<Handle> for StationQueues {
 
     /// The state of the queue that was asked last.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        self.queues[self.asked()].observe(see);
+        self.queues[self.asked].observe(see);
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::stats::RttSummary;
 use crate::histogram::Histogram;
-use crate::summary::Quantiles;
+use crate::quantiles::Quantiles;
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
 use sojourn_tcp::{Flags, Header};

@@ -3,6 +3,9 @@
 //! Source: Linux 3.6 `tcp_limit_output_bytes`: 128 kB with the kernel's overhead, which are 57 full packets. What counts
 //! is what the card has not yet sent.
 
+use super::ACCESS_POINT;
+use sojourn_tcp::Header;
+
 /// The senders in the stations.
 #[derive(Debug)]
 pub struct Sockets {
@@ -42,6 +45,11 @@ impl Sockets {
         }
         *below -= 1;
     }
+}
+
+/// Whether a packet in the queue of `node` is data of a sender in that host.
+pub fn is_counted(node: usize, header: &Header) -> bool {
+    node != ACCESS_POINT && header.len > 0
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! What the channel and its stations have done inside the statistics window.
 
 use super::node::Frame;
-use super::phy::Bitrate;
 use crate::histogram::Histogram;
-use crate::summary::Quantiles;
+use crate::quantiles::Quantiles;
+use crate::radio::phy::Bitrate;
 use crate::table::{Table, recorder};
 use crate::window::{Part, Parts, Window};
 use serde::Serialize;

@@ -5,8 +5,8 @@
 
 use super::block_ack::Agreement;
 use super::node::Frame;
-use super::phy::{Bitrate, QOS_OVERHEAD};
 use super::turns::Offer;
+use crate::radio::phy::{Bitrate, QOS_OVERHEAD};
 use sojourn_aqm::Duration;
 use std::collections::VecDeque;
 

@@ -1,7 +1,6 @@
 //! A token bucket: a long-term rate, and bursts at a higher one ("power boost").
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
 use serde_json::{Map, Value};
@@ -52,10 +51,6 @@ impl ServiceKind for BucketService {
 
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         self.bucket
-    }
-
-    fn server(&self, _seat: &Seat) -> Server {
-        Server::bucket(self.bucket, self.burst, self.peak, self.overdraft)
     }
 }
 

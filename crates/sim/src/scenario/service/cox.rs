@@ -3,8 +3,7 @@
 //! Source: K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High Throughput and Low Delay over
 //! Cellular Networks", NSDI 2013, §3.1; the defaults are those of keithw/sprout, `src/sprout/receiver.hh`.
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
 use serde_json::{Map, Value};
@@ -44,10 +43,6 @@ impl ServiceKind for CoxService {
     /// The middle of the range.
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         Rate::from_bps((self.cox.as_bps() / 2).max(1))
-    }
-
-    fn server(&self, seat: &Seat) -> Server {
-        Server::cox(self, seat)
     }
 }
 

@@ -17,7 +17,6 @@ pub use wlan::WlanService;
 
 use super::Error;
 use super::keys::{Key, Table};
-use crate::link::{Seat, Server};
 use serde_json::{Map, Value};
 use sojourn_aqm::Rate;
 use std::path::Path;
@@ -37,11 +36,6 @@ macro_rules! services {
             /// The rate that a queue manager may take for the link's; above zero.
             pub fn nominal_rate(&self, mtu: u32) -> Rate {
                 match self { $( Self::$variant(spec) => spec.nominal_rate(mtu), )+ }
-            }
-
-            /// The link's server, idle at the start of a run.
-            pub(crate) fn server(&self, seat: &Seat) -> Server {
-                match self { $( Self::$variant(spec) => spec.server(seat), )+ }
             }
 
             /// Refuses what cannot carry a packet that the queue counts as `largest` bytes: the key and the remedy.
@@ -111,8 +105,6 @@ trait ServiceKind: Sized {
         let _ = largest;
         Ok(())
     }
-    /// The server of a link that sits at `seat`.
-    fn server(&self, seat: &Seat) -> Server;
 }
 
 impl Service {

@@ -1,7 +1,6 @@
 //! A link whose delivery opportunities are a Poisson process.
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, table};
 use serde_json::{Map, Value};
@@ -29,9 +28,5 @@ impl ServiceKind for PoissonService {
 
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         self.poisson
-    }
-
-    fn server(&self, seat: &Seat) -> Server {
-        Server::poisson(self.poisson, seat)
     }
 }

@@ -1,7 +1,6 @@
 //! A link of constant rate.
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
 use serde_json::{Map, Value};
@@ -31,9 +30,5 @@ impl ServiceKind for Rate {
 
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         *self
-    }
-
-    fn server(&self, _seat: &Seat) -> Server {
-        Server::fixed(*self)
     }
 }

@@ -1,7 +1,6 @@
 //! A link whose rate changes in steps.
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Datum, Field, Key, Kind, Need, Table, of_word, word_of, write};
 use crate::scenario::steps::{RATES, Steps};
@@ -80,10 +79,6 @@ impl ServiceKind for StepsService {
     fn nominal_rate(&self, _mtu: u32) -> Rate {
         let rates = self.rate.iter().map(|(_, rate)| rate);
         rates.into_iter().find(|rate| rate.as_bps() > 0).expect("one of the rates is above zero")
-    }
-
-    fn server(&self, seat: &Seat) -> Server {
-        Server::steps(&self.rate, self.change, seat)
     }
 }
 

@@ -1,7 +1,6 @@
 //! A link that follows a recorded trace.
 
-use super::{Seat, ServiceKind};
-use crate::link::Server;
+use super::ServiceKind;
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
 use crate::trace::Trace;
@@ -66,10 +65,6 @@ impl ServiceKind for TraceService {
     /// The mean.
     fn nominal_rate(&self, mtu: u32) -> Rate {
         self.trace.mean_rate(mtu)
-    }
-
-    fn server(&self, seat: &Seat) -> Server {
-        Server::trace(&self.trace, self.once, seat)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The channel of a wireless LAN, which all its queues share: the rate that it gives one of them is for nobody to say.
 
 use super::ServiceKind;
-use crate::link::{Seat, Server};
 use crate::scenario::Error;
 use crate::scenario::keys::{Key, Kind, Need, Table, write};
 use serde_json::{Map, Value};
@@ -41,9 +40,5 @@ impl ServiceKind for WlanService {
 
     fn nominal_rate(&self, _: u32) -> Rate {
         self.rate
-    }
-
-    fn server(&self, _: &Seat) -> Server {
-        Server::Channel
     }
 }

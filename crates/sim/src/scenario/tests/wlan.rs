@@ -1,7 +1,7 @@
 //! Wireless LANs: what is read, and what is refused.
 
 use super::super::*;
-use crate::wlan::Bitrate;
+use crate::radio::Bitrate;
 
 const CELL: &str = "duration = \"10 s\"\n[wlan]\n[[wlan.stations]]\n[[flows]]\nkind = \"tcp\"";
 
@@ -160,5 +160,13 @@ fn what_needs_a_cell_is_refused_without_one() {
     assert_eq!(
         refused(&[("link.rate", ""), ("link.wlan_rate", "27 Mbit/s")]),
         "link: its channel is missing; write [wlan] with [[wlan.stations]]"
+    );
+    assert_eq!(
+        refused(&[("reverse.wlan_rate", "27 Mbit/s")]),
+        "reverse: its channel is missing; write [wlan] with [[wlan.stations]]"
+    );
+    assert_eq!(
+        refused(&[("links", r#"[{"name": "second", "wlan_rate": "27 Mbit/s"}]"#)]),
+        "links[0]: its channel is missing; write [wlan] with [[wlan.stations]]"
     );
 }

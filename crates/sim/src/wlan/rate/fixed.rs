@@ -1,7 +1,7 @@
 //! One rate for every attempt.
 
 use super::{Chain, RateControl};
-use crate::wlan::phy::Bitrate;
+use crate::radio::phy::Bitrate;
 use sojourn_aqm::Instant;
 
 /// A rate that never changes.

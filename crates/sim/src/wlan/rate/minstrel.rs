@@ -4,7 +4,7 @@
 //! kept in 1/65,536. Collisions count as failures, since a sender cannot tell them from errors of the channel.
 
 use super::{Chain, RateControl};
-use crate::wlan::phy::{Bitrate, MAC_OVERHEAD, SHORT_SLOT};
+use crate::radio::phy::{Bitrate, MAC_OVERHEAD, SHORT_SLOT};
 use sojourn_aqm::{Duration, Instant, Rng};
 
 /// The statistics of one receiver.

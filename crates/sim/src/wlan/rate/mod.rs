@@ -6,7 +6,7 @@ mod minstrel;
 pub use fixed::Fixed;
 pub use minstrel::Minstrel;
 
-use super::phy::Bitrate;
+use crate::radio::phy::Bitrate;
 use sojourn_aqm::Instant;
 
 /// Chooses the rates of the frames from one sender to one receiver.

@@ -1,7 +1,7 @@
 //! What the groups of flows have done: connections opened and closed, transfers completed.
 
-use super::Status;
 use crate::histogram::Histogram;
+use crate::status::Status;
 use crate::table::{Table, recorder};
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;

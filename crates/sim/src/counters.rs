@@ -1,0 +1,76 @@
+//! What can be read of a run between its steps: counters from its start on, of which a step's share is a difference.
+
+use crate::link::Metered;
+use crate::status::Status;
+use sojourn_aqm::{Backlog, DropReason};
+
+/// A queue and the link that serves it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// What waits in the queue now.
+    pub backlog: Backlog,
+    /// Packets that arrived at the queue.
+    pub arrived: u64,
+    /// Packets dropped by the queue, by the number of their [`DropReason`].
+    pub dropped_by: [u64; DropReason::ALL.len()],
+    /// Packets that the queue marked CE.
+    pub marked: u64,
+    /// Packets whose transmission has begun.
+    pub sent: u64,
+    /// Their bytes, as the queue counts them.
+    pub bytes: u64,
+    /// Sum of their sojourn times, in nanoseconds.
+    pub sojourn_ns: u128,
+    /// Packets that have left the server and get lost on the medium.
+    pub lost: u64,
+}
+
+/// A flow that lasts for the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FlowCounters {
+    /// Payload bytes that have arrived, each byte counted once.
+    pub arrived_bytes: u64,
+    /// Payload bytes that have been delivered in order.
+    pub delivered_bytes: u64,
+    /// Data packets sent.
+    pub sent: u64,
+    /// Data packets sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Congestion window in segments now; not a number without one.
+    pub cwnd: f64,
+    /// Smoothed round-trip time now, in milliseconds; not a number without one.
+    pub srtt_ms: f64,
+    /// Segments in the network now.
+    pub in_flight: u32,
+}
+
+impl LinkCounters {
+    /// Packets dropped by the queue, for any reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_by.iter().sum()
+    }
+
+    pub(crate) fn of(queue: &dyn Metered) -> Self {
+        let tally = queue.tally();
+        let mut counters = Self { backlog: queue.backlog(), bytes: tally.total_bytes, ..Self::default() };
+        for part in tally.parts() {
+            counters.arrived += part.arrived;
+            counters.dropped_by.iter_mut().zip(part.dropped).for_each(|(sum, more)| *sum += more);
+            counters.marked += part.marked;
+            counters.sent += part.departed;
+            counters.sojourn_ns += part.sojourn().sum();
+            counters.lost += part.lost;
+        }
+        counters
+    }
+}
+
+impl FlowCounters {
+    pub(crate) fn of(status: &Status) -> Self {
+        let &Status { payload, sent, retransmissions, timeouts, cwnd, srtt_ms, in_flight, .. } = status;
+        let (arrived_bytes, delivered_bytes) = (payload.arrived, payload.delivered);
+        Self { arrived_bytes, delivered_bytes, sent, retransmissions, timeouts, cwnd, srtt_ms, in_flight }
+    }
+}

@@ -1,0 +1,122 @@
+//! Any server, made from the service that a scenario describes.
+
+use super::body::Body;
+use super::bucket::Bucket;
+use super::cox::Cox;
+use super::one_by_one::OneByOne;
+use super::opportunity::Opportunities;
+use super::poisson::Poisson;
+use super::server::{Pace, Seat, Sent, Server, Source};
+use super::steps::{Fluid, Latch};
+use super::trace::Laps;
+use super::{Books, Served};
+use crate::packet::{Handle, Packet};
+use crate::probe::Probe;
+use crate::scenario::{Change, Service};
+use crate::schedule::Quanta;
+use crate::tally::Tally;
+use crate::window::Window;
+use sojourn_aqm::{Instant, Meta, Serializer};
+
+/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`].
+pub(crate) enum AnyServer {
+    /// Packet after packet at a constant rate, in a link that is plain in all else: what most links are. It has a variant of
+    /// its own because a call through a pointer, or a look for what the link does not have, would show there.
+    Plain(OneByOne<Serializer>),
+    /// Packet after packet at a constant rate.
+    Constant(OneByOne<Serializer>),
+    /// Packet after packet at any pace.
+    Paced(OneByOne<Box<dyn Pace>>),
+    /// In opportunities, from wherever they come.
+    Opportunities(Opportunities),
+}
+
+impl AnyServer {
+    /// The server of `service` at the start of a run; none of the channel of a wireless LAN, which serves many queues. A
+    /// new kind of link is a line here.
+    pub fn new(service: &Service, seat: &Seat) -> Option<Self> {
+        Some(match service {
+            Service::Rate(rate) => Self::Constant(OneByOne::new(Serializer::new(*rate))),
+            Service::Steps(spec) => match spec.change {
+                Change::Fluid => Self::paced(Fluid::new(&spec.rate)),
+                Change::Latch => Self::paced(Latch::new(&spec.rate)),
+                Change::Opportunity => Self::opportunities_of(Quanta::new(&spec.rate, seat.mtu), seat),
+            },
+            Service::Bucket(spec) => Self::paced(Bucket::new(spec)),
+            Service::Poisson(spec) => Self::opportunities_of(Poisson::new(spec.poisson, seat), seat),
+            Service::Cox(spec) => Self::opportunities_of(Cox::new(spec, seat), seat),
+            Service::Trace(spec) => Self::opportunities_of(Laps::new(&spec.trace, spec.once), seat),
+            Service::Wlan(_) => return None,
+        })
+    }
+
+    /// The same server in a link with such a body.
+    pub fn with(self, body: &Body) -> Self {
+        match self {
+            Self::Constant(server) if body.is_plain() => Self::Plain(server),
+            other => other,
+        }
+    }
+
+    fn paced(pace: impl Pace + 'static) -> Self {
+        Self::Paced(OneByOne::new(Box::new(pace)))
+    }
+
+    fn opportunities_of(source: impl Source + Clone + 'static, seat: &Seat) -> Self {
+        Self::Opportunities(Opportunities::new(source, seat))
+    }
+}
+
+macro_rules! each {
+    ($any:expr, $server:ident => $call:expr) => {
+        match $any {
+            AnyServer::Plain($server) => $call,
+            AnyServer::Constant($server) => $call,
+            AnyServer::Paced($server) => $call,
+            AnyServer::Opportunities($server) => $call,
+        }
+    };
+}
+
+impl Server for AnyServer {
+    #[inline(always)]
+    fn offer<P: Probe>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        handle: Handle,
+        packet: Packet,
+        body: &mut Body,
+        books: &mut Books<P>,
+    ) -> Served {
+        each!(self, server => Server::offer(server, now, meta, handle, packet, body, books))
+    }
+    #[inline(always)]
+    fn serve<P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
+        each!(self, server => Server::serve(server, now, body, books))
+    }
+    fn replay(&mut self, now: Instant, bytes: u32, tally: &mut Tally) {
+        each!(self, server => server.replay(now, bytes, tally))
+    }
+    fn used_and_usable(&mut self, used: u64, now: Instant) -> (u64, u64) {
+        each!(self, server => server.used_and_usable(used, now))
+    }
+    fn usable_from(&mut self, window: &Window, number: usize) -> u64 {
+        each!(self, server => server.usable_from(window, number))
+    }
+    fn usable(&mut self, from: Instant, to: Instant) -> u64 {
+        each!(self, server => server.usable(from, to))
+    }
+    fn used(&mut self, start: Instant, free: Instant, bytes: u32) -> u64 {
+        each!(self, server => server.used(start, free, bytes))
+    }
+    fn send(&mut self, start: Instant, bytes: u32) -> Sent {
+        each!(self, server => server.send(start, bytes))
+    }
+    fn opportunity(&self) -> Option<Instant> {
+        each!(self, server => server.opportunity())
+    }
+    fn opportunities(&mut self) -> Option<&mut dyn Source> {
+        each!(self, server => server.opportunities())
+    }
+}

@@ -1,0 +1,136 @@
+//! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
+
+use super::Books;
+use crate::fingerprint::{Fate, Fingerprint};
+use crate::packet::{Handle, Packets};
+use crate::probe::Probe;
+use crate::scenario::LinkSpec;
+use crate::tally::Tally;
+use crate::window::Window;
+use sojourn_aqm::{
+    Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink, TcpView,
+};
+
+/// A queue discipline that books.
+pub(crate) struct Queue<Q: ?Sized = Discipline> {
+    pub qdisc: Box<Q>,
+    pub tally: Tally,
+}
+
+/// Whatever a scenario asks for.
+pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
+
+/// The queue discipline of a link.
+pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
+    let link = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+    spec.aqm.config.build(spec.limits, Host { link, rng })
+}
+
+impl Queue {
+    /// The empty queue of link `index` in a run with `seed`.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
+        let qdisc = discipline(spec, Rng::stream(seed, "queue", index as u64));
+        Self { qdisc, tally: Tally::new(window) }
+    }
+}
+
+impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
+    /// Offers a packet.
+    #[inline(always)]
+    pub fn enqueue<P: Probe>(&mut self, now: Instant, meta: Meta, handle: Handle, books: &mut Books<P>) {
+        let enqueued = {
+            let mut drops = Drops::new(now, handle, &mut self.tally, books);
+            self.qdisc.enqueue(now, meta, handle, &mut drops)
+        };
+        let fate = match enqueued {
+            Enqueued::Queued => Some(Fate::Queued),
+            Enqueued::Marked => Some(Fate::Marked),
+            // The sink has recorded it.
+            Enqueued::Dropped(_) => None,
+        };
+        self.tally.arrival(now, fate.is_some());
+        if let Some(fate) = fate {
+            books.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
+        }
+    }
+
+    /// Asks for the next packet and books its departure.
+    #[inline(always)]
+    pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
+        let dequeued = self.poll(now, books);
+        if let Dequeued::Packet(meta, handle) = &dequeued {
+            let packet = books.packets.packet_mut(*handle);
+            let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
+            packet.ecn = meta.ecn;
+            self.tally.departure(now, meta, newly_marked);
+            let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
+            books.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
+            books.probe.sent(now, books.link, *handle, meta, newly_marked);
+        }
+        dequeued
+    }
+
+    /// Asks for the next packet, as of `now`, and books only what the discipline drops.
+    #[inline(always)]
+    pub fn poll<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
+        let mut drops = Drops::new(now, NONE, &mut self.tally, books);
+        self.qdisc.dequeue(now, &mut drops)
+    }
+}
+
+/// A queue whose server is measured.
+pub(crate) trait Metered {
+    /// What has been counted.
+    fn tally(&self) -> &Tally;
+    /// What has been counted.
+    fn tally_mut(&mut self) -> &mut Tally;
+    /// The queue discipline.
+    fn qdisc(&self) -> &dyn Qdisc<Handle>;
+    /// The queue discipline.
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle>;
+    /// What waits.
+    fn backlog(&self) -> Backlog {
+        self.qdisc().backlog()
+    }
+    /// What the server has used until `now` and could have used: time, bits, or bytes of opportunity.
+    fn used_and_usable(&mut self, now: Instant) -> (u64, u64);
+    /// What it could have used in the statistics that begin at instant `number` of the window, in the same measure.
+    fn usable_from(&mut self, number: usize) -> u64;
+}
+
+/// No packet.
+pub(crate) const NONE: Handle = Handle::MAX;
+
+/// Books dropped packets and frees their places. It has the parts of [`Books`], not a pointer to them: what is behind a
+/// pointer that a discipline gets has to be read again after each of its calls.
+struct Drops<'a, P> {
+    now: Instant,
+    /// The packet that is being offered, which does not wait yet; [`NONE`] on a dequeue.
+    arriving: Handle,
+    link: usize,
+    tally: &'a mut Tally,
+    packets: &'a mut Packets,
+    fingerprint: &'a mut Fingerprint,
+    probe: &'a mut P,
+}
+
+impl<'a, P: Probe> Drops<'a, P> {
+    #[inline(always)]
+    fn new(now: Instant, arriving: Handle, tally: &'a mut Tally, books: &'a mut Books<P>) -> Self {
+        let Books { link, packets, fingerprint, probe } = books;
+        Self { now, arriving, link: *link, tally, packets, fingerprint, probe }
+    }
+}
+
+impl<P: Probe> Sink<Handle> for Drops<'_, P> {
+    fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
+        self.packets.remove(handle);
+        self.tally.drop(self.now, reason, handle != self.arriving);
+        self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
+        self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
+    }
+
+    fn tcp(&self, handle: &Handle) -> Option<TcpView> {
+        self.packets.header(*handle).view()
+    }
+}

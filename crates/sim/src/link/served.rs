@@ -1,0 +1,39 @@
+//! What a call of a link leads to.
+
+use crate::packet::{Handle, Packet};
+use sojourn_aqm::Instant;
+
+/// What a call of a link has led to.
+#[must_use]
+pub(crate) struct Served {
+    pub left: Option<Left>,
+    pub again: Again,
+}
+
+/// A packet that has left the server and was not lost.
+pub(crate) struct Left {
+    /// When it reaches the far end.
+    pub at: Instant,
+    pub handle: Handle,
+    pub packet: Packet,
+    /// Whether it may overtake others, or be overtaken.
+    pub overtakes: bool,
+}
+
+/// When a link wants to be called next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// As it has said before.
+    AsBefore,
+    /// Then and not before; [`Instant::NEVER`] until something arrives.
+    At(Instant),
+    /// Now: another packet may leave at once.
+    Now,
+}
+
+impl Served {
+    /// Nothing leaves.
+    pub const fn nothing(again: Again) -> Self {
+        Self { left: None, again }
+    }
+}

@@ -1,0 +1,101 @@
+//! A link by itself: it is called, and says what leaves and when to call it again.
+
+use super::*;
+use crate::fingerprint::Fingerprint;
+use crate::packet::Packets;
+use sojourn_aqm::{Ecn, Instant};
+use sojourn_tcp::Header;
+use std::path::Path;
+
+/// A link with what it books into.
+struct Bench {
+    link: Link,
+    packets: Packets,
+    fingerprint: Fingerprint,
+}
+
+impl Bench {
+    fn new(spec: &str) -> Self {
+        let table = toml::from_str::<serde_json::Value>(spec).unwrap();
+        let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
+        let link = Link::new(&spec, 0, 1, &Window::new([], Instant::NEVER));
+        Self { link, packets: Packets::default(), fingerprint: Fingerprint::default() }
+    }
+
+    /// What an answer says in microseconds: arrival of what leaves at the far end, and when to call again.
+    fn told(served: Served) -> (Option<u64>, Again) {
+        (served.left.map(|left| left.at.as_nanos() / 1000), served.again)
+    }
+
+    fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, Again) {
+        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, more: 0, to_sink: true };
+        let handle = self.packets.insert(packet, &Header::default());
+        let mut books =
+            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
+        let now = Instant::from_nanos(us * 1000);
+        Self::told(match self.link.as_plain() {
+            Some(mut plain) => plain.arrive(now, handle, packet, (0, 1), &mut books),
+            None => self.link.arrive(now, handle, packet, (0, 1), &mut books),
+        })
+    }
+
+    fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
+        let mut books =
+            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
+        let now = Instant::from_nanos(us * 1000);
+        Self::told(match self.link.as_plain() {
+            Some(mut plain) => plain.on_server(now, &mut books),
+            None => self.link.on_server(now, &mut books),
+        })
+    }
+}
+
+fn at(us: u64) -> Again {
+    Again::At(Instant::from_nanos(us * 1000))
+}
+
+const IDLE: Again = Again::At(Instant::NEVER);
+
+#[test]
+fn a_link_sends_packet_after_packet_and_delays() {
+    // 1250 B at 10 Mbit/s: 1 ms. What needs no look at framing or medium is plain; an explicit loss of none is not.
+    let (nanoseconds, bits) = ((3_000_000, 9_500_000), (30_000, 95_000));
+    for (spec, is_plain, used_and_usable) in [
+        ("rate = \"10 Mbit/s\"\ndelay = \"5 ms\"", true, nanoseconds),
+        ("rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nloss = 0.0", false, nanoseconds),
+        ("rate = \"10 Mbit/s@0s,20 Mbit/s@1s\"\ndelay = \"5 ms\"", false, bits),
+    ] {
+        let mut bench = Bench::new(spec);
+        assert_eq!(bench.link.as_plain().is_some(), is_plain, "{spec}");
+        assert_eq!(bench.arrive(0, 1250), (Some(6000), Again::AsBefore), "{spec}: it passes");
+        assert_eq!(bench.arrive(300, 1250), (None, at(1000)), "{spec}: it waits for the transmitter");
+        assert_eq!(bench.arrive(700, 625), (None, Again::AsBefore), "{spec}");
+        assert_eq!(bench.on_server(1000), (Some(7000), at(2000)), "{spec}");
+        assert_eq!(bench.on_server(2000), (Some(7500), IDLE), "{spec}: nothing waits behind it");
+        assert_eq!(bench.arrive(9000, 1250), (Some(15_000), Again::AsBefore), "{spec}");
+        assert_eq!(bench.link.used_and_usable(Instant::from_nanos(9_500_000)), used_and_usable, "{spec}");
+    }
+}
+
+#[test]
+fn an_opportunity_is_used_up_by_calls_at_once() {
+    // An opportunity of 1500 B every 1.2 ms.
+    let mut bench = Bench::new("rate = \"10 Mbit/s@0s\"\nchange = \"opportunity\"\ndelay = \"5 ms\"");
+    assert_eq!(bench.arrive(0, 600), (None, at(1200)));
+    assert_eq!(bench.arrive(10, 600), (None, Again::AsBefore));
+    assert_eq!(bench.arrive(20, 600), (None, Again::AsBefore));
+    assert_eq!(bench.on_server(1200), (Some(6200), Again::Now));
+    assert_eq!(bench.on_server(1200), (Some(6200), Again::Now));
+    assert_eq!(bench.on_server(1200), (None, at(2400)), "300 of 600 B have been carried");
+    assert_eq!(bench.on_server(2400), (Some(7400), Again::Now));
+    assert_eq!(bench.on_server(2400), (None, IDLE), "the rest of the opportunity is lost");
+    assert_eq!(bench.link.used_and_usable(Instant::from_nanos(2_400_000)), (1800, 3000));
+}
+
+#[test]
+fn what_gets_lost_does_not_leave_and_frees_its_place() {
+    let mut bench = Bench::new("rate = \"10 Mbit/s\"\nloss = 1.0");
+    assert_eq!(bench.arrive(0, 1250), (None, Again::AsBefore));
+    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, more: 0, to_sink: true };
+    assert_eq!(bench.packets.insert(packet, &Header::default()), 0, "the first place is free again");
+}

@@ -1,0 +1,100 @@
+//! What a network is compiled for.
+
+use crate::wlan::{Air, Wlan};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+/// The shape of a network: each one is compiled apart, and has no code for what it cannot contain.
+pub(crate) trait Topology: 'static {
+    /// A list with an element for each link.
+    type List<X>: List<X>;
+
+    /// What there is besides links.
+    type Air: Air;
+
+    /// How many links there are, where that never changes.
+    const LINKS: Option<u32>;
+
+    /// Whether a path may have more than one link.
+    const HAS_PATHS: bool;
+}
+
+/// A list that is made once.
+pub(crate) trait List<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
+    fn of(elements: Vec<X>) -> Self;
+}
+
+/// One bottleneck with its two directions. They are an array: with a length that the compiler knows, every packet costs
+/// a twentieth fewer instructions than with a list.
+pub(crate) struct Dumbbell;
+
+/// Any links, and paths over them.
+pub(crate) struct Graph;
+
+/// The same with a wireless LAN.
+pub(crate) struct WithCell;
+
+impl Topology for Dumbbell {
+    type List<X> = Two<X>;
+    type Air = ();
+    const LINKS: Option<u32> = Some(2);
+    const HAS_PATHS: bool = false;
+}
+
+impl Topology for Graph {
+    type List<X> = Vec<X>;
+    type Air = ();
+    const LINKS: Option<u32> = None;
+    const HAS_PATHS: bool = true;
+}
+
+impl Topology for WithCell {
+    type List<X> = Vec<X>;
+    type Air = Box<Wlan>;
+    const LINKS: Option<u32> = None;
+    const HAS_PATHS: bool = true;
+}
+
+impl<X> List<X> for Vec<X> {
+    fn of(elements: Vec<X>) -> Self {
+        elements
+    }
+}
+
+/// Two elements.
+pub(crate) struct Two<X>([X; 2]);
+
+impl<X> List<X> for Two<X> {
+    fn of(elements: Vec<X>) -> Self {
+        Self(elements.try_into().unwrap_or_else(|_| unreachable!("a dumbbell has two links")))
+    }
+}
+
+impl<X> Index<usize> for Two<X> {
+    type Output = X;
+
+    #[inline(always)]
+    fn index(&self, link: usize) -> &X {
+        &self.0[link]
+    }
+}
+
+impl<X> IndexMut<usize> for Two<X> {
+    #[inline(always)]
+    fn index_mut(&mut self, link: usize) -> &mut X {
+        &mut self.0[link]
+    }
+}
+
+impl<X> Deref for Two<X> {
+    type Target = [X];
+
+    fn deref(&self) -> &[X] {
+        &self.0
+    }
+}
+
+impl<X> DerefMut for Two<X> {
+    fn deref_mut(&mut self) -> &mut [X] {
+        &mut self.0
+    }
+}

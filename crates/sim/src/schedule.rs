@@ -1,0 +1,185 @@
+//! Values that change at given times, and exact transmission times at a rate that does.
+//!
+//! A packet's work is counted in bit-nanoseconds, bits × 10⁹, of which a rate of r bit/s does r in a nanosecond; what
+//! the last nanosecond of a packet leaves over is carried into the next, as [`sojourn_aqm::Serializer`] does.
+
+use sojourn_aqm::{Duration, Instant, Rate};
+use std::fmt;
+
+/// A value from the start of the run, and what it becomes later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steps<T> {
+    /// When each value begins to hold: the first at 0 s, the others in order, no two at one time.
+    steps: Vec<(Duration, T)>,
+}
+
+impl<T: Copy> Steps<T> {
+    /// One value for all time.
+    pub fn constant(value: T) -> Self {
+        Self { steps: vec![(Duration::ZERO, value)] }
+    }
+
+    /// Values from given times on: the first at zero, the others later and in order.
+    pub(crate) fn from_ordered(steps: Vec<(Duration, T)>) -> Self {
+        debug_assert!(
+            steps.first().is_some_and(|step| step.0 == Duration::ZERO) && steps.is_sorted_by(|a, b| a.0 < b.0)
+        );
+        Self { steps }
+    }
+
+    /// The value at the start.
+    pub fn first(&self) -> T {
+        self.steps[0].1
+    }
+
+    /// Whether the value changes.
+    pub fn changes(&self) -> bool {
+        self.steps.len() > 1
+    }
+
+    /// When the value changes, in order.
+    pub fn changes_at(&self) -> impl Iterator<Item = Duration> + '_ {
+        self.steps[1..].iter().map(|&(at, _)| at)
+    }
+
+    /// When each value begins to hold, and the value.
+    pub fn iter(&self) -> impl Iterator<Item = (Duration, T)> + '_ {
+        self.steps.iter().copied()
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Steps<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [(_, only)] = &self.steps[..] {
+            return only.fmt(f);
+        }
+        for (i, (at, value)) in self.steps.iter().enumerate() {
+            write!(f, "{}{value}@{at}", if i > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The rates over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Schedule {
+    /// When each rate begins to hold, the rate in bit/s, and the bit-nanoseconds that were possible until then.
+    steps: Vec<(Instant, u64, u128)>,
+    /// The step of the last start.
+    at: usize,
+    /// Bit-nanoseconds carried over from the last packet; below the rate of its step.
+    remainder: u64,
+}
+
+impl Schedule {
+    pub fn new(rates: &Steps<Rate>) -> Self {
+        let mut steps: Vec<(Instant, u64, u128)> = Vec::new();
+        for (at, rate) in rates.iter() {
+            let at = Instant::ZERO + at;
+            let done = steps.last().map_or(0, |&(since, rate, done)| done + work_in(rate, since, at));
+            steps.push((at, rate.as_bps(), done));
+        }
+        Self { steps, at: 0, remainder: 0 }
+    }
+
+    /// Goes to the step of `now`. What was carried over is done long since if the step is another one.
+    fn advance(&mut self, now: Instant) {
+        while self.until().is_some_and(|until| until <= now) {
+            self.at += 1;
+            self.remainder = 0;
+        }
+    }
+
+    /// When the present step ends.
+    fn until(&self) -> Option<Instant> {
+        self.steps.get(self.at + 1).map(|&(until, ..)| until)
+    }
+
+    /// When `bytes` that begin at `start` have gone, through all changes on the way; [`FAR`] if never.
+    pub fn fluid_end(&mut self, start: Instant, bytes: u32) -> Instant {
+        self.advance(start);
+        let mut work = bytes as u64 * NANOS_PER_BYTE_AT_1_BPS + self.remainder;
+        let mut now = start;
+        loop {
+            let rate = self.steps[self.at].1;
+            let possible = self.until().map(|until| work_in(rate, now, until));
+            if rate > 0 && possible.is_none_or(|possible| work as u128 <= possible) {
+                let nanos = work / rate;
+                self.remainder = work - nanos * rate;
+                return Instant::from_nanos(now.as_nanos() + nanos);
+            }
+            let (Some(until), Some(possible)) = (self.until(), possible) else { return FAR };
+            work -= possible as u64;
+            now = until;
+            self.at += 1;
+        }
+    }
+
+    /// When `bytes` that begin at `start` have gone at the rate of that instant, which is above zero.
+    pub fn latched_end(&mut self, start: Instant, bytes: u32) -> Instant {
+        self.advance(start);
+        let rate = self.steps[self.at].1;
+        let work = bytes as u64 * NANOS_PER_BYTE_AT_1_BPS + self.remainder;
+        let nanos = work / rate;
+        self.remainder = work - nanos * rate;
+        Instant::from_nanos(start.as_nanos() + nanos)
+    }
+
+    /// Bits that were possible until `now`, rounded down.
+    pub fn bits_until(&self, now: Instant) -> u64 {
+        let step = self.steps.partition_point(|&(since, ..)| since <= now) - 1;
+        let (since, rate, done) = self.steps[step];
+        ((done + work_in(rate, since, now)) / NANOS_PER_SECOND) as u64
+    }
+}
+
+/// When opportunities of `mtu` bytes are due: each when `rates` have added up to one. [`FAR`] or later if never.
+#[derive(Clone, Debug)]
+pub(crate) struct Quanta {
+    schedule: Schedule,
+    mtu: u32,
+    next: Instant,
+}
+
+impl Quanta {
+    pub fn new(rates: &Steps<Rate>, mtu: u32) -> Self {
+        let mut schedule = Schedule::new(rates);
+        let next = schedule.fluid_end(Instant::ZERO, mtu);
+        Self { schedule, mtu, next }
+    }
+
+    /// When the next one is due; [`Instant::NEVER`] if there is none.
+    pub fn next_at(&self) -> Instant {
+        if self.next >= FAR { Instant::NEVER } else { self.next }
+    }
+
+    /// Goes on to the one after it.
+    pub fn step(&mut self) {
+        self.next = self.schedule.fluid_end(self.next, self.mtu);
+    }
+}
+
+impl Iterator for Quanta {
+    type Item = Instant;
+
+    fn next(&mut self) -> Option<Instant> {
+        let at = self.next_at();
+        self.step();
+        Some(at)
+    }
+}
+
+/// Bit-nanoseconds of `rate` in a span.
+fn work_in(rate: u64, from: Instant, to: Instant) -> u128 {
+    rate as u128 * (to - from).as_nanos() as u128
+}
+
+/// Later than any run ends (63 years), and early enough that delays can be added.
+pub(crate) const FAR: Instant = Instant::from_nanos(2_000_000_000_000_000_000);
+
+const NANOS_PER_BYTE_AT_1_BPS: u64 = 8_000_000_000;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! What there is to see of a flow.
+
+/// A flow at a glance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Status {
+    pub payload: Payload,
+    /// Data packets sent.
+    pub sent: u64,
+    pub retransmissions: u64,
+    pub timeouts: u64,
+    pub datagrams: Datagrams,
+    /// Congestion window in segments; not a number without one.
+    pub cwnd: f64,
+    pub ssthresh: f64,
+    pub srtt_ms: f64,
+    /// Segments in the network.
+    pub in_flight: u32,
+}
+
+/// Payload bytes at a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Payload {
+    /// What has arrived, each byte counted once.
+    pub arrived: u64,
+    /// What has been delivered in order.
+    pub delivered: u64,
+}
+
+/// What the receiver of datagrams has seen. All are sums, so that a window is a difference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Datagrams {
+    /// Datagrams received, and those that should have been: up to the last one received.
+    pub received: u64,
+    pub expected: u64,
+    /// Sum of the one-way delays, and of the differences between successive ones, without their signs.
+    pub delay_ns: u64,
+    pub variation_ns: u64,
+}
+
+impl Status {
+    /// Adds the counts of another flow; what is no count stays.
+    pub fn add(&mut self, other: &Self) {
+        self.payload.add(&other.payload);
+        self.sent += other.sent;
+        self.retransmissions += other.retransmissions;
+        self.timeouts += other.timeouts;
+        self.datagrams.add(&other.datagrams);
+    }
+}
+
+impl Payload {
+    pub fn add(&mut self, other: &Self) {
+        self.arrived += other.arrived;
+        self.delivered += other.delivered;
+    }
+
+    /// What came after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { arrived: self.arrived - earlier.arrived, delivered: self.delivered - earlier.delivered }
+    }
+}
+
+impl Datagrams {
+    pub fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.expected += other.expected;
+        self.delay_ns += other.delay_ns;
+        self.variation_ns += other.variation_ns;
+    }
+
+    /// What came after `earlier`.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            received: self.received - earlier.received,
+            expected: self.expected - earlier.expected,
+            delay_ns: self.delay_ns - earlier.delay_ns,
+            variation_ns: self.variation_ns - earlier.variation_ns,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What is counted of a queue and its server, at no cost in memory per packet.
+
+use crate::histogram::Histogram;
+use crate::window::{Part, Parts, Window};
+use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+
+/// Running counts of one link.
+#[derive(Clone, Debug)]
+pub(crate) struct Tally {
+    parts: Parts<Counts>,
+    /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
+    /// or is going to be for them.
+    pub total_bytes: u64,
+    pub total_used: u64,
+    backlog: u32,
+    backlog_since: Instant,
+}
+
+/// The counts of one link in a part of the run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    sojourn: Histogram,
+    pub arrived: u64,
+    pub departed: u64,
+    pub dropped: [u64; DropReason::ALL.len()],
+    pub marked: u64,
+    /// What was used of the link: time that the transmitter was busy, bits of a rate that varies, or bytes that
+    /// opportunities carried.
+    pub used: u64,
+    pub lost: u64,
+    pub bytes: u64,
+    /// Packet-nanoseconds waited.
+    pub area: u128,
+}
+
+impl Tally {
+    pub fn new(window: &Window) -> Self {
+        let (backlog, backlog_since) = (0, Instant::ZERO);
+        Self { parts: Parts::new(window), total_bytes: 0, total_used: 0, backlog, backlog_since }
+    }
+
+    /// When the statistics can begin, and when they end.
+    pub fn window(&self) -> &Window {
+        self.parts.window()
+    }
+
+    /// The counts to which `now` belongs.
+    #[inline(always)]
+    fn counts(&mut self, now: Instant) -> &mut Counts {
+        if now >= self.parts.next() {
+            self.go_on(now);
+        }
+        self.parts.now()
+    }
+
+    #[cold]
+    fn go_on(&mut self, now: Instant) {
+        while now >= self.parts.next() {
+            self.accumulate(self.parts.next());
+            self.parts.go_on();
+        }
+    }
+
+    /// A packet arrived at the queue; `queued` unless it was dropped at once.
+    #[inline]
+    pub fn arrival(&mut self, now: Instant, queued: bool) {
+        self.counts(now).arrived += 1;
+        if queued {
+            self.accumulate(now);
+            self.backlog += 1;
+        }
+    }
+
+    /// A packet arrived at an idle link: it did not wait.
+    #[inline]
+    pub fn passage(&mut self, now: Instant, meta: &Meta) {
+        self.total_bytes += meta.len as u64;
+        let counts = self.counts(now);
+        counts.arrived += 1;
+        counts.departed += 1;
+        counts.bytes += meta.len as u64;
+        counts.sojourn.record(Duration::ZERO);
+    }
+
+    /// Transmission of a packet began.
+    #[inline(always)]
+    pub fn departure(&mut self, now: Instant, meta: &Meta, newly_marked: bool) {
+        let counts = self.counts(now);
+        counts.marked += newly_marked as u64;
+        counts.departed += 1;
+        counts.bytes += meta.len as u64;
+        counts.sojourn.record(now - meta.enqueued);
+        self.accumulate(now);
+        self.backlog -= 1;
+        self.total_bytes += meta.len as u64;
+    }
+
+    /// A packet was dropped.
+    pub fn drop(&mut self, now: Instant, reason: DropReason, was_queued: bool) {
+        self.counts(now).dropped[reason as usize] += 1;
+        if was_queued {
+            self.accumulate(now);
+            self.backlog -= 1;
+        }
+    }
+
+    /// Packets that wait.
+    #[inline]
+    pub fn waiting(&self) -> u32 {
+        self.backlog
+    }
+
+    /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.
+    #[inline(always)]
+    pub fn transmission(&mut self, start: Instant, end: Instant, capacity: impl Fn(Instant, Instant) -> u64) {
+        let whole = capacity(start, end);
+        self.total_used += whole;
+        if end <= self.parts.until() {
+            self.parts.now().used += whole;
+        } else {
+            self.use_in_pieces(start, end, &capacity);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn use_in_pieces(&mut self, start: Instant, end: Instant, capacity: &dyn Fn(Instant, Instant) -> u64) {
+        self.parts.pieces(start, end, |counts, from, to| counts.used += capacity(from, to));
+    }
+
+    /// A packet that left the server at `at` got lost on the medium.
+    pub fn loss(&mut self, at: Instant) {
+        self.parts.of(at).lost += (at <= self.window().end) as u64;
+    }
+
+    #[inline]
+    pub fn opportunity(&mut self, now: Instant, bytes: u32) {
+        self.total_used += bytes as u64;
+        // An opportunity belongs to the part before an instant at which one begins, like the capacity.
+        if now > Instant::ZERO {
+            self.parts.of(now - Duration::from_nanos(1)).used += bytes as u64;
+        }
+    }
+
+    /// Adds the time that the present backlog has waited.
+    #[inline]
+    fn accumulate(&mut self, now: Instant) {
+        if now > self.backlog_since {
+            let area = (self.backlog as u64 * (now - self.backlog_since).as_nanos() as u64) as u128;
+            self.parts.now().area += area;
+            self.backlog_since = now;
+        }
+    }
+
+    /// Closes the books at the end of the window.
+    pub fn close(&mut self) {
+        let end = self.window().end;
+        self.counts(end);
+        self.accumulate(end);
+    }
+
+    /// The counts in each part, of books that are closed.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = &Counts> + ExactSizeIterator {
+        self.parts.parts()
+    }
+
+    /// The counts from instant `number` of the window on, of books that are closed.
+    pub fn sum(&self, number: usize) -> Counts {
+        self.parts.sum(number)
+    }
+}
+
+impl Part for Counts {
+    fn add(&mut self, other: &Self) {
+        self.sojourn.merge(&other.sojourn);
+        self.area += other.area;
+        self.dropped.iter_mut().zip(&other.dropped).for_each(|(sum, more)| *sum += more);
+        for (sum, more) in [
+            (&mut self.arrived, other.arrived),
+            (&mut self.departed, other.departed),
+            (&mut self.marked, other.marked),
+            (&mut self.used, other.used),
+            (&mut self.lost, other.lost),
+            (&mut self.bytes, other.bytes),
+        ] {
+            *sum += more;
+        }
+    }
+
+    fn pack(&mut self) {
+        self.sojourn.pack();
+    }
+}
+
+impl Counts {
+    /// Sojourn times of the packets sent.
+    pub fn sojourn(&self) -> &Histogram {
+        &self.sojourn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_time_is_cut_at_the_window() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
+        let time = |from: Instant, to: Instant| (to - from).as_nanos() as u64;
+        tally.transmission(at(8), at(12), time);
+        tally.transmission(at(18), at(24), time);
+        tally.close();
+        assert_eq!(tally.sum(1).used, time(at(10), at(14)));
+        assert_eq!(tally.sum(0).used, time(at(10), at(16)));
+    }
+
+    #[test]
+    fn mean_backlog_is_a_time_average_of_the_window() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut tally = Tally::new(&Window::new([at(10)], at(20)));
+        (0..5).for_each(|_| tally.arrival(at(0), true));
+        (0..4).for_each(|_| tally.drop(at(12), DropReason::Late, true));
+        tally.departure(at(16), &Meta::new(1500, 0), false);
+        // 5 packets for 2 ms, 1 for 4 ms, none for 4 ms.
+        tally.close();
+        assert_eq!(tally.sum(1).area, 14 * 1_000_000);
+    }
+}

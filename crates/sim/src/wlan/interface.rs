@@ -1,0 +1,156 @@
+//! What a node has above its ring: the queue that its driver asks, and what has arrived from it over the channel.
+
+use super::queues::StationQueues;
+use super::sockets::{Sockets, is_counted};
+use crate::link::{Books, Metered, Pipe, Queue};
+use crate::packet::{Handle, Packets};
+use crate::probe::Probe;
+use crate::scenario::{Framing, LinkSpec};
+use crate::tally::Tally;
+use crate::window::Window;
+use sojourn_aqm::{Dequeued, DropReason, Duration, Instant, Meta, Qdisc};
+
+/// The interface of a node.
+pub(crate) struct Interface {
+    queue: Queued,
+    framing: Framing,
+    /// Packets that have arrived over the channel from this node.
+    pub pipe: Pipe,
+}
+
+/// How packets wait.
+enum Queued {
+    Together(Queue),
+    ByStation(Queue<StationQueues>),
+}
+
+impl Interface {
+    /// That of node `index` in a run with `seed`.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
+        let queue = Queued::Together(Queue::new(spec, index, seed, window));
+        Self { queue, framing: spec.framing, pipe: Pipe::new() }
+    }
+
+    /// The same with a queue for each station.
+    pub fn by_station(spec: &LinkSpec, queues: StationQueues, window: &Window) -> Self {
+        let queue = Queue { qdisc: Box::new(queues), tally: Tally::new(window) };
+        Self { queue: Queued::ByStation(queue), framing: spec.framing, pipe: Pipe::new() }
+    }
+
+    /// Bytes of a packet as the queue counts them.
+    pub fn accounted(&self, ip_bytes: u32) -> u32 {
+        self.framing.accounted(ip_bytes)
+    }
+
+    /// Whether each station has a queue.
+    pub fn is_by_station(&self) -> bool {
+        matches!(self.queue, Queued::ByStation(_))
+    }
+
+    /// The next packet is taken from the queue of `station`, if it has one.
+    pub fn ask(&mut self, station: usize) {
+        if let Queued::ByStation(queue) = &mut self.queue {
+            queue.qdisc.asked = station;
+        }
+    }
+
+    /// Offers a packet to the queue.
+    pub fn enqueue<P: Probe>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        handle: Handle,
+        books: &mut Books<P>,
+        sockets: &mut Sockets,
+    ) {
+        telling(books, sockets, |books| match &mut self.queue {
+            Queued::Together(queue) => queue.enqueue(now, meta, handle, books),
+            Queued::ByStation(queue) => queue.enqueue(now, meta, handle, books),
+        });
+    }
+
+    /// Takes the next packet.
+    #[inline(always)]
+    pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {
+        telling(books, sockets, |books| match &mut self.queue {
+            Queued::Together(queue) => queue.dequeue(now, books),
+            Queued::ByStation(queue) => queue.dequeue(now, books),
+        })
+    }
+
+    /// Books that the node uses the channel.
+    pub fn transmits(&mut self, now: Instant, airtime: Duration) {
+        self.tally_mut().transmission(now, now + airtime, |from, to| (to - from).as_nanos() as u64);
+    }
+}
+
+/// Its server is the channel, which it could use all the time.
+impl Metered for Interface {
+    fn tally(&self) -> &Tally {
+        match &self.queue {
+            Queued::Together(queue) => &queue.tally,
+            Queued::ByStation(queue) => &queue.tally,
+        }
+    }
+    fn tally_mut(&mut self) -> &mut Tally {
+        match &mut self.queue {
+            Queued::Together(queue) => &mut queue.tally,
+            Queued::ByStation(queue) => &mut queue.tally,
+        }
+    }
+    fn qdisc(&self) -> &dyn Qdisc<Handle> {
+        match &self.queue {
+            Queued::Together(queue) => &*queue.qdisc,
+            Queued::ByStation(queue) => &*queue.qdisc,
+        }
+    }
+    fn qdisc_mut(&mut self) -> &mut dyn Qdisc<Handle> {
+        match &mut self.queue {
+            Queued::Together(queue) => &mut *queue.qdisc,
+            Queued::ByStation(queue) => &mut *queue.qdisc,
+        }
+    }
+    fn used_and_usable(&mut self, now: Instant) -> (u64, u64) {
+        (self.tally().total_used, (now - Instant::ZERO).as_nanos() as u64)
+    }
+    fn usable_from(&mut self, number: usize) -> u64 {
+        let window = self.tally().window();
+        (window.end - window.starts()[number]).as_nanos() as u64
+    }
+}
+
+/// Calls with books in which drops are told to the senders' sockets, too.
+#[inline(always)]
+fn telling<P: Probe, R>(books: &mut Books<P>, sockets: &mut Sockets, call: impl FnOnce(&mut Books<Told<P>>) -> R) -> R {
+    let Books { link, packets, fingerprint, probe } = books;
+    let mut told = Told { probe: &mut **probe, sockets };
+    call(&mut Books { link: *link, packets, fingerprint, probe: &mut told })
+}
+
+struct Told<'a, P> {
+    probe: &'a mut P,
+    sockets: &'a mut Sockets,
+}
+
+impl<P: Probe> Probe for Told<'_, P> {
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+        self.probe.arrived(now, link, packet, meta, packets);
+    }
+    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+        self.probe.sent(now, link, packet, meta, newly_marked);
+    }
+    fn dropped(
+        &mut self,
+        now: Instant,
+        link: usize,
+        packet: Handle,
+        meta: &Meta,
+        reason: DropReason,
+        packets: &Packets,
+    ) {
+        if is_counted(link, packets.header(packet)) {
+            self.sockets.left(packets.packet(packet).slot);
+        }
+        self.probe.dropped(now, link, packet, meta, reason, packets);
+    }
+}
