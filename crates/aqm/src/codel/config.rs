@@ -86,10 +86,12 @@ versions! {
     Rfc8289 = "rfc8289", "RFC 8289 (2018)" => Engine::Rfc8289;
     Acm2012 = "acm2012", "the first publication, ACM Queue 10(5), 2012: a fresh phase waits for two intervals; each drop counts, count - 2 on re-entry within one; the largest packet is the largest seen, 512 B at first" => Engine::Historic(&historic::ACM2012);
     Ns2_2012 = "ns2-2012", "ns-2 (ns-2.36): count - 2 on re-entry within 8 intervals; the largest packet is the largest seen, 256 B at first" => Engine::Historic(&historic::NS2_2012);
+    Ns2Patch = "ns2-patch", "the first module for ns-2 (May 2012): as ns2-2012, but each drop counts, and count - 1 on re-entry within 16 intervals" => Engine::Historic(&historic::NS2_PATCH);
     Draft00 = "draft00", "draft-ietf-aqm-codel-00 (2014) as printed by Schwarzkopf et al. 2016: ns2-2012 with a largest packet of 512 B at first" => Engine::Historic(&historic::DRAFT00);
     Act = "act", "CoDel-ACT (K. Nichols, July 2012): ns2-2012 in which a count above 126 decays, and a recent phase shortens the wait" => Engine::Historic(&historic::ACT);
     Linux = "linux", "Linux since 4.0: fixed-point law, count at each drop" => Engine::Linux;
     HardLimit = "hardlimit", "Hard Limit CoDel (Gao et al. 2015) as printed: acm2012 with at most one packet per dequeue beyond max_delay" => Engine::Historic(&historic::HARD_LIMIT);
+    HardLimitNs2 = "hardlimit-ns2", "Hard Limit CoDel as Gao et al. 2015 ran it in ns-2: ns2-patch in which packets beyond max_delay are dropped before the first look" => Engine::Historic(&historic::HARD_LIMIT_NS2);
     Mahimahi = "mahimahi", "mahimahi's queue, errors included: whole milliseconds, each drop counts, and the packet behind the judged one is dropped" => Engine::Mahimahi;
     CountN = "count-n", "draft00 with a constant count n (Schwarzkopf et al. 2016, III.E.4)" => Engine::Historic(&historic::COUNT_N);
 }

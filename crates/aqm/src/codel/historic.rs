@@ -40,6 +40,8 @@ pub(super) enum Reentry {
     Sub2,
     /// As `Sub2`, but decaying by 0.9844 where that leaves more than 126.
     Act,
+    /// count - 1 within 16 intervals of the last drop.
+    Sub1,
     /// The parameter n.
     Const,
 }
@@ -91,6 +93,14 @@ pub(super) const NS2_2012: Variant = Variant {
     },
     maxpacket: 256,
 };
+
+/// codel.cc of May 2012, the first module for ns-2: entry at once, each drop counts before the next look.
+pub(super) const NS2_PATCH: Variant =
+    Variant { knobs: Knobs { reentry: Reentry::Sub1, count_on: CountOn::Drop, ..NS2_2012.knobs }, ..NS2_2012 };
+
+/// What Gao et al. 2015 ran: [`NS2_PATCH`] with a loop before the first look.
+pub(super) const HARD_LIMIT_NS2: Variant =
+    Variant { knobs: Knobs { hard_limit: HardLimit::Printed, ..NS2_PATCH.knobs }, ..NS2_PATCH };
 
 /// codel.cc of July 2012.
 pub(super) const ACT: Variant =
@@ -244,8 +254,9 @@ impl Historic {
                 less if less > 126 => (0.9844 * (less + 2) as f64) as u32,
                 less => less,
             },
+            Reentry::Sub1 if count > 1 && self.recent(now, 16) => count - 1,
             Reentry::Const => self.n,
-            Reentry::Acm | Reentry::Sub2 | Reentry::Act => 1,
+            Reentry::Acm | Reentry::Sub2 | Reentry::Act | Reentry::Sub1 => 1,
         }
     }
 

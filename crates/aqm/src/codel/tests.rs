@@ -26,6 +26,8 @@ fn drop_times_under_constant_overload_are_those_by_hand() {
         ("rfc8289", &[][..], law),
         ("draft00", &[], law),
         ("ns2-2012", &[], law),
+        ("ns2-patch", &[], law),
+        ("hardlimit-ns2", &[("max_delay", "99 s")], law),
         ("act", &[], law),
         ("acm2012", &[], one_interval_later),
         ("hardlimit", &[("max_delay", "99 s")], one_interval_later),
@@ -93,6 +95,8 @@ fn a_small_backlog_protects_its_packet() {
         ("acm2012", 1500, vec![Late]),
         ("hardlimit", 1499, vec![]),
         ("hardlimit", 1500, vec![Late]),
+        ("ns2-patch", 1500, vec![]),
+        ("ns2-patch", 1501, vec![Late]),
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
         for now in [10.0, 220.0] {
@@ -119,6 +123,7 @@ fn the_largest_packet_is_the_links_or_the_largest_seen() {
         ("acm2012", false),
         ("hardlimit", false),
         ("ns2-2012", true),
+        ("ns2-patch", true),
         ("act", true),
         ("linux-3.10", true),
     ] {
@@ -173,6 +178,7 @@ fn count_after_a_phase_of_one_entry_and_two_more_drops() {
         ("linux", 390.0, 3),
         ("linux", 0.0, 3),
         ("acm2012", 390.0, 3),
+        ("ns2-patch", 390.0, 3),
     ] {
         let mut codel = Codel::new(&config(profile, &[]));
         let step = |codel: &mut Codel, now, behind| {
