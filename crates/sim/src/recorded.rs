@@ -236,7 +236,7 @@ impl Recorded {
         while let Some(step) = self.queue.step.filter(|_| self.queue.next < at) {
             let now = self.queue.next;
             for (l, link) in self.links.iter().enumerate() {
-                self.queue.table.push(now.as_nanos(), l as u8, link.tally().waiting(), self.bytes[l]);
+                self.queue.table.sample(now, l, link.tally(), link.tally().waiting(), self.bytes[l]);
             }
             self.queue.next = now + step;
         }

@@ -215,7 +215,7 @@ mod tests {
             ("packets", &["time_ns", "link", "sojourn_ns", "fate", "arrival", "bytes"][..]),
             ("waiting", &["time_ns", "arrival"]),
             ("sojourn_histogram", &["link", "lower_ns", "count"]),
-            ("queue", &["time_ns", "link", "packets", "bytes"]),
+            ("queue", &["time_ns", "link", "packets", "bytes", "last_sojourn_ns"]),
         ] {
             for name in names {
                 let (found, expected) = (u64s(column(&found, table, name)), all(table, name));

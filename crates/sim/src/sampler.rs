@@ -4,6 +4,7 @@ use crate::link::Metered;
 use crate::scenario::Probes;
 use crate::status::Payload;
 use crate::table::{Column, Table, recorder};
+use crate::tally::Tally;
 use crate::traffic::AnyFlow;
 use sojourn_aqm::{Duration, Instant};
 
@@ -26,6 +27,7 @@ recorder! {
         link: u8 => U8,
         packets: u32 => U32,
         bytes: u64 => U64,
+        last_sojourn_ns: u64 => U64,
     }
 }
 
@@ -107,7 +109,7 @@ impl Samplers {
     fn sample_queues<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn Metered>) {
         for (l, link) in links.enumerate() {
             let backlog = link.backlog();
-            self.queue.push(now.as_nanos(), l as u8, backlog.packets, backlog.bytes);
+            self.queue.sample(now, l, link.tally(), backlog.packets, backlog.bytes);
         }
     }
 
@@ -134,6 +136,13 @@ impl Samplers {
         for (l, link) in links.enumerate() {
             self.totals[l] = self.utilisation.sample(now, l, link, self.totals[l]);
         }
+    }
+}
+
+impl Queue {
+    /// Takes a sample of link `l` with its `tally`, in whose queue so much waits.
+    pub fn sample(&mut self, now: Instant, l: usize, tally: &Tally, packets: u32, bytes: u64) {
+        self.push(now.as_nanos(), l as u8, packets, bytes, tally.last_sojourn().as_nanos() as u64);
     }
 }
 

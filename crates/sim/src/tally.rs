@@ -12,6 +12,8 @@ pub(crate) struct Tally {
     /// or is going to be for them.
     pub total_bytes: u64,
     pub total_used: u64,
+    /// Of the packet whose transmission began last.
+    last_sojourn: Duration,
     backlog: u32,
     backlog_since: Instant,
 }
@@ -35,8 +37,14 @@ pub(crate) struct Counts {
 
 impl Tally {
     pub fn new(window: &Window) -> Self {
-        let (backlog, backlog_since) = (0, Instant::ZERO);
-        Self { parts: Parts::new(window), total_bytes: 0, total_used: 0, backlog, backlog_since }
+        Self {
+            parts: Parts::new(window),
+            total_bytes: 0,
+            total_used: 0,
+            last_sojourn: Duration::ZERO,
+            backlog: 0,
+            backlog_since: Instant::ZERO,
+        }
     }
 
     /// When the statistics can begin, and when they end.
@@ -80,6 +88,7 @@ impl Tally {
         counts.departed += 1;
         counts.bytes += meta.len as u64;
         counts.sojourn.record(Duration::ZERO);
+        self.last_sojourn = Duration::ZERO;
     }
 
     /// Transmission of a packet began.
@@ -89,7 +98,9 @@ impl Tally {
         counts.marked += newly_marked as u64;
         counts.departed += 1;
         counts.bytes += meta.len as u64;
-        counts.sojourn.record(now - meta.enqueued);
+        let sojourn = now - meta.enqueued;
+        counts.sojourn.record(sojourn);
+        self.last_sojourn = sojourn;
         self.accumulate(now);
         self.backlog -= 1;
         self.total_bytes += meta.len as u64;
@@ -108,6 +119,11 @@ impl Tally {
     #[inline]
     pub fn waiting(&self) -> u32 {
         self.backlog
+    }
+
+    /// Sojourn time of the packet whose transmission began last; zero before the first.
+    pub fn last_sojourn(&self) -> Duration {
+        self.last_sojourn
     }
 
     /// The transmitter is busy for a span, which begins at `now` or later; `capacity` is what it does in one.

@@ -148,6 +148,7 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
         check_link(link)?;
     }
     check_packets(output, [&summary.links.forward, &summary.links.reverse])?;
+    check_last_sojourn(output)?;
     prop_assert!(summary.jain > 0.0 && summary.jain <= 1.0 + 1e-12, "Jain {}", summary.jain);
     if let Service::Rate(rate) = scenario.link.service {
         prop_assert!(summary.goodput_bps <= rate.as_bps() as f64, "{} bit/s above {rate}", summary.goodput_bps);
@@ -161,6 +162,18 @@ fn check(output: &Output, scenario: &Scenario) -> Result<(), TestCaseError> {
         prop_assert!(group.retransmissions <= group.sent && group.closed <= group.opened);
         let (loss, mos) = (group.datagrams.loss_rate.unwrap_or(0.0), group.datagrams.mos.unwrap_or(1.0));
         prop_assert!((0.0..=1.0).contains(&loss) && (0.9..=4.5).contains(&mos), "{group:?}");
+    }
+    Ok(())
+}
+
+/// The sample of each queue has the sojourn time of the packet that was sent last before it.
+fn check_last_sojourn(output: &Output) -> Result<(), TestCaseError> {
+    let [sampled, links, last] = ["time_ns", "link", "last_sojourn_ns"].map(|name| whole(output, "queue", name));
+    let [sent, from, fates, sojourns] =
+        ["time_ns", "link", "fate", "sojourn_ns"].map(|name| whole(output, "packets", name));
+    for i in 0..sampled.len() {
+        let before = (0..sent.len()).filter(|&k| from[k] == links[i] && fates[k] < 2 && sent[k] <= sampled[i]).last();
+        prop_assert_eq!(last[i], before.map_or(0, |k| sojourns[k]), "link {} at {} ns", links[i], sampled[i]);
     }
     Ok(())
 }
