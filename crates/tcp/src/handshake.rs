@@ -47,25 +47,28 @@ impl Handshake {
         (self.phase, self.syn_sent, self.syns) = (Phase::SynSent, now.at, self.syns + 1);
     }
 
-    /// A segment arrived while the SYN was out. If it is the answer, the connection is established, and its RTT is
-    /// returned, in units.
-    pub fn on_answer(&mut self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
-        if !header.flags.contains(Flags::SYN.with(Flags::ACK)) || header.ack != FIRST_BYTE {
-            return None;
+    /// A segment arrived while the SYN was out. If it is the answer, the connection is established.
+    pub fn on_answer(&mut self, header: &Header) -> bool {
+        let answers = header.flags.contains(Flags::SYN.with(Flags::ACK)) && header.ack == FIRST_BYTE;
+        if answers {
+            self.phase = Phase::Established;
         }
-        self.phase = Phase::Established;
-        // Finer than a tick only if the SYN was sent once: else the timestamp tells which one was answered.
-        Some(if self.syns == 1 { rtt.age(now, self.syn_sent) } else { rtt.units_since(now, header.ts_ecr) })
+        answers
     }
 
-    /// On the side that was connected to: its answer to the SYN was answered by `header`. If that opens the connection,
-    /// its RTT is returned, in units.
-    pub fn on_connection(&mut self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
-        if self.phase != Phase::Closed || header.flags.contains(Flags::SYN) {
-            return None;
+    /// On the side that was connected to: its answer to the SYN was answered by `header`, if that opens the connection.
+    pub fn on_connection(&mut self, header: &Header) -> bool {
+        let opens = self.phase == Phase::Closed && !header.flags.contains(Flags::SYN);
+        if opens {
+            self.phase = Phase::Established;
         }
-        self.phase = Phase::Established;
-        Some(rtt.units_since(now, header.ts_ecr))
+        opens
+    }
+
+    /// The RTT in units that `header` shows, which established the connection. Of a SYN that was sent again only a
+    /// timestamp tells which one was answered, in whole ticks.
+    pub fn round_trip(&self, now: Now, header: &Header, rtt: &RoundTrip) -> Option<u32> {
+        if self.syns == 1 { Some(rtt.age(now, self.syn_sent)) } else { rtt.units_by_echo(now, header.ts_ecr) }
     }
 }
 
@@ -82,12 +85,15 @@ mod tests {
         let answer = Header { ack: FIRST_BYTE, ts_ecr: 5, flags, ..Header::default() };
         let mut once = Handshake::new();
         once.syn(now(5_300));
-        assert_eq!(once.on_answer(now(47_800), &Header { ack: 0, ..answer }, &rtt), None, "of something else");
-        assert_eq!((once.on_answer(now(47_800), &answer, &rtt), once.phase()), (Some(42_500), Phase::Established));
+        assert!(!once.on_answer(&Header { ack: 0, ..answer }), "of something else");
+        assert!(once.on_answer(&answer) && once.phase() == Phase::Established);
+        assert_eq!(once.round_trip(now(47_800), &answer, &rtt), Some(42_500));
         let mut twice = Handshake::new();
         twice.syn(now(5_300));
         twice.syn(now(1_005_300));
-        assert_eq!(twice.on_answer(now(1_020_100), &answer, &rtt), Some(1_015_000), "the first was, in whole ticks");
+        assert_eq!(twice.round_trip(now(1_020_100), &answer, &rtt), Some(1_015_000), "the first was, in whole ticks");
+        let untold = RoundTrip::new(Stack::find("ns2").expect("a stack"));
+        assert_eq!(twice.round_trip(now(1_020_100), &answer, &untold), None, "nothing tells");
     }
 
     #[test]
@@ -96,9 +102,10 @@ mod tests {
         let now = rtt.clock().now(Instant::from_nanos(90_000_000));
         let mut handshake = Handshake::new();
         let syn = Header { flags: Flags::SYN, ..Header::default() };
-        assert_eq!(handshake.on_connection(now, &syn, &rtt), None);
+        assert!(!handshake.on_connection(&syn));
         let ack = Header { flags: Flags::ACK, ts_ecr: 20, ..Header::default() };
-        assert_eq!((handshake.on_connection(now, &ack, &rtt), handshake.is_established()), (Some(70), true));
-        assert_eq!(handshake.on_connection(now, &ack, &rtt), None, "once");
+        assert!(handshake.on_connection(&ack) && handshake.is_established());
+        assert_eq!(handshake.round_trip(now, &ack, &rtt), Some(70));
+        assert!(!handshake.on_connection(&ack), "once");
     }
 }

@@ -38,6 +38,11 @@ impl Output {
         ts_val > self.ts_recent
     }
 
+    /// Whether the answer to the SYN is acknowledged at once.
+    pub fn acks_handshake(&self) -> bool {
+        self.stack.acks_handshake
+    }
+
     /// A segment of the peer carried the timestamp `ts_val`.
     #[inline]
     pub fn heard(&mut self, ts_val: u32) {

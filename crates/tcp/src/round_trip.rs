@@ -39,13 +39,6 @@ impl RoundTrip {
         self.estimator.sample(units, una, nxt);
     }
 
-    /// Takes the sample of the handshake, if it gives one.
-    pub fn sample_handshake(&mut self, units: u32, una: u64, nxt: u64) {
-        if self.timestamps {
-            self.estimator.sample(units, una, nxt);
-        }
-    }
-
     /// When the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by the
     /// one segment that was timed, if that is among them.
     #[inline]
@@ -56,6 +49,11 @@ impl RoundTrip {
     /// The age in units of what was sent in tick `sent`.
     pub fn units_since(&self, now: Now, sent: Ticks) -> u32 {
         now.tick.saturating_sub(sent) * self.estimator.per_tick()
+    }
+
+    /// The age in units of what the other side echoes the timestamp of; `None` without timestamps.
+    pub fn units_by_echo(&self, now: Now, ts_ecr: Ticks) -> Option<u32> {
+        self.timestamps.then(|| self.units_since(now, ts_ecr))
     }
 
     /// The age in units of what was sent at `sent`.

@@ -66,8 +66,8 @@ impl Sender {
     /// time since its answer to the SYN.
     pub fn accept(&mut self, now: Instant, header: &Header) {
         let now = self.enter(now);
-        if let Some(rtt) = self.handshake.on_connection(now, header, &self.transmission.rtt) {
-            self.establish(now, header, rtt);
+        if self.handshake.on_connection(header) {
+            self.establish(now, header);
         }
     }
 
@@ -177,24 +177,32 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
-        let Some(rtt) = self.handshake.on_answer(now, header, &self.transmission.rtt) else { return };
+        if !self.handshake.on_answer(header) {
+            return;
+        }
         self.transmission.ecn.answered(header.flags);
         self.transmission.timer.stop();
-        self.establish(now, header, rtt);
-        self.transmission.send_pure_ack(now, wire);
+        self.establish(now, header);
+        if self.transmission.output.acks_handshake() {
+            self.transmission.send_pure_ack(now, wire);
+        }
         self.send_new(now, wire);
     }
 
-    fn establish(&mut self, now: Now, header: &Header, rtt: u32) {
+    fn establish(&mut self, now: Now, header: &Header) {
         let tx = &mut self.transmission;
         tx.queue.established();
         tx.output.heard(header.ts_val);
-        tx.rtt.sample_handshake(rtt, tx.queue.una(), tx.queue.nxt());
-        if let Some(rack) = &mut self.recovery.episode.rack {
-            rack.observe_rtt(now.at, tx.rtt.span(rtt));
+        if let Some(rtt) = self.handshake.round_trip(now, header, &tx.rtt) {
+            tx.rtt.sample(rtt, tx.queue.una(), tx.queue.nxt());
+            if let Some(rack) = &mut self.recovery.episode.rack {
+                rack.observe_rtt(now.at, tx.rtt.span(rtt));
+            }
+            if let Some(sampler) = &mut tx.sampler {
+                sampler.observe_rtt(now.at, tx.rtt.span(rtt));
+            }
         }
         if let Some(sampler) = &mut tx.sampler {
-            sampler.observe_rtt(now.at, tx.rtt.span(rtt));
             // What the application writes first is written into an idle connection.
             sampler.mark_app_limited(0);
         }
@@ -431,6 +439,10 @@ impl Sender {
         match rexmit {
             Rexmit::Nothing => return,
             Rexmit::Lost => {}
+            Rexmit::LostBeyond(more) => {
+                let limit = self.control.window.cwnd + more;
+                return self.transmission.retransmit_lost(now, limit, &mut self.recovery, wire);
+            }
             Rexmit::Head => return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire),
             Rexmit::New => {
                 self.send_new(now, wire);

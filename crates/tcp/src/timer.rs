@@ -5,7 +5,7 @@
 use crate::round_trip::RoundTrip;
 use crate::stack::{Stack, on_wheel};
 use crate::{Clock, Now, Ticks};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Duration, Instant};
 
 /// What the timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,21 +24,29 @@ pub(crate) enum Purpose {
 #[derive(Clone, Debug)]
 pub(crate) struct RetransmitTimer {
     wheel: bool,
-    /// Tick at which it expires.
+    /// The clock, where it expires as long after the beginning of a tick as it was set after one.
+    exact: Option<Clock>,
+    /// Tick at which it expires, or in which.
     expiry: Option<Ticks>,
+    /// How long after the beginning of that tick.
+    phase: Duration,
     purpose: Purpose,
 }
 
 impl RetransmitTimer {
     /// A timer that is not set.
     pub fn new(stack: &Stack) -> Self {
-        Self { wheel: stack.timer_wheel, expiry: None, purpose: Purpose::Retransmit }
+        let exact = stack.exact_timers.then(|| stack.clock());
+        Self { wheel: stack.timer_wheel, exact, expiry: None, phase: Duration::ZERO, purpose: Purpose::Retransmit }
     }
 
     /// Sets it to expire in `ticks`.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, now: Now, ticks: Ticks) {
         self.purpose = purpose;
+        if let Some(clock) = self.exact {
+            self.phase = now.at - clock.instant(now.tick);
+        }
         self.expiry = Some(if self.wheel { on_wheel(now.tick, ticks) } else { now.tick + ticks });
     }
 
@@ -76,13 +84,16 @@ impl RetransmitTimer {
 
     /// Whether it has expired.
     pub fn is_due(&self, now: Now) -> bool {
-        self.expiry.is_some_and(|tick| tick <= now.tick)
+        match self.exact {
+            Some(clock) => self.deadline(clock) <= now.at,
+            None => self.expiry.is_some_and(|tick| tick <= now.tick),
+        }
     }
 
     /// When it expires; never if it is not set.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {
-        self.expiry.map_or(Instant::NEVER, |tick| clock.instant(tick))
+        self.expiry.map_or(Instant::NEVER, |tick| clock.instant(tick) + self.phase)
     }
 }
 

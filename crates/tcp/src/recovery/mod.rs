@@ -63,6 +63,8 @@ pub(crate) enum Rexmit {
     Nothing,
     /// What is marked lost.
     Lost,
+    /// The same, with so many segments more than the window allows.
+    LostBeyond(u32),
     /// The oldest segment, whatever the window.
     Head,
     /// Something new, which tells whether the time-out was spurious (F-RTO).

@@ -18,6 +18,8 @@ use crate::segment::{Acked, Tags};
 pub(super) struct Ns2 {
     /// There was a partial acknowledgment in this recovery.
     partial_acked: bool,
+    /// Duplicate acknowledgments since the last progress or time-out, in the loss state.
+    duplicates: u32,
 }
 
 impl Ns2 {
@@ -31,7 +33,12 @@ impl Ns2 {
         let sacked = cx.board.sacked_out;
         let rexmit = match episode.state {
             State::Recovery => repair(episode, cx),
-            // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new.
+            // RFC 6582 §4: duplicates of what was sent before a time-out tell of nothing new. But the first ones go on
+            // (`singledup_`) with what comes next, which after a time-out has been sent before.
+            State::Loss if self.duplicates + 1 < tolerance => {
+                self.duplicates += 1;
+                Rexmit::LostBeyond(self.duplicates)
+            }
             State::Loss => Rexmit::Nothing,
             // bugFix_: nor do those of what was sent before a recovery; what else it lost waits for the time-out.
             _ if reno && cx.queue.una() <= episode.high_seq && sacked >= tolerance => {
@@ -56,6 +63,7 @@ impl Ns2 {
     /// Something was acknowledged.
     pub fn on_progress(&mut self, episode: &mut Episode, acked: &Acked, cx: &mut Cx) -> Progress {
         let (reno, finished) = (cx.board.is_reno(), cx.queue.una() >= episode.high_seq);
+        self.duplicates = 0;
         match episode.state {
             // exit_recovery_fix_ 0: the window stays, whatever burst that gives.
             State::Recovery if reno && (finished || cx.control.cc.partial_ack_ends_recovery()) => {
@@ -94,6 +102,7 @@ impl Ns2 {
 
     /// tcp.cc: every time-out halves what the window is by then.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        self.duplicates = 0;
         lose_everything(episode, cx.board.is_reno(), cx);
     }
 

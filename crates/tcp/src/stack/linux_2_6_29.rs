@@ -11,6 +11,8 @@ pub const STACK: Stack = Stack {
     tick: Duration::from_millis(1),
     rtt_unit: Duration::from_millis(1),
     timer_wheel: false,
+    exact_timers: false,
+    acks_handshake: true,
     machine: Machine::Linux2_6,
     reduction: Reduction::RateHalving,
     moderation: Moderation::Always,

@@ -28,12 +28,16 @@ pub struct Stack {
     pub rtt_unit: Duration,
     /// Timers lie in a wheel whose slots are the coarser the farther away they are (Linux 4.8 on).
     pub timer_wheel: bool,
+    /// Timers count from when they are set, and not from the tick in which that is.
+    pub exact_timers: bool,
     /// The state machine of loss recovery.
     pub machine: Machine,
     /// What brings the window down in recovery and after a congestion mark.
     pub reduction: Reduction,
     /// Where the window is cut to what is in flight plus a small burst.
     pub moderation: Moderation,
+    /// The answer to the SYN is acknowledged at once, and not by the first data only.
+    pub acks_handshake: bool,
     /// Timestamps: every acknowledgment gives an RTT sample, and every header has twelve bytes more.
     pub timestamps: bool,
     /// How the time-out follows from the RTT.

@@ -2,7 +2,8 @@
 //! and `TCPSink`.
 //!
 //! Source: `tcp.cc`, `tcp-newreno.cc` and the defaults of `ns-default.tcl`.
-//! `Differs:` the connection begins with a handshake, which takes a round trip that the one-way agents do not have.
+//! The one-way agents have no handshake, but their first packet, number 0, has no payload (`syn_`), is timed, and goes out
+//! alone (`delay_growth_`). That is a SYN whose answer only data acknowledge.
 
 use super::*;
 
@@ -17,6 +18,8 @@ pub const STACK: Stack = Stack {
     tick: Duration::from_millis(10),
     rtt_unit: Duration::from_millis(10),
     machine: Machine::Ns2,
+    exact_timers: true,
+    acks_handshake: false,
     timestamps: false,
     rto: Rto::Rfc6298,
     // window_

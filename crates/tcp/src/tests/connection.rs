@@ -33,6 +33,17 @@ fn the_handshake_ends_with_an_acknowledgment_and_three_segments() {
 }
 
 #[test]
+fn in_ns_2_only_data_acknowledge_the_answer_to_the_syn() {
+    let mut rig = Rig::closed(Setup { stack: *Stack::find("ns2").expect("a stack"), ..window(2) });
+    rig.open(None);
+    rig.sent.clear();
+    rig.now_ms = 100;
+    rig.syn_ack();
+    let sent: Vec<_> = rig.sent.iter().map(|s| (s.at_ms, s.header.seq, s.header.len)).collect();
+    assert_eq!(sent, [(100, 1, 1448), (100, 1449, 1448)]);
+}
+
+#[test]
 fn what_is_no_syn_ack_opens_nothing() {
     let mut rig = Rig::closed(window(3));
     rig.now_ms = RTT_MS;

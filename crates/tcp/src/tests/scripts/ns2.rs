@@ -144,7 +144,7 @@ const CASES: &[Case] = &[
             200  < 3     > 3r      = 5/5 recovery
             300  < 5     > 5r      = 5/5 recovery
             400  < 7     > 7r      = 4/5 recovery
-            500          > 7r      = 1/2 loss
+            450          > 7r      = 1/2 loss
         ",
         without: &[reno, linux_machine, sack1],
     },
@@ -162,7 +162,7 @@ const CASES: &[Case] = &[
                  < 3               = 5/5 disorder
                  < 3               = 5/5 disorder
                  < 3               = 5/5 disorder
-            500          > 3r      = 1/2 loss
+            450          > 3r      = 1/2 loss
         ",
         without: &[newreno, linux_machine, sack1],
     },
@@ -179,7 +179,7 @@ const CASES: &[Case] = &[
                  < 12    > 18      = 5/5 disorder
                  < 12              = 5/5 disorder
                  < 12              = 5/5 disorder
-            3200         > 12r     = 1/2 loss
+            500          > 12r     = 1/2 loss
         ",
         without: &[linux_machine, sack1],
     },
@@ -211,14 +211,29 @@ const CASES: &[Case] = &[
         without: &[linux_machine, newreno],
     },
     Case {
-        name: "the first time-out comes after 3 s, and doubles; each halves what the window is by then",
+        name: "packet 0 is timed; the time-out doubles; each halves what the window is by then",
         with: newreno,
         script: "
             0            > 0-9     = 10/20 open
-            3000         > 0r      = 1/5 loss
-            9000         > 0r      = 1/2 loss
+            300          > 0r      = 1/5 loss
+            900          > 0r      = 1/2 loss
         ",
-        without: &[|s| s.stack.rto_initial = Duration::from_secs(1), |s| s.stack.rto_max = Duration::from_secs(5)],
+        without: &[|s| s.stack.rto_min = Duration::from_secs(1), |s| s.stack.rto_max = Duration::from_millis(500)],
+    },
+    Case {
+        name: "singledup_: after a time-out the first two duplicates go on from where it went back to",
+        with: newreno,
+        script: "
+            0            > 0-9     = 10/20 open
+            300          > 0r      = 1/5 loss
+            320  < 0     > 1r      = 1/5 loss
+                 < 0     > 2r      = 1/5 loss
+                 < 0               = 1/5 loss
+            400  < 1               = 2/5 loss
+                 < 1     > 3r      = 2/5 loss
+                 < 1     > 4r      = 2/5 loss
+        ",
+        without: &[linux_machine, |s| s.stack.reordering = 2],
     },
     Case {
         name: "the time-out is srtt + 4 rttvar, of one segment timed at a time; go back and slow start",
@@ -226,22 +241,26 @@ const CASES: &[Case] = &[
         script: "
             0            > 0-9     = 10/20 open
             100  < 1     > 10-11   = 11/20 open
-            400          > 1r      = 1/5 loss
+            350          > 1r      = 1/5 loss
             500  < 2     > 2r 3r   = 2/5 loss
                  < 3     > 4r 5r   = 3/5 loss
         ",
         without: &[|s| s.stack.rto_min = Duration::from_secs(1), |s| s.stack.timestamps = true],
     },
     Case {
-        name: "the time-out follows the deviation down: 250 ms after a second sample of 100 ms",
+        name: "the time-out follows the deviation down: 220 ms after a third sample of 100 ms, from the instant",
         with: newreno,
         script: "
             0            > 0-9     = 10/20 open
             100  < 1     > 10-11   = 11/20 open
             209  < 11    > 12-22   = 12/20 open   # 100 ms by a clock of 10 ms
-            450          > 11r     = 1/6 loss
+            429          > 11r     = 1/6 loss
         ",
-        without: &[|s| s.stack.rto = Rto::Linux, |s| s.stack.tick = Duration::from_millis(1)],
+        without: &[
+            |s| s.stack.rto = Rto::Linux,
+            |s| s.stack.tick = Duration::from_millis(1),
+            |s| s.stack.exact_timers = false,
+        ],
     },
 ];
 
