@@ -166,9 +166,10 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, sweep = toml_blocks()
+    scenario, wlan, graph, sweep = toml_blocks()
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
+    assert Scenario.parse(graph).routes
     (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
     study = Study.load(tmp_path / "study.toml")
     assert (len(study.points), len(study.seeds)) == (9, 10)

@@ -24,10 +24,12 @@ def every_figure(paper_id: str, root: Path) -> dict[str, Reproduction]:
     return {figure: reproduce(paper_id, figure, seeds=1, root=root) for figure in paper(paper_id).figures}
 
 
-def short_studies(paper_id: str, root: Path, changes: str, *, whole: Collection[str] = ()) -> dict[str, StudyResult]:
+def short_studies(
+    paper_id: str, root: Path, changes: str, *, whole: Collection[str] = (), without: Collection[str] = ()
+) -> dict[str, StudyResult]:
     """Every figure's study of one seed, changed by lines such as `duration = "12 s"` where it is not to be `whole`."""
     found, done = paper(paper_id), {}
-    for figure in found.figures:
+    for figure in [name for name in found.figures if name not in without]:
         with found.study_file(figure) as file:
             short = root / f"{figure}.toml"
             short.write_text(f'extends = "{file}"\n{"" if figure in whole else changes}')

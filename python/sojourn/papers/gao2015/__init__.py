@@ -1,15 +1,15 @@
 """F. Gao, H. Qian, X. Yang: Hard Limit CoDel, an extension of the CoDel algorithm (2015).
 
-What the paper leaves unsaid, and what we take. Its parameters are those of codel.tcl, the script of CoDel's ns-2 model,
-so the rest is taken from there: delays in the ratio 20 : 10 : 20, access links ten times as fast as the bottleneck,
-the client of the k-th FTP further away by a fiftieth of the round-trip time times k, packets of 1500 B, an initial
-window of 4 segments, an acknowledgment per packet, the same queue in both directions, 300 s. Two things are ours. The
-flows start uniformly within the first second, since otherwise every seed would give the same run; and the window has no
-bound, where the script's is 16 bandwidth-delay products at 100 ms: docs/reproduction.md tells what that changes.
+The set-up is that of the authors' ns-2 script and of their module, with which they published every run; the paper
+itself leaves most of it unsaid, and its listing of CoDel is another one than they ran. All FTPs start at 0 with equal
+round-trip times; packets have 1500 B, the initial window is 4 segments, the window 16 bandwidth-delay products at
+100 ms; every segment is acknowledged; both directions have the same queue; a run takes 100 s and nothing is left out.
+CoDel is the first module for ns-2 (May 2012); Hard Limit CoDel is that with a loop before the first look, and has no
+limit in packets. The FIFO queue holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on
+the forward link, its mean that of one sample a second, and throughput what this link sends.
 
-CoDel is that of ACM Queue 2012, because the listing of the paper's figure 1 without its added lines is. The FIFO queue
-holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on the forward link, and throughput
-what this link sends. The first 10 s are left out, except where the paper is about the maximum or about change.
+Nothing varies with the seed where there are only FTPs: a cell is one run. `grid` and `traffic` compare the published
+runs one by one.
 """
 
 from sojourn.papers.gao2015.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
@@ -27,4 +27,6 @@ FIGURES = {
     "web": "sojourn.papers.gao2015.web",
     "fig12": "sojourn.papers.gao2015.fig12",
     "fig13": "sojourn.papers.gao2015.fig13",
+    "grid": "sojourn.papers.gao2015.grid",
+    "traffic": "sojourn.papers.gao2015.traffic",
 }

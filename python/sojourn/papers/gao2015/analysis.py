@@ -10,12 +10,28 @@ import polars as pl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from sojourn.results.result import Result
     from sojourn.studies.study import StudyResult
 
 CODEL, HARD_LIMIT, FIFO = "CoDel", "Hard Limit CoDel", "FIFO, 50 ms"
-SCHEMES = {"codel@acm2012": CODEL, "codel@hardlimit": HARD_LIMIT, "droptail": FIFO}
+SCHEMES = {"codel@ns2-patch": CODEL, "codel@hardlimit-ns2": HARD_LIMIT, "droptail": FIFO}
 RATES = (1, 4, 16, 64)
 """Rates of the bottleneck in Mbit/s that the figures show."""
+ROUND_TRIPS_MS = {
+    3: 10,
+    6: 20,
+    12: 40,
+    20: 60,
+    30: 80,
+    40: 100,
+    65: 150,
+    90: 200,
+    115: 250,
+    140: 300,
+    190: 400,
+    240: 500,
+}
+"""Nominal round-trip time by the bottleneck's one-way delay, both in ms, as in the authors' script."""
 LOADS = (1, 2, 4, 8, 16, 32, 64)
 """Numbers of FTPs."""
 
@@ -23,16 +39,19 @@ LOADS = (1, 2, 4, 8, 16, 32, 64)
 def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> pl.DataFrame:
     """One row per run; `more` adds keys of its own from the row of the study.
 
-    Columns: `scheme`, `rate` in Mbit/s, `flows`, `seed`, `mean_ms` and `max_ms` of the delay, `utilisation`.
+    Columns: `scheme`, `rate` in Mbit/s, `flows`, `seed`, `mean_ms` and `max_ms` of the delay, `packet_mean_ms`,
+    `utilisation`. `mean_ms` is the authors': the mean of one sample a second, each the sojourn time of the packet that
+    was sent last; `packet_mean_ms` is that over all packets sent.
     """
     rows = []
-    for run in result.runs.iter_rows(named=True):
+    for run, one in zip(result.runs.iter_rows(named=True), result.results, strict=True):
         row = {
-            "scheme": SCHEMES[run.get("link.aqm", "codel@acm2012")],
+            "scheme": SCHEMES[run.get("link.aqm", "codel@ns2-patch")],
             "rate": int(run["link.rate"].removesuffix(" Mbit/s")),
             "flows": run["flows.0.count"],
             "seed": run["seed"],
-            "mean_ms": run["sojourn_mean_ms"],
+            "mean_ms": sampled_mean_ms(one),
+            "packet_mean_ms": run["sojourn_mean_ms"],
             "max_ms": run["sojourn_max_ms"],
             "utilisation": run["utilisation"],
         }
@@ -40,9 +59,15 @@ def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def sampled_mean_ms(one: Result) -> float:
+    """Mean over time of the forward link's delay, from the samples of the probe `queue`."""
+    samples = one.queue.filter(pl.col("link") == "forward")["last_sojourn_ns"]
+    return float(samples.cast(pl.Float64).mean() or 0.0) / 1e6  # type: ignore[arg-type]
+
+
 def round_trip_ms(delay: str) -> int:
-    """Nominal round-trip time in milliseconds, of which the link's delay is a tenth."""
-    return 10 * int(delay.removesuffix(" ms"))
+    """Nominal round-trip time in milliseconds of a link's one-way `delay`; access links add to it."""
+    return ROUND_TRIPS_MS[int(delay.removesuffix(" ms"))]
 
 
 def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:

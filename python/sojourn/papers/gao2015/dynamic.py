@@ -18,9 +18,9 @@ EMULATED = "dynamic-emulated.toml"
 
 SMALL = "CoDel, 417 packets"
 SCHEMES = {
-    ("codel@acm2012", "1000 packets"): CODEL,
-    ("codel@hardlimit", "1000 packets"): HARD_LIMIT,
-    ("codel@acm2012", "417 packets"): SMALL,
+    ("codel@ns2-patch", "1000 packets"): CODEL,
+    ("codel@hardlimit-ns2", "1000000 packets"): HARD_LIMIT,
+    ("codel@ns2-patch", "417 packets"): SMALL,
 }
 STEP_S = 50.0
 RATES = (100, 10, 1, 50, 1, 100)

@@ -17,7 +17,16 @@ from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
-from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural, round_trip_ms
+from sojourn.papers.gao2015.analysis import (
+    CODEL,
+    HARD_LIMIT,
+    RATES,
+    ROUND_TRIPS_MS,
+    grid,
+    plain_log,
+    plural,
+    round_trip_ms,
+)
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ TITLE = "Figures 8 to 11: utilisation over the round-trip time"
 STUDY = "fig8_11.toml"
 
 LOADS = (1, 8)
-RTTS = (10, 30, 50, 100, 200, 300, 500)
+RTTS = tuple(ROUND_TRIPS_MS.values())
 CORNER = (64, 500, 1)
 READING = 0.01
 SIGNIFICANT = 0.1
@@ -94,7 +103,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
                 own = cells.filter(chosen)
                 draw_line(axes, own, "rtt_ms", "utilisation", scale=100, label=f"{rate} Mbit/s", marker=marker, **curve)
             axes.set_title(f"{scheme}, {plural(load, 'FTP')}", loc="left", fontweight="bold")
-        plain_log(panels[0][0], "x", RTTS)
+        plain_log(panels[0][0], "x", (10, 20, 40, 100, 200, 500))
         panels[0][0].set_ylim(0, 103)
         for row in panels:
             row[0].set_ylabel("utilisation [%]")

@@ -19,23 +19,24 @@ SETUP = (
     Setting(
         "simulator", "ns-2 with the CoDel model of Nichols and Jacobson", "our simulator with its model of ns-2's TCP"
     ),
-    Setting("topology", "a dumbbell with one congested link", "delays in the ratio 20 : 10 : 20, as in codel.tcl"),
-    Setting("round-trip times", "10 to 500 ms", "that of the k-th FTP is 2k % longer, as in codel.tcl"),
-    Setting("access links", "", "ten times as fast as the bottleneck, as in codel.tcl"),
+    Setting("topology", "a dumbbell with one congested link", "delays of the authors' script"),
+    Setting("round-trip times", "10 to 500 ms", "equal for all flows; with web or reverse traffic 120 ms"),
+    Setting("access links", "", "ten times as fast as the bottleneck"),
     Setting("TCP", "NewReno", "packets of 1500 bytes, initial window 4, no SACK, an acknowledgment per packet"),
-    Setting("window", "", "no bound; codel.tcl has 16 bandwidth-delay products at 100 ms"),
+    Setting("window", "", "16 bandwidth-delay products at 100 ms, as in the script"),
     Setting("rates, flows", "1 to 100 Mb/s, 1 to 64 FTPs, up to 80 web connections per second"),
-    Setting("CoDel", "the listing of figure 1 without its added lines", "that of ACM Queue 2012; limit 1000 packets"),
-    Setting("Hard Limit CoDel", "max_delay 50 ms", "as printed: at most one packet too old is dropped per dequeue"),
+    Setting("CoDel", "the listing of figure 1 without its added lines", "their module, May 2012; limit 1000 packets"),
+    Setting("Hard Limit CoDel", "max_delay 50 ms", "their module: a loop before the first look, no limit in packets"),
     Setting("FIFO", "50 ms long", "what the link sends in 50 ms"),
-    Setting("starts", "", "uniform within the first second; one instant would give every seed the same run"),
-    Setting("duration", "", "300 s, the first 10 s left out except for maxima and for what changes"),
-    Setting("replications", "one run per scheme", "several seeds, each for all schemes"),
+    Setting("starts", "", "at 0, as in the script"),
+    Setting("mean delay", "", "of one sample a second, each the wait of the packet that was sent last"),
+    Setting("duration", "", "100 s, nothing left out; 300 s where the rate changes"),
+    Setting("replications", "one run per scheme", "one, which nothing varies; ten seeds with web traffic"),
 )
 
 ASSUMPTIONS = {
-    "initial_window": Assumption("flows.0.initial_window", 4, (2, 10), "segments; 4 is codel.tcl's"),
+    "initial_window": Assumption("flows.0.initial_window", 4, (2, 10), "segments; 4 is the script's"),
     "sack": Assumption("flows.0.sack", False, (True,), "NewReno is stated, SACK is not"),
-    "window": Assumption("flows.0.receive_window", "1 GB", ("20 MB",), "16 bandwidth-delay products at 100 Mbit/s"),
-    "starts": Assumption("flows.0.spread", "1 s", ("100 ms", "10 s"), "time over which the flows start"),
+    "starts": Assumption("flows.0.spread", "0 s", ("1 s", "10 s"), "time over which the flows start"),
+    "left_out": Assumption("warmup", "0 s", ("10 s",), "what the statistics leave out at the start"),
 }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TITLE = "IV: bulk goodput and utilisation with web traffic"
 STUDY = "web.toml"
 
-WEB = (5, 20, 80)
+WEB = (10, 20, 40, 80)
 LOADS = (1, 8)
 LOW_RATE, HIGH_RATE = RATES[0], RATES[-1]
 
@@ -70,7 +70,7 @@ def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
         panels = figure.subplots(2, len(columns), sharex=True, sharey="row")
         for column, (load, scheme) in enumerate(columns):
             own = cells.filter((pl.col("scheme") == scheme) & (pl.col("flows") == load))
-            for web, curve, marker in zip(rates, curves(len(rates)), "os^v", strict=True):
+            for web, curve, marker in zip(rates, curves(len(rates)), "os^vD", strict=True):
                 chosen = own.filter(pl.col("web") == web)
                 look = {"label": f"{web} connections/s", "marker": marker, **curve}
                 draw_line(panels[0][column], chosen, "rate", "utilisation", scale=100, **look)

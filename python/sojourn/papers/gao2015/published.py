@@ -1,0 +1,116 @@
+"""The authors' published runs beside ours: throughput, largest and mean delay of 1,824 runs of their grid.
+
+`published.csv` has a row per run of their ns-2 script: delays in whole milliseconds (the mean is that of one sample a
+second), throughput in 1000 bytes a second of what the link sent. Beside the figures they published 2,880 random points,
+which are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from sojourn.figures import marks
+from sojourn.figures.canvas import legend, new_figure, style
+from sojourn.figures.channels import curves
+from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, cells_of
+from sojourn.papers.judge import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from sojourn.studies.study import StudyResult
+
+SCHEMES = {"codel": CODEL, "hlc": HARD_LIMIT, "fifo": FIFO}
+KEYS = ("scheme", "rate", "rtt_ms", "flows", "reverse", "web")
+NEAR_THROUGHPUT = 0.02
+NEAR_DELAY = 0.1
+WHOLE_MS = 1.0
+"""Published delays are cut to whole milliseconds."""
+
+
+def published() -> pl.DataFrame:
+    """A row per published run: `KEYS`, `published_kBps`, `published_max_ms`, `published_mean_ms`."""
+    text = (files("sojourn.papers.gao2015") / "published.csv").read_bytes()
+    rows = pl.read_csv(text).with_columns(scheme=pl.col("aqm").replace_strict(SCHEMES))
+    names = {"rate_mbps": "rate", "ftps": "flows", "reverse_ftps": "reverse", "web_per_s": "web"}
+    figures = {f"{name}": f"published_{name.removeprefix('throughput_')}" for name in VALUES.values()}
+    return rows.drop("aqm").rename(names | figures)
+
+
+VALUES = {"kBps": "throughput_kBps", "max_ms": "max_ms", "mean_ms": "mean_ms"}
+"""Columns of the cells and of `published.csv`."""
+
+
+def compared(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]]) -> Measured:
+    """Our runs beside the published ones; `more` gives the keys that the study's rows name otherwise."""
+    cells = cells_of(result, more)
+    bits = pl.col("utilisation") * pl.col("rate") * 1e6
+    cells = cells.with_columns(kBps=bits / 8 / 1000).join(published(), on=KEYS, how="left", validate="1:1")
+    return Measured({}, cells, KEYS, {})
+
+
+def near(cells: pl.DataFrame) -> pl.DataFrame:
+    """Shares of the runs that are near the published ones, by scheme and rate, and of all.
+
+    Throughput within 2 %; the largest delay within 10 % or the millisecond that was cut off; `error` is the median of
+    the throughput's relative error.
+    """
+    error = (pl.col("kBps") / pl.col("published_kBps") - 1).abs()
+    apart = (pl.col("max_ms") - pl.col("published_max_ms")).abs()
+    told = [
+        pl.len().alias("runs"),
+        (error <= NEAR_THROUGHPUT).mean().alias("throughput"),
+        error.median().alias("error"),
+        ((apart <= NEAR_DELAY * pl.col("published_max_ms")) | (apart <= WHOLE_MS)).mean().alias("max_delay"),
+    ]
+    each = cells.group_by("scheme", "rate", maintain_order=True).agg(told)
+    every = cells.select(pl.lit("all").alias("scheme"), pl.lit(None, pl.Int64).alias("rate"), *told)
+    return pl.concat([each, every.head(1)], how="vertical_relaxed")
+
+
+def draw(cells: pl.DataFrame) -> Figure:
+    """Draw throughput, largest and mean delay, ours over the published."""
+    panels: Mapping[str, tuple[str, str]] = {
+        "kBps": ("throughput", "kB/s"),
+        "max_ms": ("largest delay", "ms"),
+        "mean_ms": ("mean delay", "ms"),
+    }
+    all_of_them = near(cells).filter(pl.col("scheme") == "all").row(0, named=True)
+    share = {
+        "kBps": f"{all_of_them['throughput']:.1%} within 2 %",
+        "max_ms": f"{all_of_them['max_delay']:.1%} within 10 %",
+    }
+    with style():
+        figure = new_figure(10.0, 3.9)
+        for axes, (column, (what, unit)) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+            for scheme, curve, marker in zip(SCHEMES.values(), curves(len(SCHEMES)), "os^", strict=True):
+                own = cells.filter(pl.col("scheme") == scheme)
+                look = {"s": 9, "marker": marker, "color": curve["color"], "alpha": 0.5, "linewidths": 0}
+                least = 0.5 if unit == "ms" else 1.0
+                x, y = (own[name].clip(least) for name in (f"published_{column}", column))
+                marks.points(axes, x, y, scheme, label=scheme, **look)
+            _diagonal(axes)
+            title = f"{what}: {share[column]}" if column in share else what
+            axes.set_title(title, loc="left", fontweight="bold")
+            axes.set_xlabel(f"published [{unit}]")
+            axes.set_ylabel(f"ours [{unit}]")
+        legend(figure)
+        return figure
+
+
+def _diagonal(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    ends = (min(axes.get_xlim()[0], axes.get_ylim()[0]), max(axes.get_xlim()[1], axes.get_ylim()[1]))
+    axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
+    axes.set_xlim(ends)
+    axes.set_ylim(ends)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: f"{value:,g}")
