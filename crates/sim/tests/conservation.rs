@@ -172,7 +172,7 @@ fn check_last_sojourn(output: &Output) -> Result<(), TestCaseError> {
     let [sent, from, fates, sojourns] =
         ["time_ns", "link", "fate", "sojourn_ns"].map(|name| whole(output, "packets", name));
     for i in 0..sampled.len() {
-        let before = (0..sent.len()).filter(|&k| from[k] == links[i] && fates[k] < 2 && sent[k] <= sampled[i]).last();
+        let before = (0..sent.len()).rfind(|&k| from[k] == links[i] && fates[k] < 2 && sent[k] <= sampled[i]);
         prop_assert_eq!(last[i], before.map_or(0, |k| sojourns[k]), "link {} at {} ns", links[i], sampled[i]);
     }
     Ok(())
