@@ -60,11 +60,11 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         while let Some((handle, mut one)) = self.packets.behead(&mut all) {
             let meta = *self.packets.meta(handle);
             let i = self.find(&meta, now);
-            if let Some(left_out) = &mut self.left_out {
-                left_out.joined(i, &meta);
-            }
             let has_place = self.has_place(i) && self.table.flows[i].line.packets < self.shedding.depth;
             let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+            if let Some(left_out) = &mut view.left_out {
+                left_out.joined(i, &meta);
+            }
             if !has_place {
                 view.line = &mut one;
                 view.discard(handle, DropReason::Limit);

@@ -63,6 +63,18 @@ fn perturbation_hashes_waiting_packets_anew_and_keeps_each_flow_in_order() {
 }
 
 #[test]
+fn a_marked_packet_joins_its_new_flow_after_that_was_looked_at() {
+    let mut bench = Bench::new("sfq perturb_period 1s exclude_ce");
+    for flow in [5, 5, 7] {
+        let meta = Meta { ecn: Ecn::Ce, ..Meta::new(576, flow) };
+        bench.queue.enqueue(bench.now, meta, flow, &mut |_: Meta, _, _| {});
+    }
+    bench.wait_ms(1_001);
+    let left: Vec<_> = core::iter::from_fn(|| bench.pop()).map(|(flow, ..)| flow).collect();
+    assert_eq!((left.len(), bench.dropped.len()), (3, 0));
+}
+
+#[test]
 fn what_perturbation_finds_no_place_for_is_dropped() {
     // Two flows with four packets each, on as many values as flows; sooner or later they share one, of depth 4.
     let mut bench = Bench::new("sfq perturb_period 1s flows 4 divisor 4 limit 100 depth 4");
