@@ -109,7 +109,7 @@ def _diagonal(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     ends = (min(axes.get_xlim()[0], axes.get_ylim()[0]), max(axes.get_xlim()[1], axes.get_ylim()[1]))
-    axes.plot(ends, ends, color="0.6", linewidth=0.8, zorder=0)
+    marks.line(axes, ends, ends, "equal", color="0.6", linewidth=0.8, zorder=0)
     axes.set_xlim(ends)
     axes.set_ylim(ends)
     for axis in (axes.xaxis, axes.yaxis):
