@@ -62,7 +62,7 @@ def cells_of(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any
 def sampled_mean_ms(one: Result) -> float:
     """Mean over time of the forward link's delay, from the samples of the probe `queue`."""
     samples = one.queue.filter(pl.col("link") == "forward")["last_sojourn_ns"]
-    return float(samples.cast(pl.Float64).mean() or 0.0) / 1e6  # type: ignore[arg-type]
+    return float(samples.cast(pl.Float64).mean() or 0.0) / 1e6
 
 
 def round_trip_ms(delay: str) -> int:
