@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SCHEMES = {"codel": CODEL, "hlc": HARD_LIMIT, "fifo": FIFO}
 KEYS = ("scheme", "rate", "rtt_ms", "flows", "reverse", "web")
+VALUES = {"kBps": "throughput_kBps", "max_ms": "max_ms", "mean_ms": "mean_ms"}
+"""Columns of the cells, and what they are called in `published.csv`."""
 NEAR_THROUGHPUT = 0.02
 NEAR_DELAY = 0.1
 WHOLE_MS = 1.0
@@ -40,12 +42,8 @@ def published() -> pl.DataFrame:
     text = (files("sojourn.papers.gao2015") / "published.csv").read_bytes()
     rows = pl.read_csv(text).with_columns(scheme=pl.col("aqm").replace_strict(SCHEMES))
     names = {"rate_mbps": "rate", "ftps": "flows", "reverse_ftps": "reverse", "web_per_s": "web"}
-    figures = {f"{name}": f"published_{name.removeprefix('throughput_')}" for name in VALUES.values()}
-    return rows.drop("aqm").rename(names | figures)
-
-
-VALUES = {"kBps": "throughput_kBps", "max_ms": "max_ms", "mean_ms": "mean_ms"}
-"""Columns of the cells and of `published.csv`."""
+    values = {name: f"published_{column}" for column, name in VALUES.items()}
+    return rows.drop("aqm").rename(names | values)
 
 
 def compared(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]]) -> Measured:
@@ -72,7 +70,7 @@ def near(cells: pl.DataFrame) -> pl.DataFrame:
     ]
     each = cells.group_by("scheme", "rate", maintain_order=True).agg(told)
     every = cells.select(pl.lit("all").alias("scheme"), pl.lit(None, pl.Int64).alias("rate"), *told)
-    return pl.concat([each, every.head(1)], how="vertical_relaxed")
+    return pl.concat([each, every], how="vertical_relaxed")
 
 
 def draw(cells: pl.DataFrame) -> Figure:
