@@ -31,6 +31,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<crate::log::WriteError> for Error {
+    fn from(error: crate::log::WriteError) -> Self {
+        Self::Machine(error.to_string())
+    }
+}
+
 impl From<sojourn_sim::scenario::Error> for Error {
     fn from(error: sojourn_sim::scenario::Error) -> Self {
         Self::Input(error.to_string())

@@ -35,7 +35,7 @@ pub fn emulated(
         let scenario = Scenario::parse(scenario_json, &[], Path::new("/")).map_err(input)?;
         let logs = [read(&down)?, read(&up)?];
         let found = log::results([&logs[0], &logs[1]], &scenario.probes, Statistics::of(&scenario));
-        found.map_err(|text| input(format!("{}: {text}", down.display())))
+        found.map_err(|log::InLog { log, error }| input(format!("{}: {error}", [&down, &up][log].display())))
     })?;
     let direction = |l: usize| {
         let agreement = &found.agreement[l];
@@ -62,5 +62,5 @@ pub fn emulated_flow(source: Vec<u8>, destination: Vec<u8>, source_port: u16, po
 fn read(path: &Path) -> PyResult<Log> {
     let name = path.display();
     let bytes = std::fs::read(path).map_err(|e| input(format!("{name}: {e}; give a log of an emulated link")))?;
-    log::read(&bytes).map_err(|text: String| input(format!("{name}: {text}")))
+    log::read(&bytes).map_err(|error| input(format!("{name}: {error}")))
 }

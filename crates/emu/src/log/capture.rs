@@ -4,6 +4,7 @@
 //! begins, so that the stamps differ by the sojourn time; times are since 1970. A packet whose sum the kernel had not
 //! completed has that of the pseudo-header, as in any capture on a host with such offload.
 
+use super::error::WriteError;
 use super::output::Output;
 use crate::Error;
 use crate::path::config::DirectionConfig;
@@ -28,7 +29,7 @@ impl Capture {
             let name = format!("{} {way}", config.side.name());
             block(&mut output.buffer, INTERFACE, &body, &[(NAME, name.as_bytes()), (RESOLUTION, &[NANOSECONDS])]);
         }
-        output.flush().map_err(Error::Machine)?;
+        output.flush()?;
         Ok(Self { output, epoch_ns: config.epoch_ns })
     }
 
@@ -49,15 +50,15 @@ impl Capture {
     }
 
     /// Writes what has come together once it is much.
-    pub fn settle(&mut self) -> Result<(), String> {
+    pub fn settle(&mut self) -> Result<(), WriteError> {
         self.output.settle()
     }
 
-    pub fn flush(&mut self) -> Result<(), String> {
+    pub fn flush(&mut self) -> Result<(), WriteError> {
         self.output.flush()
     }
 
-    pub fn finish(mut self) -> Result<(), String> {
+    pub fn finish(mut self) -> Result<(), WriteError> {
         self.output.flush()
     }
 }

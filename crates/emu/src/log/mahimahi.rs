@@ -5,6 +5,7 @@
 //! 4 more for a tunnel header; drops at the head are there too; a departure is the start of a transmission. A link of a
 //! rate has an opportunity whenever the rate has added up to a full packet.
 
+use super::error::WriteError;
 use super::output::Output;
 use super::record::Record;
 use super::{Form, Kind};
@@ -44,7 +45,7 @@ impl Mahimahi {
             config.epoch_ns / NANOS_PER_MS
         );
         output.buffer.extend(text.bytes());
-        output.flush().map_err(Error::Machine)?;
+        output.flush()?;
         let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = Instant> + Send>;
         let opportunities =
             opportunities(&spec.service, spec.mtu, seed, config.side.index()).unwrap_or_else(none).peekable();
@@ -52,7 +53,7 @@ impl Mahimahi {
     }
 
     /// Writes the opportunities up to and including `now`.
-    fn catch_up(&mut self, now: Instant) -> Result<(), String> {
+    fn catch_up(&mut self, now: Instant) -> Result<(), WriteError> {
         while let Some(at) = self.opportunities.next_if(|&at| at <= now && at < Instant::NEVER) {
             let mtu = self.mtu;
             self.line(at, format_args!("# {mtu}"));
@@ -68,7 +69,7 @@ impl Mahimahi {
 }
 
 impl Form for Mahimahi {
-    fn write(&mut self, records: &[Record]) -> Result<(), String> {
+    fn write(&mut self, records: &[Record]) -> Result<(), WriteError> {
         for &Record { at, bytes, kind, value, .. } in records {
             self.catch_up(at)?;
             match kind {
@@ -88,7 +89,7 @@ impl Form for Mahimahi {
         self.output.flush()
     }
 
-    fn finish(&mut self, end: Instant) -> Result<(), String> {
+    fn finish(&mut self, end: Instant) -> Result<(), WriteError> {
         self.catch_up(end)?;
         self.output.flush()
     }

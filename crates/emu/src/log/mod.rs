@@ -4,6 +4,7 @@
 //! log, not the run.
 
 mod capture;
+mod error;
 mod mahimahi;
 mod output;
 mod record;
@@ -11,10 +12,11 @@ mod records;
 mod replay;
 mod results;
 
+pub use error::{LogError, WriteError};
 pub use record::{Kind, RECORD_BYTES, Record};
 pub use records::{HEAD_UNIT, MAGIC, read};
 pub use replay::{Agreement, replay};
-pub use results::{Log, Payload, Results, end, results};
+pub use results::{InLog, Log, Payload, Results, end, results};
 
 use crate::Error;
 use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};
@@ -28,15 +30,15 @@ pub struct Recorder {
     logs: Vec<Box<dyn Form>>,
     capture: Option<Capture>,
     written: Instant,
-    error: Option<String>,
+    error: Option<WriteError>,
 }
 
 /// A form of log.
 pub(crate) trait Form {
     /// Takes records in the order of time; the first error of the file ends the log.
-    fn write(&mut self, records: &[Record]) -> Result<(), String>;
+    fn write(&mut self, records: &[Record]) -> Result<(), WriteError>;
     /// Ends it at `end`.
-    fn finish(&mut self, end: Instant) -> Result<(), String>;
+    fn finish(&mut self, end: Instant) -> Result<(), WriteError>;
 }
 
 impl Recorder {
@@ -110,7 +112,7 @@ impl Recorder {
     }
 
     /// Ends the logs; the first error that made one incomplete.
-    pub fn finish(mut self, end: Instant) -> Option<String> {
+    pub fn finish(mut self, end: Instant) -> Option<WriteError> {
         self.flush();
         for mut log in self.logs {
             if let Err(error) = log.finish(end) {
@@ -155,11 +157,11 @@ impl Recorder {
 }
 
 /// Whether to go on; keeps the first error.
-fn keep(written: Result<(), String>, error: &mut Option<String>) -> bool {
+fn keep(written: Result<(), WriteError>, error: &mut Option<WriteError>) -> bool {
     match written {
         Ok(()) => true,
-        Err(text) => {
-            error.get_or_insert(text);
+        Err(first) => {
+            error.get_or_insert(first);
             false
         }
     }

@@ -1,8 +1,9 @@
 //! A file that is written in blocks and whose errors name it.
 
+use super::error::WriteError;
 use crate::Error;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// A file and what is to be written to it.
@@ -21,21 +22,15 @@ impl Output {
     }
 
     /// Writes the buffer once it is full.
-    pub fn settle(&mut self) -> Result<(), String> {
+    pub fn settle(&mut self) -> Result<(), WriteError> {
         if self.buffer.len() >= FULL { self.flush() } else { Ok(()) }
     }
 
     /// Writes the buffer.
-    pub fn flush(&mut self) -> Result<(), String> {
+    pub fn flush(&mut self) -> Result<(), WriteError> {
         let written = self.file.write_all(&self.buffer);
         self.buffer.clear();
-        written.map_err(|error| {
-            let remedy = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free some space. The log ends there",
-                _ => "; the log ends there",
-            };
-            format!("{}: {error}{remedy}", self.path.display())
-        })
+        written.map_err(|error| WriteError { path: self.path.clone(), error })
     }
 }
 

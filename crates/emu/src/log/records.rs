@@ -4,6 +4,7 @@
 //! up, so that the records begin at a multiple of [`HEAD_UNIT`] bytes. A file that was cut off holds whole records up to
 //! there.
 
+use super::error::{LogError, WriteError};
 use super::output::Output;
 use super::record::{RECORD_BYTES, Record};
 use super::{Form, Kind};
@@ -42,34 +43,34 @@ impl Records {
         output.buffer.extend((text.len() as u32).to_le_bytes());
         output.buffer.extend(text);
         // An error now is one before the command runs.
-        output.flush().map_err(Error::Machine)?;
+        output.flush()?;
         Ok(Self(output))
     }
 }
 
 impl Form for Records {
-    fn write(&mut self, records: &[Record]) -> Result<(), String> {
+    fn write(&mut self, records: &[Record]) -> Result<(), WriteError> {
         self.0.buffer.extend(records.iter().flat_map(Record::to_bytes));
         self.0.flush()
     }
 
-    fn finish(&mut self, end: Instant) -> Result<(), String> {
+    fn finish(&mut self, end: Instant) -> Result<(), WriteError> {
         self.write(&[Record::event(end, Kind::End, 0, 0)])
     }
 }
 
 /// Reads a log: its head, and the records that are whole.
-pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), String> {
-    let body = bytes.strip_prefix(MAGIC).ok_or("is no log of an emulated link")?;
-    let (size, body) = body.split_first_chunk::<4>().ok_or("is cut off in its head")?;
-    let (text, body) = body.split_at_checked(u32::from_le_bytes(*size) as usize).ok_or("is cut off in its head")?;
-    let head: Value = serde_json::from_slice(text).map_err(|e| format!("has a damaged head: {e}"))?;
+pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
+    let body = bytes.strip_prefix(MAGIC).ok_or(LogError::NoLog)?;
+    let (size, body) = body.split_first_chunk::<4>().ok_or(LogError::CutOff)?;
+    let (text, body) = body.split_at_checked(u32::from_le_bytes(*size) as usize).ok_or(LogError::CutOff)?;
+    let head: Value = serde_json::from_slice(text).map_err(LogError::Head)?;
     if head["format"] != FORMAT {
-        return Err(format!("has format {}, this is {FORMAT}; run it again", head["format"]));
+        return Err(LogError::Format { found: head["format"].to_string(), expected: FORMAT });
     }
     let records = body.chunks_exact(RECORD_BYTES).enumerate().map(|(i, bytes)| {
         let bytes = bytes.try_into().expect("chunks are exact");
-        Record::from_bytes(bytes).ok_or_else(|| format!("has a damaged record {i}"))
+        Record::from_bytes(bytes).ok_or(LogError::Record(i))
     });
     Ok((head, records.collect::<Result<_, _>>()?))
 }

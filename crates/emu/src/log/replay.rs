@@ -1,5 +1,6 @@
 //! Whether a log holds what the simulator's queue makes of the same arrivals.
 
+use super::error::LogError;
 use super::record::{Kind, Record};
 use serde_json::Value;
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
@@ -25,16 +26,16 @@ pub struct Agreement {
 type Fates = Vec<Option<(Kind, Instant)>>;
 
 /// Plays the arrivals of a log, as [`super::read`] gives it, through a new queue.
-pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, String> {
-    let spec = LinkSpec::parse("link", &head["link"], Path::new("/")).map_err(|e| e.to_string())?;
-    let seed = head["seed"].as_u64().ok_or("its head has no seed")?;
+pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
+    let spec = LinkSpec::parse("link", &head["link"], Path::new("/"))?;
+    let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = u64::from(head["side"] == "up");
     let framing = spec.framing;
     let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
     let host = Host { link, rng: Rng::stream(seed, "queue", index) };
     let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
     if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {
-        return Err(format!("has no arrival {i}"));
+        return Err(LogError::NoArrival(i));
     }
     let logged = fates(records, arrivals.len())?;
     let timed = matches!(spec.service, Service::Rate(_)) && framing.adjusted;
@@ -53,25 +54,25 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, String> {
 }
 
 /// What the log says; refuses a log whose packets do not arrive once, in the order of time, and leave once at most.
-fn fates(records: &[Record], packets: usize) -> Result<Fates, String> {
+fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
     let (mut fates, mut came, mut now) = (vec![None; packets], 0, Instant::ZERO);
     for (i, record) in records.iter().enumerate() {
         if record.kind == Kind::Arrival {
             came += 1;
             if !(1..=LARGEST).contains(&record.bytes) {
-                return Err(format!("has a packet of {} bytes, record {i}", record.bytes));
+                return Err(LogError::Size { bytes: record.bytes, record: i });
             }
         } else if is_fate(record.kind) {
             let place = fates[..came].get_mut(record.number as usize);
-            let place = place.ok_or_else(|| format!("has no arrival {} before record {i}", record.number))?;
+            let place = place.ok_or(LogError::LateArrival { packet: record.number, record: i })?;
             if place.replace((record.kind, record.at)).is_some() {
-                return Err(format!("has two fates of packet {}", record.number));
+                return Err(LogError::TwoFates(record.number));
             }
         }
         // What was written late is told later than it happened.
         if matches!(record.kind, Kind::Arrival | Kind::Idle) || is_fate(record.kind) {
             if record.at < now || record.at.as_nanos() > LONGEST {
-                return Err(format!("goes back in time, or is too long, at record {i}"));
+                return Err(LogError::Time(i));
             }
             now = record.at;
         }

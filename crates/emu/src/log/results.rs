@@ -1,5 +1,6 @@
 //! From the logs of both directions of a link to the summary and tables of a simulation.
 
+use super::error::LogError;
 use super::record::{Kind, Record};
 use super::replay::{Agreement, replay};
 use serde_json::Value;
@@ -29,21 +30,26 @@ pub struct Results {
     pub refused: [u64; 2],
 }
 
+/// What is wrong with which of two logs.
+#[derive(Debug)]
+pub struct InLog {
+    /// 0 for the first, down; 1 for the second, up.
+    pub log: usize,
+    /// What is wrong with it.
+    pub error: LogError,
+}
+
 /// The time of a log's last record: the end of the run, unless the log was cut off.
 pub fn end(records: &[Record]) -> Instant {
     records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
 }
 
 /// Reads the logs `down` and `up` until the statistics end.
-pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Result<Results, String> {
-    for ((head, _), side) in logs.iter().zip(["down", "up"]) {
-        if head["kind"] != "link" || head["side"] != side {
-            return Err(format!("is of {} {}; give one of link {side}", head["kind"], head["side"]));
-        }
-    }
-    let spec = |head: &Value| LinkSpec::parse("link", &head["link"], Path::new("/")).map_err(|e| e.to_string());
-    let specs = [spec(&logs[0].0)?, spec(&logs[1].0)?];
-    let agreement = [replay(&logs[0].0, &logs[0].1)?, replay(&logs[1].0, &logs[1].1)?];
+pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Result<Results, InLog> {
+    let of = |log: usize| move |error: LogError| InLog { log, error };
+    let (down, up) = (of(0), of(1));
+    let specs = [link(&logs[0].0, "down").map_err(down)?, link(&logs[1].0, "up").map_err(up)?];
+    let agreement = [replay(&logs[0].0, &logs[0].1).map_err(down)?, replay(&logs[1].0, &logs[1].1).map_err(up)?];
     let end = statistics.end();
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
     let mut payload: Vec<(Instant, Payload)> = statistics.starts().iter().map(|&at| (at, Payload::default())).collect();
@@ -73,7 +79,7 @@ pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Resu
             Kind::Refused => refused[l] += 1,
             Kind::Payload => {
                 let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
-                let flow = meta.ok_or_else(|| format!("has payload of packet {number} that it cannot have"))?.flow;
+                let flow = meta.ok_or(InLog { log: l, error: LogError::Payload(number) })?.flow;
                 let part = payload.partition_point(|&(start, _)| start < at).max(1) - 1;
                 *payload[part].1[l].entry(flow).or_insert(0) += value;
             }
@@ -88,6 +94,15 @@ pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Resu
     let (begin, left) = begun.expect("the statistics begin at one of their instants");
     output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
     Ok(Results { output, payload, agreement, overdue, refused })
+}
+
+/// The link of a log of direction `side`.
+fn link(head: &Value, side: &'static str) -> Result<LinkSpec, LogError> {
+    if head["kind"] != "link" || head["side"] != side {
+        let (kind, found) = (head["kind"].to_string(), head["side"].to_string());
+        return Err(LogError::Other { kind, side: found, expected: side });
+    }
+    Ok(LinkSpec::parse("link", &head["link"], Path::new("/"))?)
 }
 
 /// From what left between each instant and the next to what left from it on.

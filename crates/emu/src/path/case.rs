@@ -1,11 +1,13 @@
 //! A direction and what comes to it, from any sequence of bytes: for random tests, for a fuzzer, and to repeat a failure.
 
 use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
-use super::{Direction, DirectionConfig, Kind, Pool, Side, Sink};
+use super::{Counters, Direction, DirectionConfig, Kind, Pool, Side, Sink};
+use crate::Error;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::io::{self, IoSlice};
 use std::path::Path;
+use thiserror::Error as ThisError;
 
 /// A configuration, and frames with the times between them.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +40,8 @@ impl Case {
     }
 
     /// Runs it; what is wrong with what came out.
-    pub fn run(&self) -> Result<(), String> {
-        let mut direction = Direction::new(self.config.clone(), 1).map_err(|e| e.to_string())?;
+    pub fn run(&self) -> Result<(), Wrong> {
+        let mut direction = Direction::new(self.config.clone(), 1)?;
         let (mut now, pool, mut kernel) = (Instant::ZERO, Pool::new(), Kernel::default());
         for (wait, frame) in &self.frames {
             now += Duration::from_nanos(*wait as i64);
@@ -59,20 +61,48 @@ impl Case {
             return Err(wrong);
         }
         if ends != counters.arrived.0 || counters.backlog > 0 {
-            return Err(format!("packets were lost or made: {counters:?}"));
+            return Err(Wrong::Number(Box::new(counters)));
         }
         if kernel.packets != counters.departed.0 {
-            return Err(format!("{} packets were written of {}", kernel.packets, counters.departed.0));
+            return Err(Wrong::Written { written: kernel.packets, departed: counters.departed.0 });
         }
         Ok(())
     }
+}
+
+/// What is wrong with a direction, found by a case.
+#[derive(Debug, PartialEq, ThisError)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// The configuration is refused, which [`Case::from_bytes`] makes so that it is not.
+    #[error(transparent)]
+    Refused(#[from] Error),
+    /// A frame was written that no kernel takes.
+    #[error("{what}: {:02x?}", &frame[..frame.len().min(90)])]
+    Frame {
+        /// Why not.
+        what: &'static str,
+        /// The frame, from its virtio header on.
+        frame: Vec<u8>,
+    },
+    /// What arrived is not what departed, was dropped or waits.
+    #[error("packets were lost or made: {0:?}")]
+    Number(Box<Counters>),
+    /// Other packets were written than departed.
+    #[error("{written} packets were written of {departed}")]
+    Written {
+        /// Packets in the frames.
+        written: u64,
+        /// Packets that departed.
+        departed: u64,
+    },
 }
 
 /// Takes what is written if a kernel would.
 #[derive(Default)]
 struct Kernel {
     packets: u64,
-    wrong: Option<String>,
+    wrong: Option<Wrong>,
 }
 
 impl Sink for Kernel {
@@ -80,7 +110,7 @@ impl Sink for Kernel {
         let frame: Vec<u8> = parts.iter().flat_map(|part| part.to_vec()).collect();
         match packets(&frame) {
             Ok(packets) => self.packets += packets,
-            Err(text) => self.wrong = Some(format!("{text}: {:02x?}", &frame[..frame.len().min(90)])),
+            Err(what) => self.wrong = Some(Wrong::Frame { what, frame }),
         }
         Ok(())
     }

@@ -203,7 +203,7 @@ impl Direction {
             counters: self.course.counters,
             lateness: self.lateness,
             utilisation,
-            log_error: self.course.recorder.finish(self.now),
+            log_error: self.course.recorder.finish(self.now).map(|error| error.to_string()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::address::Block;
 use super::control::Listener;
+use crate::Error;
 use crate::sys::netlink::{Netlink, Prefix, Route};
 use crate::sys::tun::Tun;
 use std::fs;
@@ -49,9 +50,9 @@ impl<'a> Site<'a> {
     }
 
     /// Makes the end in the present network namespace.
-    pub fn make(&self) -> Result<End, String> {
-        let (tun, name) = Tun::create(self.name).map_err(|e| no_tun(&e))?;
-        let fail = |what: &str, e: io::Error| format!("{name}: {what}: {e}; see `sojourn doctor`");
+    pub fn make(&self) -> Result<End, Error> {
+        let (tun, name) = Tun::create(self.name).map_err(|e| Error::Machine(no_tun(&e)))?;
+        let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
         let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
         let index = netlink.index(&name).map_err(|e| fail("device", e))?;
         netlink.up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
@@ -62,7 +63,7 @@ impl<'a> Site<'a> {
             if own.is_ipv4() {
                 address.map_err(|e| fail("address", e))?;
                 route.map_err(|e| match (e.raw_os_error(), self.cc) {
-                    (Some(libc::EINVAL), Some(cc)) => unknown_control(cc),
+                    (Some(libc::EINVAL), Some(cc)) => Error::Machine(unknown_control(cc)),
                     _ => fail("route", e),
                 })?;
             }

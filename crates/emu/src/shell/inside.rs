@@ -9,6 +9,7 @@ use super::control::Listener;
 use super::end::{End, Site};
 use super::gateway;
 use super::message;
+use crate::Error;
 use crate::sys::fds::Channel;
 use crate::sys::namespace::{new_network, replace_file, set_sysctl};
 use crate::sys::netlink::Netlink;
@@ -18,6 +19,7 @@ use nix::sys::signal::{SigHandler, SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use std::ffi::CString;
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -54,8 +56,8 @@ pub fn main(plan: &Plan, command: &Command, parent: Pid, shell: &Channel, gatewa
                 return 1;
             }
         }
-        Err(text) => {
-            let _ = shell.send(&[&[message::FAILED], text.as_bytes()].concat(), &[], false);
+        Err(error) => {
+            let _ = shell.send(&[&[message::FAILED], error.to_string().as_bytes()].concat(), &[], false);
             return 1;
         }
     }
@@ -84,21 +86,22 @@ impl Made {
     }
 }
 
-fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<Made, String> {
+fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<Made, Error> {
     let no_namespace = |e: io::Error| {
-        format!("network namespace: {e}; run as root, or on a kernel that lets users make user namespaces")
+        let remedy = "run as root, or on a kernel that lets users make user namespaces";
+        Error::Machine(format!("network namespace: {e}; {remedy}"))
     };
-    process::adopt_orphans().map_err(|e| e.to_string())?;
+    process::adopt_orphans().map_err(|e| Error::Machine(e.to_string()))?;
     let mut in_user_namespace = false;
     let outer = if plan.private {
         in_user_namespace = new_network(plan.unprivileged).map_err(no_namespace)?;
-        loopback().map_err(|e| format!("loopback: {e}"))?;
+        loopback().map_err(|e| lacks("loopback", &e))?;
         forward();
         enlarge_windows();
         let mut end = Site::outer(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
-            seat.spawn_here(&end.tun).map_err(|e| format!("gateway: {e}"))?;
+            seat.spawn_here(&end.tun).map_err(|e| lacks("gateway", &e))?;
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)
@@ -106,7 +109,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         None
     };
     in_user_namespace |= new_network(false).map_err(no_namespace)?;
-    loopback().map_err(|e| format!("loopback: {e}"))?;
+    loopback().map_err(|e| lacks("loopback", &e))?;
     forward();
     enlarge_windows();
     let mut inner = Site::inner(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
@@ -116,17 +119,23 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         let _ = replace_file("/etc/resolv.conf", text);
     }
     if in_user_namespace && !nix::unistd::geteuid().is_root() {
-        process::keep_capabilities().map_err(|e| format!("capabilities: {e}"))?;
+        process::keep_capabilities().map_err(|e| lacks("capabilities", &e))?;
     }
     // Changed credentials undo it, so it comes last.
     match process::follow_parent(parent, SHELL_IS_GONE) {
         Ok(true) => Ok(Made { inner, outer }),
-        _ => Err("the shell is gone".to_string()),
+        _ => Err(Error::Machine("the shell is gone".to_string())),
     }
 }
 
-fn listen() -> Result<Listener, String> {
-    Listener::open().map_err(|e| format!("control socket: {e}; raise the limit on open files (ulimit -n)"))
+/// What the machine lacks, and what for.
+fn lacks(what: &str, error: &dyn Display) -> Error {
+    Error::Machine(format!("{what}: {error}"))
+}
+
+fn listen() -> Result<Listener, Error> {
+    let open = Listener::open();
+    open.map_err(|e| Error::Machine(format!("control socket: {e}; raise the limit on open files (ulimit -n)")))
 }
 
 fn loopback() -> io::Result<()> {
@@ -153,7 +162,7 @@ fn enlarge_windows() {
     }
 }
 
-fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), String> {
+fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
     let Some(peer) = &plan.peer else { return Ok(()) };
     let words = [c"/bin/sh", c"-c", peer].map(CString::from);
     let me = getpid();
@@ -169,7 +178,7 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), String> {
         127
     })
     .map(|_| ())
-    .map_err(|e| format!("--peer: {e}"))
+    .map_err(|e| lacks("--peer", &e))
 }
 
 /// Runs the command and waits for its end, then ends whatever it has left behind.

@@ -216,7 +216,7 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
     match Tun::create("sojourn%d") {
         Ok(probe) => {
             drop(probe);
-            let end = Site::outer(lease.block, shell.up.mtu, shell.cc.as_deref()).make().map_err(Error::Machine)?;
+            let end = Site::outer(lease.block, shell.up.mtu, shell.cc.as_deref()).make()?;
             Ok((lease, Some(end), false))
         }
         // The device may be opened, but this namespace is not ours to add one to.

@@ -14,6 +14,7 @@ mod streams;
 
 use super::address::Block;
 use super::end::{End, Site};
+use crate::Error;
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
 use crate::sys::namespace::new_network;
@@ -87,8 +88,8 @@ impl Seat {
             let _ = process::follow_parent(me, Signal::SIGKILL);
             let end = match self.make_end(mtu, cc) {
                 Ok(end) => end,
-                Err(text) => {
-                    let _ = self.frames.send(text.as_bytes(), &[], false);
+                Err(error) => {
+                    let _ = self.frames.send(error.to_string().as_bytes(), &[], false);
                     return 1;
                 }
             };
@@ -108,8 +109,8 @@ impl Seat {
         })
     }
 
-    fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<End, String> {
-        let no = |e: io::Error| format!("gateway: {e}");
+    fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<End, Error> {
+        let no = |e: io::Error| Error::Machine(format!("gateway: {e}"));
         new_network(false).map_err(no)?;
         let block = self.addresses.block;
         let addresses = [(block.name_server(), block.v4().1), (block.name_server6(), block.v6().1)];
