@@ -50,7 +50,7 @@ impl Flows {
         let (flows, generators) = (count(false), count(true));
         let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
         let links = scenario.queues().count() as u32;
-        let channels = scenario.wlan.is_some() as u32;
+        let channels = scenario.cells().count() as u32;
         Layout::new(links, flows + room, generators, samplers as u32, channels)
     }
 

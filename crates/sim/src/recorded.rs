@@ -169,7 +169,8 @@ impl Recorded {
         self.links.iter_mut().for_each(|link| link.tally_mut().close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
-        let (links, hops, histogram) = report_links(metered(&mut self.links), 0, self.names, begin.number);
+        let reverse = vec![1; self.names.len() + 1];
+        let (links, hops, histogram) = report_links(metered(&mut self.links), &reverse, self.names, begin.number);
         let mut tables = vec![histogram];
         tables.extend(windows);
         tables.extend(self.probe.into_iter().flat_map(Recorder::tables));

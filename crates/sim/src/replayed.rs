@@ -92,7 +92,7 @@ impl Replayed {
         self.links.iter_mut().for_each(|link| link.tally_mut().close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
-        let (links, hops, histogram) = report_links(metered(&mut self.links), 0, Vec::new(), begin.number);
+        let (links, hops, histogram) = report_links(metered(&mut self.links), &[1], Vec::new(), begin.number);
         let summary = Summary {
             duration_s: (end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,

@@ -4,7 +4,7 @@ use crate::counters::{FlowCounters, LinkCounters};
 use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
-use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCell};
+use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCells};
 use crate::probe::{EveryPacket, Recorder};
 use crate::sampler::Samplers;
 use crate::scenario::{FlowSpec, Scenario};
@@ -13,7 +13,7 @@ use crate::table::{Table, recorder};
 use crate::warmup::Statistics;
 use crate::window::Part;
 use crate::windows::windows;
-use crate::wlan::{Air, Wlan};
+use crate::wlan::{Air, Cells, Place};
 use sojourn_aqm::Instant;
 
 /// A run of a scenario with one seed.
@@ -28,15 +28,15 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without, on a dumbbell, a graph or one with a wireless LAN: hooks that nobody needs
+/// With a probe of every packet or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
 /// compile to nothing, and two links to an array.
 enum Engine {
     Plain(Box<Run<(), Dumbbell>>),
     EveryPacket(Box<Run<EveryPacket, Dumbbell>>),
     Graph(Box<Run<(), Graph>>),
     GraphEveryPacket(Box<Run<EveryPacket, Graph>>),
-    Cell(Box<Run<(), WithCell>>),
-    CellEveryPacket(Box<Run<EveryPacket, WithCell>>),
+    Cells(Box<Run<(), WithCells>>),
+    CellsEveryPacket(Box<Run<EveryPacket, WithCells>>),
 }
 
 macro_rules! with {
@@ -46,8 +46,8 @@ macro_rules! with {
             Engine::EveryPacket($run) => $do,
             Engine::Graph($run) => $do,
             Engine::GraphEveryPacket($run) => $do,
-            Engine::Cell($run) => $do,
-            Engine::CellEveryPacket($run) => $do,
+            Engine::Cells($run) => $do,
+            Engine::CellsEveryPacket($run) => $do,
         }
     };
 }
@@ -55,12 +55,11 @@ macro_rules! with {
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        let cell = scenario.wlan.as_ref().map(|spec| Box::new(Wlan::new(spec, scenario, seed)));
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
-        Self(match (cell, is_dumbbell, scenario.probes.packets) {
-            (Some(cell), _, false) => Engine::Cell(Box::new(Run::new(scenario, seed, cell))),
-            (Some(cell), _, true) => Engine::CellEveryPacket(Box::new(Run::new(scenario, seed, cell))),
+        Self(match (Cells::new(scenario, seed), is_dumbbell, scenario.probes.packets) {
+            (Some(cells), _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, cells))),
+            (Some(cells), _, true) => Engine::CellsEveryPacket(Box::new(Run::new(scenario, seed, cells))),
             (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, ()))),
             (None, true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed, ()))),
             (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
@@ -97,8 +96,8 @@ impl Simulation {
         with!(&mut self.0, run => run.advance_until(until))
     }
 
-    /// Every link's counters since the start of the run, by the number that it has in tables: both directions of each hop,
-    /// or the access point and the stations of a wireless LAN.
+    /// The counters of every link, or rather queue, since the start of the run, by the number that it has in tables: both
+    /// directions of each link, of a wireless LAN those of the access point and of each station.
     pub fn links(&self) -> Vec<LinkCounters> {
         with!(&self.0, run => run.network.counters())
     }
@@ -123,6 +122,8 @@ impl Simulation {
 struct Run<P: Recorder, T: Topology> {
     /// Of the hops behind the first one.
     names: Vec<String>,
+    /// Of every hop: how many queues its reverse direction has.
+    reverse: Vec<usize>,
     now: Instant,
     end: Instant,
     statistics: Statistics,
@@ -139,14 +140,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     fn new(scenario: &Scenario, seed: u64, air: T::Air) -> Self {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
-        // A cell's nodes have the first numbers.
-        let nodes = air.cell().map_or(0, |cell| cell.len());
-        let links = scenario.queues().enumerate().skip(nodes);
+        let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.place(i), Place::Link(_)));
         let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
-        let queues = nodes + links.len();
+        let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
@@ -154,10 +153,11 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
         }
         network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), next_look(&statistics, 1));
-        network.expect_channel();
+        network.expect_channels();
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
-        Self { names, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
+        let reverse = scenario.reverse_queues().collect();
+        Self { names, reverse, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
     }
 
     fn advance(&mut self, events: u64) -> bool {
@@ -223,8 +223,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 let next = self.look(now);
                 self.network.events.set(self.network.layout.slot(component), next);
             }
-            Component::Channel => {
-                self.network.on_channel(now);
+            Component::Channel(cell) => {
+                self.network.on_channel(now, cell);
                 self.flows.resume(now, &mut self.network);
             }
             Component::Sampler(i) => {
@@ -260,9 +260,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
         let first = self.network.queues().next().expect("there is a first hop");
         let windows = windows(first, &begin, |number| wholes[number]);
-        let nodes = self.network.air.cell().map_or(0, |cell| cell.len());
-        let (links, hops, histogram) = report_links(self.network.queues(), nodes, self.names, begin.number);
-        let (wlan, accesses) = self.network.air.into_cell().map(|cell| cell.report(begin.number)).unzip();
+        let (links, mut hops, histogram) = report_links(self.network.queues(), &self.reverse, self.names, begin.number);
+        let (cells, accesses) = self.network.air.report(begin.number);
+        let mut wlan = None;
+        for (hop, cell) in cells {
+            *hop.checked_sub(1).map_or(&mut wlan, |other| &mut hops[other].wlan) = Some(cell);
+        }
         let summary = Summary {
             duration_s: (self.end - Instant::ZERO).as_secs_f64(),
             warmup_s: begin.warmup_s,
@@ -283,7 +286,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let mut tables = vec![histogram];
         tables.extend(windows);
         tables.extend(self.network.probe.tables());
-        tables.extend(accesses.flatten());
+        tables.extend(accesses);
         tables.extend(self.network.ledger.into_table());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
@@ -305,12 +308,11 @@ fn next_look(statistics: &Statistics, number: usize) -> Instant {
     statistics.due().min(begin)
 }
 
-/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. In a
-/// wireless LAN of so many nodes the access point is the forward direction of the first hop, and the stations together
-/// are its reverse direction.
+/// The first hop, and the others with their names, from instant `number` of the window on; the books are closed. The reverse
+/// direction of each hop has so many queues, those of a wireless LAN's stations, which are reported together.
 pub(crate) fn report_links<'a>(
     queues: impl Iterator<Item = &'a mut dyn Metered>,
-    nodes: usize,
+    reverse: &[usize],
     names: Vec<String>,
     number: usize,
 ) -> (Links, Vec<HopSummary>, Table) {
@@ -328,8 +330,10 @@ pub(crate) fn report_links<'a>(
         Some(LinkSummary::of(&sum, length, usable))
     };
     let mut hop = |reverse: usize| Some(Links { forward: together(1)?, reverse: together(reverse)? });
-    let first = hop(nodes.saturating_sub(1).max(1)).expect("there is a first hop");
-    let hops = names.into_iter().map_while(|name| Some(HopSummary { name, links: hop(1)? })).collect();
+    let (&of_first, of_others) = reverse.split_first().expect("there is a first hop");
+    let first = hop(of_first).expect("it has two directions");
+    let others = names.into_iter().zip(of_others);
+    let hops = others.map_while(|(name, &queues)| Some(HopSummary { name, links: hop(queues)?, wlan: None })).collect();
     (first, hops, table.into_table())
 }
 

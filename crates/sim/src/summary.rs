@@ -36,8 +36,8 @@ pub struct Summary {
     pub links: Links,
     /// The other bottlenecks.
     pub hops: Vec<HopSummary>,
-    /// The channel, where the bottleneck is a wireless LAN: `forward` is the queue of the access point then, `reverse`
-    /// those of the stations together.
+    /// The channel, where the bottleneck, or the first of several, is a wireless LAN: `forward` is the queue of the access
+    /// point then, `reverse` those of the stations together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wlan: Option<WlanSummary>,
     /// Every group of flows.
@@ -54,6 +54,9 @@ pub struct HopSummary {
     /// Its two directions.
     #[serde(flatten)]
     pub links: Links,
+    /// The channel, where it is a wireless LAN, as in [`Summary`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wlan: Option<WlanSummary>,
 }
 
 /// The two directions of a bottleneck.

@@ -9,6 +9,25 @@ pub struct Table {
     pub columns: Vec<(String, Column)>,
 }
 
+impl Table {
+    /// Tables with the same columns as one, whose rows are in the order of the first column, which has times; of equal times
+    /// in the order of the tables. None of none.
+    pub(crate) fn in_order(mut tables: impl Iterator<Item = Self>) -> Option<Self> {
+        let mut table = tables.next()?;
+        let mut is_one = true;
+        for other in tables {
+            is_one = false;
+            table.columns.iter_mut().zip(&other.columns).for_each(|((_, column), (_, more))| column.append(more));
+        }
+        if let (false, Some((_, Column::U64(times)))) = (is_one, table.columns.first()) {
+            let mut order: Vec<usize> = (0..times.len()).collect();
+            order.sort_by_key(|&row| times[row]);
+            table.columns.iter_mut().for_each(|(_, column)| *column = column.rows(&order));
+        }
+        Some(table)
+    }
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
@@ -20,6 +39,27 @@ pub enum Column {
 }
 
 impl Column {
+    /// Adds the numbers of a column of the same type.
+    fn append(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::U8(all), Self::U8(more)) => all.extend(more),
+            (Self::U32(all), Self::U32(more)) => all.extend(more),
+            (Self::U64(all), Self::U64(more)) => all.extend(more),
+            (Self::F64(all), Self::F64(more)) => all.extend(more),
+            _ => unreachable!("a column has one type in all tables of its kind"),
+        }
+    }
+
+    /// The numbers of these rows.
+    fn rows(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::U8(v) => Self::U8(rows.iter().map(|&row| v[row]).collect()),
+            Self::U32(v) => Self::U32(rows.iter().map(|&row| v[row]).collect()),
+            Self::U64(v) => Self::U64(rows.iter().map(|&row| v[row]).collect()),
+            Self::F64(v) => Self::F64(rows.iter().map(|&row| v[row]).collect()),
+        }
+    }
+
     /// Rows.
     pub fn len(&self) -> usize {
         match self {

@@ -92,6 +92,18 @@ fn the_scenarios_reach_what_they_are_for() {
                     && waited
                     && upwards
             }
+            "access-points" => {
+                let [air, _, attic] = &summary.hops[..] else { panic!("{name}: four links") };
+                let [laptops, phones] = [air, attic].map(|hop| hop.wlan.as_ref().expect("a channel"));
+                let sent = summary.groups.iter().all(|group| group.payload.bytes > 50_000);
+                sent && forward.dropped_by["late"] > 0
+                    && summary.links.reverse.dropped_by["limit"] > 0
+                    && air.links.forward.packets > 1000
+                    && attic.links.forward.dropped > 0
+                    && laptops.access_point.aggregation.is_some()
+                    && phones.access_point.errors + phones.stations[0].node.errors > 50
+                    && phones.collisions > 100
+            }
             other => panic!("{other}: say here what the scenario is for"),
         };
         assert!(reached, "{name}: {summary:?}");

@@ -72,12 +72,10 @@ def flatten(result: Result) -> dict[str, Any]:
     row |= {f"reverse.{key}": value for key, value in reverse.items()}
     for index, hop in enumerate(document.get("links", [])):
         known = ("aqm",) if result.scenario.is_graph and not index else ()  # of a graph's first link: link.aqm
+        known = (*known, "wlan")
         keys = {key: spelled_aqm(value) if key == "aqm" else value for key, value in hop.items() if key not in known}
-        row |= {f"links.{index}.{key}": value for key, value in keys.items()}
-    wlan = document.get("wlan", {"stations": []})
-    row |= {f"wlan.{key}": value for key, value in wlan.items() if key != "stations"}
-    for index, stations in enumerate(wlan["stations"]):
-        row |= {f"wlan.stations.{index}.{key}": value for key, value in stations.items()}
+        row |= {f"links.{index}.{key}": value for key, value in keys.items()} | _flat_wlan(f"links.{index}.wlan", hop)
+    row |= _flat_wlan("wlan", document)
     links = result.scenario.links
     routes = result.scenario.routes
     for index, flow in enumerate(document["flows"]):
@@ -88,6 +86,15 @@ def flatten(result: Result) -> dict[str, Any]:
             keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"
         row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
+
+
+def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys of the wireless LAN among `keys` by their dotted path; none without one."""
+    wlan = keys.get("wlan", {"stations": []})
+    row = {f"{path}.{key}": value for key, value in wlan.items() if key != "stations"}
+    for index, stations in enumerate(wlan["stations"]):
+        row |= {f"{path}.stations.{index}.{key}": value for key, value in stations.items()}
+    return row
 
 
 def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
@@ -106,6 +113,6 @@ def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, 
 def word(key: str, value: Any) -> str:
     """A value of a key, by its dotted path, as part of a name: "4 flows", "rtt 40 ms"."""
     if key.endswith(".count"):
-        what = "station" if key.startswith("wlan.") else "flow"
+        what = "station" if ".stations." in key else "flow"
         return f"1 {what}" if value == 1 else f"{value} {what}s"
     return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"

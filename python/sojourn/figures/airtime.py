@@ -26,9 +26,10 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     """
     for result, name in zip(results, names, strict=True):
         if not result.stations:
-            raise InputError(
-                f"{name}: its bottleneck is no wireless LAN, so nobody has airtime; describe one in [wlan]"
-            )
+            what, remedy = "its bottleneck", "describe one in [wlan]"
+            if result.scenario.is_graph:
+                what, remedy = f"link {result.link!r}", "choose one with --link, in Python with at"
+            raise InputError(f"{name}: {what} is no wireless LAN, so nobody has airtime; {remedy}")
     runs = all_of_each(results, names)
     most = max(result.stations for result in results)
     width = min(9.0, 1.5 + 2.6 * len(runs))
@@ -44,7 +45,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
 
 def airtimes(runs: Sequence[Result]) -> dict[str, list[float]]:
     """Airtime of each station in percent by part, as means over `runs`, which have the same stations."""
-    stations: list[list[dict[str, Any]]] = [run.totals["wlan"]["stations"] for run in runs]
+    stations: list[list[dict[str, Any]]] = [run.wlan["stations"] for run in runs if run.wlan]
     return {
         part: [100 * sum(one[part] for one in same) / len(runs) for same in zip(*stations, strict=True)]
         for part in PARTS

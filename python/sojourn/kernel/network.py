@@ -59,8 +59,10 @@ class Network:
 
 def lay_out(document: Mapping[str, Any]) -> Network:
     """Make the network of a canonical scenario; what the kernel cannot express is refused."""
-    if document.get("wlan"):
-        refuse("wlan", "has no wireless LAN", "simulate it")
+    listed = {f"links[{index}].": hop for index, hop in enumerate(document.get("links", []))}
+    for place, keys in {"": document, **listed}.items():
+        if keys.get("wlan"):
+            refuse(f"{place}wlan", "has no wireless LAN", "simulate it")
     network, links = Network(), directions(document)
     network.queues = [queue(link.place, link.keys) for link in links]
     network.traced = (links[0].router, links[0].device)

@@ -17,6 +17,7 @@ from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import to_pandas
 from sojourn.figures.api import Plots
+from sojourn.results.queues import Queue, queues_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,7 +185,7 @@ class Result:
         """One row per link: of the first bottleneck, then of the others; all stations of a cell are one."""
         pairs = [self.totals["links"], *self.totals["hops"]]
         links = [pair[direction] for pair in pairs for direction in ("forward", "reverse")]
-        names = ["forward", "reverse"] if self.stations else self.link_names
+        names = dict.fromkeys(queue.direction for queue in self._queues)
         return pl.DataFrame([{"link": name, **_flat_link(link)} for name, link in zip(names, links, strict=True)])
 
     @cached_property
@@ -193,14 +194,21 @@ class Result:
 
         In a graph every link has its name, and its reverse direction "NAME reverse".
 
-        In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on.
+        In a wireless LAN the access point's queue is "forward", and those of its stations "station 0" and so on; in a
+        graph they are "NAME" and "NAME station 0".
         """
-        if self.stations:
-            return ["forward", *(f"station {number}" for number in range(self.stations))]
-        if self._scenario is not None and self._scenario.is_graph:
-            return list(self._scenario.links)
-        others = [hop["name"] for hop in self.totals["hops"]]
-        return ["forward", "reverse", *(name for other in others for name in (other, f"{other} reverse"))]
+        return [queue.name for queue in self._queues]
+
+    @cached_property
+    def _queues(self) -> list[Queue]:
+        """Every queue by its number."""
+        is_graph = self._scenario is not None and self._scenario.is_graph
+        return queues_of(self.totals, list(self.scenario.links) if is_graph else None)
+
+    @property
+    def _queue(self) -> Queue:
+        """The queue that `link` calls."""
+        return next(queue for queue in self._queues if queue.name == self.link)
 
     @property
     def link(self) -> str:
@@ -217,28 +225,37 @@ class Result:
         if link not in self.link_names:
             raise unknown("link", link, self.link_names)
         other = copy(self)
-        other.__dict__.pop("summary", None)
+        for name in ("summary", "nodes"):
+            other.__dict__.pop(name, None)
         other._link = link
         return other
 
     @property
     def setup(self) -> dict[str, Any]:
         """Keys of `link` in the scenario."""
-        links = self.scenario.links
-        return links.get(self.link, links["reverse"] if self.stations else {})
+        return self.scenario.links.get(self._queue.direction, {})
+
+    @property
+    def wlan(self) -> dict[str, Any] | None:
+        """What the summary says of the wireless LAN that `link` belongs to; None where it belongs to none."""
+        found: dict[str, Any] | None = [self.totals, *self.totals["hops"]][self._queue.hop].get("wlan")
+        return found
 
     @property
     def stations(self) -> int:
-        """Stations of the wireless LAN; 0 where the bottleneck is none."""
-        return len(self.totals["wlan"]["stations"]) if "wlan" in self.totals else 0
+        """Stations of the wireless LAN that `link` belongs to; 0 where it belongs to none."""
+        return len(self.wlan["stations"]) if self.wlan else 0
 
     @cached_property
     def nodes(self) -> pl.DataFrame:
-        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates."""
-        if not self.stations:
-            raise InputError("this bottleneck is no wireless LAN; describe one in [wlan]")
-        wlan = self.totals["wlan"]
-        names = ["access point", *self.link_names[1:]]
+        """One row per sender of a wireless LAN, the access point first: airtime, frames, times, aggregates.
+
+        Of several wireless LANs that of `link`.
+        """
+        wlan = self.wlan
+        if wlan is None:
+            raise InputError(no_wlan(self))
+        names = ["access point", *(f"station {number}" for number in range(self.stations))]
         nodes = [{"airtime_down": None, **wlan["access_point"]}, *wlan["stations"]]
         rows = [{"node": name, **_flat_node(node)} for name, node in zip(names, nodes, strict=True)]
         return pl.DataFrame(rows, infer_schema_length=None)
@@ -270,8 +287,14 @@ class Result:
 
     @property
     def accesses(self) -> pl.DataFrame:
-        """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`)."""
-        return self._named("accesses")
+        """Every attempt to send a frame or an aggregate over a wireless LAN's channel (probe `accesses`).
+
+        In a graph it has the column `link`: the queue that it comes from.
+        """
+        frame = self._named("accesses")
+        if not self.scenario.is_graph:
+            return frame
+        return frame.insert_column(1, frame.select(_name("node", self.link_names).alias("link")).to_series())
 
     @property
     def headers(self) -> pl.DataFrame:
@@ -342,6 +365,13 @@ def flat_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     keys = ("goodput_bps", "delivered_bps", "jain", "events", "fingerprint", "warmup_s")
     whole = {key: totals[key] for key in keys}
     return {**_flat_link(totals["links"]["forward"]), **whole, "settled": totals.get("settled")}
+
+
+def no_wlan(result: Result) -> str:
+    """Say why there are no stations, and what to do."""
+    if result.scenario.is_graph:
+        return f"link {result.link!r} is no wireless LAN; choose one with --link, in Python with at"
+    return "this bottleneck is no wireless LAN; describe one in [wlan]"
 
 
 def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:

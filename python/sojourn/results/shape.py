@@ -88,7 +88,7 @@ _SUMMARY = {
     "jain": _number_or_nothing,
     "fingerprint": _text,
     "links": _LINKS,
-    "hops": [{"name": _text, **_LINKS}],
+    "hops": [{"name": _text, **_LINKS, "wlan?": _WLAN}],
     "wlan?": _WLAN,
     "groups": [{**_TRAFFIC, "completion_ms": _TIMES}],
     "flows": [{**_TRAFFIC, "id": _number}],

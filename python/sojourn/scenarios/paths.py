@@ -10,7 +10,7 @@ from sojourn import _core
 
 
 def paths(document: Mapping[str, Any]) -> list[tuple[list[int], list[int]]]:
-    """Numbers of the links that data and ACKs of each flow group of a canonical scenario cross; none in a wireless LAN.
+    """Numbers of the links that data and ACKs of each flow group of a canonical scenario cross; none under `[wlan]`.
 
     Only what decides it is read, so that files of traces and queue managers need not be there any more.
     """
@@ -20,11 +20,13 @@ def paths(document: Mapping[str, Any]) -> list[tuple[list[int], list[int]]]:
     def bare(link: Mapping[str, Any]) -> dict[str, Any]:
         return {"rate": "1 Mbit/s", "delay": link["delay"]}
 
+    def served(hop: Mapping[str, Any]) -> dict[str, Any]:
+        if "wlan" in hop:
+            return {"wlan": {"stations": [{}]}}
+        return bare(hop) | {"reverse": bare(hop["reverse"])}
+
     ends = ("name", "from", "to")
-    links = [
-        {key: hop[key] for key in ends if key in hop} | bare(hop) | {"reverse": bare(hop["reverse"])}
-        for hop in document.get("links", [])
-    ]
+    links = [{key: hop[key] for key in ends if key in hop} | served(hop) for hop in document.get("links", [])]
     kept = ("direction", "from", "to", "route", "return_route")
     flows = [{"kind": "tcp"} | {key: flow[key] for key in kept if key in flow} for flow in document["flows"]]
     form = {key: bare(document[key]) for key in ("link", "reverse") if key in document}

@@ -118,7 +118,7 @@ class Scenario:
 
     @property
     def links(self) -> dict[str, dict[str, Any]]:
-        """Each direction of every bottleneck, as results call it; of a wireless LAN the stations' are "reverse"."""
+        """Each direction of every bottleneck, as results call it; of a wireless LAN "reverse" are the stations'."""
         names = [(name, f"{name} reverse") for name in self.hops]
         if not self.is_graph:
             names[0] = ("forward", "reverse")
@@ -134,7 +134,8 @@ class Scenario:
     def routes(self) -> list[tuple[list[str], list[str]]]:
         """Of every flow group: the links that its data cross, and those that its acknowledgments cross.
 
-        Both are empty in a wireless LAN.
+        Both are empty where `[wlan]` is the bottleneck. In a graph the reverse direction of a wireless LAN is what its
+        stations send.
         """
         names = list(self.links)
         return [([names[link] for link in data], [names[link] for link in acks]) for data, acks in paths(self.document)]
@@ -165,7 +166,7 @@ class Scenario:
 
 def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
     """Keys of a hop's forward direction."""
-    return {key: value for key, value in hop.items() if key not in ("name", "from", "to", "reverse")}
+    return {key: value for key, value in hop.items() if key not in ("name", "from", "to", "reverse", "wlan")}
 
 
 def _spelled(value: object) -> str:

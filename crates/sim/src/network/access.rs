@@ -16,12 +16,27 @@ pub(crate) struct Route {
     pub ack_link: u16,
     /// Number of its paths.
     pub paths: u32,
-    /// Whether its source has the access link, as sources in a wired network have, or its sink.
-    pub access_at_source: bool,
+    /// The wireless LANs of its source and of its sink, where they are stations.
+    pub cells: (Option<u16>, Option<u16>),
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
     pub up: Access,
     pub down: Access,
+}
+
+impl Route {
+    /// Whether its source has the access link, as sources in a wired network have, or its sink. One at a station takes no
+    /// time.
+    #[inline(always)]
+    pub fn access_at_source(&self) -> bool {
+        self.cells.0.is_none()
+    }
+
+    /// The wireless LAN of one end, if it is a station.
+    pub fn cell_at(&self, source: bool) -> Option<usize> {
+        let (of_source, of_sink) = self.cells;
+        (if source { of_source } else { of_sink }).map(usize::from)
+    }
 }
 
 /// One direction of an access link: an unbounded queue before a transmitter that nobody else uses, so that

@@ -46,8 +46,8 @@ pub(crate) enum Component {
     Generator(usize),
     /// A sampler.
     Sampler(usize),
-    /// The channel that the links share: accesses start and end after everything else of their instant.
-    Channel,
+    /// The channel of a wireless LAN: accesses start and end after everything else of their instant.
+    Channel(usize),
 }
 
 impl<T: Topology> Layout<T> {
@@ -80,7 +80,7 @@ impl<T: Topology> Layout<T> {
             Component::Sink(flow) => first_flow + 3 * flows + flow,
             Component::Generator(i) => first_flow + 4 * flows + i as u32,
             Component::Sampler(i) => first_flow + 4 * flows + self.generators + i as u32,
-            Component::Channel => first_flow + 4 * flows + self.generators + self.samplers,
+            Component::Channel(i) => first_flow + 4 * flows + self.generators + self.samplers + i as u32,
         }
     }
 
@@ -125,7 +125,7 @@ impl<T: Topology> Layout<T> {
             _ => match slot - 4 * self.flows {
                 i if i < self.generators => Component::Generator(i as usize),
                 i if i < self.generators + self.samplers => Component::Sampler((i - self.generators) as usize),
-                _ => Component::Channel,
+                i => Component::Channel((i - self.generators - self.samplers) as usize),
             },
         }
     }

@@ -1,8 +1,8 @@
 //! A graph of links, the paths of the flows over it, their access links, and what travels there.
 //!
-//! Nodes of a wireless LAN have the lowest numbers, links the others. Link 2i is the forward direction of hop i, link
-//! 2i + 1 the reverse direction. Links are called, and say what leaves and when to call them next; where a packet goes
-//! then is decided here.
+//! Queues are numbered in the order of the scenario's links: of each the forward direction, then the reverse direction,
+//! which in a wireless LAN has a queue for every station. Links and wireless LANs are called, and say what leaves and when to
+//! call them next; where a packet goes then is decided here.
 
 mod access;
 mod cell;
@@ -10,7 +10,7 @@ mod layout;
 mod topology;
 
 pub(crate) use layout::{Component, Layout};
-pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCell};
+pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet;
@@ -19,8 +19,8 @@ use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
 use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{Direction, FlowSpec, Paths};
-use crate::wlan::Air;
+use crate::scenario::{FlowSpec, Paths};
+use crate::wlan::{Air, Place, Settled, Wlan};
 use access::{Access, Ends, Route, Way};
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
@@ -58,7 +58,7 @@ use books;
 impl<P: Probe, T: Topology> Network<P, T> {
     /// Links without flows.
     pub fn new(links: Vec<Link>, air: T::Air, layout: Layout<T>, ledger: Ledger, probe: P) -> Self {
-        let count = links.len() + air.cell().map_or(0, |cell| cell.len());
+        let count = links.len() + air.cells().iter().map(Wlan::len).sum::<usize>();
         Self {
             events: EventSet::new(layout.slots() as usize),
             layout,
@@ -81,16 +81,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
             self.make_room(2 * slot);
         }
         let access_delay = spec.access_delay + spec.rtt_stagger.unwrap_or(Duration::ZERO) * i64::from(place) / 2;
-        let placed = self.air.cell_mut().map(|cell| cell.place(group, spec));
-        let (paths, hosts) = placed.unwrap_or_else(|| (spec.paths.clone(), (2 * group, 2 * group + 1)));
-        // Behind an access point there is the wired host, else the source.
-        let access_at_source = self.air.cell().is_none() || spec.direction == Direction::Forward;
+        let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
+        let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
         let number = self.number_of(&paths);
         self.routes.push(Route {
             data_link: paths.data[0],
             ack_link: paths.acks[0],
             paths: number,
-            access_at_source,
+            cells,
             flow: NOBODY,
             group,
             hosts,
@@ -112,9 +110,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Gives a slot to a new flow, or to [`NOBODY`]: what belongs to the one before is no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
-        if let Some(cell) = self.air.cell_mut() {
-            cell.rtts.forget(slot);
-        }
+        self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.forget(slot));
         self.routes[slot as usize].flow = flow;
     }
 
@@ -137,26 +133,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// Every queue by its number.
     pub fn queues(&mut self) -> impl Iterator<Item = &mut dyn Metered> {
-        let nodes = self.air.cell_mut().into_iter().flat_map(|cell| &mut cell.interfaces);
-        nodes.map(|node| node as &mut dyn Metered).chain(metered(&mut self.links))
+        self.air.with_links(metered(&mut self.links))
     }
 
     /// Every queue by its number.
     pub fn counters(&self) -> Vec<LinkCounters> {
-        let nodes = self.air.cell().into_iter().flat_map(|cell| &cell.interfaces).map(|node| LinkCounters::of(node));
-        nodes.chain(self.links.iter().map(|link| LinkCounters::of(link))).collect()
+        let of = |queue| match self.air.place(queue) {
+            Place::Link(link) => LinkCounters::of(&self.links[link]),
+            Place::Cell(cell) => {
+                let cell = &self.air.cells()[cell];
+                LinkCounters::of(&cell.interfaces[queue - cell.first])
+            }
+        };
+        (0..self.ends.len()).map(of).collect()
     }
 
     /// The link of a number.
     #[cfg(test)]
     pub fn link(&mut self, number: usize) -> &mut Link {
         &mut self.links[number]
-    }
-
-    /// How many numbers nodes of a wireless LAN have; those of the links follow.
-    #[inline(always)]
-    fn nodes(&self) -> usize {
-        self.air.cell().map_or(0, |cell| cell.len())
     }
 
     #[inline(always)]
@@ -175,8 +170,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A source sends towards its sink.
     #[inline]
     pub fn send_from_source(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        if let Some(cell) = self.air.cell_mut() {
-            cell.rtts.sent(now, slot, header);
+        if T::HAS_CELLS {
+            self.tell_cells(slot, |cell| cell.rtts.sent(now, slot, header));
         }
         self.send(now, slot, header, (len, ecn), true);
     }
@@ -189,13 +184,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
-        let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[slot as usize];
         let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
         let packet = Packet { flow: route.flow, slot, len, ecn, more, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
-        let over_access_link = if has_cell { to_sink == route.access_at_source } else { to_sink };
+        let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
         if !over_access_link || route.up.is_transparent() {
             self.arrive(now, link, handle, packet);
             return;
@@ -217,7 +211,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet reaches its first link over its access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
         let route = &mut self.routes[slot as usize];
-        let link = if route.access_at_source { route.data_link } else { route.ack_link };
+        let link = if route.access_at_source() { route.data_link } else { route.ack_link };
         let (handle, next) = route.up.pipe.pop();
         self.set(Component::Up(slot), next);
         self.arrive(now, link.into(), handle, *self.packets.packet(handle));
@@ -260,10 +254,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn pipe(&mut self, link: usize) -> &mut Pipe {
-        let nodes = self.nodes();
-        match self.air.cell_mut().filter(|_| link < nodes) {
-            Some(cell) => &mut cell.interfaces[link].pipe,
-            None => &mut self.links[link - nodes].pipe,
+        match self.air.place(link) {
+            Place::Link(link) => &mut self.links[link].pipe,
+            Place::Cell(cell) => {
+                let cell = &mut self.air.cells_mut()[cell];
+                &mut cell.interfaces[link - cell.first].pipe
+            }
         }
     }
 
@@ -272,24 +268,32 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
         let (source, sink) = self.routes[packet.slot as usize].hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
-        let nodes = self.nodes();
         let mut books = books!(self, l);
-        if let Some(cell) = self.air.cell_mut().filter(|_| l < nodes) {
-            cell.arrive(now, handle, packet, hosts, &mut books);
-            return self.after_cell(now);
-        }
-        match self.links[l - nodes].as_plain() {
+        let link = match self.air.place(l) {
+            Place::Link(link) => link,
+            Place::Cell(cell) => {
+                self.air.cells_mut()[cell].arrive(now, handle, packet, hosts, &mut books);
+                return self.after_cell(now, cell);
+            }
+        };
+        match self.links[link].as_plain() {
             Some(mut link) => {
                 let served = link.arrive(now, handle, packet, hosts, &mut books);
                 self.follow(l, served);
             }
-            None => self.arrive_any(now, l, handle, packet, hosts),
+            None => self.arrive_any(now, (l, link), handle, packet, hosts),
         }
     }
 
     #[inline(never)]
-    fn arrive_any(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, hosts: (u32, u32)) {
-        let link = l - self.nodes();
+    fn arrive_any(
+        &mut self,
+        now: Instant,
+        (l, link): (usize, usize),
+        handle: Handle,
+        packet: Packet,
+        hosts: (u32, u32),
+    ) {
         let served = self.links[link].arrive(now, handle, packet, hosts, &mut books!(self, l));
         self.follow(l, served);
     }
@@ -297,25 +301,27 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The time has come for which a link's server asked, or a driver in a wireless LAN.
     #[inline]
     pub fn on_server(&mut self, now: Instant, l: usize) {
-        let nodes = self.nodes();
         let mut books = books!(self, l);
-        if let Some(cell) = self.air.cell_mut().filter(|_| l < nodes) {
-            cell.pull(now, l, &mut books);
-            return self.after_cell(now);
-        }
-        match self.links[l - nodes].as_plain() {
+        let link = match self.air.place(l) {
+            Place::Link(link) => link,
+            Place::Cell(cell) => {
+                let wlan = &mut self.air.cells_mut()[cell];
+                wlan.pull(now, l - wlan.first, &mut books);
+                return self.after_cell(now, cell);
+            }
+        };
+        match self.links[link].as_plain() {
             Some(mut link) => {
                 let served = link.on_server(now, &mut books);
                 self.follow(l, served);
             }
-            None => self.on_server_any(now, l),
+            None => self.on_server_any(now, (l, link)),
         }
     }
 
     /// A link with opportunities is called until it has used one up.
     #[inline(never)]
-    fn on_server_any(&mut self, now: Instant, l: usize) {
-        let link = l - self.nodes();
+    fn on_server_any(&mut self, now: Instant, (l, link): (usize, usize)) {
         loop {
             let served = self.links[link].on_server(now, &mut books!(self, l));
             let again = served.again;
@@ -342,9 +348,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn leave(&mut self, l: usize, left: Left) {
         let Left { at, handle, packet, overtakes } = left;
         let ends_here = !T::HAS_PATHS || packet.more == 0;
-        let has_cell = self.air.cell().is_some();
         let route = &mut self.routes[packet.slot as usize];
-        let to_access_link = if has_cell { packet.to_sink != route.access_at_source } else { !packet.to_sink };
+        let to_access_link = if T::HAS_CELLS { packet.to_sink != route.access_at_source() } else { !packet.to_sink };
         if !to_access_link || !ends_here || route.down.is_transparent() {
             let pipe = self.pipe(l);
             let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };

@@ -1,6 +1,6 @@
 //! What a network is compiled for.
 
-use crate::wlan::{Air, Wlan};
+use crate::wlan::{Air, Cells};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// The shape of a network: each one is compiled apart, and has no code for what it cannot contain.
@@ -16,6 +16,9 @@ pub(crate) trait Topology: 'static {
 
     /// Whether a path may have more than one link.
     const HAS_PATHS: bool;
+
+    /// Whether there are wireless LANs.
+    const HAS_CELLS: bool;
 }
 
 /// A list that is made once.
@@ -30,14 +33,15 @@ pub(crate) struct Dumbbell;
 /// Any links, and paths over them.
 pub(crate) struct Graph;
 
-/// The same with a wireless LAN.
-pub(crate) struct WithCell;
+/// The same with wireless LANs.
+pub(crate) struct WithCells;
 
 impl Topology for Dumbbell {
     type List<X> = Two<X>;
     type Air = ();
     const LINKS: Option<u32> = Some(2);
     const HAS_PATHS: bool = false;
+    const HAS_CELLS: bool = false;
 }
 
 impl Topology for Graph {
@@ -45,13 +49,15 @@ impl Topology for Graph {
     type Air = ();
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
+    const HAS_CELLS: bool = false;
 }
 
-impl Topology for WithCell {
+impl Topology for WithCells {
     type List<X> = Vec<X>;
-    type Air = Box<Wlan>;
+    type Air = Cells;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
+    const HAS_CELLS: bool = true;
 }
 
 impl<X> List<X> for Vec<X> {

@@ -2,7 +2,7 @@
 
 use super::hop::{FIRST, Hop};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, of_word, word_of, write};
-use super::{Error, LinkSpec};
+use super::{Error, LinkSpec, cells};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
@@ -34,6 +34,22 @@ pub enum NodeKind {
     Router,
     /// Forwards none: flows begin and end there.
     Host,
+    /// A router from which a wireless LAN leads to stations.
+    AccessPoint,
+    /// The stations of a wireless LAN, all of them: flows begin and end there.
+    Stations,
+}
+
+impl NodeKind {
+    /// How scenarios call it.
+    pub(super) fn word(self) -> String {
+        word_of(KINDS, &self)
+    }
+
+    /// Whether it forwards packets.
+    fn forwards(self) -> bool {
+        matches!(self, Self::Router | Self::AccessPoint)
+    }
 }
 
 impl Graph {
@@ -47,18 +63,22 @@ impl Graph {
         let Some(first) = hops.first() else {
             return Err(Error::new("links", r#"there are none; write [[links]] with a name, from and to"#));
         };
-        if let Some(alone) = (0..nodes.len()).find(|node| !ends.iter().any(|&(a, b)| a == *node || b == *node)) {
-            let text = format!("{:?} has no link; write one in [[links]], or remove the node", names[alone]);
+        let graph = Self { first: first.name.clone(), nodes, ends };
+        cells::check_ends(&graph, hops)?;
+        let has_link = |node: usize| graph.ends.iter().any(|&(a, b)| a == node || b == node);
+        if let Some(alone) = (0..graph.nodes.len()).find(|&node| !has_link(node)) {
+            let name = &graph.nodes[alone].name;
+            let text = format!("{name:?} has no link; write one in [[links]], or remove the node");
             return Err(Error::new(format!("nodes[{alone}]"), text));
         }
-        Ok(Self { first: first.name.clone(), nodes, ends })
+        Ok(graph)
     }
 
     pub(super) fn write_nodes(&self) -> Value {
         let node = |node: &Node| {
             let mut out = Map::new();
             write(KEYS, "name", &node.name, &mut out);
-            out.insert("kind".into(), word_of(KINDS, &node.kind).into());
+            out.insert("kind".into(), node.kind.word().into());
             Value::Object(out)
         };
         self.nodes.iter().map(node).collect()
@@ -129,7 +149,7 @@ impl Graph {
 
     /// Whether packets for node `to` may come by node `node`.
     fn may_enter(&self, node: usize, to: usize) -> bool {
-        node == to || self.nodes[node].kind == NodeKind::Router
+        node == to || self.nodes[node].kind.forwards()
     }
 
     /// The links from node `from` to node `to` that are called `route`, given as key `key` of `table`; `names` are those
@@ -149,8 +169,13 @@ impl Graph {
             let Some(hop) = names.iter().position(|name| name == called) else {
                 return Err(table.error(key, unknown("link", called, names.iter().copied())));
             };
-            if here != from && self.nodes[here].kind == NodeKind::Host {
-                let text = format!("{:?} is a host, which forwards nothing; go around it", name(here));
+            if here != from && !self.nodes[here].kind.forwards() {
+                let who = if self.nodes[here].kind == NodeKind::Host {
+                    "is a host, which forwards"
+                } else {
+                    "are stations, which forward"
+                };
+                let text = format!("{:?} {who} nothing; go around it", name(here));
                 return Err(table.error(key, text));
             }
             let Some((link, _, next)) = self.leaving(here).find(|&(_, other, _)| other == hop) else {
@@ -194,6 +219,7 @@ fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
     for (i, value) in values.iter().enumerate() {
         let place = format!("nodes[{i}]");
         let values = as_table(&place, value)?;
+        cells::refuse_keys(&place, values)?;
         check_known(&place, values, KEYS.iter())?;
         let table = Table::new(&place, values, KEYS);
         let name: String = table.field("name")?;
@@ -202,10 +228,6 @@ fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
         }
         if nodes.iter().any(|node| node.name == name) {
             return Err(table.error("name", format!("{name:?} is another node's name; write another one")));
-        }
-        if values.get("kind").is_some_and(|kind| kind == ACCESS_POINT) {
-            let text = "no node of a graph can be an access point; write [wlan] without [[nodes]]";
-            return Err(table.error("kind", text));
         }
         nodes.push(Node { name, kind: of_word(KINDS, &table.field::<String>("kind")?) });
     }
@@ -230,11 +252,12 @@ fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
     names.iter().position(|known| **known == *name).ok_or_else(unknown)
 }
 
-/// Refuses beside `nodes` what belongs to a row of links or to a wireless LAN, and ends of links without nodes.
+/// Refuses beside `nodes` what belongs to a row of links or to a wireless LAN alone, and ends of links without nodes.
 pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
     if values.contains_key("nodes") {
-        if values.contains_key("wlan") {
-            return Err(Error::new("nodes", "a wireless LAN is no part of a graph; remove them, or [wlan]"));
+        if values.contains_key(cells::KEY) {
+            let text = "is no part of a graph; write it as [links.wlan] at a link from an access point to stations";
+            return Err(Error::new(cells::KEY, text));
         }
         return match [FIRST, "reverse"].into_iter().find(|&key| values.contains_key(key)) {
             Some("reverse") => {
@@ -255,10 +278,12 @@ pub(super) fn check_form(values: &Map<String, Value>) -> Result<(), Error> {
 }
 
 /// The kinds of nodes by their words.
-const KINDS: &[(&str, NodeKind)] = &[("router", NodeKind::Router), ("host", NodeKind::Host)];
-
-/// What no node can be.
-const ACCESS_POINT: &str = "access-point";
+const KINDS: &[(&str, NodeKind)] = &[
+    ("router", NodeKind::Router),
+    ("host", NodeKind::Host),
+    ("access-point", NodeKind::AccessPoint),
+    ("stations", NodeKind::Stations),
+];
 
 /// The keys of a node.
 pub(super) const KEYS: &[Key] = &[
@@ -267,6 +292,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "kind",
         kind: Kind::Word("kind of node", || KINDS.iter().map(|&(word, _)| word).collect()),
         need: Need::Default("router"),
-        doc: "Whether it forwards the packets of others (router) or not (host); flows begin and end at either.",
+        doc: "Whether it forwards the packets of others (router, and access-point, from which a wireless LAN leads to \
+              stations) or not (host, and stations, which are all those of a wireless LAN); flows begin and end at any.",
     },
 ];

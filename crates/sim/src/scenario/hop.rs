@@ -1,7 +1,8 @@
 //! Bottlenecks with a name: in a row behind the first one, which is called `link`, or between the nodes of a graph.
 
-use super::keys::{Key, Kind, Need, Table, as_table, mismatch, write};
-use super::{Error, LinkSpec};
+use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, write};
+use super::service::WlanService;
+use super::{Error, LinkSpec, WlanSpec, cells};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
@@ -14,8 +15,10 @@ pub struct Hop {
     pub name: String,
     /// The forward direction.
     pub link: LinkSpec,
-    /// The reverse path.
+    /// The reverse path; of a wireless LAN the queue of every station.
     pub reverse: LinkSpec,
+    /// The wireless LAN that serves both, in a graph.
+    pub wlan: Option<WlanSpec>,
 }
 
 impl Hop {
@@ -39,42 +42,82 @@ impl Hop {
         let mut names: Vec<String> = taken.iter().map(|name| name.to_string()).collect();
         hops.iter()
             .enumerate()
-            .map(|(i, value)| Self::read(&format!("links[{i}]"), value, base, own, &mut names))
+            .map(|(i, value)| Self::read(&format!("links[{i}]"), value, (base, own), in_a_graph, &mut names))
             .collect()
     }
 
     fn read(
         place: &str,
         value: &Value,
-        base: &Path,
-        own: &dyn Catalogue,
+        (base, own): (&Path, &dyn Catalogue),
+        in_a_graph: bool,
         names: &mut Vec<String>,
     ) -> Result<Self, Error> {
         let mut values = as_table(place, value)?.clone();
         let table = Table::new(place, &values, KEYS);
         let name: String = table.field("name")?;
-        if name.is_empty() || names.contains(&name) {
-            return Err(table.error("name", format!("{name:?} is no name of its own; write another one")));
+        if name.is_empty() {
+            return Err(table.error("name", no_name_of_its_own(&name)));
         }
-        let reverse = values.remove("reverse");
+        if in_a_graph {
+            cells::refuse_keys(place, &values)?;
+        }
+        let [reverse, wlan] = ["reverse", cells::KEY].map(|key| values.remove(key));
+        if wlan.is_some() && !in_a_graph {
+            let text = "goes with [[nodes]]; write them, or the wireless LAN as [wlan] without [[links]]";
+            return Err(Error::new(format!("{place}.{}", cells::KEY), text));
+        }
         ["name", "from", "to"].iter().for_each(|key| drop(values.remove(*key)));
-        names.extend([name.clone(), format!("{name} reverse")]);
-        let link = LinkSpec::read(place, &Value::Object(values), base, own)?;
-        let reverse = link.read_way_back(&format!("{place}.reverse"), reverse.as_ref(), base, own)?;
-        Ok(Self { name, link, reverse })
+        take_names(place, [name.clone(), format!("{name} reverse")], names)?;
+        let (values, back) = (Value::Object(values), format!("{place}.reverse"));
+        let Some(wlan) = wlan else {
+            if in_a_graph && values.get(WlanService::KEY).is_some() {
+                let text = "its channel is missing; write [links.wlan] with [[links.wlan.stations]]";
+                return Err(Error::new(place, text));
+            }
+            let link = LinkSpec::read(place, &values, base, own)?;
+            let reverse = link.read_way_back(&back, reverse.as_ref(), base, own)?;
+            return Ok(Self { name, link, reverse, wlan: None });
+        };
+        let wlan = WlanSpec::read(&format!("{place}.{}", cells::KEY), &wlan)?;
+        let stations = (0..wlan.station_count()).map(|station| format!("{name} station {station}"));
+        take_names(place, stations, names)?;
+        let links = [(place, Some(&values)), (back.as_str(), reverse.as_ref())];
+        let [link, reverse] = cells::read_links(&wlan, links, base, own)?;
+        Ok(Self { name, link, reverse, wlan: Some(wlan) })
     }
 
     pub(super) fn write(&self) -> Map<String, Value> {
-        write_hop(&self.name, &self.link, &self.reverse)
+        write_hop(&self.name, (&self.link, &self.reverse), self.wlan.as_ref())
     }
 }
 
+/// Takes what results call the queues of the hop at `place`; none of it may be in `names` before.
+fn take_names(place: &str, queues: impl IntoIterator<Item = String>, names: &mut Vec<String>) -> Result<(), Error> {
+    let before = names.len();
+    names.extend(queues);
+    let (taken, own) = names.split_at(before);
+    match own.iter().find(|name| taken.contains(name)) {
+        Some(name) => Err(Error::new(join(place, "name"), no_name_of_its_own(name))),
+        None => Ok(()),
+    }
+}
+
+fn no_name_of_its_own(name: &str) -> String {
+    format!("{name:?} is no name of its own; write another one")
+}
+
 /// A hop as an entry of `links`.
-pub(super) fn write_hop(name: &str, link: &LinkSpec, reverse: &LinkSpec) -> Map<String, Value> {
+pub(super) fn write_hop(
+    name: &str,
+    (link, reverse): (&LinkSpec, &LinkSpec),
+    wlan: Option<&WlanSpec>,
+) -> Map<String, Value> {
     let mut out = Map::new();
     write(KEYS, "name", &name.to_string(), &mut out);
     out.extend(link.write());
     out.insert("reverse".into(), reverse.write().into());
+    out.extend(wlan.map(|wlan| (cells::KEY.into(), wlan.write().into())));
     out
 }
 
@@ -112,6 +155,12 @@ pub(super) const KEYS: &[Key] = &[
         doc: "With nodes: the node to which its forward direction leads.",
     },
     Key { name: "reverse", kind: Kind::Section, need: Need::Optional, doc: "The reverse path, as in [reverse]." },
+    Key {
+        name: cells::KEY,
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "With nodes: the wireless LAN that serves the link, from an access point to its stations, as in [wlan].",
+    },
 ];
 
 /// The name of the first hop.

@@ -5,6 +5,7 @@
 
 mod aqm;
 mod below;
+mod cells;
 mod flow;
 mod framing;
 mod graph;
@@ -27,6 +28,7 @@ mod wlan;
 
 pub use aqm::AqmSpec;
 pub use below::{BelowSpec, Unit};
+pub(crate) use cells::Cell;
 pub use flow::{Direction, FlowSpec};
 pub use framing::{Framing, Layer};
 pub use graph::{Graph, Node, NodeKind};
@@ -63,7 +65,7 @@ pub struct Scenario {
     pub warmup: Warmup,
     /// Default seed of every random stream.
     pub seed: u64,
-    /// The wireless LAN that is the bottleneck; without one, it is a link with a reverse path.
+    /// The wireless LAN that is the bottleneck, in a graph the first link; without one, it is a link with a reverse path.
     pub wlan: Option<WlanSpec>,
     /// The bottleneck in the direction of the data; in a wireless LAN the queue of the access point, in a graph the first
     /// link.
@@ -118,20 +120,18 @@ impl Scenario {
         write(KEYS, "duration", &self.duration, &mut out);
         write(KEYS, "warmup", &self.warmup, &mut out);
         write(KEYS, "seed", &self.seed, &mut out);
-        if let Some(wlan) = &self.wlan {
-            out.insert("wlan".into(), wlan.write().into());
-        }
         match &self.graph {
             Some(graph) => {
-                let write = |(i, (name, link, reverse))| {
-                    let mut out = hop::write_hop(name, link, reverse);
+                let write = |(i, ((name, link, reverse), wlan))| {
+                    let mut out = hop::write_hop(name, (link, reverse), wlan);
                     graph.write_ends(i, &mut out);
                     Value::Object(out)
                 };
                 out.insert("nodes".into(), graph.write_nodes());
-                out.insert("links".into(), self.hops().enumerate().map(write).collect());
+                out.insert("links".into(), self.hops().zip(self.wlans()).enumerate().map(write).collect());
             }
             None => {
+                out.extend(self.wlan.iter().map(|wlan| (cells::KEY.into(), wlan.write().into())));
                 out.insert("link".into(), self.link.write().into());
                 out.insert("reverse".into(), self.reverse.write().into());
                 if !self.links.is_empty() {
@@ -149,14 +149,6 @@ impl Scenario {
     /// Every bottleneck in its order: name, forward direction, reverse direction.
     pub fn hops(&self) -> impl Iterator<Item = (&str, &LinkSpec, &LinkSpec)> {
         all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
-    }
-
-    /// The links by their number: both directions of every hop; of a wireless LAN the access point's, then those of all
-    /// stations.
-    pub(crate) fn queues(&self) -> impl Iterator<Item = &LinkSpec> {
-        let stations = self.wlan.as_ref().map_or(1, WlanSpec::station_count);
-        let first = std::iter::once(&self.link).chain((0..stations).map(|_| &self.reverse));
-        first.chain(self.links.iter().flat_map(|hop| [&hop.link, &hop.reverse]))
     }
 
     /// Number of flows of all groups.
@@ -179,50 +171,38 @@ impl Scenario {
             }
         }
         let (name, seed) = (table.field("name")?, table.field("seed")?);
-        let wlan = values.get("wlan").map(WlanSpec::read).transpose()?;
+        let mut wlan = values.get(cells::KEY).map(|value| WlanSpec::read(cells::KEY, value)).transpose()?;
         let nodes = values.get("nodes");
         let mut links = Hop::read_all(values.get("links"), base, own, nodes.is_some())?;
         let graph = nodes.map(|nodes| Graph::read(nodes, values.get("links"), &links)).transpose()?;
         let (link, reverse) = match (&wlan, &graph) {
             (Some(_), _) if !links.is_empty() => {
-                return Err(table.error("links", "a wireless LAN is the only bottleneck; remove them, or [wlan]"));
+                return Err(
+                    table.error("links", "a wireless LAN is the only bottleneck; remove them, or write [[nodes]]")
+                );
             }
-            (Some(wlan), _) => read_cell(wlan, values, base, own)?,
+            (Some(wlan), _) => {
+                let [link, reverse] = cells::read_links(wlan, FIRST_HOP.map(|key| (key, values.get(key))), base, own)?;
+                (link, reverse)
+            }
             (None, None) => read_first_hop(&table, base, own)?,
             (None, Some(_)) => {
                 let first = links.remove(0);
+                wlan = first.wlan;
                 (first.link, first.reverse)
             }
         };
-        let form = match (&wlan, &graph) {
-            (Some(_), _) => Form::Cell,
-            (None, None) => Form::Row,
-            (None, Some(graph)) => Form::Graph(graph),
-        };
+        let form = graph.as_ref().map_or(Form::Row, Form::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
         let flows = read_flows(values.get("flows"), &Topology { hops, form })?;
         let probes = read_probes(values.get("probes"))?;
-        if probes.accesses.is_some() && wlan.is_none() {
+        let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
+        if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {
             return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
         }
-        let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         scenario.check_stations()?;
         scenario.check_size()?;
         Ok(scenario)
-    }
-
-    /// Refuses flows to stations that are not there.
-    fn check_stations(&self) -> Result<(), Error> {
-        for (i, flow) in self.flows.iter().enumerate() {
-            match &self.wlan {
-                Some(wlan) => wlan.check_flow(i, flow)?,
-                None if flow.station.is_some() => {
-                    return Err(Error::new(format!("flows[{i}].station"), "goes with [wlan]; remove it"));
-                }
-                None => {}
-            }
-        }
-        Ok(())
     }
 
     /// Refuses what would exhaust the memory by a slip of a unit.
@@ -247,6 +227,10 @@ impl Scenario {
             }
         }
         let (probes, links) = (&self.probes, self.queues().count() as u64);
+        if links > MOST_QUEUES {
+            let text = format!("{links} queues in all, those of stations included; at most {MOST_QUEUES}");
+            return Err(Error::new("links", text));
+        }
         let steps = [
             ("queue", probes.queue, links),
             ("flows", probes.flows, flows),
@@ -301,21 +285,6 @@ fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(Li
     Ok((link, reverse))
 }
 
-/// The queues of an access point and of its stations.
-fn read_cell(
-    wlan: &WlanSpec,
-    values: &Map<String, Value>,
-    base: &Path,
-    own: &dyn Catalogue,
-) -> Result<(LinkSpec, LinkSpec), Error> {
-    let read = |place| {
-        let link = LinkSpec::read_any(place, &wlan.complete_link(place, values.get(place))?, base, own)?;
-        WlanSpec::check_link(place, &link)?;
-        Ok(link)
-    };
-    Ok((read("link")?, read("reverse")?))
-}
-
 fn read_flows(value: Option<&Value>, topology: &Topology) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
@@ -361,7 +330,7 @@ const KEYS: &[Key] = &[
         doc: "Default seed of every random stream.",
     },
     Key {
-        name: "wlan",
+        name: cells::KEY,
         kind: Kind::Section,
         need: Need::Optional,
         doc: "A wireless LAN as the bottleneck; link is then the queue of its access point, reverse that of each station.",
@@ -404,6 +373,12 @@ const MOST_CONNECTIONS: f64 = 1e7;
 
 /// Most sources of PackMime traffic in a group: each keeps the last thousands of its draws.
 const MOST_CLOUDS: u32 = 1000;
+
+/// Most queues: tables number them in a byte.
+const MOST_QUEUES: u64 = 256;
+
+/// The two directions of the first bottleneck, where they have places of their own.
+const FIRST_HOP: [&str; 2] = ["link", "reverse"];
 
 /// Most rows that a sampling probe may write.
 const MOST_SAMPLES: u64 = 20_000_000;

@@ -6,8 +6,7 @@ use super::{Direction, Error, Graph, LinkSpec, hop};
 use sojourn_aqm::Duration;
 use std::sync::Arc;
 
-/// The links that a flow's packets cross, each list in the order in which they are crossed. Both are empty in a
-/// wireless LAN, where the cell knows the queue of each flow's station.
+/// The links that a flow's packets cross, each list in the order in which they are crossed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// What the data cross, from the flow's source to its sink.
@@ -25,7 +24,6 @@ pub(super) struct Topology<'a> {
 
 /// How the bottlenecks lie.
 pub(super) enum Form<'a> {
-    Cell,
     Row,
     Graph(&'a Graph),
 }
@@ -48,10 +46,7 @@ impl Topology<'_> {
         }
         let names = self.names();
         let ends = hop::ends(wanted.route.as_ref(), &names).map_err(|text| table.error("route", text))?;
-        match self.form {
-            Form::Cell => Ok(Paths { data: [].into(), acks: [].into() }),
-            _ => Ok(Paths::along_row(ends, wanted.direction)),
-        }
+        Ok(Paths::along_row(ends, wanted.direction))
     }
 
     fn paths_in(&self, graph: &Graph, table: &Table, wanted: &Wanted) -> Result<Paths, Error> {
@@ -95,6 +90,16 @@ impl Topology<'_> {
 }
 
 impl Paths {
+    /// At the source and at the sink: the number of the link to whose stations it belongs, if it is one of them. `is_wlan`
+    /// tells which links are wireless LANs. No path leads through stations.
+    pub(crate) fn stations(&self, is_wlan: impl Fn(usize) -> bool) -> (Option<usize>, Option<usize>) {
+        let hop = |link: Option<&u16>, is_reverse: bool| {
+            let link = usize::from(*link?);
+            (link % 2 == usize::from(is_reverse) && is_wlan(link / 2)).then_some(link / 2)
+        };
+        (hop(self.data.first(), true), hop(self.data.last(), false))
+    }
+
     /// Along a row from hop `first` to hop `last`, and back in the opposite order; data of reverse flows go back.
     fn along_row((first, last): (usize, usize), direction: Direction) -> Self {
         let out = (first..=last).map(|hop| 2 * hop as u16).collect();

@@ -1,5 +1,6 @@
 //! Scenario files as tables: what is refused and how, what is filled in, what comes back.
 
+mod cells;
 mod graph;
 mod links;
 mod wlan;

@@ -3,7 +3,7 @@
 use super::keys::{self, table};
 use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
 use super::service::WlanService;
-use super::{Error, FlowSpec, LinkSpec, Service, Unit};
+use super::{Error, LinkSpec, Service, Unit, cells};
 use crate::radio::{Bitrate, ErrorModel};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::{Duration, Rate};
@@ -139,29 +139,31 @@ impl StationSpec {
 }
 
 impl WlanSpec {
-    /// Reads the section `wlan`.
-    pub(super) fn read(value: &Value) -> Result<Self, Error> {
-        let values = as_table("wlan", value)?;
-        check_known("wlan", values, ChannelSpec::KEYS.iter().chain(OWN_KEYS))?;
-        let table = Table::new("wlan", values, ChannelSpec::KEYS);
+    /// Reads the section `wlan` at `place`.
+    pub(super) fn read(place: &str, value: &Value) -> Result<Self, Error> {
+        let values = as_table(place, value)?;
+        check_known(place, values, ChannelSpec::KEYS.iter().chain(OWN_KEYS))?;
+        let table = Table::new(place, values, ChannelSpec::KEYS);
         let channel = ChannelSpec::read(&table)?;
         check_windows(&table, ["ap_cwmin", "ap_cwmax"], [channel.ap_cwmin, channel.ap_cwmax])?;
+        // As TOML calls it: in the last entry of a list of tables.
+        let header = format!("{}wlan.{STATIONS}", if place == cells::KEY { "" } else { "links." });
         let groups = match values.get(STATIONS) {
             None => &[],
             Some(Value::Array(groups)) => groups.as_slice(),
             Some(other) => {
-                return Err(Error::new("wlan.stations", mismatch(other, "a list of tables, [[wlan.stations]]")));
+                return Err(table.error(STATIONS, mismatch(other, &format!("a list of tables, [[{header}]]"))));
             }
         };
         if groups.is_empty() {
-            return Err(Error::new("wlan.stations", "there are none; write e.g. [[wlan.stations]] with count = 4"));
+            return Err(table.error(STATIONS, format!("there are none; write e.g. [[{header}]] with count = 4")));
         }
-        let read = |(i, value)| read_station(&format!("wlan.stations[{i}]"), value, channel.rates);
+        let read = |(i, value)| read_station(&format!("{place}.{STATIONS}[{i}]"), value, channel.rates);
         let stations = groups.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         let spec = Self { channel, stations };
         match spec.station_count() {
             n if n > MOST_STATIONS => {
-                Err(Error::new("wlan.stations", format!("{n} stations in all; at most {MOST_STATIONS}")))
+                Err(table.error(STATIONS, format!("{n} stations in all; at most {MOST_STATIONS}")))
             }
             _ => Ok(spec),
         }
@@ -189,14 +191,15 @@ impl WlanSpec {
         self.stations.iter().flat_map(|group| (0..group.count).map(move |_| group))
     }
 
-    /// Gives a link's table what a link over the channel has where it says nothing else.
-    pub(super) fn complete_link(&self, place: &str, value: Option<&Value>) -> Result<Value, Error> {
+    /// Gives a link's table what a link over the channel has where it says nothing else; `down` is that of the access
+    /// point.
+    pub(super) fn complete_link(&self, place: &str, value: Option<&Value>, down: bool) -> Result<Value, Error> {
         let mut values = value.map_or_else(|| Ok(Map::new()), |value| as_table(place, value).cloned())?;
         if !Service::is_given(&values) {
             values.insert(WlanService::KEY.into(), WlanService::USUAL.into());
         }
         // What is in the ring has had its turn, so queues that take turns have a short one.
-        let takes_turns = place == "link" && self.channel.queues != Queues::Shared;
+        let takes_turns = down && self.channel.queues != Queues::Shared;
         values.entry("below").or_insert_with(|| if takes_turns { SHORT_RING } else { RING }.into());
         Ok(values.into())
     }
@@ -217,18 +220,6 @@ impl WlanSpec {
         match link.below {
             Some(ring) if ring.unit == Unit::Packets => Ok(()),
             _ => error("below", r#"a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#),
-        }
-    }
-
-    /// Refuses flows that belong to no station.
-    pub(super) fn check_flow(&self, i: usize, flow: &FlowSpec) -> Result<(), Error> {
-        let stations = self.station_count();
-        match flow.station {
-            Some(station) if u64::from(station) >= stations => {
-                let text = format!("there is no station {station}; write one from 0 to {}", stations - 1);
-                Err(Error::new(format!("flows[{i}].station"), text))
-            }
-            _ => Ok(()),
         }
     }
 }

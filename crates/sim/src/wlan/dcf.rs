@@ -42,15 +42,21 @@ struct Contender {
 
 impl Dcf {
     /// Stations with these rules that have all heard the medium idle for long. With `eifs` a frame that was not
-    /// understood is followed by an EIFS, as the standard has it; else as if the receiver had not even noticed it.
-    pub fn new(rules: impl Iterator<Item = Contention>, slot: Duration, seed: u64, eifs: bool) -> Self {
+    /// understood is followed by an EIFS, as the standard has it; else as if the receiver had not even noticed it. Each draws
+    /// its back-offs from its `stream`.
+    pub fn new(
+        rules: impl Iterator<Item = Contention>,
+        slot: Duration,
+        stream: impl Fn(usize) -> Rng,
+        eifs: bool,
+    ) -> Self {
         let contender = |(i, rules): (usize, Contention)| Contender {
             rules,
             available: Instant::ZERO,
             backoff: 0,
             window: rules.least,
             waits: false,
-            rng: Rng::stream(seed, "backoff", i as u64),
+            rng: stream(i),
         };
         let after_error = if eifs { EIFS_EXTRA } else { Duration::ZERO };
         Self { contenders: rules.enumerate().map(contender).collect(), slot, after_error }
@@ -159,10 +165,14 @@ mod tests {
         Instant::from_nanos(n * 1_000)
     }
 
+    fn stream(station: usize) -> Rng {
+        Rng::stream(1, "backoff", station as u64)
+    }
+
     const USUAL: Contention = Contention { aifs: 2, least: 15, most: 1023 };
 
     fn usual(stations: usize, eifs: bool) -> Dcf {
-        Dcf::new(std::iter::repeat_n(USUAL, stations), SHORT_SLOT, 1, eifs)
+        Dcf::new(std::iter::repeat_n(USUAL, stations), SHORT_SLOT, stream, eifs)
     }
 
     /// Stations with these back-offs after a busy period that ended at `end`.
@@ -274,7 +284,7 @@ mod tests {
         // hostapd's access point: a slot longer than a DIFS, and a window that doubles twice.
         let ap = Contention { aifs: 3, least: 15, most: 63 };
         let waits = |slot| {
-            let mut dcf = Dcf::new([ap, USUAL].into_iter(), slot, 1, true);
+            let mut dcf = Dcf::new([ap, USUAL].into_iter(), slot, stream, true);
             (0..2).for_each(|i| dcf.heard(i, us(100)));
             let after_a_frame = [0, 1].map(|i| dcf.available(i));
             (0..2).for_each(|i| dcf.heard_garbled(i, us(100)));
@@ -283,7 +293,7 @@ mod tests {
         };
         assert_eq!(waits(SHORT_SLOT), ([us(137), us(128)], [us(197), us(100 + 39 + 28)]));
         assert_eq!(waits(LONG_SLOT), ([us(170), us(150)], [us(230), us(100 + 50 + 50)]));
-        let mut dcf = Dcf::new([ap].into_iter(), LONG_SLOT, 1, true);
+        let mut dcf = Dcf::new([ap].into_iter(), LONG_SLOT, stream, true);
         let windows = [0; 4].map(|_| {
             dcf.failed(0);
             dcf.contenders[0].window

@@ -19,11 +19,11 @@ impl Wlan {
         hosts: (u32, u32),
         books: &mut Books<P>,
     ) {
-        let node = books.link;
+        let node = books.link - self.first;
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
-        books.probe.arrived(now, node, handle, &meta, books.packets);
-        if is_counted(node, books.packets.header(handle)) {
+        books.probe.arrived(now, books.link, handle, &meta, books.packets);
+        if is_counted(node != ACCESS_POINT, books.packets.header(handle)) {
             self.sockets.entered(packet.slot);
         }
         if self.interfaces[node].is_by_station() {
@@ -47,7 +47,7 @@ impl Wlan {
                 break at;
             }
         };
-        self.calls.drivers.push((l, at));
+        self.calls.drivers.push((self.first + l, at));
     }
 
     /// Puts something into the ring of `l`. If there is nothing, tells when there may be.
@@ -161,7 +161,7 @@ impl Wlan {
     /// Takes a packet from the queue of `l`. If there is none, tells when there may be.
     #[inline(always)]
     fn take_packet<P: Probe>(&mut self, now: Instant, l: usize, books: &mut Books<P>) -> Result<Frame, Instant> {
-        books.link = l;
+        books.link = self.first + l;
         match self.interfaces[l].dequeue(now, books, &mut self.sockets) {
             Dequeued::Packet(meta, handle) => Ok(self.frame_of(now, l, &meta, handle, books)),
             Dequeued::Empty => Err(Instant::NEVER),
@@ -179,7 +179,7 @@ impl Wlan {
         let chain = self.nodes[l].choose(now, station);
         self.nodes[l].took(now, meta.len);
         let mut frame = Frame::new(now, handle, packet.len, station, chain);
-        (frame.slot, frame.counts) = (packet.slot, is_counted(l, &header));
+        (frame.slot, frame.counts) = (packet.slot, is_counted(l != ACCESS_POINT, &header));
         frame
     }
 

@@ -28,7 +28,7 @@ impl Wlan {
                     let (arrives, is_over) = (std::mem::take(&mut head.arrives), head.through.is_some());
                     if arrives {
                         // From now on the packet belongs to who receives it.
-                        self.calls.arrived.push((node, std::mem::replace(&mut head.handle, NONE)));
+                        self.calls.arrived.push((self.first + node, std::mem::replace(&mut head.handle, NONE)));
                     }
                     if !is_over {
                         continue;
@@ -67,7 +67,7 @@ impl Wlan {
         }
         while let Some((handle, since)) = self.nodes[node].tids[receiver].agreement.release() {
             self.tally.released(now, node, since);
-            self.calls.arrived.push((node, handle));
+            self.calls.arrived.push((self.first + node, handle));
         }
         let sender = &mut self.nodes[node];
         sender.end_aggregate(aggregate);

@@ -1,5 +1,6 @@
 //! What a node has above its ring: the queue that its driver asks, and what has arrived from it over the channel.
 
+use super::ACCESS_POINT;
 use super::queues::StationQueues;
 use super::sockets::{Sockets, is_counted};
 use crate::link::{Books, Metered, Pipe, Queue};
@@ -14,6 +15,7 @@ use sojourn_aqm::{Dequeued, DropReason, Duration, Instant, Meta, Qdisc};
 pub(crate) struct Interface {
     queue: Queued,
     framing: Framing,
+    is_station: bool,
     /// Packets that have arrived over the channel from this node.
     pub pipe: Pipe,
 }
@@ -25,16 +27,16 @@ enum Queued {
 }
 
 impl Interface {
-    /// That of node `index` in a run with `seed`.
-    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
-        let queue = Queued::Together(Queue::new(spec, index, seed, window));
-        Self { queue, framing: spec.framing, pipe: Pipe::new() }
+    /// That of a `node` with the queue of number `queue`, in a run with `seed`.
+    pub fn new(spec: &LinkSpec, (node, queue): (usize, usize), seed: u64, window: &Window) -> Self {
+        let queue = Queued::Together(Queue::new(spec, queue, seed, window));
+        Self { queue, framing: spec.framing, is_station: node != ACCESS_POINT, pipe: Pipe::new() }
     }
 
-    /// The same with a queue for each station.
+    /// That of an access point with a queue for each station.
     pub fn by_station(spec: &LinkSpec, queues: StationQueues, window: &Window) -> Self {
         let queue = Queue { qdisc: Box::new(queues), tally: Tally::new(window) };
-        Self { queue: Queued::ByStation(queue), framing: spec.framing, pipe: Pipe::new() }
+        Self { queue: Queued::ByStation(queue), framing: spec.framing, is_station: false, pipe: Pipe::new() }
     }
 
     /// Bytes of a packet as the queue counts them.
@@ -63,7 +65,7 @@ impl Interface {
         books: &mut Books<P>,
         sockets: &mut Sockets,
     ) {
-        telling(books, sockets, |books| match &mut self.queue {
+        telling(books, sockets, self.is_station, |books| match &mut self.queue {
             Queued::Together(queue) => queue.enqueue(now, meta, handle, books),
             Queued::ByStation(queue) => queue.enqueue(now, meta, handle, books),
         });
@@ -72,7 +74,7 @@ impl Interface {
     /// Takes the next packet.
     #[inline(always)]
     pub fn dequeue<P: Probe>(&mut self, now: Instant, books: &mut Books<P>, sockets: &mut Sockets) -> Dequeued<Handle> {
-        telling(books, sockets, |books| match &mut self.queue {
+        telling(books, sockets, self.is_station, |books| match &mut self.queue {
             Queued::Together(queue) => queue.dequeue(now, books),
             Queued::ByStation(queue) => queue.dequeue(now, books),
         })
@@ -121,15 +123,21 @@ impl Metered for Interface {
 
 /// Calls with books in which drops are told to the senders' sockets, too.
 #[inline(always)]
-fn telling<P: Probe, R>(books: &mut Books<P>, sockets: &mut Sockets, call: impl FnOnce(&mut Books<Told<P>>) -> R) -> R {
+fn telling<P: Probe, R>(
+    books: &mut Books<P>,
+    sockets: &mut Sockets,
+    is_station: bool,
+    call: impl FnOnce(&mut Books<Told<P>>) -> R,
+) -> R {
     let Books { link, packets, fingerprint, probe } = books;
-    let mut told = Told { probe: &mut **probe, sockets };
+    let mut told = Told { probe: &mut **probe, sockets, is_station };
     call(&mut Books { link: *link, packets, fingerprint, probe: &mut told })
 }
 
 struct Told<'a, P> {
     probe: &'a mut P,
     sockets: &'a mut Sockets,
+    is_station: bool,
 }
 
 impl<P: Probe> Probe for Told<'_, P> {
@@ -148,7 +156,7 @@ impl<P: Probe> Probe for Told<'_, P> {
         reason: DropReason,
         packets: &Packets,
     ) {
-        if is_counted(link, packets.header(packet)) {
+        if is_counted(self.is_station, packets.header(packet)) {
             self.sockets.left(packets.packet(packet).slot);
         }
         self.probe.dropped(now, link, packet, meta, reason, packets);

@@ -1,11 +1,13 @@
-//! A wireless LAN: an access point and its stations share one channel of 802.11g or 802.11n.
+//! A wireless LAN: an access point and its stations share one channel of 802.11g or 802.11n. A run may have several, which
+//! do not hear each other.
 //!
-//! Node 0 is the access point, node i + 1 is station i; each has a queue (the link of the same number), a driver's ring
-//! below it and a part in the contention. Everybody hears everybody at once. An access to the channel is one event: when
+//! Node 0 is the access point, node i + 1 is station i; each has a queue (of the number of the first one plus that of the
+//! node), a driver's ring below it and a part in the contention. Everybody hears everybody at once. An access to the channel is one event: when
 //! it starts, it is known how it ends. A second event follows where a frame arrives or is given up.
 
 mod access;
 mod block_ack;
+mod cells;
 mod dcf;
 mod driver;
 mod host;
@@ -19,15 +21,14 @@ mod stats;
 mod tid;
 mod turns;
 
+pub(crate) use cells::{Air, Cells, Place, Settled};
 pub use stats::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};
 
 use crate::link::discipline;
 use crate::packet::Handle;
 use crate::radio::phy::{LONG_SLOT, SHORT_SLOT};
 use crate::radio::{Bitrate, ErrorModel, Signal};
-use crate::scenario::{
-    Direction, Eifs, FlowSpec, LinkSpec, Paths, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec,
-};
+use crate::scenario::{Cell, Eifs, LinkSpec, Queues, RateSpec, Rates, Scenario, SlotTime, StationSpec, WlanSpec};
 use crate::table::Table;
 use crate::warmup::Statistics;
 use crate::window::Window;
@@ -43,58 +44,23 @@ use stats::ChannelTally;
 use tid::{Limits, Tid};
 use turns::Turns;
 
-/// What a network may have besides links: nothing, or a wireless LAN. Where there is none, what is done with
-/// [`Air::cell`] is compiled to nothing.
-pub(crate) trait Air: Send {
-    /// The wireless LAN, if there is one.
-    fn cell_mut(&mut self) -> Option<&mut Wlan>;
-    /// The wireless LAN, if there is one.
-    fn cell(&self) -> Option<&Wlan>;
-    /// The wireless LAN, if there is one.
-    fn into_cell(self) -> Option<Box<Wlan>>;
-}
-
-impl Air for () {
-    #[inline(always)]
-    fn cell_mut(&mut self) -> Option<&mut Wlan> {
-        None
-    }
-    #[inline(always)]
-    fn cell(&self) -> Option<&Wlan> {
-        None
-    }
-    fn into_cell(self) -> Option<Box<Wlan>> {
-        None
-    }
-}
-
-impl Air for Box<Wlan> {
-    #[inline(always)]
-    fn cell_mut(&mut self) -> Option<&mut Wlan> {
-        Some(self)
-    }
-    #[inline(always)]
-    fn cell(&self) -> Option<&Wlan> {
-        Some(self)
-    }
-    fn into_cell(self) -> Option<Box<Wlan>> {
-        Some(self)
-    }
-}
-
 /// What the cell wants its caller to do after a call, and what has arrived.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// When the drivers of these nodes are to be called; [`Instant::NEVER`] until something arrives.
+    /// When the drivers at these queues are to be called; [`Instant::NEVER`] until something arrives.
     pub drivers: Vec<(usize, Instant)>,
     /// Whether the channel's next event has changed.
     pub channel: bool,
-    /// Packets that have arrived over the channel, by the node that sent them.
+    /// Packets that have arrived over the channel, by the queue that they came from.
     pub arrived: Vec<(usize, Handle)>,
 }
 
 /// The channel and everybody on it.
 pub(crate) struct Wlan {
+    /// Number of the access point's queue.
+    pub first: usize,
+    /// Number of the first station's host; the others follow.
+    first_host: u32,
     dcf: Dcf,
     nodes: Vec<Node>,
     pub interfaces: Vec<Interface>,
@@ -124,18 +90,26 @@ struct Beacon {
 }
 
 impl Wlan {
-    /// The wireless LAN of a scenario, before the first packet.
-    pub fn new(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Self {
+    /// A wireless LAN of a scenario, before the first packet.
+    pub fn new(cell: &Cell, scenario: &Scenario, seed: u64) -> Self {
         let statistics = Statistics::of(scenario);
-        let (channel, window) = (&spec.channel, statistics.window());
-        let nodes = nodes(spec, scenario, seed);
+        let (spec, window) = (cell.wlan, statistics.window());
+        let channel = &spec.channel;
+        let nodes = nodes(cell, seed);
         let slot = if channel.slot == SlotTime::Short { SHORT_SLOT } else { LONG_SLOT };
         let signals = spec.each_station().enumerate().map(|(i, station)| {
             let fading = station.fading.map(|sd| (sd.0, station.coherence));
-            station.snr.map(|snr| Signal::new(snr.0, fading, Rng::stream(seed, "signal", i as u64)))
+            station.snr.map(|snr| Signal::new(snr.0, fading, stream(cell, seed, "signal", i)))
         });
         Self {
-            dcf: Dcf::new(rules(spec, &nodes), slot, seed, channel.eifs == Eifs::Listeners),
+            first: cell.queue,
+            first_host: first_host(cell, scenario),
+            dcf: Dcf::new(
+                rules(spec, &nodes),
+                slot,
+                |i| stream(cell, seed, "backoff", i),
+                channel.eifs == Eifs::Listeners,
+            ),
             errors: channel.errors,
             signals: signals.collect(),
             beacon: Beacon::new(channel.beacon),
@@ -144,9 +118,9 @@ impl Wlan {
             concerned: Vec::with_capacity(nodes.len()),
             sockets: Sockets::new(channel.tsq),
             rtts: Rtts::new(scenario.flows.len(), window),
-            tally: ChannelTally::new(nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
+            tally: ChannelTally::new(cell.queue, nodes.len() - 1, window, scenario.probes.accesses == Some(true)),
             calls: Calls { channel: true, ..Calls::default() },
-            interfaces: interfaces(spec, scenario, seed, window),
+            interfaces: interfaces(cell, scenario, seed, window),
             placed: vec![0; scenario.flows.len()],
             nodes,
         }
@@ -169,54 +143,53 @@ impl Wlan {
         self.nodes.len()
     }
 
-    /// Number of a station's host, behind those of the wired hosts.
+    /// Number of a station's host.
     fn station_host(&self, station: u32) -> u32 {
-        first_station_host(self.placed.len()) + station
+        self.first_host + station
     }
 
-    /// The paths of the next flow of a group, and the hosts of its source and its sink. Flows without a station take the
-    /// stations in turn.
-    pub fn place(&mut self, group: u32, spec: &FlowSpec) -> (Paths, (u32, u32)) {
+    /// The station of the next flow of a group. Flows that do not name theirs take the stations in turn.
+    fn place(&mut self, group: u32, named: Option<u32>) -> u32 {
         let stations = self.nodes.len() as u32 - 1;
         let place = &mut self.placed[group as usize];
-        let station = spec.station.unwrap_or(*place % stations);
+        let station = named.unwrap_or(*place % stations);
         *place += 1;
-        let (down, up, host) = ([ACCESS_POINT as u16].into(), [station as u16 + 1].into(), self.station_host(station));
-        match spec.direction {
-            Direction::Forward => (Paths { data: down, acks: up }, (2 * group, host)),
-            Direction::Reverse => (Paths { data: up, acks: down }, (host, 2 * group + 1)),
-        }
+        station
     }
 }
 
-/// Number of the first station's host, behind those of the wired hosts of all groups of flows.
-fn first_station_host(groups: usize) -> u32 {
-    2 * groups as u32
+/// Number of the first station's host, behind those of the wired hosts of all groups of flows and of other wireless LANs.
+fn first_host(cell: &Cell, scenario: &Scenario) -> u32 {
+    (2 * scenario.flows.len() + cell.before) as u32
+}
+
+/// The random stream of node or station `i` for one purpose; no two wireless LANs share one.
+fn stream(cell: &Cell, seed: u64, purpose: &str, i: usize) -> Rng {
+    Rng::stream(seed, purpose, (cell.before + i) as u64)
 }
 
 /// What the nodes have above their rings.
-fn interfaces(spec: &WlanSpec, scenario: &Scenario, seed: u64, window: &Window) -> Vec<Interface> {
-    let (down, up) = (&scenario.link, &scenario.reverse);
+fn interfaces(cell: &Cell, scenario: &Scenario, seed: u64, window: &Window) -> Vec<Interface> {
+    let &Cell { queue: first, wlan: spec, down, up, .. } = cell;
     let access_point = match spec.channel.queues {
-        Queues::Shared => Interface::new(down, ACCESS_POINT, seed, window),
+        Queues::Shared => Interface::new(down, (ACCESS_POINT, first), seed, window),
         _ => {
-            let queue = |i| discipline(down, Rng::stream(seed, "station queue", i as u64));
+            let queue = |i| discipline(down, stream(cell, seed, "station queue", i));
             let queues = (0..spec.each_station().count()).map(queue).collect();
-            let first_host = first_station_host(scenario.flows.len());
-            Interface::by_station(down, StationQueues::new(queues, first_host), window)
+            Interface::by_station(down, StationQueues::new(queues, first_host(cell, scenario)), window)
         }
     };
-    let stations = (1..=spec.each_station().count()).map(|i| Interface::new(up, i, seed, window));
+    let stations = (1..=spec.each_station().count()).map(|i| Interface::new(up, (i, first + i), seed, window));
     std::iter::once(access_point).chain(stations).collect()
 }
 
 /// The access point and the stations.
-fn nodes(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Vec<Node> {
-    let channel = &spec.channel;
+fn nodes(cell: &Cell, seed: u64) -> Vec<Node> {
+    let (spec, channel) = (cell.wlan, &cell.wlan.channel);
     let rates = if channel.rates == Rates::Ofdm { Bitrate::OFDM } else { Bitrate::ALL };
     let control = |kind: &str, i: usize, station: &StationSpec| match station.rate {
         RateSpec::Fixed(rate) => AnyControl::Fixed(Fixed(rate)),
-        RateSpec::Minstrel => AnyControl::Minstrel(Box::new(Minstrel::new(rates, Rng::stream(seed, kind, i as u64)))),
+        RateSpec::Minstrel => AnyControl::Minstrel(Box::new(Minstrel::new(rates, stream(cell, seed, kind, i)))),
     };
     let tid = |station: &StationSpec| match station.rate {
         RateSpec::Fixed(rate) if rate.mcs().is_some() => Tid::new(Some(Limits::new(rate, station.longest_aggregate()))),
@@ -224,7 +197,7 @@ fn nodes(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Vec<Node> {
     };
     let ring = |link: &LinkSpec| link.below.expect("a link over a channel has a ring");
     let down = spec.each_station().enumerate().map(|(i, station)| control("rates down", i, station)).collect();
-    let mut access_point = Node::new(ring(&scenario.link), channel.cpu_gap, channel.htb_rate, down);
+    let mut access_point = Node::new(ring(cell.down), channel.cpu_gap, channel.htb_rate, down);
     let tids: Vec<Tid> = spec.each_station().map(tid).collect();
     if channel.queues != Queues::Shared || tids.iter().any(Tid::aggregates) {
         let turns = Turns::new(tids.len(), channel.queues == Queues::Airtime);
@@ -232,7 +205,7 @@ fn nodes(spec: &WlanSpec, scenario: &Scenario, seed: u64) -> Vec<Node> {
     }
     let stations = spec.each_station().enumerate().map(|(i, station)| {
         let control = control("rates up", i, station);
-        let mut node = Node::new(ring(&scenario.reverse), channel.cpu_gap, None, vec![control]);
+        let mut node = Node::new(ring(cell.up), channel.cpu_gap, None, vec![control]);
         let tid = tid(station);
         if tid.aggregates() {
             node.sorts(vec![tid], Turns::new(1, false));
@@ -266,8 +239,8 @@ impl Beacon {
     }
 }
 
-/// Node and link of the access point.
-pub(crate) const ACCESS_POINT: usize = 0;
+/// Node of the access point.
+const ACCESS_POINT: usize = 0;
 
 /// 100 time units of 1024 µs.
 const BEACON_INTERVAL: Duration = Duration::from_micros(102_400);

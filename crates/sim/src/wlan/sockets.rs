@@ -3,7 +3,6 @@
 //! Source: Linux 3.6 `tcp_limit_output_bytes`: 128 kB with the kernel's overhead, which are 57 full packets. What counts
 //! is what the card has not yet sent.
 
-use super::ACCESS_POINT;
 use sojourn_tcp::Header;
 
 /// The senders in the stations.
@@ -47,9 +46,9 @@ impl Sockets {
     }
 }
 
-/// Whether a packet in the queue of `node` is data of a sender in that host.
-pub fn is_counted(node: usize, header: &Header) -> bool {
-    node != ACCESS_POINT && header.len > 0
+/// Whether a packet in a queue, which is that of a station or not, is data of a sender in that host.
+pub fn is_counted(is_station: bool, header: &Header) -> bool {
+    is_station && header.len > 0
 }
 
 #[cfg(test)]

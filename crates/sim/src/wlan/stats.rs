@@ -114,6 +114,8 @@ pub enum Ending {
 /// Running counts.
 #[derive(Debug)]
 pub(crate) struct ChannelTally {
+    /// Number of the access point's queue.
+    first: usize,
     counts: Parts<ChannelCounts>,
     stations: usize,
     recorder: Option<Accesses>,
@@ -201,9 +203,9 @@ impl Attempt {
 }
 
 impl ChannelTally {
-    /// Counts of so many stations.
-    pub fn new(stations: usize, window: &Window, recording: bool) -> Self {
-        Self { counts: Parts::new(window), stations, recorder: recording.then(Accesses::default) }
+    /// Counts of so many stations, whose queues follow the `first`.
+    pub fn new(first: usize, stations: usize, window: &Window, recording: bool) -> Self {
+        Self { first, counts: Parts::new(window), stations, recorder: recording.then(Accesses::default) }
     }
 
     /// The medium is busy from `start` to `end` with what so many senders, and perhaps a beacon, have to say.
@@ -221,7 +223,7 @@ impl ChannelTally {
         if let Some(recorder) = &mut self.recorder {
             let kbps = (rate.rate().as_bps() / 1_000) as u32;
             let (spent, outcome) = (airtime.as_nanos() as u64, ending as u8);
-            let (sender, station, at) = (node as u8, station as u8, start.as_nanos());
+            let (sender, station, at) = ((self.first + node) as u8, station as u8, start.as_nanos());
             let (bytes, number) = (attempt.bytes, attempt.number);
             recorder.push(at, sender, station, kbps, bytes, number, outcome, spent, frames, acknowledged);
         }

@@ -111,10 +111,9 @@ fn bad_graphs_are_refused_with_a_remedy() {
         (&[("links.1.name", "AB")], r#"links[1].name: "AB" is no name of its own; write another one"#),
         (&[("nodes.1.name", "A")], r#"nodes[1].name: "A" is another node's name; write another one"#),
         (&[("nodes.1.name", "")], "nodes[1].name: missing; write e.g. name = \"A\""),
-        (&[("nodes.1.kind", "switch")], r#"nodes[1].kind: unknown kind of node "switch"; one of router, host"#),
         (
-            &[("nodes.1.kind", "access-point")],
-            "nodes[1].kind: no node of a graph can be an access point; write [wlan] without [[nodes]]",
+            &[("nodes.1.kind", "switch")],
+            r#"nodes[1].kind: unknown kind of node "switch"; one of router, host, access-point, stations"#,
         ),
         (
             &[("links.0.to", "C"), ("links.1.from", "A")],
@@ -126,7 +125,6 @@ fn bad_graphs_are_refused_with_a_remedy() {
             &[("reverse.rate", "1 Mbit/s")],
             "reverse: goes with [link]; beside [[nodes]] write reverse = { ... } in [[links]]",
         ),
-        (&[("wlan.slot", "long")], "nodes: a wireless LAN is no part of a graph; remove them, or [wlan]"),
         (
             &[("nodes", "")],
             "links[0].from: goes with [[nodes]]; write them, and the first link in [[links]] too, or remove it",
@@ -134,7 +132,7 @@ fn bad_graphs_are_refused_with_a_remedy() {
         (&[("flows.0.to", "A")], r#"flows[0].to: "A" is where the flows begin; write another node"#),
         (&[("flows.0.to", "")], r#"flows[0].to: missing; write the name of a node, e.g. to = "A""#),
         (&[("flows.0.from", "a")], r#"flows[0].from: unknown node "a"; did you mean "A"?"#),
-        (&[("flows.0.station", "0")], "flows[0].station: goes with [wlan]; remove it"),
+        (&[("flows.0.station", "0")], r#"flows[0].station: neither "A" nor "D" are stations; remove it"#),
         (
             &[("flows.0.direction", "reverse")],
             "flows[0].direction: goes without [[nodes]]; remove it, and exchange from and to",

@@ -21,7 +21,7 @@ fn a_cell_of_one_station_has_all_defaults() {
         assert_eq!(link.service.nominal_rate(1500).as_bps(), 24_600_000);
     }
     assert_eq!(scenario.queues().count(), 2);
-    assert_eq!(scenario.flows[0].paths, Paths { data: [].into(), acks: [].into() }, "the cell knows the queues");
+    assert_eq!(scenario.flows[0].paths, Paths { data: [0].into(), acks: [1].into() }, "as over any link");
     let (channel, station) = (&wlan.channel, &wlan.stations[0]);
     assert_eq!((channel.slot, channel.ap_aifs, channel.ap_cwmin, channel.ap_cwmax), (SlotTime::Short, None, 15, 1023));
     assert_eq!((station.aifs, station.cwmin, station.cwmax), (None, 15, 1023));
@@ -133,7 +133,7 @@ fn what_no_cell_can_be_is_refused_with_a_mend() {
         (
             "links",
             r#"[{"name": "second", "rate": "1 Mbit/s"}]"#,
-            "links: a wireless LAN is the only bottleneck; remove them, or [wlan]",
+            "links: a wireless LAN is the only bottleneck; remove them, or write [[nodes]]",
         ),
     ] {
         assert_eq!(read(&[(key, value)]).map(|_| ()).unwrap_err().to_string(), error, "{key} = {value}");

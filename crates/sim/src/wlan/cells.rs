@@ -1,0 +1,161 @@
+//! The wireless LANs of a run, and where they are among its queues.
+
+use super::{Wlan, WlanSummary};
+use crate::link::Metered;
+use crate::scenario::{FlowSpec, Paths, Scenario};
+use crate::table::Table;
+
+/// What a network may have besides links: nothing, or wireless LANs. Where there are none, what is done with
+/// [`Air::cells`] is compiled to nothing.
+pub(crate) trait Air: Send {
+    /// The wireless LANs.
+    fn cells(&self) -> &[Wlan];
+    /// The wireless LANs.
+    fn cells_mut(&mut self) -> &mut [Wlan];
+    /// Whose a queue is, by its number.
+    fn place(&self, queue: usize) -> Place;
+    /// Every queue by its number, the `links` among them.
+    fn with_links<'a>(
+        &'a mut self,
+        links: impl Iterator<Item = &'a mut dyn Metered>,
+    ) -> impl Iterator<Item = &'a mut dyn Metered>;
+    /// The paths of the next flow of a group over queues, and what is at its ends; none where links are the queues.
+    fn settle(&mut self, group: u32, spec: &FlowSpec) -> Option<Settled>;
+    /// What each has done from instant `number` of the window on, with the number of its link in the scenario; every
+    /// attempt to send, if that was wanted.
+    fn report(self, number: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>);
+}
+
+/// Whose a queue is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Of the link of this number among the links.
+    Link(usize),
+    /// Of a node of the wireless LAN of this number.
+    Cell(usize),
+}
+
+/// Where a flow is that may begin or end at stations.
+pub(crate) struct Settled {
+    pub paths: Paths,
+    /// The hosts of its source and of its sink.
+    pub hosts: (u32, u32),
+    /// The wireless LANs of its source and of its sink, where they are stations.
+    pub cells: (Option<u16>, Option<u16>),
+}
+
+impl Air for () {
+    #[inline(always)]
+    fn cells(&self) -> &[Wlan] {
+        &[]
+    }
+    #[inline(always)]
+    fn cells_mut(&mut self) -> &mut [Wlan] {
+        &mut []
+    }
+    #[inline(always)]
+    fn place(&self, queue: usize) -> Place {
+        Place::Link(queue)
+    }
+    fn with_links<'a>(
+        &'a mut self,
+        links: impl Iterator<Item = &'a mut dyn Metered>,
+    ) -> impl Iterator<Item = &'a mut dyn Metered> {
+        links
+    }
+    fn settle(&mut self, _: u32, _: &FlowSpec) -> Option<Settled> {
+        None
+    }
+    fn report(self, _: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>) {
+        (Vec::new(), None)
+    }
+}
+
+/// Wireless LANs among links.
+pub(crate) struct Cells {
+    cells: Vec<Wlan>,
+    /// By queue.
+    places: Vec<Place>,
+    /// By link of the scenario: the number of its first queue, and of its wireless LAN if it is one.
+    hops: Vec<(u16, Option<u16>)>,
+}
+
+impl Cells {
+    /// Those of a scenario, before the first packet; none if it has none.
+    pub fn new(scenario: &Scenario, seed: u64) -> Option<Self> {
+        let specs: Vec<_> = scenario.cells().collect();
+        let (mut places, mut hops, mut links) = (Vec::new(), Vec::new(), 0);
+        for (hop, reverse) in scenario.reverse_queues().enumerate() {
+            let cell = specs.iter().position(|cell| cell.hop == hop);
+            hops.push((places.len() as u16, cell.map(|cell| cell as u16)));
+            match cell {
+                Some(cell) => places.extend((0..=reverse).map(|_| Place::Cell(cell))),
+                None => places.extend((links..=links + reverse).map(Place::Link)),
+            }
+            links += if cell.is_none() { 1 + reverse } else { 0 };
+        }
+        let cells = specs.iter().map(|cell| Wlan::new(cell, scenario, seed)).collect();
+        (!specs.is_empty()).then_some(Self { cells, places, hops })
+    }
+}
+
+impl Air for Cells {
+    #[inline(always)]
+    fn cells(&self) -> &[Wlan] {
+        &self.cells
+    }
+    #[inline(always)]
+    fn cells_mut(&mut self) -> &mut [Wlan] {
+        &mut self.cells
+    }
+    #[inline(always)]
+    fn place(&self, queue: usize) -> Place {
+        self.places[queue]
+    }
+
+    fn with_links<'a>(
+        &'a mut self,
+        mut links: impl Iterator<Item = &'a mut dyn Metered>,
+    ) -> impl Iterator<Item = &'a mut dyn Metered> {
+        let mut nodes = self.cells.iter_mut().flat_map(|cell| &mut cell.interfaces);
+        self.places.iter().filter_map(move |place| match place {
+            Place::Link(_) => links.next(),
+            Place::Cell(_) => nodes.next().map(|node| node as &mut dyn Metered),
+        })
+    }
+
+    fn settle(&mut self, group: u32, spec: &FlowSpec) -> Option<Settled> {
+        let (source, sink) = spec.paths.stations(|hop| self.hops[hop].1.is_some());
+        let mut station = |hop: Option<usize>| {
+            let cell = hop.and_then(|hop| self.hops[hop].1)?;
+            Some((cell, self.cells[usize::from(cell)].place(group, spec.station)))
+        };
+        let (source, sink) = (station(source), station(sink));
+        let host = |end: Option<(u16, u32)>, wired: u32| match end {
+            Some((cell, station)) => self.cells[usize::from(cell)].station_host(station),
+            None => wired,
+        };
+        let queue = |&link: &u16| match self.hops[usize::from(link / 2)] {
+            (first, None) => first + link % 2,
+            // No path leads through stations.
+            (first, Some(_)) if link % 2 == 0 => first,
+            (first, cell) => {
+                let end = [source, sink].into_iter().flatten().find(|&(of, _)| Some(of) == cell);
+                first + 1 + end.map_or(0, |(_, station)| station as u16)
+            }
+        };
+        let [data, acks] = [&spec.paths.data, &spec.paths.acks].map(|path| path.iter().map(queue).collect());
+        Some(Settled {
+            paths: Paths { data, acks },
+            hosts: (host(source, 2 * group), host(sink, 2 * group + 1)),
+            cells: (source.map(|(cell, _)| cell), sink.map(|(cell, _)| cell)),
+        })
+    }
+
+    fn report(self, number: usize) -> (Vec<(usize, WlanSummary)>, Option<Table>) {
+        let hops = self.hops.iter().enumerate().filter(|(_, (_, cell))| cell.is_some()).map(|(hop, _)| hop);
+        let reports = self.cells.into_iter().map(|cell| cell.report(number));
+        let (summaries, tables): (Vec<_>, Vec<_>) = reports.unzip();
+        (hops.zip(summaries).collect(), Table::in_order(tables.into_iter().flatten()))
+    }
+}
