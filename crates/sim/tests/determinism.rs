@@ -101,7 +101,7 @@ fn the_scenarios_reach_what_they_are_for() {
                     && air.links.forward.packets > 1000
                     && attic.links.forward.dropped > 0
                     && laptops.access_point.aggregation.is_some()
-                    && phones.access_point.errors + phones.stations[0].node.errors > 50
+                    && phones.access_point.errors + phones.stations[0].node.errors > 20
                     && phones.collisions > 100
             }
             other => panic!("{other}: say here what the scenario is for"),
