@@ -166,10 +166,11 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, graph, sweep = toml_blocks()
+    scenario, wlan, graph, house, sweep = toml_blocks()
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
+    assert len(Scenario.parse(house).document["links"][1]["wlan"]["stations"]) == 2
     (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
     study = Study.load(tmp_path / "study.toml")
     assert (len(study.points), len(study.seeds)) == (9, 10)
