@@ -60,7 +60,7 @@ pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use quantiles::Quantiles;
-pub use recorded::{Happened, Limited, Recorded, What};
+pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;
 pub use simulation::{Output, Simulation};
 pub use summary::{

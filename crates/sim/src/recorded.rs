@@ -13,6 +13,7 @@ use crate::warmup::{Begin, Statistics};
 use crate::windows::windows_of_links;
 use serde::Serialize;
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
+use thiserror::Error;
 
 /// What a recording says of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,24 @@ pub struct Limited {
     pub packets: Option<u32>,
     /// Most bytes that may wait.
     pub bytes: Option<u64>,
+}
+
+/// Why an entry does not go with those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// It comes before the last one, or is of a link that is not there.
+    #[error("the recording is out of order at {}", at.as_nanos())]
+    Disordered {
+        /// When it is.
+        at: Instant,
+    },
+    /// An arrival of a packet that has arrived.
+    #[error("packet {0} of the recording arrives twice")]
+    Twice(u32),
+    /// A packet is sent or dropped that is not in this queue, or an arrival leaves out a number.
+    #[error("packet {0} of the recording does not wait where it should")]
+    Misplaced(u32),
 }
 
 /// A recording on its way into numbers.
@@ -138,9 +157,9 @@ impl Recorded {
     }
 
     /// Adds the next entry. What comes after the end of the run is left out.
-    pub fn add(&mut self, entry: Happened) -> Result<(), String> {
+    pub fn add(&mut self, entry: Happened) -> Result<(), RecordingError> {
         if entry.at < self.now || entry.link >= self.links.len() {
-            return Err(format!("the recording is out of order at {}", entry.at.as_nanos()));
+            return Err(RecordingError::Disordered { at: entry.at });
         }
         // What happens at the instant of a sample is in it.
         let end = self.statistics.window().end;
@@ -156,9 +175,9 @@ impl Recorded {
                 What::Sent(ecn) => self.sent(&entry, known, ecn),
                 What::Dropped => self.dropped(&entry, known, DropReason::Late),
                 What::Refused => self.dropped(&entry, known, self.reason(entry.link)),
-                What::Offered => return Err(format!("packet {packet} of the recording arrives twice")),
+                What::Offered => return Err(RecordingError::Twice(entry.packet)),
             },
-            _ => return Err(format!("packet {packet} of the recording does not wait where it should")),
+            _ => return Err(RecordingError::Misplaced(entry.packet)),
         }
         Ok(())
     }
@@ -397,8 +416,8 @@ mod tests {
             ] {
                 recorded.add(one).unwrap();
             }
-            assert!(recorded.add(entry(7, 2, What::Dropped)).unwrap_err().contains("does not wait"));
-            assert!(recorded.add(entry(2, 1, What::Dropped)).unwrap_err().contains("out of order"));
+            assert!(recorded.add(entry(7, 2, What::Dropped)).unwrap_err().to_string().contains("does not wait"));
+            assert!(recorded.add(entry(2, 1, What::Dropped)).unwrap_err().to_string().contains("out of order"));
             let (Told { links, .. }, _) = recorded.finish();
             let by = &links.forward.dropped_by;
             assert_eq!([by["limit"], by["early"]], expected, "{limited:?}");

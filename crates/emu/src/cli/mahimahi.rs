@@ -152,7 +152,11 @@ fn one_way(name: &str, way: &str, kind: Kind, other: Kind) -> Result<[Kind; 2], 
 
 fn rate(text: &str) -> Result<LossSpec, Error> {
     // A rate from 0 to 1, as Mahimahi reads it: there 1 is all.
-    let read = if text.contains(' ') { loss(text) } else { LossSpec::share(text).map(LossSpec::Random) };
+    let read = if text.contains(' ') {
+        loss(text)
+    } else {
+        LossSpec::share(text).map(LossSpec::Random).map_err(|wrong| wrong.to_string())
+    };
     read.map_err(|e| Error::Input(format!("mm-loss: {e}")))
 }
 

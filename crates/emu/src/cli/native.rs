@@ -215,17 +215,21 @@ fn losses(args: &Args) -> Result<[Kind; 2], Error> {
 pub(super) fn loss(text: &str) -> Result<LossSpec, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     if let [text] = words[..] {
-        return LossSpec::read(&text.into());
+        return LossSpec::read(&text.into()).map_err(|wrong| wrong.to_string());
     }
     let mut table = Map::new();
     for pair in words.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} lacks its value", pair[0])) };
-        let value = if *name == "step" { json!(value) } else { json!(LossSpec::share(value)?) };
+        let value = if *name == "step" {
+            json!(value)
+        } else {
+            json!(LossSpec::share(value).map_err(|wrong| wrong.to_string())?)
+        };
         if table.insert((*name).to_string(), value).is_some() {
             return Err(format!("{name} is given twice; leave one of them out"));
         }
     }
-    LossSpec::read(&table.into())
+    LossSpec::read(&table.into()).map_err(|wrong| wrong.to_string())
 }
 
 /// A command's own words and options.

@@ -1,9 +1,12 @@
 //! The queue manager of a link: tc's spelling or a table of parameters.
 
+use super::ValueError;
 use super::keys::mismatch;
 use serde_json::{Map, Value};
 use sojourn_aqm::params;
+use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, Named, REGISTERED};
+use thiserror::Error;
 
 /// A queue manager as chosen and as configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,41 +19,64 @@ pub struct AqmSpec {
     pub config: AnyConfig,
 }
 
+/// Why a queue manager is refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum AqmError {
+    /// A name, a parameter or a combination of values.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// Neither a text nor a table.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A table without a name.
+    #[error("name is missing; write e.g. {{ name = \"codel\" }}")]
+    NoName,
+    /// A key of a table whose value is of another type.
+    #[error("{key}: {reason}")]
+    Key {
+        /// The key.
+        key: String,
+        /// What is wrong.
+        reason: ValueError,
+    },
+}
+
 impl AqmSpec {
     /// Reads tc's spelling, `codel@act target 5ms ecn`; the error names the remedy.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, AqmError> {
         Self::parse_with(text, REGISTERED)
     }
 
     /// [`AqmSpec::parse`] that knows the algorithms of `own` as well.
-    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, String> {
-        Named::parse_with(text, own).map(Self::new).map_err(|refusal| refusal.to_string())
+    pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, AqmError> {
+        Ok(Named::parse_with(text, own).map(Self::new)?)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
-    pub fn read(value: &Value) -> Result<Self, String> {
+    pub fn read(value: &Value) -> Result<Self, AqmError> {
         Self::read_with(value, REGISTERED)
     }
 
     /// [`AqmSpec::read`] that knows the algorithms of `own` as well.
-    pub fn read_with(value: &Value, own: &dyn Catalogue) -> Result<Self, String> {
+    pub fn read_with(value: &Value, own: &dyn Catalogue) -> Result<Self, AqmError> {
         let table = match value {
             Value::String(text) => return Self::parse_with(text, own),
             Value::Object(table) => table,
-            other => return Err(mismatch(other, r#"a text such as "codel@act target 5ms", or a table"#)),
+            other => return Err(mismatch(other, r#"a text such as "codel@act target 5ms", or a table"#).into()),
         };
         let word = |key: &str| match table.get(key) {
             None => Ok(""),
-            Some(value) => value.as_str().ok_or_else(|| format!("{key}: {}", mismatch(value, "a text"))),
+            Some(value) => value.as_str().ok_or_else(|| wrong(key, value, "a text")),
         };
         let (name, profile) = (word("name")?, word("profile")?);
         if name.is_empty() {
-            return Err(r#"name is missing; write e.g. { name = "codel" }"#.to_string());
+            return Err(AqmError::NoName);
         }
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
-            params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, String>>()?;
-        Named::configure_within(name, profile, &params, own).map(Self::new).map_err(|refusal| refusal.to_string())
+            params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, AqmError>>()?;
+        Ok(Named::configure_within(name, profile, &params, own).map(Self::new)?)
     }
 
     /// The algorithm.
@@ -118,12 +144,16 @@ fn json(value: params::Value) -> Value {
     }
 }
 
-fn scalar(key: &str, value: &Value) -> Result<String, String> {
+fn wrong(key: &str, value: &Value, expected: &str) -> AqmError {
+    AqmError::Key { key: key.to_string(), reason: mismatch(value, expected) }
+}
+
+fn scalar(key: &str, value: &Value) -> Result<String, AqmError> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(on) => Ok(on.to_string()),
-        other => Err(format!("{key}: {}", mismatch(other, "a single value"))),
+        other => Err(wrong(key, other, "a single value")),
     }
 }
 
@@ -221,7 +251,7 @@ mod tests {
             (json!({"name": 5}), "name: expected a text, found a number"),
             (json!(5), r#"expected a text such as "codel@act target 5ms", or a table, found a number"#),
         ] {
-            assert_eq!(AqmSpec::read(&value).unwrap_err(), error, "{value}");
+            assert_eq!(AqmSpec::read(&value).unwrap_err().to_string(), error, "{value}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The buffer below the queue: what a driver or a card holds, out of the queue manager's reach.
 
+use super::ValueError;
 use super::keys::{Datum, Field, Own, text};
 use serde_json::{Value, json};
 use sojourn_aqm::units;
@@ -69,7 +70,10 @@ impl Field for BelowSpec {
 
 /// The form of a buffer below.
 pub(super) static BELOW: Own = Own {
-    check: |value| BelowSpec::parse(text(value, r#"a text with a unit such as "1514 B""#)?).map(|_| ()),
+    check: |value| {
+        let text = text(value, r#"a text with a unit such as "1514 B""#)?;
+        BelowSpec::parse(text).map(|_| ()).map_err(ValueError::Form)
+    },
     schema: || json!({ "type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-z]+\s*(wake\s*[0-9.]+\s*[A-Za-z]+\s*)?$" }),
 };
 

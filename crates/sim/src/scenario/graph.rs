@@ -213,7 +213,7 @@ impl Graph {
 
 fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
     let Value::Array(values) = value else {
-        return Err(Error::new("nodes", mismatch(value, "a list of tables, [[nodes]]")));
+        return Err(Error::new("nodes", mismatch(value, "a list of tables, [[nodes]]").to_string()));
     };
     let mut nodes: Vec<Node> = Vec::new();
     for (i, value) in values.iter().enumerate() {

@@ -32,7 +32,7 @@ impl Hop {
         let hops = match value {
             None => &[],
             Some(Value::Array(hops)) => hops.as_slice(),
-            Some(other) => return Err(Error::new("links", mismatch(other, "a list of tables, [[links]]"))),
+            Some(other) => return Err(Error::new("links", mismatch(other, "a list of tables, [[links]]").to_string())),
         };
         if hops.len() > MOST_HOPS {
             return Err(Error::new("links", format!("{} links; at most {MOST_HOPS}", hops.len())));

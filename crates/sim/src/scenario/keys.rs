@@ -1,7 +1,7 @@
 //! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
 
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
-use super::values::{count, in_range, limits, names, rate, time};
+use super::values::{ValueError, count, in_range, limits, names, rate, time};
 use super::{AqmSpec, Direction, Error, Http};
 use serde_json::{Map, Value};
 use sojourn_aqm::params::unknown;
@@ -55,7 +55,7 @@ pub(super) enum Kind {
 /// A form of value that one type alone has; the type reads it and writes it in JSON.
 pub(super) struct Own {
     /// Refuses what the type cannot read, with the remedy.
-    pub check: fn(&Value) -> Result<(), String>,
+    pub check: fn(&Value) -> Result<(), ValueError>,
     /// JSON Schema.
     pub schema: fn() -> Value,
 }
@@ -77,24 +77,28 @@ pub(super) enum Datum {
 
 impl Kind {
     /// Reads `value`; the error tells what is wrong with it and what to write.
-    pub fn read(self, value: &Value) -> Result<Datum, String> {
+    pub fn read(self, value: &Value) -> Result<Datum, ValueError> {
         match self {
             Self::Text => text(value, "a text").map(|text| Datum::Text(text.to_string())),
             Self::Word(what, names) => {
                 let word = text(value, &format!("the name of a {what}"))?;
                 let known = names().contains(&word);
-                if known { Ok(Datum::Text(word.to_string())) } else { Err(unknown(what, word, names().into_iter())) }
+                if known {
+                    Ok(Datum::Text(word.to_string()))
+                } else {
+                    Err(ValueError::Unknown(unknown(what, word, names().into_iter())))
+                }
             }
             Self::Flag => value.as_bool().map(Datum::Flag).ok_or_else(|| mismatch(value, "true or false")),
             Self::Time => time(value, Duration::ZERO).map(Datum::Time),
             Self::PositiveTime => time(value, Duration::from_nanos(1)).map(Datum::Time),
             Self::Rate => rate(value).map(Datum::Rate),
             Self::Size(least, most) => {
-                let size = units::bytes(text(value, r#"a text with a unit such as "1500 B""#)?).map_err(|e| e.0)?;
+                let size = units::bytes(text(value, r#"a text with a unit such as "1500 B""#)?)?;
                 in_range(size, least, most, " B").map(Datum::Whole)
             }
             Self::Count(least, most) => count(value, least, most).map(Datum::Whole),
-            Self::Aqm => AqmSpec::read(value).map(|aqm| Datum::Aqm(Box::new(aqm))),
+            Self::Aqm => Ok(Datum::Aqm(Box::new(AqmSpec::read(value).map_err(Box::new)?))),
             Self::Limits => limits(value).map(Datum::Limits),
             Self::Own(own) => (own.check)(value).map(|()| Datum::Own(value.clone())),
             Self::Names => names(value).map(Datum::Names),
@@ -135,7 +139,7 @@ impl<'a> Table<'a> {
     /// The value of key `name` of this table.
     pub fn field<T: Field>(&self, name: &str) -> Result<T, Error> {
         let key = find(self.keys, name);
-        let read = |value: &Value| key.kind.read(value).map_err(|text| self.error(name, text));
+        let read = |value: &Value| key.kind.read(value).map_err(|wrong| self.error(name, wrong.to_string()));
         match (self.values.get(name), &key.need) {
             (Some(value), _) => read(value).map(T::some),
             (None, Need::Default(text)) => read(&literal(text)).map(T::some),
@@ -349,7 +353,7 @@ pub(super) fn check_known<'k>(
 
 /// `value` as a table at `place`.
 pub(super) fn as_table<'a>(place: &str, value: &'a Value) -> Result<&'a Map<String, Value>, Error> {
-    value.as_object().ok_or_else(|| Error::new(place, mismatch(value, "a table")))
+    value.as_object().ok_or_else(|| Error::new(place, mismatch(value, "a table").to_string()))
 }
 
 /// A value as written after `--set`, or as a default: a JSON literal if it reads as one, else a text.

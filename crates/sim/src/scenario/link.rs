@@ -76,7 +76,7 @@ impl LinkSpec {
             below: table.field("below")?,
             mtu,
             aqm: match values.get("aqm") {
-                Some(value) => AqmSpec::read_with(value, own).map_err(|text| table.error("aqm", text))?,
+                Some(value) => AqmSpec::read_with(value, own).map_err(|wrong| table.error("aqm", wrong.to_string()))?,
                 None => table.field("aqm")?,
             },
             limits: table.field("limit")?,

@@ -1,9 +1,11 @@
 //! Loss on the medium: a probability, or bursts after Gilbert and Elliott.
 
+use super::ValueError;
 use super::keys::{Datum, Field, Own, mismatch, time_of};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::Duration;
 use sojourn_aqm::params::unknown;
+use thiserror::Error;
 
 /// How packets get lost on their way from the link's server to its far end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,24 +32,57 @@ pub struct Gilbert {
     pub step: Option<Duration>,
 }
 
+/// Why a loss is refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum LossError {
+    /// A value of another type, an unknown key, or a time.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// The whole number is as likely a slip for one per cent.
+    #[error("1 could be one per cent or all; write 1% or 1.0")]
+    One,
+    /// A text that is none.
+    #[error("{0:?} is no probability; write e.g. 1% or 0.01")]
+    NoProbability(String),
+    /// A number below 0 or above 1.
+    #[error("{0} is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %")]
+    OutOfRange(f64),
+    /// A key of a chain that is needed.
+    #[error("{0} is missing; write e.g. {{ p = 0.002, r = 0.2 }}")]
+    Missing(&'static str),
+    /// A key of a chain whose value is refused.
+    #[error("{key}: {reason}")]
+    Key {
+        /// The key.
+        key: &'static str,
+        /// What is wrong.
+        reason: Box<Self>,
+    },
+    /// A chain that stays where it is.
+    #[error("p and r are both 0, so the state never changes; write a plain probability")]
+    Still,
+}
+
 impl LossSpec {
     /// Reads a probability, or a table `{ p, r, bad, good, step }`; the error names the remedy.
-    pub fn read(value: &Value) -> Result<Self, String> {
+    pub fn read(value: &Value) -> Result<Self, LossError> {
         match value {
-            Value::Number(number) if number.as_u64() == Some(1) => Err(ONE.to_string()),
+            Value::Number(number) if number.as_u64() == Some(1) => Err(LossError::One),
             Value::Number(_) => probability(value).map(Self::Random),
-            Value::String(text) if text.trim() == "1" => Err(ONE.to_string()),
+            Value::String(text) if text.trim() == "1" => Err(LossError::One),
             Value::String(text) => Self::share(text).map(Self::Random),
             Value::Object(table) => Gilbert::read(table).map(Self::Gilbert),
-            other => Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }")),
+            other => {
+                Err(mismatch(other, "a probability such as 0.01, or a table such as { p = 0.002, r = 0.2 }").into())
+            }
         }
     }
 
     /// Reads a probability as a text: `1%`, `0.01`.
-    pub fn share(text: &str) -> Result<f64, String> {
+    pub fn share(text: &str) -> Result<f64, LossError> {
         let (digits, unit) = text.trim().strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
-        let number: f64 =
-            digits.trim().parse().map_err(|_| format!("{text:?} is no probability; write e.g. 1% or 0.01"))?;
+        let number: f64 = digits.trim().parse().map_err(|_| LossError::NoProbability(text.to_string()))?;
         probability(&json!(number / unit))
     }
 
@@ -61,21 +96,22 @@ impl LossSpec {
 }
 
 impl Gilbert {
-    fn read(table: &Map<String, Value>) -> Result<Self, String> {
+    fn read(table: &Map<String, Value>) -> Result<Self, LossError> {
         if let Some(name) = table.keys().find(|name| !KEYS.contains(&name.as_str())) {
-            return Err(unknown("key", name, KEYS.iter().copied()));
+            return Err(ValueError::Unknown(unknown("key", name, KEYS.iter().copied())).into());
         }
-        let read = |name: &str, absent: Option<f64>| match (table.get(name), absent) {
-            (Some(value), _) => probability(value).map_err(|e| format!("{name}: {e}")),
+        let at = |key| move |reason: LossError| LossError::Key { key, reason: Box::new(reason) };
+        let read = |name: &'static str, absent: Option<f64>| match (table.get(name), absent) {
+            (Some(value), _) => probability(value).map_err(at(name)),
             (None, Some(absent)) => Ok(absent),
-            (None, None) => Err(format!("{name} is missing; write e.g. {{ p = 0.002, r = 0.2 }}")),
+            (None, None) => Err(LossError::Missing(name)),
         };
         let step = match table.get("step") {
             None => None,
             Some(Value::String(text)) => {
-                Some(time_of(text, Duration::from_nanos(1)).map_err(|e| format!("step: {e}"))?)
+                Some(time_of(text, Duration::from_nanos(1)).map_err(|wrong| at("step")(wrong.into()))?)
             }
-            Some(other) => return Err(mismatch(other, r#"step as a text such as "1 ms""#)),
+            Some(other) => return Err(mismatch(other, r#"step as a text such as "1 ms""#).into()),
         };
         let spec = Self {
             p: read("p", None)?,
@@ -85,7 +121,7 @@ impl Gilbert {
             step,
         };
         if spec.p + spec.r == 0.0 {
-            return Err("p and r are both 0, so the state never changes; write a plain probability".to_string());
+            return Err(LossError::Still);
         }
         Ok(spec)
     }
@@ -110,7 +146,8 @@ impl Field for LossSpec {
 }
 
 /// The form of a loss.
-pub(super) static LOSS: Own = Own { check: |value| LossSpec::read(value).map(|_| ()), schema };
+pub(super) static LOSS: Own =
+    Own { check: |value| LossSpec::read(value).map(|_| ()).map_err(|wrong| Box::new(wrong).into()), schema };
 
 fn schema() -> Value {
     let probability = json!({ "type": "number", "minimum": 0, "maximum": 1 });
@@ -126,16 +163,9 @@ fn schema() -> Value {
     }] })
 }
 
-fn probability(value: &Value) -> Result<f64, String> {
+fn probability(value: &Value) -> Result<f64, LossError> {
     let number = value.as_f64().ok_or_else(|| mismatch(value, "a probability such as 0.01"))?;
-    if (0.0..=1.0).contains(&number) {
-        Ok(number)
-    } else {
-        Err(format!("{number} is out of range; a probability lies between 0 and 1, write e.g. 0.01 for 1 %"))
-    }
+    if (0.0..=1.0).contains(&number) { Ok(number) } else { Err(LossError::OutOfRange(number)) }
 }
 
 const KEYS: &[&str] = &["p", "r", "bad", "good", "step"];
-
-/// The whole number is as likely a slip for one per cent.
-const ONE: &str = "1 could be one per cent or all; write 1% or 1.0";

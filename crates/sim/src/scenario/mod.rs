@@ -26,7 +26,7 @@ mod values;
 mod warmup;
 mod wlan;
 
-pub use aqm::AqmSpec;
+pub use aqm::{AqmError, AqmSpec};
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use flow::{Direction, FlowSpec};
@@ -34,15 +34,16 @@ pub use framing::{Framing, Layer};
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
 pub use link::{LEAST_MTU, LinkSpec};
-pub use loss::{Gilbert, LossSpec};
+pub use loss::{Gilbert, LossError, LossSpec};
 pub use paths::Paths;
 pub use probes::Probes;
 pub use schema::schema;
 pub use service::{
     BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
 };
-pub use steps::{Stepped, Steps};
+pub use steps::{Stepped, Steps, StepsError};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
+pub use values::ValueError;
 pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};
 
@@ -289,7 +290,7 @@ fn read_flows(value: Option<&Value>, topology: &Topology) -> Result<Vec<FlowSpec
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
-        Some(other) => return Err(Error::new("flows", mismatch(other, "a list of tables, [[flows]]"))),
+        Some(other) => return Err(Error::new("flows", mismatch(other, "a list of tables, [[flows]]").to_string())),
     };
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));

@@ -1,10 +1,51 @@
 //! Values that change at given times: `100 Mbit/s@0s,10 Mbit/s@50s`.
 
+use super::ValueError;
 use super::keys::{Datum, Field, Own, rate_of, text, time_of};
 pub use crate::schedule::Steps;
 use serde_json::{Value, json};
 use sojourn_aqm::{Duration, Rate};
 use std::fmt;
+use thiserror::Error;
+
+/// Why values in steps are refused.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum StepsError {
+    /// The only value.
+    #[error(transparent)]
+    Value(#[from] ValueError),
+    /// A step without a time.
+    #[error("step {step:?} has no time; write e.g. {example:?}")]
+    NoTime {
+        /// The step.
+        step: String,
+        /// What could be written.
+        example: &'static str,
+    },
+    /// A step whose value or time is refused.
+    #[error("step {step:?}: {reason}")]
+    Step {
+        /// The step.
+        step: String,
+        /// What is wrong.
+        reason: ValueError,
+    },
+    /// The first step is not at the start.
+    #[error("the first step is at {0}; begin with one at 0 s")]
+    LateStart(Duration),
+    /// Two steps at one time.
+    #[error("two steps are at {0}; keep one of them")]
+    Twice(Duration),
+    /// A step after a later one.
+    #[error("the step at {at} comes after the one at {last}; put them in order")]
+    Disordered {
+        /// When the step is.
+        at: Duration,
+        /// When the one before it is.
+        last: Duration,
+    },
+}
 
 /// A type that can change in steps.
 pub trait Stepped: Sized + fmt::Display + Copy {
@@ -13,14 +54,14 @@ pub trait Stepped: Sized + fmt::Display + Copy {
     /// What to write instead of something wrong: steps.
     const EXAMPLE: &'static str;
     /// Reads one value; the error tells what is wrong with it and what to write.
-    fn parse(text: &str) -> Result<Self, String>;
+    fn parse(text: &str) -> Result<Self, ValueError>;
 }
 
 /// A rate may be zero for a while.
 impl Stepped for Rate {
     const SINGLE: &'static str = "10 Mbit/s";
     const EXAMPLE: &'static str = "100 Mbit/s@0s,10 Mbit/s@50s";
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         rate_of(text)
     }
 }
@@ -28,14 +69,14 @@ impl Stepped for Rate {
 impl Stepped for Duration {
     const SINGLE: &'static str = "5 ms";
     const EXAMPLE: &'static str = "20 ms@0s,60 ms@50s";
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         time_of(text, Self::ZERO)
     }
 }
 
 impl<T: Stepped> Steps<T> {
     /// Reads steps; one value without a time holds from the start on.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, StepsError> {
         if !text.contains([',', '@']) {
             return Ok(Self::constant(T::parse(text)?));
         }
@@ -44,13 +85,13 @@ impl<T: Stepped> Steps<T> {
             let step = read_step(part.trim())?;
             match steps.last() {
                 None if step.0 > Duration::ZERO => {
-                    return Err(format!("the first step is at {}; begin with one at 0 s", step.0));
+                    return Err(StepsError::LateStart(step.0));
                 }
                 Some(&(last, _)) if step.0 == last => {
-                    return Err(format!("two steps are at {last}; keep one of them"));
+                    return Err(StepsError::Twice(last));
                 }
                 Some(&(last, _)) if step.0 < last => {
-                    return Err(format!("the step at {} comes after the one at {last}; put them in order", step.0));
+                    return Err(StepsError::Disordered { at: step.0, last });
                 }
                 _ => steps.push(step),
             }
@@ -75,8 +116,9 @@ pub(super) static RATES: Own = Own { check: check::<Rate>, schema: || pattern("r
 /// Steps of a delay.
 pub(super) static DELAYS: Own = Own { check: check::<Duration>, schema: || pattern("duration") };
 
-fn check<T: Stepped>(value: &Value) -> Result<(), String> {
-    Steps::<T>::parse(text(value, &format!("a text with a unit such as {:?}", T::SINGLE))?).map(|_| ())
+fn check<T: Stepped>(value: &Value) -> Result<(), ValueError> {
+    let text = text(value, &format!("a text with a unit such as {:?}", T::SINGLE))?;
+    Steps::<T>::parse(text).map(|_| ()).map_err(|wrong| Box::new(wrong).into())
 }
 
 /// The single value, or a text with times; JSON Schema cannot see their order.
@@ -87,11 +129,12 @@ fn pattern(single: &str) -> Value {
     ] })
 }
 
-fn read_step<T: Stepped>(part: &str) -> Result<(Duration, T), String> {
-    let (value, at) =
-        part.split_once('@').ok_or_else(|| format!("step {part:?} has no time; write e.g. {:?}", T::EXAMPLE))?;
-    let value = T::parse(value.trim()).map_err(|e| format!("step {part:?}: {e}"))?;
-    let at = time_of(at.trim(), Duration::ZERO).map_err(|e| format!("step {part:?}: {e}"))?;
+fn read_step<T: Stepped>(part: &str) -> Result<(Duration, T), StepsError> {
+    let no_time = || StepsError::NoTime { step: part.to_string(), example: T::EXAMPLE };
+    let wrong = |reason| StepsError::Step { step: part.to_string(), reason };
+    let (value, at) = part.split_once('@').ok_or_else(no_time)?;
+    let value = T::parse(value.trim()).map_err(wrong)?;
+    let at = time_of(at.trim(), Duration::ZERO).map_err(wrong)?;
     Ok((at, value))
 }
 
@@ -125,7 +168,7 @@ mod tests {
             ("1mbit@0s,2mbit@-9s", r#"step "2mbit@-9s": "-9s" is negative; write e.g. "5 ms""#),
             ("1mbit@0s,2mbit@9", r#"step "2mbit@9": "9" has no unit; write e.g. "5 ms""#),
         ] {
-            assert_eq!(Steps::<Rate>::parse(text).unwrap_err(), error);
+            assert_eq!(Steps::<Rate>::parse(text).unwrap_err().to_string(), error);
         }
     }
 }

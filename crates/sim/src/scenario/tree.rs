@@ -36,7 +36,7 @@ pub(super) fn set(tree: &mut Value, path: &str, text: &str, own: &dyn Catalogue)
         at = step_into(at, name, &place)?;
         place = join(&place, name);
         if let (Value::String(spelling), "aqm") = (&*at, name.as_str()) {
-            let aqm = AqmSpec::parse_with(spelling, own).map_err(|e| Error::new(&place, e))?;
+            let aqm = AqmSpec::parse_with(spelling, own).map_err(|wrong| Error::new(&place, wrong.to_string()))?;
             *at = Value::Object(aqm.short_table());
         }
     }

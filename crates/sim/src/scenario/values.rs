@@ -1,10 +1,67 @@
 //! Values of a scenario's keys: each is read from JSON, or refused with what to write instead.
 
+use super::{AqmError, LossError, StepsError};
 use serde_json::Value;
-use sojourn_aqm::{Duration, Limits, Rate, units};
+use sojourn_aqm::units::{self, UnitError};
+use sojourn_aqm::{Duration, Limits, Rate};
+use thiserror::Error;
 
-/// "expected …, found …".
-pub(super) fn mismatch(value: &Value, expected: &str) -> String {
+/// Why a value of a scenario's key is refused: what is wrong with it, and what to write.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// A value of another type.
+    #[error("expected {expected}, found {found}")]
+    Mismatch {
+        /// What it has to be.
+        expected: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A quantity that cannot be read.
+    #[error(transparent)]
+    Unit(#[from] UnitError),
+    /// There is nothing of this name; the text is that of [`sojourn_aqm::params::unknown`].
+    #[error("{0}")]
+    Unknown(String),
+    /// A quantity of zero, or too close to it.
+    #[error("{text:?} is not above zero; write e.g. {example:?}")]
+    NotPositive {
+        /// What was written.
+        text: String,
+        /// What could be.
+        example: &'static str,
+    },
+    /// A value below or above its range.
+    #[error("{value} is out of range; {range}")]
+    OutOfRange {
+        /// What was written.
+        value: String,
+        /// What is allowed.
+        range: String,
+    },
+    /// A number with a fraction.
+    #[error("{0} is not a whole number")]
+    NotWhole(serde_json::Number),
+    /// A list without entries.
+    #[error("the list is empty; write e.g. {0:?}")]
+    Empty(&'static str),
+    /// A queue manager.
+    #[error(transparent)]
+    Aqm(#[from] Box<AqmError>),
+    /// A loss.
+    #[error(transparent)]
+    Loss(#[from] Box<LossError>),
+    /// Values in steps.
+    #[error(transparent)]
+    Steps(#[from] Box<StepsError>),
+    /// A value whose form one key alone has: what is wrong with it.
+    #[error("{0}")]
+    Form(String),
+}
+
+/// "expected …, found …", of a list or table, too.
+pub(super) fn mismatch(value: &Value, expected: &str) -> ValueError {
     let found = match value {
         Value::Null => "nothing",
         Value::Bool(_) => "true or false",
@@ -13,77 +70,85 @@ pub(super) fn mismatch(value: &Value, expected: &str) -> String {
         Value::Array(_) => "a list",
         Value::Object(_) => "a table",
     };
-    format!("expected {expected}, found {found}")
+    ValueError::Mismatch { expected: expected.to_string(), found }
 }
 
-pub(super) fn text<'a>(value: &'a Value, expected: &str) -> Result<&'a str, String> {
+fn not_positive(text: &str, example: &'static str) -> ValueError {
+    ValueError::NotPositive { text: text.to_string(), example }
+}
+
+fn out_of_range(value: String, range: String) -> ValueError {
+    ValueError::OutOfRange { value, range }
+}
+
+pub(super) fn text<'a>(value: &'a Value, expected: &str) -> Result<&'a str, ValueError> {
     value.as_str().ok_or_else(|| mismatch(value, expected))
 }
 
-pub(super) fn time(value: &Value, least: Duration) -> Result<Duration, String> {
+pub(super) fn time(value: &Value, least: Duration) -> Result<Duration, ValueError> {
     time_of(text(value, r#"a text with a unit such as "5 ms""#)?, least)
 }
 
 /// The span that `text` names; at least `least`.
-pub(super) fn time_of(text: &str, least: Duration) -> Result<Duration, String> {
-    match units::duration(text).map_err(|e| e.0)? {
-        span if span < least => Err(format!(r#"{text:?} is not above zero; write e.g. "5 ms""#)),
-        span if span > LONGEST => Err(format!("{text:?} is out of range; at most {LONGEST}")),
+pub(super) fn time_of(text: &str, least: Duration) -> Result<Duration, ValueError> {
+    match units::duration(text)? {
+        span if span < least => Err(not_positive(text, "5 ms")),
+        span if span > LONGEST => Err(out_of_range(format!("{text:?}"), format!("at most {LONGEST}"))),
         span => Ok(span),
     }
 }
 
-pub(super) fn rate(value: &Value) -> Result<Rate, String> {
+pub(super) fn rate(value: &Value) -> Result<Rate, ValueError> {
     let text = text(value, r#"a text with a unit such as "10 Mbit/s""#)?;
     match rate_of(text)? {
-        rate if rate.as_bps() == 0 => Err(format!(r#"{text:?} is not above zero; write e.g. "10 Mbit/s""#)),
+        rate if rate.as_bps() == 0 => Err(not_positive(text, "10 Mbit/s")),
         rate => Ok(rate),
     }
 }
 
 /// The rate that `text` names, which may be zero.
-pub(super) fn rate_of(text: &str) -> Result<Rate, String> {
-    match units::rate(text).map_err(|e| e.0)? {
-        rate if rate > FASTEST => Err(format!("{text:?} is out of range; at most {FASTEST}")),
+pub(super) fn rate_of(text: &str) -> Result<Rate, ValueError> {
+    match units::rate(text)? {
+        rate if rate > FASTEST => Err(out_of_range(format!("{text:?}"), format!("at most {FASTEST}"))),
         rate => Ok(rate),
     }
 }
 
-pub(super) fn count(value: &Value, least: u64, most: u64) -> Result<u64, String> {
+pub(super) fn count(value: &Value, least: u64, most: u64) -> Result<u64, ValueError> {
     match value {
         Value::Number(number) => match number.as_u64() {
             Some(count) => in_range(count, least, most, ""),
-            None if number.is_i64() => Err(format!("{number} is out of range; from {least} to {most}")),
-            None => Err(format!("{number} is not a whole number")),
+            None if number.is_i64() => Err(out_of_range(number.to_string(), format!("from {least} to {most}"))),
+            None => Err(ValueError::NotWhole(number.clone())),
         },
         other => Err(mismatch(other, "a whole number")),
     }
 }
 
-pub(super) fn in_range(n: u64, least: u64, most: u64, unit: &str) -> Result<u64, String> {
+pub(super) fn in_range(n: u64, least: u64, most: u64, unit: &str) -> Result<u64, ValueError> {
     if (least..=most).contains(&n) {
         Ok(n)
     } else {
-        Err(format!("{n}{unit} is out of range; from {least}{unit} to {most}{unit}"))
+        Err(out_of_range(format!("{n}{unit}"), format!("from {least}{unit} to {most}{unit}")))
     }
 }
 
-pub(super) fn names(value: &Value) -> Result<Vec<String>, String> {
+pub(super) fn names(value: &Value) -> Result<Vec<String>, ValueError> {
     let expected = r#"a list of names such as ["link"]"#;
     let list = value.as_array().ok_or_else(|| mismatch(value, expected))?;
     list.iter().map(|name| text(name, expected).map(str::to_string)).collect()
 }
 
-pub(super) fn limits(value: &Value) -> Result<Limits, String> {
+pub(super) fn limits(value: &Value) -> Result<Limits, ValueError> {
     let expected = r#"a text with a unit such as "1000 packets", or a list of such"#;
     let parts = match value {
         Value::Array(parts) => parts.iter().map(|part| text(part, expected)).collect::<Result<Vec<_>, _>>()?,
         other => vec![text(other, expected)?],
     };
     if parts.is_empty() {
-        return Err(r#"the list is empty; write e.g. "1000 packets""#.to_string());
+        return Err(ValueError::Empty("1000 packets"));
     }
-    Limits::parse(&parts.join("+")).map_err(|e| e.0)
+    Ok(Limits::parse(&parts.join("+"))?)
 }
 
 /// Longest span in a file; sums of several stay within the range of a [`Duration`].

@@ -1,7 +1,7 @@
 //! The warm-up: what the statistics leave out.
 
 use super::keys::{Datum, Field, Own, text, time_of};
-use super::{FileSpec, FlowSpec, LinkSpec, Scenario, Service, Traffic};
+use super::{FileSpec, FlowSpec, LinkSpec, Scenario, Service, Traffic, ValueError};
 use serde_json::{Value, json};
 use sojourn_aqm::Duration;
 
@@ -23,7 +23,7 @@ pub(super) static WARMUP: Own = Own {
     schema: || json!({ "anyOf": [{ "$ref": "#/$defs/duration" }, { "const": AUTO }] }),
 };
 
-fn read(value: &Value) -> Result<Warmup, String> {
+fn read(value: &Value) -> Result<Warmup, ValueError> {
     match text(value, r#"a text with a unit such as "5 s", or "auto""#)? {
         AUTO => Ok(Warmup::Auto),
         span => time_of(span, Duration::ZERO).map(Warmup::Given),

@@ -3,7 +3,7 @@
 use super::keys::{self, table};
 use super::keys::{Datum, Field, Key, Kind, Need, Own, Table, as_table, check_known, mismatch, of_word, text, word_of};
 use super::service::WlanService;
-use super::{Error, LinkSpec, Service, Unit, cells};
+use super::{Error, LinkSpec, Service, Unit, ValueError, cells};
 use crate::radio::{Bitrate, ErrorModel};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::{Duration, Rate};
@@ -152,7 +152,9 @@ impl WlanSpec {
             None => &[],
             Some(Value::Array(groups)) => groups.as_slice(),
             Some(other) => {
-                return Err(table.error(STATIONS, mismatch(other, &format!("a list of tables, [[{header}]]"))));
+                return Err(
+                    table.error(STATIONS, mismatch(other, &format!("a list of tables, [[{header}]]")).to_string())
+                );
             }
         };
         if groups.is_empty() {
@@ -314,7 +316,7 @@ words! {
 }
 
 impl RateSpec {
-    fn parse(value: &Value) -> Result<Self, String> {
+    fn parse(value: &Value) -> Result<Self, ValueError> {
         let text = text(value, r#"a text such as "minstrel", "54 Mbit/s" or "mcs15""#)?;
         if text.trim() == MINSTREL {
             return Ok(Self::Minstrel);
@@ -324,14 +326,16 @@ impl RateSpec {
             let found = number.and_then(|digits| digits.parse().ok()).and_then(Bitrate::of_mcs).map(Self::Fixed);
             let most = Bitrate::MOST_MCS;
             return found.ok_or_else(|| {
-                format!(r#"{text:?} is no scheme of 802.11n with one or two streams; write "mcs0" to "mcs{most}""#)
+                let text = format!("{text:?} is no scheme of 802.11n with one or two streams");
+                ValueError::Form(format!(r#"{text}; write "mcs0" to "mcs{most}""#))
             });
         }
-        let rate = keys::rate_of(text).map_err(|e| format!(r#"{e}, "minstrel" or "mcs15""#))?;
+        let rate = keys::rate_of(text).map_err(|e| ValueError::Form(format!(r#"{e}, "minstrel" or "mcs15""#)))?;
         let known = || Bitrate::OFDM.iter().map(|rate| (rate.rate().as_bps() / 1_000_000).to_string());
         Bitrate::find(rate).map(Self::Fixed).ok_or_else(|| {
             let known = known().collect::<Vec<_>>().join(", ");
-            format!(r#"{text:?} is no rate of 802.11g; write {known} Mbit/s, "minstrel", or e.g. "mcs15" of 802.11n"#)
+            let text = format!("{text:?} is no rate of 802.11g; write {known} Mbit/s");
+            ValueError::Form(format!(r#"{text}, "minstrel", or e.g. "mcs15" of 802.11n"#))
         })
     }
 }
@@ -365,14 +369,15 @@ static RATE: Own = Own {
 };
 
 impl Decibels {
-    fn parse(value: &Value, least: f64, most: f64) -> Result<f64, String> {
+    fn parse(value: &Value, least: f64, most: f64) -> Result<f64, ValueError> {
         let text = text(value, r#"a text with a unit such as "25 dB""#)?;
         let number = text.trim().strip_suffix("dB").map(str::trim);
-        let number = number.ok_or_else(|| format!(r#"{text:?} has no unit; write e.g. "25 dB""#))?;
+        let number = number.ok_or_else(|| ValueError::Form(format!(r#"{text:?} has no unit; write e.g. "25 dB""#)))?;
         let number = number.parse::<f64>().ok().filter(|number| number.is_finite());
-        let number = number.ok_or_else(|| format!(r#"{text:?} is no number; write e.g. "25 dB""#))?;
+        let number = number.ok_or_else(|| ValueError::Form(format!(r#"{text:?} is no number; write e.g. "25 dB""#)))?;
         if !(least..=most).contains(&number) {
-            return Err(format!("{number} dB is out of range; from {least} dB to {most} dB"));
+            let range = format!("from {least} dB to {most} dB");
+            return Err(ValueError::OutOfRange { value: format!("{number} dB"), range });
         }
         Ok(number)
     }
