@@ -2,98 +2,131 @@
 //!
 //! Every component owns a slot that holds the time of its next event, or never. Of several events at one
 //! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
-//! which the slots are laid out. The first [`HOT`] slots are looked through one by one: they hold the
-//! components that every packet passes, and setting one of them is a single store. The others stand in a
-//! tournament tree, in which a change climbs as far as it makes a difference.
+//! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
+//! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
+//! tree of their own, which is lower than one for all ([`Many`]). All others, timers mostly, are in a second tree.
+
+mod tree;
 
 use sojourn_aqm::Instant;
+use tree::Tree;
 
 /// A component's place in the event set.
 pub type Slot = u32;
 
-/// Slots outside the tree; the components of all flows together use these.
-pub const HOT: usize = 8;
-
 /// The pending events of a simulation.
-#[derive(Clone, Debug)]
-pub struct EventSet {
-    /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
-    hot: [u64; HOT],
-    /// A complete binary tree in an array: node 1 is the root, the leaves follow the inner nodes.
-    tree: Vec<Pending>,
-    leaves: usize,
-}
+pub trait EventSet {
+    /// An empty set with slots 0..`slots`, of which packets set the first `of_links`: half of them every packet, the others
+    /// only where [`EventSet::use_all`] was called.
+    fn new(of_links: usize, slots: usize) -> Self;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pending {
-    at: u64,
-    slot: Slot,
-}
+    /// From now on events may be pending in any slot.
+    fn use_all(&mut self);
 
-impl EventSet {
-    /// An empty set with slots 0..`slots`.
-    pub fn new(slots: usize) -> Self {
-        let leaves = slots.saturating_sub(HOT).max(2).next_power_of_two();
-        let mut tree = vec![Pending { at: NEVER, slot: 0 }; 2 * leaves];
-        for (i, leaf) in tree[leaves..].iter_mut().enumerate() {
-            leaf.slot = (HOT + i) as Slot;
-        }
-        for node in (1..leaves).rev() {
-            tree[node] = tree[2 * node];
-        }
-        Self { hot: core::array::from_fn(|slot| packed(NEVER, slot)), tree, leaves }
-    }
+    /// Whether [`EventSet::use_all`] was called.
+    fn uses_all(&self) -> bool;
 
     /// Sets the time of a slot's next event; [`Instant::NEVER`] for none.
-    #[inline]
-    pub fn set(&mut self, slot: Slot, at: Instant) {
-        match self.hot.get_mut(slot as usize) {
-            Some(hot) => *hot = packed(at.as_nanos(), slot as usize),
-            None => self.set_in_tree(slot, at.as_nanos()),
-        }
-    }
+    fn set(&mut self, slot: Slot, at: Instant);
 
     /// The earliest event; its time is [`Instant::NEVER`] when nothing is pending.
-    #[inline]
-    pub fn first(&self) -> (Instant, Slot) {
-        let hot = self.hot.iter().fold(u64::MAX, |least, &word| least.min(word));
-        let root = self.tree[1];
-        if root.at < hot >> HOT_BITS {
-            return (Instant::from_nanos(root.at), root.slot);
+    fn first(&self) -> (Instant, Slot);
+
+    /// When a slot's event is pending.
+    fn at(&self, slot: Slot) -> Instant;
+}
+
+/// For two links.
+#[derive(Clone, Debug)]
+pub struct Few {
+    /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
+    hot: [u64; HOT],
+    uses_all: bool,
+    tree: Tree,
+}
+
+impl EventSet for Few {
+    fn new(of_links: usize, slots: usize) -> Self {
+        assert!(of_links <= HOT, "two links have {HOT} slots");
+        let hot = core::array::from_fn(|slot| packed(Instant::NEVER, slot));
+        Self { hot, uses_all: false, tree: Tree::new(HOT as Slot, slots.saturating_sub(HOT)) }
+    }
+
+    fn use_all(&mut self) {
+        self.uses_all = true;
+    }
+
+    fn uses_all(&self) -> bool {
+        self.uses_all
+    }
+
+    #[inline(always)]
+    fn set(&mut self, slot: Slot, at: Instant) {
+        match self.hot.get_mut(slot as usize) {
+            Some(hot) => *hot = packed(at, slot as usize),
+            None => self.tree.set(slot, at),
+        }
+        debug_assert!(self.uses_all || !(HALF..HOT).contains(&(slot as usize)) || at == Instant::NEVER, "slot {slot}");
+    }
+
+    #[inline(always)]
+    fn first(&self) -> (Instant, Slot) {
+        let least = |words: &[u64]| words.iter().fold(u64::MAX, |least, &word| least.min(word));
+        let mut hot = least(&self.hot[..HALF]);
+        if self.uses_all {
+            hot = hot.min(least(&self.hot[HALF..]));
+        }
+        if self.tree.due() < hot >> HOT_BITS {
+            return self.tree.first();
         }
         (unpacked(hot), hot as Slot & ((1 << HOT_BITS) - 1))
     }
 
-    /// When a slot's event is pending.
-    #[inline]
-    pub fn at(&self, slot: Slot) -> Instant {
-        match self.hot.get(slot as usize) {
-            Some(&word) => unpacked(word),
-            None => Instant::from_nanos(self.tree[self.leaves + slot as usize - HOT].at),
-        }
-    }
-
-    fn set_in_tree(&mut self, slot: Slot, at: u64) {
-        let mut node = self.leaves + slot as usize - HOT;
-        let mut winner = Pending { at, slot };
-        self.tree[node] = winner;
-        while node > 1 {
-            let other = self.tree[node ^ 1];
-            // The left one of two at the same time: its slots are lower.
-            if other.at < winner.at || (other.at == winner.at && other.slot < winner.slot) {
-                winner = other;
-            }
-            node /= 2;
-            if self.tree[node] == winner {
-                return;
-            }
-            self.tree[node] = winner;
-        }
+    fn at(&self, slot: Slot) -> Instant {
+        self.hot.get(slot as usize).map_or_else(|| self.tree.at(slot), |&word| unpacked(word))
     }
 }
 
-fn packed(at: u64, slot: usize) -> u64 {
-    at.min(NEVER_PACKED) << HOT_BITS | slot as u64
+/// For any number of links.
+#[derive(Clone, Debug)]
+pub struct Many {
+    front: Tree,
+    back: Tree,
+    /// The first slot of `back`.
+    split: Slot,
+}
+
+impl EventSet for Many {
+    fn new(of_links: usize, slots: usize) -> Self {
+        let split = of_links / 2;
+        Self { front: Tree::new(0, split), back: Tree::new(split as Slot, slots - split), split: split as Slot }
+    }
+
+    fn use_all(&mut self) {}
+
+    fn uses_all(&self) -> bool {
+        true
+    }
+
+    #[inline(never)]
+    fn set(&mut self, slot: Slot, at: Instant) {
+        let tree = if slot < self.split { &mut self.front } else { &mut self.back };
+        tree.set(slot, at);
+    }
+
+    #[inline(never)]
+    fn first(&self) -> (Instant, Slot) {
+        // The slots in front are lower.
+        if self.back.due() < self.front.due() { self.back.first() } else { self.front.first() }
+    }
+
+    fn at(&self, slot: Slot) -> Instant {
+        if slot < self.split { self.front.at(slot) } else { self.back.at(slot) }
+    }
+}
+
+fn packed(at: Instant, slot: usize) -> u64 {
+    at.as_nanos().min(NEVER_PACKED) << HOT_BITS | slot as u64
 }
 
 fn unpacked(word: u64) -> Instant {
@@ -101,46 +134,73 @@ fn unpacked(word: u64) -> Instant {
     if at == NEVER_PACKED { Instant::NEVER } else { Instant::from_nanos(at) }
 }
 
+/// Slots that are looked through one by one, and how many of them every packet sets.
+const HOT: usize = 8;
+const HALF: usize = HOT / 2;
+
 /// Bits that a hot slot's number needs.
 const HOT_BITS: u32 = 3;
 
 /// 73 years: beyond every simulation.
 const NEVER_PACKED: u64 = u64::MAX >> HOT_BITS;
 
-const NEVER: u64 = u64::MAX;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn ties_go_to_the_lowest_slot() {
-        let mut events = EventSet::new(HOT + 5);
-        for slot in [HOT as u32 + 4, 2, HOT as u32 + 3] {
+    fn ties_go_to_the_lowest_slot<E: EventSet>(of_links: usize) {
+        let mut events = E::new(of_links, 19);
+        events.use_all();
+        for slot in [18, 2, 17] {
             events.set(slot, Instant::from_nanos(7));
         }
         assert_eq!(events.first(), (Instant::from_nanos(7), 2));
         events.set(2, Instant::NEVER);
-        assert_eq!(events.first(), (Instant::from_nanos(7), HOT as u32 + 3));
+        assert_eq!(events.first(), (Instant::from_nanos(7), 17));
     }
+
+    #[test]
+    fn ties_go_to_the_lowest_slot_of_all() {
+        ties_go_to_the_lowest_slot::<Few>(8);
+        ties_go_to_the_lowest_slot::<Many>(8);
+        ties_go_to_the_lowest_slot::<Many>(18);
+    }
+
+    /// Slots with the times that they are set to.
+    type Changes = Vec<(u32, Option<u64>)>;
+
+    fn agrees_with_a_linear_search<E: EventSet>(of_links: usize, changes: &Changes) -> Result<(), TestCaseError> {
+        let mut events = E::new(of_links, SLOTS);
+        events.use_all();
+        let mut model = [u64::MAX; SLOTS];
+        for &(slot, at) in changes {
+            let at = at.unwrap_or(u64::MAX);
+            model[slot as usize] = at;
+            events.set(slot, Instant::from_nanos(at));
+            prop_assert_eq!(events.at(slot).as_nanos(), at);
+            let earliest = *model.iter().min().unwrap();
+            let (first, winner) = events.first();
+            prop_assert_eq!(first.as_nanos(), earliest);
+            if earliest < u64::MAX {
+                prop_assert_eq!(winner as usize, model.iter().position(|&t| t == earliest).unwrap());
+            }
+        }
+        Ok(())
+    }
+
+    /// No power of four, nor what lies before one.
+    const SLOTS: usize = 77;
 
     proptest! {
         #[test]
-        fn agrees_with_a_linear_search(changes in prop::collection::vec((0u32..21, prop::option::of(0u64..20)), 1..200)) {
-            let mut events = EventSet::new(21);
-            let mut model = [u64::MAX; 21];
-            for (slot, at) in changes {
-                let at = at.unwrap_or(u64::MAX);
-                model[slot as usize] = at;
-                events.set(slot, Instant::from_nanos(at));
-                let earliest = *model.iter().min().unwrap();
-                let (first, winner) = events.first();
-                prop_assert_eq!(first.as_nanos(), earliest);
-                if earliest < u64::MAX {
-                    prop_assert_eq!(winner as usize, model.iter().position(|&t| t == earliest).unwrap());
-                }
-            }
+        fn any_set_agrees_with_a_linear_search(
+            changes in prop::collection::vec((0..SLOTS as u32, prop::option::of(0u64..20)), 1..300),
+        ) {
+            agrees_with_a_linear_search::<Few>(8, &changes)?;
+            agrees_with_a_linear_search::<Few>(4, &changes)?;
+            agrees_with_a_linear_search::<Many>(8, &changes)?;
+            agrees_with_a_linear_search::<Many>(42, &changes)?;
         }
     }
 }

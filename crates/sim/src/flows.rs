@@ -1,5 +1,6 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
+use crate::event::EventSet as _;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
@@ -85,7 +86,7 @@ impl Flows {
             (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
         flows.begins.push(Snapshot { flows: lasting, connections });
         for (i, generator) in flows.generators.iter().enumerate() {
-            network.events.set(network.layout.slot(Component::Generator(i)), generator.due());
+            network.set(Component::Generator(i), generator.due());
         }
         flows
     }
@@ -95,8 +96,8 @@ impl Flows {
         network.assign(slot, self.next);
         self.next += 1;
         let flow = &self.ends[slot as usize];
-        network.events.set(network.layout.slot(Component::Source(slot)), flow.source_deadline());
-        network.events.set(network.layout.slot(Component::Sink(slot)), flow.sink_deadline());
+        network.set(Component::Source(slot), flow.source_deadline());
+        network.set(Component::Sink(slot), flow.sink_deadline());
     }
 
     #[inline]
@@ -104,7 +105,7 @@ impl Flows {
         let flow = &mut self.ends[slot as usize];
         let mut port = Port { network, now, slot, from_source: true };
         flow.on_source_timer(now, &mut port);
-        network.events.set(network.layout.slot(Component::Source(slot)), flow.source_deadline());
+        network.set(Component::Source(slot), flow.source_deadline());
     }
 
     #[inline]
@@ -112,7 +113,7 @@ impl Flows {
         let flow = &mut self.ends[slot as usize];
         let mut port = Port { network, now, slot, from_source: false };
         flow.on_sink_timer(now, &mut port);
-        network.events.set(network.layout.slot(Component::Sink(slot)), flow.sink_deadline());
+        network.set(Component::Sink(slot), flow.sink_deadline());
     }
 
     /// A packet is at the end of its way.
@@ -165,7 +166,7 @@ impl Flows {
             network.ledger.opened(now, group);
             self.settle(slot, network);
         }
-        network.events.set(network.layout.slot(Component::Generator(i)), self.generators[i].due());
+        network.set(Component::Generator(i), self.generators[i].due());
     }
 
     /// Frees the slots of connections that have ended; their generators may open others in them.
@@ -179,7 +180,7 @@ impl Flows {
             network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].status());
             network.assign(slot, NOBODY);
             for timer in [Component::Source(slot), Component::Sink(slot)] {
-                network.events.set(network.layout.slot(timer), Instant::NEVER);
+                network.set(timer, Instant::NEVER);
             }
             self.generators[owner].ended(now, slot);
             self.on_generator(now, owner, network);

@@ -1,6 +1,7 @@
 //! A run: the loop that takes the earliest event and lets its component act.
 
 use crate::counters::{FlowCounters, LinkCounters};
+use crate::event::EventSet as _;
 use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
@@ -150,9 +151,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let flows = Flows::new(scenario, seed, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
         for i in 0..Samplers::COUNT {
-            network.events.set(layout.slot(Component::Sampler(i)), samplers.first(i));
+            network.set(Component::Sampler(i), samplers.first(i));
         }
-        network.events.set(layout.slot(Component::Sampler(Samplers::COUNT)), next_look(&statistics, 1));
+        network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
         network.expect_channels();
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
@@ -221,7 +222,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Generator(i) => self.flows.on_generator(now, i, &mut self.network),
             Component::Sampler(i) if i == Samplers::COUNT => {
                 let next = self.look(now);
-                self.network.events.set(self.network.layout.slot(component), next);
+                self.network.set(component, next);
             }
             Component::Channel(cell) => {
                 self.network.on_channel(now, cell);
@@ -229,7 +230,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             }
             Component::Sampler(i) => {
                 let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
-                self.network.events.set(self.network.layout.slot(component), next);
+                self.network.set(component, next);
             }
         }
     }

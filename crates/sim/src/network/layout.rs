@@ -1,7 +1,7 @@
 //! The slots of the components in the event set.
 
 use super::Topology;
-use crate::event::Slot;
+use crate::event::{EventSet as _, Slot};
 use std::marker::PhantomData;
 
 /// Where the components have their slots: classes in the order of simultaneous events.
@@ -94,6 +94,11 @@ impl<T: Topology> Layout<T> {
             _ if slot < self.first_flow() => Component::Entry((slot - 3 * links) as usize),
             _ => self.flow_component(slot - self.first_flow()),
         }
+    }
+
+    /// An event set for these slots, in which nothing is pending.
+    pub fn events(self) -> T::Events {
+        T::Events::new(self.first_flow() as usize, self.slots() as usize)
     }
 
     /// Number of slots.

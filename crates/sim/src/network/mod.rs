@@ -13,7 +13,7 @@ pub(crate) use layout::{Component, Layout};
 pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
-use crate::event::EventSet;
+use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
@@ -27,7 +27,7 @@ use sojourn_tcp::Header;
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P, T: Topology> {
-    pub events: EventSet,
+    pub events: T::Events,
     pub layout: Layout<T>,
     links: T::List<Link>,
     ends: T::List<Ends>,
@@ -60,7 +60,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn new(links: Vec<Link>, air: T::Air, layout: Layout<T>, ledger: Ledger, probe: P) -> Self {
         let count = links.len() + air.cells().iter().map(Wlan::len).sum::<usize>();
         Self {
-            events: EventSet::new(layout.slots() as usize),
+            events: layout.events(),
             layout,
             links: List::of(links),
             ends: List::of((0..count).map(|_| Ends::default()).collect()),
@@ -84,6 +84,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let wired = || Settled { paths: spec.paths.clone(), hosts: (2 * group, 2 * group + 1), cells: (None, None) };
         let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
         let number = self.number_of(&paths);
+        let (up, down) = (Access::new(spec.access_rate, access_delay), Access::new(spec.access_rate, access_delay));
+        if !up.is_transparent() {
+            self.events.use_all();
+        }
         self.routes.push(Route {
             data_link: paths.data[0],
             ack_link: paths.acks[0],
@@ -92,8 +96,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
             flow: NOBODY,
             group,
             hosts,
-            up: Access::new(spec.access_rate, access_delay),
-            down: Access::new(spec.access_rate, access_delay),
+            up,
+            down,
         });
         slot
     }
@@ -124,7 +128,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Lays the components out anew, with room for `flows` flows.
     fn make_room(&mut self, flows: u32) {
         let (old, new) = (self.layout, self.layout.with_flows(flows));
-        let mut events = EventSet::new(new.slots() as usize);
+        let mut events = new.events();
+        if self.events.uses_all() {
+            events.use_all();
+        }
         for slot in 0..old.slots() {
             events.set(new.slot(old.component(slot)), self.events.at(slot));
         }
@@ -154,8 +161,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
         &mut self.links[number]
     }
 
+    /// When a component is to act next.
     #[inline(always)]
-    fn set(&mut self, component: Component, at: Instant) {
+    pub fn set(&mut self, component: Component, at: Instant) {
         self.events.set(self.layout.slot(component), at);
     }
 

@@ -1,5 +1,6 @@
 //! What a network is compiled for.
 
+use crate::event::{EventSet, Few, Many};
 use crate::wlan::{Air, Cells};
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
@@ -10,6 +11,9 @@ pub(crate) trait Topology: 'static {
 
     /// What there is besides links.
     type Air: Air;
+
+    /// What keeps the pending events.
+    type Events: EventSet;
 
     /// How many links there are, where that never changes.
     const LINKS: Option<u32>;
@@ -39,6 +43,7 @@ pub(crate) struct WithCells;
 impl Topology for Dumbbell {
     type List<X> = Two<X>;
     type Air = ();
+    type Events = Few;
     const LINKS: Option<u32> = Some(2);
     const HAS_PATHS: bool = false;
     const HAS_CELLS: bool = false;
@@ -47,6 +52,7 @@ impl Topology for Dumbbell {
 impl Topology for Graph {
     type List<X> = Vec<X>;
     type Air = ();
+    type Events = Many;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = false;
@@ -55,6 +61,7 @@ impl Topology for Graph {
 impl Topology for WithCells {
     type List<X> = Vec<X>;
     type Air = Cells;
+    type Events = Many;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = true;
