@@ -128,6 +128,23 @@ def test_a_figure_from_the_command_line(cli: Cli, studies: dict[str, StudyResult
     assert (root / "results" / PAPER / "fig13.png").stat().st_size > 500
 
 
+def test_contradicted_claims_come_first_and_fail_nothing(cli: Cli, studies: dict[str, StudyResult], root: Path) -> None:
+    """The authors' own samples contradict S1-F12-small, and what the figure's other claims say is true."""
+    assert "fig12" in studies
+    command = ("reproduce", PAPER, "--figure", "fig12", "-o", root / "results")
+    shown, told = cli(*command), json.loads(cli(*command, "--json").stdout)
+    assert shown.exit_code == 0
+    assert told["contradicted"] == ["S1-F12-small"]
+    assert told["tally"]["contradicted"] == 1
+    assert next(iter(told["tally"])) == "contradicted"
+    lines = shown.output.splitlines()
+    [first] = [number for number, line in enumerate(lines) if line.startswith("Contradicted: S1-F12-small, ")]
+    assert "115 and 50 ms" in lines[first]
+    assert lines[first + 1].startswith("1 contradicted, ")
+    page = (root / "results" / PAPER / "index.html").read_text()
+    assert page.index("Contradicted: claims that the original itself does not satisfy") < page.index("by verdict")
+
+
 def test_none_of_the_reverse_and_web_traffic_is_none(
     studies: dict[str, StudyResult], measured: dict[str, Measured]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,7 +18,6 @@ from sojourn.papers.judge import (
     function_name,
     judge,
     measured_text,
-    original_text,
     published_text,
     relations_by_claim,
     tally,
@@ -61,25 +61,12 @@ def test_every_claim_has_paper_figure_and_engine() -> None:
 
 
 def test_claims_are_those_of_the_specification(shared: Path) -> None:
-    given = json.loads((shared / "specs" / "claims.json").read_text())
+    given: list[dict[str, Any]] = json.loads((shared / "specs" / "claims.json").read_text())
     added = ("paper", "figure", "engine")
+    judged = ("original", "original_evidence")  # written there as a hypothesis; ours is computed
+    given = [{key: value for key, value in claim.items() if key not in judged} for claim in given]
     listed = [claim for claim in all_claims() if claim["paper"] != "nichols2012"]
     assert [{key: value for key, value in claim.items() if key not in added} for claim in listed] == given
-
-
-def test_what_the_original_says_is_told_beside_the_verdict() -> None:
-    told = [claim for claim in all_claims() if "original" in claim]
-    assert {claim["original"] for claim in told} == {"satisfies", "contradicts"}
-    assert {claim["paper"] for claim in told} == {"gao2015", "ns2-codel-variants"}
-    claim = CLAIM | {"original": "contradicts", "original_evidence": "12 ms"}
-    [judged] = judge([claim], Measured({CLAIM["id"]: [10.0]}, pl.DataFrame(), [], {}))
-    assert (judged["verdict"], judged["original"], original_text(judged)) == (
-        "tight",
-        "contradicts",
-        "contradicts it (12 ms)",
-    )
-    [plain] = judge([CLAIM], Measured({CLAIM["id"]: [10.0]}, pl.DataFrame(), [], {}))
-    assert "original" not in plain and original_text(plain) == ""
 
 
 @pytest.mark.parametrize(
@@ -224,7 +211,7 @@ def test_published_values_are_tight() -> None:
     }
     measured = Measured(samples, table.with_columns(seed=pl.lit(1)), table1.KEYS, table1.RELATIONS)
     counts = tally(judge(claims_of("schwarzkopf2016", "table1"), measured))
-    assert counts == {"tight": 48, "loose": 0, "holds": 6, "undecided": 0, "failed": 0, "not-run": 0}
+    assert {name: count for name, count in counts.items() if count} == {"tight": 48, "holds": 6}
 
 
 @pytest.mark.parametrize(

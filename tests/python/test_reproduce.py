@@ -9,10 +9,11 @@ import pytest
 from click.testing import Result as Invoked
 
 from conftest import Cli, printed_json
+from sojourn.papers.judge import VERDICTS as ALL_VERDICTS
 from sojourn.papers.schwarzkopf2016 import table1
 from sojourn.studies.study import Study
 
-VERDICTS = {"tight", "loose", "failed", "holds", "undecided", "not-run"}
+VERDICTS = set(ALL_VERDICTS)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_claims_as_json(cli: Cli, out: Path) -> None:
     claims = json.loads(result.stdout)
     assert len(claims) == 54
     assert all({"id", "verdict", "expected", "measured", "ci95"} <= claim.keys() for claim in claims)
-    assert all(claim["verdict"] in VERDICTS - {"not-run"} for claim in claims)
+    assert all(claim["verdict"] in VERDICTS - {"not-run", "contradicted"} for claim in claims)
     values = [claim for claim in claims if claim["kind"] == "value"]
     assert all(claim["measured"] > 0 and claim["n"] == 2 for claim in values)
     # Two runs with the same quantile have no interval.

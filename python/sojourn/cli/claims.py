@@ -11,7 +11,8 @@ from sojourn import papers
 from sojourn.cli import output
 from sojourn.cli.terminal import echo
 from sojourn.papers import Paper
-from sojourn.papers.judge import Verdict, measured_text, original_text, published_text, tally, undecided_text
+from sojourn.papers.judge import Verdict, measured_text, published_text, tally, undecided_text
+from sojourn.papers.original import contradicted, original_text, where_text
 from sojourn.papers.reproduction import Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
@@ -110,6 +111,8 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         if claims and (rest := one.not_run()):
             _print_verdicts(rest, "not run: they need another engine, or a figure that is not there yet")
         verdicts = one.verdicts + (one.not_run() if claims else [])
+        for verdict in contradicted(verdicts):
+            output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
         output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
         if told := undecided_text(verdicts):
             output.say(told)
@@ -129,11 +132,22 @@ def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
     relations = [_row(one) for one in verdicts if one["kind"] == "relation"]
     if relations:
         output.print_text_table(HEADINGS, relations)
-    for one in verdicts:
-        if text := original_text(one):
-            output.say(f"{one['id']}: the original {text}")
-    if any("original" in one for one in verdicts):
-        echo()
+    told = [f"{one['id']}: {text}" for one in verdicts if (text := _beside(one))]
+    for line in told:
+        output.say(line)
+    if told:
+        output.say("")
+
+
+def _beside(verdict: Verdict) -> str:
+    """Where a relation is false, and what the original says of the claim; the summary has what it contradicts."""
+    original = "" if verdict["verdict"] == "contradicted" else original_text(verdict)
+    return ". ".join(filter(None, [where_text(verdict), original and f"The original {original}"]))
+
+
+def _contradiction(verdict: Verdict) -> str:
+    """What the original says against a claim, and what ours gives."""
+    return f"{verdict['original_evidence']}; ours alone: {verdict['measured_verdict']}"
 
 
 def _row(verdict: Verdict) -> list[str]:
@@ -184,6 +198,7 @@ def _json(made: Sequence[Made], claims: bool) -> Any:
         "wall_s": spent.wall_s,
         "claims": verdicts,
         "tally": tally(verdicts),
+        "contradicted": [verdict["id"] for verdict in contradicted(verdicts)],
         "undecided": [verdict["id"] for verdict in verdicts if verdict["verdict"] == "undecided"],
         "assumptions": [
             {

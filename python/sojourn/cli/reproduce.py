@@ -64,8 +64,9 @@ def command(
     """Reproduce the results of PAPER: published | measured ± 95 % CI | verdict, figures, and a report.
 
     Without PAPER the papers and their figures are listed; with --claims, --quick or --seeds all papers are made. The
-    exit code is 1 if a claim fails. Figures are written as PNG and SVG, and in the format given by --format. Emulation
-    runs in real time, so choose one figure. Its files go to a folder of their own.
+    exit code is 1 if a claim fails; one that the authors' own runs or their tool contradict does not count. Figures are
+    written as PNG and SVG, and in the format given by --format. Emulation runs in real time, so choose one figure. Its
+    files go to a folder of their own.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown

@@ -6,7 +6,7 @@ a line there. A figure's module has what `FigureModule` lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from sojourn.base.errors import InputError, unknown
 from sojourn.papers.judge import Measured, Verdict, all_claims, claims_of, judge
+from sojourn.papers.original import Original, beside_original
 from sojourn.papers.setup import Assumption, Setting
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class FigureModule(Protocol):
     """What the module of a figure offers.
 
     It may also have `EMULATED`, the study that real programs run in place of `STUDY`, and `SHORT`, one that shows the
-    same in less time.
+    same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None).
     """
 
     TITLE: str
@@ -102,13 +103,19 @@ class Paper:
         module: FigureModule = import_module(self.figures[figure_id])
         return module
 
+    def original(self, figure_id: str) -> Original | None:
+        """What the authors' own runs, or runs of their tool, measured for a figure; None if there are none."""
+        found: Callable[[], Original | None] = getattr(self.figure(figure_id), "original", lambda: None)
+        return found()
+
     def not_yet(self, left_out: Mapping[str, str] | None = None) -> list[Verdict]:
         """Claims about figures that cannot be made yet, or that are `left_out` for a reason, as not run."""
         left_out, verdicts = left_out or {}, []
         for claim in claims_of(self.id):
             figure_id = claim["figure"]
             if figure_id in left_out:
-                verdicts += judge([claim], None, left_out={figure_id: left_out[figure_id]})
+                not_run = judge([claim], None, left_out={figure_id: left_out[figure_id]})
+                verdicts += beside_original([claim], not_run, self.original(figure_id))
             elif figure_id not in self.figures:
                 verdicts += judge([claim], None)
         return verdicts

@@ -9,8 +9,8 @@ In a claim, `engine` says what kind of run was published: `simulate` for a simul
 models, `emulate` for real programs behind an emulated link. A run judges only the claims of its kind; what a simulation
 measures for the others is told as `simulated`, what an emulation does as `emulated`.
 
-`original` says of a claim whether the tool or the data that were published with it satisfy it (`satisfies`,
-`contradicts`), and `original_evidence` by which numbers. It is told beside the verdict and does not enter it.
+The same judge is fed with what the authors' own runs, or runs of their tool, measured (`original.py`). A claim that
+these do not satisfy is *contradicted*, whatever was measured here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from importlib.resources import files
 from math import floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -36,6 +36,10 @@ Verdict = dict[str, Any]
 Relation = Callable[[pl.DataFrame], bool]
 """Whether a relation is true of a table of cells."""
 
+VERDICTS = ("contradicted", "tight", "loose", "holds", "undecided", "failed", "not-run")
+"""Every verdict, in the order in which they are counted."""
+UNKNOWN = "unknown"
+"""What `original` says of a claim for which there are no runs of the authors or of their tool."""
 ONE_IN = 5
 """A relation may be false in one of so many single replications."""
 NEEDED_SHARE = 1 - 1 / ONE_IN
@@ -55,6 +59,14 @@ class Measured:
     """Functions by id of the claim."""
     pooled: Mapping[str, float] = field(default_factory=dict)
     """Values over the packets of all replications together, by id of the claim; told, not judged."""
+
+
+class Place(NamedTuple):
+    """One of the comparisons that a relation is made of."""
+
+    true: bool
+    text: str
+    """Where it is, and the numbers that are compared."""
 
 
 @cache
@@ -99,6 +111,17 @@ def regardless_of(*words: str) -> Callable[[Relation], Relation]:
     return told
 
 
+def everywhere(places: Callable[[pl.DataFrame], Iterable[Place]]) -> Relation:
+    """A relation that is true if it is true at every place, so that a verdict can tell where it is not."""
+
+    @wraps(places)
+    def relation(cells: pl.DataFrame) -> bool:
+        return all(place.true for place in places(cells))
+
+    relation.places = places  # type: ignore[attr-defined]
+    return relation
+
+
 def _judge_one(
     claim: Claim, measured: Measured | None, engine: str, as_published: bool, left_out: Mapping[str, str], full: int
 ) -> Verdict:
@@ -128,7 +151,7 @@ _TOLD = {"simulate": "simulated", "emulate": "emulated"}
 def tally(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """How many claims got which verdict."""
     counts = Counter(verdict["verdict"] for verdict in verdicts)
-    return {name: counts[name] for name in ("tight", "loose", "holds", "undecided", "failed", "not-run")}
+    return {name: counts[name] for name in VERDICTS}
 
 
 def undecided_text(verdicts: Iterable[Verdict]) -> str | None:
@@ -150,11 +173,6 @@ def measured_text(verdict: Verdict) -> str:
     if verdict["kind"] == "relation":
         return f"{str(value).lower()}, {verdict['share']:.0%} of seeds"
     return f"{value:.4g}" if half is None else _with_half_width(value, half)
-
-
-def original_text(verdict: Verdict) -> str:
-    """Whether the original tool or data satisfy the claim, and by which numbers; empty where nobody looked."""
-    return f"{verdict['original']} it ({verdict['original_evidence']})" if "original" in verdict else ""
 
 
 def band_text(verdict: Verdict, band: str) -> str:
@@ -209,10 +227,18 @@ def _judge_relation(claim: Claim, measured: Measured, full: int) -> Verdict:
         verdict = "undecided"
     else:
         verdict = "holds"
-    told: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them}
+    told: dict[str, Any] = {"share": (n - false) / n, "full": all_of_them, **_where(relation, means)}
     if verdict == "undecided":
         told["why"] = f"false in {false} of {n} runs, and it may be in {all_of_them // ONE_IN} of {all_of_them}"
     return _verdict(claim, verdict, true_of_means, None, n) | told
+
+
+def _where(relation: Relation, means: pl.DataFrame) -> dict[str, Any]:
+    """At how many places a relation looks, and those at which the means speak against it; empty if it does not say."""
+    if not hasattr(relation, "places"):
+        return {}
+    places = list(relation.places(means))
+    return {"places": len(places), "false_at": [place.text for place in places if not place.true]}
 
 
 def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: float | None, n: int) -> Verdict:
@@ -231,5 +257,5 @@ def _verdict(claim: Claim, verdict: str, measured: float | bool | None, ci95: fl
         "ci95": ci95,
         "n": n,
         **bands,
-        **{key: claim[key] for key in ("original", "original_evidence") if key in claim},
+        "original": UNKNOWN,
     }

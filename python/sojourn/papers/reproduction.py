@@ -12,6 +12,7 @@ from sojourn.engines import SIMULATE
 from sojourn.papers import Paper, paper
 from sojourn.papers.engine import OnEngine, on_engine
 from sojourn.papers.judge import claims_of, judge
+from sojourn.papers.original import beside_original
 from sojourn.papers.setup import Assumed, concerning, sets_of
 from sojourn.studies.study import Study
 
@@ -128,6 +129,7 @@ def reproduce(
     claims = claims_of(paper_id, figure_id)
     full = study.own_seeds
     verdicts = judge(claims, measured, engine, as_published=not short, left_out=there.left_out, full=full)
+    verdicts = beside_original(claims, verdicts, found.original(figure_id))
     concerned = concerning(found.assumptions, assumed, figure_id)
     return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
 

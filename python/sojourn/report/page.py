@@ -13,7 +13,8 @@ from typing import Any
 from sojourn import _core
 from sojourn.engines import kind
 from sojourn.papers import Paper
-from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text, original_text, published_text, tally
+from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
+from sojourn.papers.original import contradicted, original_text, where_text
 from sojourn.papers.reproduction import Reproduction, Spent
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
@@ -96,8 +97,26 @@ def _results(done: Sequence[Reproduction]) -> Html:
     failed = [verdict["id"] for one in done for verdict in one.verdicts if verdict["verdict"] == "failed"]
     links = [part for name in failed for part in (el("a", name, href=f"#{name}"), ", ")][:-1]
     text = el("p", "Failed: ", *links, ".") if failed else el("p", "No claim failed.")
-    undecided = _undecided(done)
-    return join([_assumed(done), table(["figure", "claims", *whole], rows, caption=caption), text, undecided])
+    counted = table(["figure", "claims", *whole], rows, caption=caption)
+    return join([_assumed(done), _contradicted(done), counted, text, _undecided(done)])
+
+
+def _contradicted(done: Sequence[Reproduction]) -> Html:
+    """The claims that the original itself does not satisfy: what a reproduction has found, hence first."""
+    found = contradicted(verdict for one in done for verdict in one.verdicts)
+    if not found:
+        return Html()
+    rows = [
+        [
+            join([el("a", one["id"], href=f"#{one['id']}"), el("small", one["metric"])]),
+            one["original_evidence"],
+            _measured(one),
+            one["measured_verdict"],
+        ]
+        for one in found
+    ]
+    caption = "Contradicted: claims that the original itself does not satisfy"
+    return table(["claim", "the original", "measured ± 95 % CI", "ours alone"], rows, caption=caption)
 
 
 def _undecided(done: Sequence[Reproduction]) -> Html:
@@ -199,9 +218,13 @@ def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
 
 
 def _beside(verdict: Verdict) -> Iterator[str]:
-    """What explains a verdict: why nothing was run, and whether the original satisfies the claim itself."""
+    """What explains a verdict: why nothing was run, where it is false, and whether the original satisfies it itself."""
     if "why" in verdict:
         yield verdict["why"]
+    if "measured_verdict" in verdict:
+        yield f"Ours alone: {verdict['measured_verdict']}."
+    if text := where_text(verdict):
+        yield f"It is {text}."
     if text := original_text(verdict):
         yield f"The original {text}."
 
@@ -246,6 +269,8 @@ def _assumptions(base: Sequence[Verdict], varied: Sequence[Variation]) -> Html:
 
 def _meaning() -> Html:
     explained = {
+        "contradicted": "a claim that the authors' own runs, or runs of their tool, do not satisfy by the same judge; "
+        "counted by itself, whatever was measured here",
         "tight": "a value whose mean over the seeds lies in the tight band",
         "loose": "a value whose mean lies in the loose band, but not in the tight one",
         "holds": f"a relation that is true of the means over all seeds and in at least {NEEDED_SHARE:.0%} of single "
@@ -260,8 +285,8 @@ def _meaning() -> Html:
         parts += [el("dt", el("span", name, class_=f"verdict {name}")), el("dd", text)]
     bands = (
         "The bands are Sojourn's, not the paper's. A value after ± is the half width of a 95 % confidence interval "
-        "(Student's t) over the seeds; n is their number. Where the tool or the data of the original are known, it "
-        "says whether they satisfy the claim; that does not enter the verdict."
+        "(Student's t) over the seeds; n is their number. Where the authors' own runs or runs of their tool are known, "
+        "the claim says whether they satisfy it."
     )
     return join([el("dl", *parts), el("p", bands)])
 

@@ -32,6 +32,8 @@ ROUND_TRIPS_MS = {
     240: 500,
 }
 """Nominal round-trip time by the bottleneck's one-way delay, both in ms, as in the authors' script."""
+RTT_MS = 100
+"""Round-trip time of figures 3 to 7."""
 LOADS = (1, 2, 4, 8, 16, 32, 64)
 """Numbers of FTPs."""
 

@@ -6,7 +6,8 @@ within a factor of two (the buffers differ by a factor of 2.4, so that two full 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,15 +18,17 @@ from sojourn.figures.channels import curves
 from sojourn.figures.scales import LOWEST_MS
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, LAST_FALL, RATES, SMALL, STEP_S, STUDY, first_runs, runs, sent
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.original import samples, told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.results.result import Result
     from sojourn.studies.study import StudyResult
 
-__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure", "original"]
 
 TITLE = "Figure 12: delay over time, link rate in steps"
 
@@ -35,7 +38,17 @@ NEAR_MAX = 2.0
 
 def measure(result: StudyResult) -> Measured:
     """Mean and maximum delay in every step of the rate."""
-    cells = pl.concat([_steps(scheme, one) for scheme, one in runs(result)])
+    return _measured(pl.concat([_steps(scheme, one) for scheme, one in runs(result)]))
+
+
+def original() -> Original:
+    """The same of the authors' samples, ten a second."""
+    delay = pl.col("delay_ms")
+    steps = samples().group_by("scheme", "step", "seed").agg(mean_ms=delay.mean(), max_ms=delay.max().cast(pl.Float64))
+    return told(_measured(steps))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
     codel = cells.filter((pl.col("scheme") == CODEL) & (pl.col("step") == LAST_FALL))
     hard_limit = cells.filter(pl.col("scheme") == HARD_LIMIT).group_by("seed", maintain_order=True)
     samples = {
@@ -52,13 +65,16 @@ def _steps(scheme: str, one: Result) -> pl.DataFrame:
     return means.with_columns(scheme=pl.lit(scheme), seed=pl.lit(one.seed))
 
 
-def S1_F12_small(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_F12_small(cells: pl.DataFrame) -> Iterator[Place]:
     """CoDel with a buffer of 417 packets has about the same delay as with 1000, in every step."""
     mean, top = (grid(cells, value, "scheme", "step") for value in ("mean_ms", "max_ms"))
-    return all(
-        _near(mean[CODEL, step], mean[SMALL, step], NEAR_MEAN) and _near(top[CODEL, step], top[SMALL, step], NEAR_MAX)
-        for step in range(len(RATES))
-    )
+    for step, (what, delay, ratio) in product(
+        range(len(RATES)), (("mean", mean, NEAR_MEAN), ("largest", top, NEAR_MAX))
+    ):
+        one, other = delay[CODEL, step], delay[SMALL, step]
+        where = f"step {step + 1} ({RATES[step]} Mbit/s), {what}"
+        yield Place(_near(one, other, ratio), f"{where}: {one:.4g} and {other:.4g} ms")
 
 
 def _near(one: float, other: float, ratio: float) -> bool:

@@ -12,14 +12,16 @@ from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves, muted
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
 from sojourn.papers.gao2015.dynamic import EMULATED, RATES, STEP_S, STUDY, first_runs, runs
+from sojourn.papers.gao2015.original import samples, told
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
-__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure"]
+__all__ = ["EMULATED", "RELATIONS", "STUDY", "TITLE", "draw", "measure", "original"]
 
 TITLE = "Figure 13: throughput over time, link rate in steps"
 
@@ -30,9 +32,19 @@ def measure(result: StudyResult) -> Measured:
     """Bytes that the forward link sends in every run."""
     rows = [(scheme, one.seed, int(one.links["bytes"][0])) for scheme, one in runs(result)]
     cells = pl.DataFrame(rows, schema=["scheme", "seed", "bytes"], orient="row")
+    return _measured(cells)
+
+
+def original() -> Original:
+    """The same of the authors' samples, ten a second."""
+    cells = samples().group_by("scheme", "seed").agg(bytes=100 * pl.col("rate_kBps").sum())
+    return told(_measured(cells))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
     total = grid(cells, "bytes", "scheme", "seed")
-    samples = {"S1-F13-loss": [1 - total[HARD_LIMIT, seed] / total[CODEL, seed] for seed in result.study.seeds]}
-    return Measured(samples, cells, ("scheme",), RELATIONS)
+    lost = [1 - total[HARD_LIMIT, seed] / total[CODEL, seed] for seed in cells["seed"].unique(maintain_order=True)]
+    return Measured({"S1-F13-loss": lost}, cells, ("scheme",), RELATIONS)
 
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:

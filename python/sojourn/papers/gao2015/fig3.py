@@ -7,7 +7,7 @@ loads are left, a straight line over the number of flows has to explain nine ten
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,14 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import by_seed, draw_line
-from sojourn.papers.gao2015.analysis import LOADS, RATES, cells_of, grid, mean_of, plain_log
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.analysis import CODEL, LOADS, RATES, RTT_MS, cells_of, grid, mean_of, plain_log
+from sojourn.papers.gao2015.original import ftps, told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 3: maximum delay of CoDel over the number of FTPs"
@@ -43,26 +45,37 @@ def cap_ms(rate: int) -> float:
 
 def measure(result: StudyResult) -> Measured:
     """Maximum delay of every run."""
-    cells = cells_of(result)
+    return _measured(cells_of(result))
+
+
+def original() -> Original:
+    """The same of the authors' runs."""
+    return told(_measured(ftps((RTT_MS,), LOADS, (CODEL,))))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
     few = pl.col("flows").is_in([2, 4]) & (pl.col("rate") <= 16)
     samples = {"S1-F3-200": [mean_of(one.filter(few), "max_ms") for one in by_seed(cells)]}
     return Measured(samples, cells.drop("scheme"), ("rate", "flows"), RELATIONS)
 
 
-def S1_F3_lin(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_F3_lin(cells: pl.DataFrame) -> Iterator[Place]:
     """At every rate the maximum grows linearly with the number of flows until the queue is full."""
-    return all(_grows(cells, rate) for rate in RATES)
+    return (_grows(cells, rate) for rate in RATES)
 
 
-def _grows(cells: pl.DataFrame, rate: int) -> bool:
+def _grows(cells: pl.DataFrame, rate: int) -> Place:
     found = grid(cells.filter(pl.col("rate") == rate), "max_ms", "flows")
     delays = [found[(flows,)] for flows in LOADS]
     full = [delay >= CAPPED * cap_ms(rate) for delay in delays]
     free = full.index(True) if any(full) else len(full)
     grows = all(less < more for less, more in pairwise(delays[: free + 1])) and all(full[free:])
+    series = f"{rate} Mbit/s: {', '.join(f'{delay:.4g}' for delay in delays)} ms"
     if free < 3:
-        return grows
-    return grows and line_fit(np.array(LOADS[:free], float), np.array(delays[:free]))[1] > STRAIGHT
+        return Place(grows, series)
+    straight = line_fit(np.array(LOADS[:free], float), np.array(delays[:free]))[1]
+    return Place(grows and straight > STRAIGHT, f"{series}, R² {straight:.3f}")
 
 
 RELATIONS = relations_by_claim([S1_F3_lin])

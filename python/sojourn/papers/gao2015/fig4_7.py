@@ -5,7 +5,8 @@ A statement about points of the grid is judged at every point, without an allowa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,12 +15,26 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
-from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, SCHEMES, cells_of, grid, plain_log
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.analysis import (
+    CODEL,
+    FIFO,
+    HARD_LIMIT,
+    LOADS,
+    RATES,
+    RTT_MS,
+    SCHEMES,
+    cells_of,
+    grid,
+    plain_log,
+    plural,
+)
+from sojourn.papers.gao2015.original import ftps, told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figures 4 to 7: mean delay over the number of FTPs"
@@ -31,26 +46,44 @@ LOW_RATE, HIGH_RATE = RATES[0], RATES[-1]
 
 def measure(result: StudyResult) -> Measured:
     """Mean delay of every run."""
-    return Measured({}, cells_of(result), ("scheme", "rate", "flows"), RELATIONS)
+    return _measured(cells_of(result))
 
 
-def S1_F4_7_order(cells: pl.DataFrame) -> bool:
+def original() -> Original:
+    """The same of the authors' runs."""
+    return told(_measured(ftps((RTT_MS,), LOADS)))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
+    return Measured({}, cells, ("scheme", "rate", "flows"), RELATIONS)
+
+
+@everywhere
+def S1_F4_7_order(cells: pl.DataFrame) -> Iterator[Place]:
     """Hard Limit CoDel has no more delay than CoDel."""
     delay = grid(cells, "mean_ms", "scheme", "rate", "flows")
-    return all(delay[HARD_LIMIT, rate, load] <= delay[CODEL, rate, load] for rate in RATES for load in LOADS)
+    for rate, load in product(RATES, LOADS):
+        own, codel = delay[HARD_LIMIT, rate, load], delay[CODEL, rate, load]
+        yield Place(own <= codel, f"{rate} Mbit/s, {plural(load, 'FTP')}: {own:.4g} ms, CoDel {codel:.4g}")
 
 
-def S1_F4_50(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_F4_50(cells: pl.DataFrame) -> Iterator[Place]:
     """CoDel is above 50 ms at the lowest rate with the highest load, neither there with one flow nor at other rates."""
     delay = grid(cells.filter(pl.col("scheme") == CODEL), "mean_ms", "rate", "flows")
-    above = {point for point, ms in delay.items() if ms > HIGH_MS}
-    return (LOW_RATE, LOADS[-1]) in above and (LOW_RATE, 1) not in above and {rate for rate, _ in above} == {LOW_RATE}
+    for (rate, load), ms in delay.items():
+        high = ms > HIGH_MS
+        if rate != LOW_RATE or load in (1, LOADS[-1]):
+            yield Place(high == (rate == LOW_RATE and load > 1), f"{rate} Mbit/s, {plural(load, 'FTP')}: {ms:.4g} ms")
 
 
-def S1_F7_fifo(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_F7_fifo(cells: pl.DataFrame) -> Iterator[Place]:
     """At the highest rate FIFO has the most delay, with every load."""
     delay = grid(cells.filter(pl.col("rate") == HIGH_RATE), "mean_ms", "scheme", "flows")
-    return all(delay[FIFO, load] > max(delay[CODEL, load], delay[HARD_LIMIT, load]) for load in LOADS)
+    for load in LOADS:
+        own, others = delay[FIFO, load], max(delay[CODEL, load], delay[HARD_LIMIT, load])
+        yield Place(own > others, f"{plural(load, 'FTP')}: FIFO {own:.4g} ms, the others up to {others:.4g}")
 
 
 RELATIONS = relations_by_claim([S1_F4_7_order, S1_F4_50, S1_F7_fifo])

@@ -7,7 +7,7 @@ the next, but not from end to end. "Significantly lower" is by more than a tenth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,13 @@ from sojourn.papers.gao2015.analysis import (
     plural,
     round_trip_ms,
 )
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.original import ftps, told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figures 8 to 11: utilisation over the round-trip time"
@@ -46,7 +48,15 @@ SIGNIFICANT = 0.1
 
 def measure(result: StudyResult) -> Measured:
     """Utilisation of every run, and the throughput at the corner that the paper names."""
-    cells = _cells(result)
+    return _measured(_cells(result))
+
+
+def original() -> Original:
+    """The same of the authors' runs."""
+    return told(_measured(ftps(RTTS, LOADS, (CODEL, HARD_LIMIT))))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
     corner = [_corner(one) for one in by_seed(cells)]
     samples = {
         "S1-U-HL": [hard_limit for _, hard_limit in corner],
@@ -70,22 +80,45 @@ def _of(cells: pl.DataFrame, scheme: str) -> dict[tuple[Any, ...], float]:
     return grid(cells.filter(pl.col("scheme") == scheme), "utilisation", "rate", "rtt_ms", "flows")
 
 
-def S1_F8_11_a(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_F8_11_a(cells: pl.DataFrame) -> Iterator[Place]:
     """The utilisation falls with the round-trip time and grows with the number of flows, under both schemes."""
-    for use, rate in product((_of(cells, CODEL), _of(cells, HARD_LIMIT)), RATES):
-        few, many = ([use[rate, rtt, load] for rtt in RTTS] for load in LOADS)
-        if not all(line[0] > line[-1] and all(b <= a + READING for a, b in pairwise(line)) for line in (few, many)):
-            return False
-        if not (sum(many) > sum(few) and all(b >= a - READING for a, b in zip(few, many, strict=True))):
-            return False
-    return True
+    for scheme in (CODEL, HARD_LIMIT):
+        use = _of(cells, scheme)
+        for rate, load in product(RATES, LOADS):
+            yield from _falls(f"{scheme}, {rate} Mbit/s, {plural(load, 'FTP')}", [use[rate, r, load] for r in RTTS])
+        for rate in RATES:
+            few, many = ([use[rate, rtt, load] for rtt in RTTS] for load in LOADS)
+            yield from _grows(f"{scheme}, {rate} Mbit/s", few, many)
 
 
-def S1_F8_11_b(cells: pl.DataFrame) -> bool:
+def _falls(where: str, line: list[float]) -> Iterator[Place]:
+    """From one round-trip time to the next, but for what cannot be read, and from end to end."""
+    yield Place(line[0] > line[-1], f"{where}: {line[0]:.3f} at {RTTS[0]} ms, {line[-1]:.3f} at {RTTS[-1]}")
+    for (rtt, before), (next_rtt, after) in pairwise(zip(RTTS, line, strict=True)):
+        yield Place(after <= before + READING, f"{where}: {before:.3f} at {rtt} ms, {after:.3f} at {next_rtt}")
+
+
+def _grows(where: str, few: list[float], many: list[float]) -> Iterator[Place]:
+    """With the number of flows: at every round-trip time, but for what cannot be read, and over all."""
+    mean_few, mean_many = (sum(line) / len(line) for line in (few, many))
+    yield Place(mean_many > mean_few, f"{where}: {mean_few:.3f} with {LOADS[0]}, {mean_many:.3f} with {LOADS[1]}")
+    for rtt, less, more in zip(RTTS, few, many, strict=True):
+        told_at = f"{where}, {rtt} ms: {less:.3f} with {LOADS[0]}, {more:.3f} with {LOADS[1]}"
+        yield Place(more >= less - READING, told_at)
+
+
+@everywhere
+def S1_F8_11_b(cells: pl.DataFrame) -> Iterator[Place]:
     """Hard Limit CoDel is significantly lower at the corner and nowhere but near it."""
     codel, hard_limit = _of(cells, CODEL), _of(cells, HARD_LIMIT)
-    lower = {point for point, use in codel.items() if hard_limit[point] < (1 - SIGNIFICANT) * use}
-    return CORNER in lower and all(rate >= 16 and rtt >= 300 and load == 1 for rate, rtt, load in lower)
+    for point, use in codel.items():
+        rate, rtt, load = point
+        lower = hard_limit[point] < (1 - SIGNIFICANT) * use
+        near = rate >= 16 and rtt >= 300 and load == 1
+        where = f"{rate} Mbit/s, {rtt} ms, {plural(load, 'FTP')}"
+        numbers = f"{hard_limit[point]:.3f}, CoDel {use:.3f}"
+        yield Place(lower if point == CORNER else near or not lower, f"{where}: {numbers}")
 
 
 RELATIONS = relations_by_claim([S1_F8_11_a, S1_F8_11_b])

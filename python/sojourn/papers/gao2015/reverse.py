@@ -7,7 +7,7 @@ grid of rates and loads, of either scheme and with either number of reverse FTPs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,14 @@ from sojourn.figures.channels import LINES, curves
 from sojourn.papers.cells import by_seed, draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.original import grid as grid_of_runs
+from sojourn.papers.gao2015.original import told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "IV: mean delay and utilisation with reverse FTPs"
@@ -41,6 +44,16 @@ def measure(result: StudyResult) -> Measured:
     return Measured(samples, cells, ("scheme", "rate", "flows", "reverse"), RELATIONS)
 
 
+def original() -> Original:
+    """Share of points with a low delay in the authors' runs.
+
+    They published none without reverse FTPs at this round-trip time, so what these change is not known.
+    """
+    loaded = pl.col("reverse").is_in(REVERSE) & pl.col("flows").is_in(LOADS)
+    cells = grid_of_runs().filter(loaded & pl.col("scheme").is_in([CODEL, HARD_LIMIT]))
+    return told(Measured({"S1-REV": [_low(cells)]}, cells, (), {}))
+
+
 def _cells(result: StudyResult) -> pl.DataFrame:
     return analysis.cells_of(result, _reverse)
 
@@ -54,11 +67,15 @@ def _low(cells: pl.DataFrame) -> float:
     return loaded.filter(pl.col("mean_ms") < LOW_MS).height / loaded.height
 
 
-def S1_REV2(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_REV2(cells: pl.DataFrame) -> Iterator[Place]:
     """Reverse FTPs raise the delay and lower the utilisation."""
     delay, use = (grid(cells, value, "scheme", "reverse") for value in ("mean_ms", "utilisation"))
-    pairs = list(product((CODEL, HARD_LIMIT), REVERSE))
-    return all(delay[s, n] > delay[s, 0] and use[s, n] < use[s, 0] for s, n in pairs)
+    for scheme, number in product((CODEL, HARD_LIMIT), REVERSE):
+        less, more = delay[scheme, 0], delay[scheme, number]
+        yield Place(more > less, f"{scheme}: {less:.4g} ms without, {more:.4g} with {number}")
+        less, more = use[scheme, number], use[scheme, 0]
+        yield Place(less < more, f"{scheme}: {more:.3f} without, {less:.3f} with {number}")
 
 
 RELATIONS = relations_by_claim([S1_REV2])

@@ -6,7 +6,7 @@ order of the three schemes in these means, which has to be the same at each roun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -16,11 +16,13 @@ from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import RATES, SCHEMES, grid, plain_log, plural, round_trip_ms
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.gao2015.original import ftps, told
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "IV: mean delay over the round-trip time"
@@ -32,20 +34,37 @@ LOADS = (1, 8, 64)
 
 def measure(result: StudyResult) -> Measured:
     """Mean delay of every run."""
-    return Measured({}, _cells(result), ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
+    return _measured(_cells(result))
+
+
+def original() -> Original:
+    """The same of the authors' runs."""
+    return told(_measured(ftps(RTTS, LOADS)))
+
+
+def _measured(cells: pl.DataFrame) -> Measured:
+    return Measured({}, cells, ("scheme", "rate", "rtt_ms", "flows"), RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:
     return analysis.cells_of(result, lambda run: {"rtt_ms": round_trip_ms(run["link.delay"])})
 
 
-def S1_RTT(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_RTT(cells: pl.DataFrame) -> Iterator[Place]:
     """The delay falls with the round-trip time, and the order of the schemes is the same at all."""
     delay = grid(cells, "mean_ms", "scheme", "rtt_ms")
     schemes = list(SCHEMES.values())
-    falls = all(delay[s, RTTS[0]] > delay[s, RTTS[1]] > delay[s, RTTS[2]] for s in schemes)
-    orders = {tuple(sorted(schemes, key=lambda s: delay[s, rtt])) for rtt in RTTS}
-    return falls and len(orders) == 1
+    for scheme in schemes:
+        low, middle, high = (delay[scheme, rtt] for rtt in RTTS)
+        yield Place(low > middle > high, f"{scheme}: {low:.4g}, {middle:.4g}, {high:.4g} ms at {_LISTED}")
+    first, *others = (sorted(schemes, key=lambda scheme: delay[scheme, rtt]) for rtt in RTTS)
+    for rtt, order in zip(RTTS[1:], others, strict=True):
+        listed = ", ".join(f"{scheme} {delay[scheme, rtt]:.4g} ms" for scheme in order)
+        yield Place(order == first, f"at {rtt} ms {listed}; at {RTTS[0]} ms {', '.join(first)}")
+
+
+_LISTED = f"{', '.join(str(rtt) for rtt in RTTS)} ms"
 
 
 RELATIONS = relations_by_claim([S1_RTT])

@@ -6,7 +6,7 @@ counts. Both are means over the loads, of CoDel and of Hard Limit CoDel, with ea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from sojourn.figures.channels import curves
 from sojourn.papers.cells import draw_line
 from sojourn.papers.gao2015 import analysis
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, RATES, grid, plain_log, plural
-from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.judge import Measured, Place, Verdict, everywhere, relations_by_claim
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,14 +47,15 @@ def _web(run: dict[str, Any]) -> dict[str, Any]:
     return {"web": run["flows.1.connections_per_second"] if run["flows.1.start"] == "0 s" else 0}
 
 
-def S1_WEB(cells: pl.DataFrame) -> bool:
+@everywhere
+def S1_WEB(cells: pl.DataFrame) -> Iterator[Place]:
     """Web traffic takes some throughput from the FTPs at the high rate and fills the link at the low one."""
     bulk, use = (grid(cells, value, "scheme", "rate", "web") for value in ("bulk_mbps", "utilisation"))
-    return all(
-        bulk[scheme, HIGH_RATE, web] < bulk[scheme, HIGH_RATE, 0]
-        and use[scheme, LOW_RATE, web] > use[scheme, LOW_RATE, 0]
-        for scheme, web in product((CODEL, HARD_LIMIT), WEB)
-    )
+    for scheme, web in product((CODEL, HARD_LIMIT), WEB):
+        none, some = bulk[scheme, HIGH_RATE, 0], bulk[scheme, HIGH_RATE, web]
+        yield Place(some < none, f"{scheme}, {web} connections/s: {some:.4g} Mbit/s for {none:.4g}")
+        none, some = use[scheme, LOW_RATE, 0], use[scheme, LOW_RATE, web]
+        yield Place(some > none, f"{scheme}, {web} connections/s: utilisation {some:.4f} for {none:.4f}")
 
 
 RELATIONS = relations_by_claim([S1_WEB])
