@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 from conftest import Cli
 from paper_checks import assert_true_but_false_when_shuffled, measured_of, relations_of, short_studies, table
 from sojourn.papers import gao2015, paper
-from sojourn.papers.gao2015 import fig3, published, rtt
-from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, ROUND_TRIPS_MS
+from sojourn.papers.engine import figures_on, study_of
+from sojourn.papers.gao2015 import fig3, published, random_points, rtt
+from sojourn.papers.gao2015.analysis import CODEL, FIFO, HARD_LIMIT, LOADS, RATES, ROUND_TRIPS_MS, SCHEMES
 from sojourn.papers.gao2015.dynamic import LAST_FALL, SMALL
 from sojourn.papers.judge import Measured, claims_of, judge
 from sojourn.studies.study import Study, StudyResult
@@ -24,7 +26,7 @@ FOLDER = Path(gao2015.__file__).parent
 BOTH = (CODEL, HARD_LIMIT)
 WHOLE_LENGTH = {"fig12", "fig13"}
 """Figures whose runs cannot be shortened, because the rate changes until the end."""
-COMPARED = ("grid", "traffic")
+COMPARED = ("grid", "traffic", "random")
 """Figures that compare the published runs with ours, about which there are no claims."""
 
 
@@ -189,8 +191,94 @@ def test_a_full_queue_ends_the_growth_and_nothing_else_does() -> None:
 def test_the_grids_are_the_published_runs() -> None:
     rows = published.published()
     of_ftps = (rows["reverse"] == 0) & (rows["web"] == 0)
-    runs = {name: len(Study.load(FOLDER / f"{name}.toml").points) for name in COMPARED}
+    runs = {name: len(Study.load(FOLDER / f"{name}.toml").points) for name in ("grid", "traffic")}
     assert runs == {"grid": of_ftps.sum(), "traffic": (~of_ftps).sum()} == {"grid": 1152, "traffic": 672}
+
+
+def test_a_single_flow_at_64_mbit_is_shown_as_a_range(root: Path) -> None:
+    """Its three runs are one row, whose throughput is that of the published round-trip time."""
+    grid = study_of(paper(PAPER), "grid")
+    assert len(grid.points) == 1152 + 2 * 36
+    rows = {"98019.25 us": -2, "100019.25 us": 0, "102019.25 us": 2}
+    chosen = [
+        point
+        for point in grid.points
+        if (point.values["flows.0.rtt"], point.values["flows.0.count"]) in product(rows, (1, 2))
+        and point.values["link.aqm"] == "codel@hardlimit-ns2"
+    ]
+    assert [rows[point.values["flows.0.rtt"]] for point in chosen] == [0, 0, -2, 2]
+    for point in chosen:
+        document = point.scenario.document
+        assert (document["link"]["delay"], document["reverse"]["delay"]) == ("40 ms", "40 ms")
+        rtt_ms = float(point.values["flows.0.rtt"].removesuffix(" us")) / 1000
+        assert 80 + 2 * float(document["flows"][0]["access_delay"].removesuffix(" ms")) == pytest.approx(rtt_ms)
+    result = replace(grid, points=chosen).run(root / "results")
+    cells = paper(PAPER).figure("grid").measure(result).cells
+    bits = result.runs["utilisation"] * 64e6
+    found = {row["flows"]: row for row in cells.iter_rows(named=True)}
+    assert list(found) == [1, 2]
+    single = [value / 8000 for value, count in zip(bits, result.runs["flows.0.count"], strict=True) if count == 1]
+    assert found[1]["kBps"] == pytest.approx(single[0])
+    assert (found[1]["least_kBps"], found[1]["most_kBps"]) == pytest.approx((min(single), max(single)))
+    assert found[1]["least_kBps"] < found[1]["most_kBps"]
+    assert found[2]["least_kBps"] == found[2]["kBps"] == found[2]["most_kBps"]
+
+
+def test_random_points_are_made_as_those_of_the_files() -> None:
+    """What the files list of the grid and of reverse and web traffic follows from a published row in the same way."""
+    rows = {tuple(row[key] for key in published.KEYS): row for row in published.published().iter_rows(named=True)}
+    for name in ("grid", "traffic"):
+        figure = paper(PAPER).figure(name)
+        for point in Study.load(FOLDER / f"{name}.toml").points[::7]:
+            keys = figure._keys(point.values)  # type: ignore[attr-defined]
+            scheme = SCHEMES[point.values["link.aqm"]]
+            rate = int(point.values["link.rate"].removesuffix(" Mbit/s"))
+            place = (scheme, rate, keys["rtt_ms"], point.values["flows.0.count"], keys["reverse"], keys["web"])
+            nearest = rows[place] | {"rtt_ms": 100 if name == "traffic" else keys["rtt_ms"]}
+            made = random_points._values(nearest, random_points.packets(rate, 50))
+            for key, value in point.values.items():
+                if key.endswith(".rtt"):
+                    moved = 1000 * (keys["rtt_ms"] - nearest["rtt_ms"])
+                    assert float(made[key].split()[0]) + moved == pytest.approx(float(value.split()[0]), abs=0.5), key
+                elif key.startswith(("link", "reverse", "flows.0")) or key.endswith(("access_rate", "window")):
+                    assert made[key] == value or (name == "traffic" and key.endswith("delay")), key
+                elif key.endswith("start"):
+                    assert made[key] == value, key
+
+
+def test_random_points_are_run_where_they_are_named(root: Path) -> None:
+    """Some of the slowest: all that do not draw are near the published ones, and the others not far."""
+    study = study_of(paper(PAPER), "random")
+    assert len(study.points) == published.published("published-random.csv").height == 2880
+    slow = [point for point in study.points if point.values["link.rate"] in ("2 Mbit/s", "3 Mbit/s")]
+    result = replace(study, points=slow[::4]).run(root / "results")
+    measured = paper(PAPER).figure("random").measure(result)
+    error = (measured.cells["kBps"] / measured.cells["published_kBps"] - 1).abs()
+    assert measured.cells.height == len(slow[::4]) >= 14
+    assert error.max() < 0.1
+    assert error.median() < 0.02
+    lengths = random_points.fifo_packets(published.published(random_points.FILE))
+    assert (lengths[10], lengths[300], lengths[30], lengths[500]) == (369, 369, 37, 37)
+    assert paper(PAPER).figure("random").draw(result, []).axes
+    asked, left_out = figures_on(paper(PAPER), "simulate")
+    assert "random" not in asked
+    assert "ten minutes" in left_out["random"] and "--figure random" in left_out["random"]
+
+
+def test_the_published_grid_tells_its_shares(root: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the terminal, in the page and in `--json`, instead of claims, of which there are none."""
+    whole = study_of(paper(PAPER), "grid")
+    slow = [point for point in whole.points if point.values["link.rate"] == "1 Mbit/s"][::31]
+    monkeypatch.setattr(Study, "load", classmethod(lambda cls, *_, **__: replace(whole, points=slow)))
+    command = ("reproduce", PAPER, "--figure", "grid", "-o", root / "results")
+    shown, told = cli(*command), json.loads(cli(*command, "--json").stdout)
+    assert shown.exit_code == 0
+    assert "not-run" not in shown.output
+    every = told["figures"][0]["shares"][-1]
+    assert (every["scheme"], every["runs"]) == ("all", len(slow))
+    for words in ("throughput", "within 2%", "largest delay", "within 10%", f"{every['throughput within 2%']:.1%}"):
+        assert words in shown.output
+    assert "Published runs that are near ours" in (root / "results" / PAPER / "index.html").read_text()
 
 
 def test_slow_links_send_and_wait_as_published(root: Path) -> None:
@@ -213,9 +301,12 @@ def test_runs_far_from_the_published_are_told() -> None:
     ours = rows.with_columns(
         kBps=pl.col("published_kBps") * pl.Series([1.0, 1.019, 0.981, 1.021, 1, 1, 1, 1]),
         max_ms=pl.col("published_max_ms") + pl.Series([0.0, 0.9, -0.9, 0, 0, 500, 0, 0]),
+        least_kBps=pl.col("published_kBps") * pl.Series([1.0, 1.03, 0.9, 0.95, 1, 1, 1, 1]),
+        most_kBps=pl.col("published_kBps") * pl.Series([1.0, 1.04, 0.97, 1.05, 1, 1, 1, 1]),
     )
     every = published.near(ours).filter(pl.col("scheme") == "all").row(0, named=True)
     assert (every["throughput"], every["max_delay"], every["error"]) == (7 / 8, 7 / 8, 0.0)
+    assert every["in_range"] == 6 / 8
 
 
 def test_what_the_published_grid_says_of_a_claim() -> None:

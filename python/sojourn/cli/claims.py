@@ -13,7 +13,7 @@ from sojourn.cli.terminal import echo
 from sojourn.papers import Paper
 from sojourn.papers.judge import Verdict, measured_text, published_text, tally, undecided_text
 from sojourn.papers.original import contradicted, original_text, where_text
-from sojourn.papers.reproduction import Reproduction, Spent
+from sojourn.papers.reproduction import Reproduction, Spent, share_text
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
 
@@ -104,6 +104,7 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
             assumed = f"; {spelled_all(figure.assumed)}" if figure.assumed else ""
             title = f"{one.paper.id}, {one.paper.figure(figure.figure_id).TITLE}; {seeds} seeds{assumed}"
             _print_verdicts(figure.verdicts, title)
+            _print_shares(figure)
             for reason in dict.fromkeys(figure.there.left_out.values()):
                 output.say(f"Left out: {reason}\n")
         if one.varied:
@@ -113,7 +114,8 @@ def print_all(made: Sequence[Made], claims: bool, as_json: bool) -> None:
         verdicts = one.verdicts + (one.not_run() if claims else [])
         for verdict in contradicted(verdicts):
             output.say(f"Contradicted: {verdict['id']}, {_contradiction(verdict)}")
-        output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
+        if verdicts:
+            output.say(", ".join(f"{count} {name}" for name, count in tally(verdicts).items()))
         if told := undecided_text(verdicts):
             output.say(told)
         for figure_id, reason in one.left_out.items():
@@ -137,6 +139,13 @@ def _print_verdicts(verdicts: list[Verdict], title: str) -> None:
         output.say(line)
     if told:
         output.say("")
+
+
+def _print_shares(figure: Reproduction) -> None:
+    """How many of the published runs ours are near, where a figure compares them one by one."""
+    found = figure.shares
+    if found is not None:
+        output.print_table(found.columns, [[share_text(value) for value in row] for row in found.iter_rows()])
 
 
 def _beside(verdict: Verdict) -> str:
@@ -227,4 +236,5 @@ def _figure_json(one: Reproduction) -> dict[str, Any]:
         "fingerprints": fingerprints,
         "stands_for": dict(one.there.stands_for),
         "left_out": dict(one.there.left_out),
+        "shares": shares.to_dicts() if (shares := one.shares) is not None else None,
     }

@@ -60,7 +60,10 @@ class FigureModule(Protocol):
     """What the module of a figure offers.
 
     It may also have `EMULATED`, the study that real programs run in place of `STUDY`, and `SHORT`, one that shows the
-    same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None).
+    same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None);
+    `points(study)`, the study with the runs that a file cannot list, such as those of a table of data;
+    `shares(measured)`, a table of how near published runs are to ours, in which floats are shares; and `ON_REQUEST`,
+    why the figure is made only if it is named.
     """
 
     TITLE: str

@@ -7,13 +7,14 @@ the kernel does not have is left out with the reason, and so is a figure that ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.engines import SIMULATE, check, kind
 from sojourn.papers import PAPERS, Paper, paper
+from sojourn.papers.setup import Assumed, sets_of, swaps_of
 from sojourn.studies.study import Point, Study
 
 
@@ -31,6 +32,32 @@ class OnEngine:
     """Why the points of others are not run."""
 
 
+def study_of(
+    paper: Paper,
+    figure_id: str,
+    engine: str = SIMULATE,
+    *,
+    short: bool = False,
+    seeds: int | None = None,
+    assumed: Assumed | None = None,
+) -> Study:
+    """What a figure runs: its study file with the assumptions, and the runs that no file lists."""
+    known, taken = paper.assumptions, assumed or {}
+    with paper.study_file(figure_id, engine, short=short) as path:
+        study = Study.load(path, seeds=seeds, sets=sets_of(known, taken, figure_id))
+    more: Callable[[Study], Study] = getattr(paper.figure(figure_id), "points", lambda study: study)
+    study = study if short else more(study)
+    swaps = swaps_of(known, taken, figure_id)
+    return replace(study, points=[_swapped(point, swaps) for point in study.points]) if swaps else study
+
+
+def _swapped(point: Point, swaps: Mapping[str, Mapping[str, str]]) -> Point:
+    """The point with other queue managers, under the names of the study file."""
+    name = point.values.get("link.aqm", point.scenario.aqm)
+    sets = {path: others[name] for path, others in swaps.items() if name in others}
+    return replace(point, scenario=point.scenario.replace(sets)) if sets else point
+
+
 def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]:
     """The same study on another engine, without the points that it does not have; refused if none is left."""
     there = OnEngine()
@@ -42,21 +69,23 @@ def on_engine(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]
 
 
 def figures_on(paper: Paper, engine: str) -> tuple[list[str], dict[str, str]]:
-    """Figures that an engine can make, and by figure why it cannot make the others; refused if there is none."""
+    """Figures that are made of the whole paper, and why not the others; refused if an engine can make none."""
+    on_request = {name: getattr(paper.figure(name), "ON_REQUEST", "") for name in paper.figures}
+    left_out = {name: f"{why}; name it: --figure {name}" for name, why in on_request.items() if why}
+    asked = [name for name in paper.figures if name not in left_out]
     if engine == SIMULATE:
-        return list(paper.figures), {}
+        return asked, left_out
     possible, refused = [], {}
-    for figure_id in paper.figures:
+    for figure_id in asked:
         try:
-            with paper.study_file(figure_id, engine) as path:
-                on_engine(paper, Study.load(path), engine)
+            on_engine(paper, study_of(paper, figure_id, engine), engine)
         except InputError as error:
             refused[figure_id] = str(error)
         else:
             possible.append(figure_id)
     if refused and not possible:
         raise InputError(next(iter(refused.values())))
-    return possible, refused
+    return possible, left_out | refused
 
 
 def _on_kernel(paper: Paper, study: Study, engine: str) -> tuple[Study, OnEngine]:

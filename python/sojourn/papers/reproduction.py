@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn.engines import SIMULATE
 from sojourn.papers import Paper, paper
-from sojourn.papers.engine import OnEngine, on_engine
+from sojourn.papers.engine import OnEngine, on_engine, study_of
 from sojourn.papers.judge import claims_of, judge
 from sojourn.papers.original import beside_original
-from sojourn.papers.setup import Assumed, concerning, sets_of
-from sojourn.studies.study import Study
+from sojourn.papers.setup import Assumed, concerning
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import polars as pl
 
     from sojourn.base.progress import Progress
     from sojourn.papers.judge import Measured, Verdict
@@ -89,6 +90,12 @@ class Reproduction:
     """What stood for the paper's queue managers on that engine, and what was left out."""
 
     @property
+    def shares(self) -> pl.DataFrame | None:
+        """How near published runs are to ours, where the figure compares them one by one."""
+        shares: Callable[[Measured], pl.DataFrame] | None = getattr(self.paper.figure(self.figure_id), "shares", None)
+        return shares(self.measured) if shares else None
+
+    @property
     def ran_by(self) -> str:
         """What ran it, with its build where that matters."""
         return self.study.results[0].engine
@@ -117,8 +124,7 @@ def reproduce(
     module = found.figure(figure_id)
     if engine == "emulate" and seeds is None:
         seeds = 1
-    with found.study_file(figure_id, engine, short=short) as path:
-        study = Study.load(path, seeds=seeds, sets=sets_of(found.assumptions, assumed, figure_id))
+    study = study_of(found, figure_id, engine, short=short, seeds=seeds, assumed=assumed)
     there = OnEngine()
     if engine != SIMULATE:
         study, there = on_engine(found, study, engine)
@@ -132,6 +138,13 @@ def reproduce(
     verdicts = beside_original(claims, verdicts, found.original(figure_id))
     concerned = concerning(found.assumptions, assumed, figure_id)
     return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
+
+
+def share_text(value: Any) -> str:
+    """A cell of `Reproduction.shares` as text: floats are shares."""
+    if value is None:
+        return "–"
+    return f"{value:.1%}" if isinstance(value, float) else str(value)
 
 
 def _cpu_s() -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Assumption:
-    """Something that a paper leaves unsaid, with other answers than ours."""
+    """Something that a paper leaves unsaid, with other answers than ours.
+
+    Its value is that of a key, or, with `swaps`, a word for other queue managers than those of the study files.
+    """
 
     sets: str
-    """Dotted path of the scenario's key."""
+    """Dotted path of the scenario's key; with `swaps` paths, with commas between them."""
     chosen: Any
     """Value in the package's studies."""
     alternatives: tuple[Any, ...]
@@ -39,6 +42,8 @@ class Assumption:
     note: str
     figures: tuple[str, ...] = ()
     """Figures that it is about; all of them if empty."""
+    swaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By alternative, what it puts in the place of which queue manager."""
     is_file: bool = False
     """Whether another value is a file of the reader's, from which there is nothing to try without one."""
 
@@ -58,6 +63,8 @@ def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> di
             raise unknown("assumption", name, list(known))
         if name in assumed:
             raise InputError(f"--assume: {name} is given twice; leave one out")
+        if known[name].swaps:
+            _refuse_other_words(name, value, known[name])
         own_file = known[name].is_file and value != spelled(known[name].chosen)
         assumed[name] = _file(name, value) if own_file else _value(value)
     return assumed
@@ -87,8 +94,26 @@ def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figure
 
 
 def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
-    """Keys of the scenario that the assumptions change for a figure."""
-    return {known[name].sets: value for name, value in concerning(known, assumed, figure_id).items()}
+    """Keys of the scenario that the assumptions set for a figure."""
+    set_to = concerning(known, assumed, figure_id)
+    return {known[name].sets: value for name, value in set_to.items() if not known[name].swaps}
+
+
+def swaps_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Mapping[str, str]]:
+    """By key of the scenario, what the assumptions put in the place of which queue manager of a figure."""
+    return {
+        path: known[name].swaps[value]
+        for name, value in concerning(known, assumed, figure_id).items()
+        if value in known[name].swaps
+        for path in known[name].sets.split(", ")
+    }
+
+
+def _refuse_other_words(name: str, value: str, about: Assumption) -> None:
+    """Refuse what is neither the chosen reading nor one with other queue managers."""
+    words = [about.chosen, *about.swaps]
+    if value not in words:
+        raise unknown(f"--assume: value of {name}", value, words)
 
 
 def _value(text: str) -> Any:

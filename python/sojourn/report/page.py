@@ -15,7 +15,7 @@ from sojourn.engines import kind
 from sojourn.papers import Paper
 from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
 from sojourn.papers.original import contradicted, original_text, where_text
-from sojourn.papers.reproduction import Reproduction, Spent
+from sojourn.papers.reproduction import Reproduction, Spent, share_text
 from sojourn.papers.setup import spelled, spelled_all
 from sojourn.papers.vary import Variation, decided
 from sojourn.report.html import Html, document, el, image, join, table
@@ -192,7 +192,16 @@ def _figure(one: Reproduction, folder: Path) -> Html:
     picture = el("figure", scrolled, el("figcaption", f"{title}; runs of seed {_seeds(one)}."))
     heading = el("h3", title, id=one.figure_id)
     claims = _claims(one.verdicts, f"{title}: published against measured") if one.verdicts else Html()
-    return el("article", heading, picture, claims)
+    return el("article", heading, picture, _shares(one), claims)
+
+
+def _shares(one: Reproduction) -> Html:
+    """How many of the published runs ours are near, where the figure compares them one by one."""
+    found = one.shares
+    if found is None:
+        return Html()
+    rows = [[share_text(value) for value in row] for row in found.iter_rows()]
+    return table(found.columns, rows, caption="Published runs that are near ours")
 
 
 def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:

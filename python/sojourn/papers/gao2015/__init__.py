@@ -8,8 +8,8 @@ CoDel is the first module for ns-2 (May 2012); Hard Limit CoDel is that with a l
 limit in packets. The FIFO queue holds what the link sends in 50 ms. Delay is the sojourn time of the packets sent on
 the forward link, its mean that of one sample a second, and throughput what this link sends.
 
-Nothing varies with the seed where there are only FTPs: a cell is one run. `grid` and `traffic` compare the published
-runs one by one.
+Nothing varies with the seed where there are only FTPs: a cell is one run. `grid`, `traffic` and `random` compare the
+published runs one by one.
 """
 
 from sojourn.papers.gao2015.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
@@ -29,4 +29,5 @@ FIGURES = {
     "fig13": "sojourn.papers.gao2015.fig13",
     "grid": "sojourn.papers.gao2015.grid",
     "traffic": "sojourn.papers.gao2015.traffic",
+    "random": "sojourn.papers.gao2015.random_points",
 }

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from sojourn.studies.study import Point
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from sojourn.results.result import Result
+    from sojourn.scenarios.scenario import Scenario
     from sojourn.studies.study import StudyResult
 
 CODEL, HARD_LIMIT, FIFO = "CoDel", "Hard Limit CoDel", "FIFO, 50 ms"
@@ -32,6 +35,8 @@ ROUND_TRIPS_MS = {
     240: 500,
 }
 """Nominal round-trip time by the bottleneck's one-way delay, both in ms, as in the authors' script."""
+RANDOM_ROUND_TRIPS_MS = {11: 30, 17: 50}
+"""The same of those that only the random points have."""
 RTT_MS = 100
 """Round-trip time of figures 3 to 7."""
 LOADS = (1, 2, 4, 8, 16, 32, 64)
@@ -70,6 +75,16 @@ def sampled_mean_ms(one: Result) -> float:
 def round_trip_ms(delay: str) -> int:
     """Nominal round-trip time in milliseconds of a link's one-way `delay`; access links add to it."""
     return ROUND_TRIPS_MS[int(delay.removesuffix(" ms"))]
+
+
+def point_of(base: Scenario, values: dict[str, Any]) -> Point:
+    """A point with other values than a scenario's, as a study file would make it."""
+    sets = {key: value for key, value in values.items() if not key.endswith(".rtt")}
+    links = 2 * float(values["link.delay"].removesuffix(" ms"))
+    for key in values.keys() - sets.keys():  # a checked scenario has written an RTT as the delay of the access links
+        access_ms = (float(values[key].removesuffix(" us")) / 1000 - links) / 2
+        sets[key.replace(".rtt", ".access_delay")] = f"{access_ms:.6f} ms"
+    return Point(values, base.replace(sets))
 
 
 def grid(cells: pl.DataFrame, value: str, *keys: str) -> dict[tuple[Any, ...], float]:

@@ -37,6 +37,13 @@ SETUP = (
 ASSUMPTIONS = {
     "initial_window": Assumption("flows.0.initial_window", 4, (2, 10), "segments; 4 is the script's"),
     "sack": Assumption("flows.0.sack", False, (True,), "NewReno is stated, SACK is not"),
+    "codel": Assumption(
+        "link.aqm, reverse.aqm",
+        "their module",
+        ("as printed",),
+        "what CoDel is: their ns-2 module, or the listing of figure 1, of which Hard Limit CoDel then is as printed",
+        swaps={"as printed": {"codel@ns2-patch": "codel@acm2012", "codel@hardlimit-ns2": "codel@hardlimit"}},
+    ),
     "starts": Assumption("flows.0.spread", "0 s", ("1 s", "10 s"), "time over which the flows start"),
     "left_out": Assumption("warmup", "0 s", ("10 s",), "what the statistics leave out at the start"),
 }

@@ -1,8 +1,8 @@
-"""The authors' published runs beside ours: throughput, largest and mean delay of 1,824 runs of their grid.
+"""The authors' published runs beside ours: throughput, largest and mean delay of 1,824 runs of their grid, and more.
 
 `published.csv` has a row per run of their ns-2 script: delays in whole milliseconds (the mean is that of one sample a
-second), throughput in 1000 bytes a second of what the link sent. Beside the figures they published 2,880 random points,
-which are not here.
+second), throughput in 1000 bytes a second of what the link sent. `published-random.csv` has their 2,880 random points
+in the same form.
 """
 
 from __future__ import annotations
@@ -37,40 +37,68 @@ WHOLE_MS = 1.0
 """Published delays are cut to whole milliseconds."""
 
 
-def published() -> pl.DataFrame:
+def published(file: str = "published.csv") -> pl.DataFrame:
     """A row per published run: `KEYS`, `published_kBps`, `published_max_ms`, `published_mean_ms`."""
-    text = (files("sojourn.papers.gao2015") / "published.csv").read_bytes()
+    text = (files("sojourn.papers.gao2015") / file).read_bytes()
     rows = pl.read_csv(text).with_columns(scheme=pl.col("aqm").replace_strict(SCHEMES))
     names = {"rate_mbps": "rate", "ftps": "flows", "reverse_ftps": "reverse", "web_per_s": "web"}
     values = {name: f"published_{column}" for column, name in VALUES.items()}
     return rows.drop("aqm").rename(names | values)
 
 
-def compared(result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]]) -> Measured:
-    """Our runs beside the published ones; `more` gives the keys that the study's rows name otherwise."""
+def compared(
+    result: StudyResult, more: Callable[[dict[str, Any]], dict[str, Any]], file: str = "published.csv"
+) -> Measured:
+    """Our runs beside the published ones; `more` gives the keys that the study's rows name otherwise.
+
+    Where it also gives `apart_ms`, a run with another one than 0 is no row of its own: all runs of a row give the range
+    of its throughput, `least_kBps` to `most_kBps`.
+    """
     cells = cells_of(result, more)
     bits = pl.col("utilisation") * pl.col("rate") * 1e6
-    cells = cells.with_columns(kBps=bits / 8 / 1000).join(published(), on=KEYS, how="left", validate="1:1")
+    cells = cells.with_columns(kBps=bits / 8 / 1000)
+    throughput = pl.col("kBps")
+    cells = cells.with_columns(least_kBps=throughput.min().over(KEYS), most_kBps=throughput.max().over(KEYS))
+    if "apart_ms" in cells.columns:
+        cells = cells.filter(pl.col("apart_ms") == 0).drop("apart_ms")
+    cells = cells.join(published(file), on=KEYS, how="left", validate="1:1")
     return Measured({}, cells, KEYS, {})
 
 
-def near(cells: pl.DataFrame) -> pl.DataFrame:
-    """Shares of the runs that are near the published ones, by scheme and rate, and of all.
+def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Shares of the runs that are near the published ones, by scheme and rate if not told otherwise, and of all.
 
-    Throughput within 2 %; the largest delay within 10 % or the millisecond that was cut off; `error` is the median of
-    the throughput's relative error.
+    Throughput within 2 %; in its range, from 2 % below to 2 % above what the row's runs give; the largest delay within
+    10 % or the millisecond that was cut off; `error` is the median of the throughput's relative error.
     """
+    by = by or ("scheme", "rate")
     error = (pl.col("kBps") / pl.col("published_kBps") - 1).abs()
+    least, most = (1 - NEAR_THROUGHPUT) * pl.col("least_kBps"), (1 + NEAR_THROUGHPUT) * pl.col("most_kBps")
+    in_range = pl.col("published_kBps").is_between(least, most)
     apart = (pl.col("max_ms") - pl.col("published_max_ms")).abs()
     told = [
         pl.len().alias("runs"),
         (error <= NEAR_THROUGHPUT).mean().alias("throughput"),
+        in_range.mean().alias("in_range"),
         error.median().alias("error"),
         ((apart <= NEAR_DELAY * pl.col("published_max_ms")) | (apart <= WHOLE_MS)).mean().alias("max_delay"),
     ]
-    each = cells.group_by("scheme", "rate", maintain_order=True).agg(told)
-    every = cells.select(pl.lit("all").alias("scheme"), pl.lit(None, pl.Int64).alias("rate"), *told)
+    each = cells.group_by(by, maintain_order=True).agg(told)
+    every = cells.select(pl.lit("all").alias(by[0]), *(pl.lit(None, pl.Int64).alias(name) for name in by[1:]), *told)
     return pl.concat([each, every], how="vertical_relaxed")
+
+
+def shares_of(measured: Measured, *by: str) -> pl.DataFrame:
+    """The same as a table to print."""
+    names = {
+        "rate": "Mbit/s",
+        "rtt_ms": "RTT in ms",
+        "throughput": f"throughput within {NEAR_THROUGHPUT:.0%}",
+        "in_range": f"within {NEAR_THROUGHPUT:.0%} of its range",
+        "error": "median error",
+        "max_delay": f"largest delay within {NEAR_DELAY:.0%}",
+    }
+    return near(measured.cells, *by).rename(names, strict=False)
 
 
 def draw(cells: pl.DataFrame) -> Figure:
@@ -94,6 +122,8 @@ def draw(cells: pl.DataFrame) -> Figure:
                 least = 0.5 if unit == "ms" else 1.0
                 x, y = (own[name].clip(least) for name in (f"published_{column}", column))
                 marks.points(axes, x, y, scheme, label=scheme, **look)
+                if column == "kBps":
+                    _ranges(axes, own, scheme, curve["color"])
             _diagonal(axes)
             title = f"{what}: {share[column]}" if column in share else what
             axes.set_title(title, loc="left", fontweight="bold")
@@ -101,6 +131,17 @@ def draw(cells: pl.DataFrame) -> Figure:
             axes.set_ylabel(f"ours [{unit}]")
         legend(figure)
         return figure
+
+
+def _ranges(axes: Axes, cells: pl.DataFrame, scheme: str, color: Any) -> None:
+    """A bar where several runs of a row differ by more than what is near."""
+    spread = cells.filter(pl.col("most_kBps") > (1 + NEAR_THROUGHPUT) * pl.col("least_kBps"))
+    if spread.height:
+        middle, half = ((spread["most_kBps"] + sign * spread["least_kBps"]) / 2 for sign in (1, -1))
+        look = {"color": color, "linestyle": "none", "elinewidth": 0.8, "capsize": 0}
+        marks.line(
+            axes, spread["published_kBps"], middle, f"{scheme}, RTT ± 2 ms", half=half, **{**look, "label": None}
+        )
 
 
 def _diagonal(axes: Axes) -> None:

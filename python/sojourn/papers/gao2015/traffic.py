@@ -13,6 +13,7 @@ from sojourn.papers.gao2015 import published
 from sojourn.papers.judge import Measured, Relation, Verdict
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.figure import Figure
 
     from sojourn.studies.study import StudyResult
@@ -26,6 +27,11 @@ AT_START = "0 s"
 def measure(result: StudyResult) -> Measured:
     """Throughput, largest and mean delay of every run, and the published ones."""
     return published.compared(result, _keys)
+
+
+def shares(measured: Measured) -> pl.DataFrame:
+    """How many rows are near the published ones, by scheme, number of reverse FTPs and web connections a second."""
+    return published.shares_of(measured, "scheme", "reverse", "web")
 
 
 def _keys(run: dict[str, Any]) -> dict[str, Any]:
