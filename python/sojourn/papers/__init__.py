@@ -61,7 +61,8 @@ class FigureModule(Protocol):
 
     It may also have `EMULATED`, the study that real programs run in place of `STUDY`, and `SHORT`, one that shows the
     same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None);
-    `points(study)`, the study with the runs that a file cannot list, such as those of a table of data;
+    `points(study, load)`, the study with runs that its file does not list, such as those of a table of data, or of
+    other study files, which `load` reads by name;
     `shares(measured)`, a table of how near published runs are to ours, in which floats are shares; and `ON_REQUEST`,
     why the figure is made only if it is named.
     """

@@ -17,6 +17,9 @@ from sojourn.papers import PAPERS, Paper, paper
 from sojourn.papers.setup import Assumed, sets_of, swaps_of
 from sojourn.studies.study import Point, Study
 
+Points = Callable[[Study, Callable[[str], Study]], Study]
+"""`points` of a figure's module: the study with the runs that its file does not list."""
+
 
 class LackingError(Exception):
     """A queue manager that an engine does not have; the text says what it lacks."""
@@ -43,10 +46,12 @@ def study_of(
 ) -> Study:
     """What a figure runs: its study file with the assumptions, and the runs that no file lists."""
     known, taken = paper.assumptions, assumed or {}
+    sets = sets_of(known, taken, figure_id)
+    more: Points | None = None if short else getattr(paper.figure(figure_id), "points", None)
     with paper.study_file(figure_id, engine, short=short) as path:
-        study = Study.load(path, seeds=seeds, sets=sets_of(known, taken, figure_id))
-    more: Callable[[Study], Study] = getattr(paper.figure(figure_id), "points", lambda study: study)
-    study = study if short else more(study)
+        study = Study.load(path, seeds=seeds, sets=sets)
+        if more:
+            study = more(study, lambda name: Study.load(path.with_name(name), seeds=seeds, sets=sets))
     swaps = swaps_of(known, taken, figure_id)
     return replace(study, points=[_swapped(point, swaps) for point in study.points]) if swaps else study
 

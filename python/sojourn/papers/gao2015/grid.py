@@ -31,7 +31,7 @@ CHAOTIC = ("64 Mbit/s", 1)
 APART_MS = 2
 
 
-def points(study: Study) -> Study:
+def points(study: Study, _load: object) -> Study:
     """The grid, and its chaotic rows with round-trip times of 2 ms less and more, behind the same bottleneck."""
     chaotic = [one for one in study.points if (one.values["link.rate"], one.values["flows.0.count"]) == CHAOTIC]
     return replace(

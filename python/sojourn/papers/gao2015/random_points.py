@@ -42,7 +42,7 @@ SEGMENT, HEADERS, ACK = 1460, 40, 40
 """In bytes."""
 
 
-def points(study: Study) -> Study:
+def points(study: Study, _load: object) -> Study:
     """A run per published one, each the study's only point with other values."""
     [base] = study.points
     rows = published.published(FILE)

@@ -32,4 +32,5 @@ FIGURES = {
     "fig13": "sojourn.papers.khademi2013.fig13",
     "fig14": "sojourn.papers.khademi2013.fig14",
     "table5": "sojourn.papers.khademi2013.table5",
+    "overall": "sojourn.papers.khademi2013.overall",
 }
