@@ -98,8 +98,9 @@ RTTS = table({"aqm": THREE, "rtt_ms": (5.0, 100.0, 500.0), "flows": LOADS}, _by_
 ONE_FLOW = table({"aqm": ("CoDel", "FQ_CoDel"), "flows": LOADS}, _one_flow)
 ECN = table({"aqm": THREE, "ecn": (False, True), "flows": (4, 16, 32, 64)}, _with_ecn)
 SITUATIONS = (
-    *(f"target {target} ms" for target in TARGETS_MS),
-    *(f"RTT {rtt} ms" for rtt in (5.0, 100.0, 500.0)),
+    *(f"target {target:g} ms" for target in TARGETS_MS),
+    "RTT 5 ms",
+    "RTT 500 ms",
     "ECN",
     "WLAN, down",
     "WLAN, up and down",

@@ -12,15 +12,17 @@ import pytest
 from paper_checks import assert_true_but_false_when_shuffled, relations_of
 from sojourn.figures.canvas import save
 from sojourn.papers import paper
+from sojourn.papers.judge import claims_of, judge
 from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, sweeps
+from sojourn.papers.ns2_codel_variants import original as of_ns2
+from sojourn.papers.original import beside_original
 from sojourn.runs.store import run_hash
 from sojourn.studies.study import Study, StudyResult
 
 PAPER = "ns2-codel-variants"
 FOLDER = Path(sweeps.__file__).parent
 STUDIES = ("bandwidth.toml", "ftps.toml", "conclusion.toml")
-RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-FTPS = (1, 3, 5, 7, 10, 15, 20, 30, 60, 100, 150, 200, 300, 400, 500, 700, 800, 900, 1000)
+RATES, FTPS = sweeps.RATES_MBIT, sweeps.FTPS
 
 
 def _cells(over: str, places: Iterable[int], metric: str, value: Callable[[str, int], float]) -> pl.DataFrame:
@@ -101,6 +103,55 @@ def test_the_conclusion_has_every_point_of_the_figures() -> None:
     }
     assert points["bandwidth.toml"] | points["ftps.toml"] < points["conclusion.toml"]
     assert len(points["conclusion.toml"]) == 4 * (len(RATES) + len(FTPS) - 1 + 5)
+
+
+def _recorded(seeds: int) -> pl.DataFrame:
+    """A made-up `original.csv`: every point of the studies, with values that satisfy every claim but S2-F7."""
+    points = {(*at, 5.0, 80.0) for at in zip(map(float, RATES), strict=True)}
+    points |= {(10.0, float(ftps), 80.0) for ftps in FTPS} | {(10.0, 5.0, float(rtt)) for rtt in sweeps.RTTS_MS}
+    rows = [
+        (scheme, rate, ftps, rtt, seed, 0.9 - rate / 2000 + ftps / 2e4, 8 * (1 + 9 * _tail(scheme)), 0.1 / rate)
+        for scheme in sweeps.SCHEMES.values()
+        for rate, ftps, rtt in sorted(points)
+        for seed in range(1, seeds + 1)
+    ]
+    names = ["scheme", *conclusion.POINT, "seed", *sweeps.METRICS.values()]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def _says(monkeypatch: pytest.MonkeyPatch, recorded: pl.DataFrame | None) -> dict[str, str]:
+    monkeypatch.setattr(of_ns2, "recorded", lambda: recorded)
+    found = paper(PAPER)
+    verdicts = [
+        verdict
+        for figure in FIGURES
+        for verdict in beside_original(
+            claims_of(PAPER, figure), judge(claims_of(PAPER, figure), None), found.original(figure)
+        )
+    ]
+    return {verdict["id"]: verdict["original"] for verdict in verdicts}
+
+
+def test_ns2s_own_runs_are_judged_from_ten_seeds_on_where_every_scheme_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = _recorded(10)
+    says = _says(monkeypatch, whole)
+    assert (says["S2-F2-a"], says["S2-F3-b"], says["S2-F7"], says["S2-C"]) == (
+        "satisfies",
+        "satisfies",
+        "contradicts",
+        "satisfies",
+    )
+    assert set(_says(monkeypatch, _recorded(9)).values()) == {"unknown"}
+    assert set(_says(monkeypatch, None).values()) == {"unknown"}
+    lacking = whole.filter(~((pl.col("scheme") == "CoDel-DT") & (pl.col("ftps") == 700)))
+    says = _says(monkeypatch, lacking)
+    assert (says["S2-F2-a"], says["S2-F5-a"], says["S2-F7"], says["S2-C"]) == ("satisfies", *["unknown"] * 3)
+    changed = whole.with_columns(
+        queue=pl.when((pl.col("scheme") == "CoDel") & (pl.col("rate_mbit") == 2)).then(27.0).otherwise("queue")
+    )
+    assert _says(monkeypatch, changed)["S2-F3-b"] == "contradicts"
 
 
 @pytest.mark.parametrize("name", STUDIES)

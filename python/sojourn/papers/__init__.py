@@ -52,6 +52,8 @@ class PaperModule(Protocol):
     """What it leaves unsaid and `--assume` can vary, by name."""
     METHODS: str
     """What was simulated, in sentences for a methods section; `[1]` is the first reference."""
+    NEAREST: Mapping[str, str]
+    """Of each claim that fails: the experiment that came nearest, and what would have to be known."""
     REFERENCES: Sequence[str]
     """The paper itself, then what else a methods section has to cite."""
 

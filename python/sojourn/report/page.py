@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn import _core
-from sojourn.engines import kind
+from sojourn.engines import SIMULATE, kind
 from sojourn.papers import Paper
 from sojourn.papers.judge import NEEDED_SHARE, Verdict, band_text, measured_text, published_text, tally
 from sojourn.papers.original import contradicted, original_text, where_text
@@ -191,7 +191,9 @@ def _figure(one: Reproduction, folder: Path) -> Html:
     scrolled = el("div", image(drawn, alt), class_="scrolled", role="group", aria_label=title, tabindex="0")
     picture = el("figure", scrolled, el("figcaption", f"{title}; runs of seed {_seeds(one)}."))
     heading = el("h3", title, id=one.figure_id)
-    claims = _claims(one.verdicts, f"{title}: published against measured") if one.verdicts else Html()
+    caption = f"{title}: published against measured"
+    nearest = one.paper.about.NEAREST if one.engine == SIMULATE and not one.assumed else {}
+    claims = _claims(one.verdicts, caption, nearest) if one.verdicts else Html()
     return el("article", heading, picture, _shares(one), claims)
 
 
@@ -209,14 +211,16 @@ def _not_yet(paper: Paper, left_out: Mapping[str, str]) -> Html:
     return _claims(verdicts, "Not run: their figures are left out, or not there yet") if verdicts else Html()
 
 
-def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
+def _claims(verdicts: Sequence[Verdict], caption: str, nearest: Mapping[str, str] | None = None) -> Html:
+    """Table of claims; `nearest` has what came nearest to one that fails with every seed of the study."""
+    known = nearest or {}
     headings = ["claim", "published", "measured ± 95 % CI", "verdict", "tight band", "loose band", "n"]
     rows = [
         [
             join([one["id"], el("small", one["metric"])]),
             "true" if one["kind"] == "relation" else published_text(one),
             _measured(one),
-            join([verdict_mark(one), *(el("small", text) for text in _beside(one))]),
+            join([verdict_mark(one), *(el("small", text) for text in _beside(one, known))]),
             band_text(one, "tight"),
             band_text(one, "loose"),
             str(one["n"]),
@@ -226,7 +230,7 @@ def _claims(verdicts: Sequence[Verdict], caption: str) -> Html:
     return table(headings, rows, ids=[one["id"] for one in verdicts], caption=caption)
 
 
-def _beside(verdict: Verdict) -> Iterator[str]:
+def _beside(verdict: Verdict, nearest: Mapping[str, str]) -> Iterator[str]:
     """What explains a verdict: why nothing was run, where it is false, and whether the original satisfies it itself."""
     if "why" in verdict:
         yield verdict["why"]
@@ -236,6 +240,8 @@ def _beside(verdict: Verdict) -> Iterator[str]:
         yield f"It is {text}."
     if text := original_text(verdict):
         yield f"The original {text}."
+    if verdict["verdict"] == "failed" and verdict["id"] in nearest:
+        yield f"Nearest: {nearest[verdict['id']]}."
 
 
 def _measured(verdict: Verdict) -> str:

@@ -13,9 +13,11 @@ here. Pages pile up while the link has less than their 32 Mbit/s. The trace of V
 
 from sojourn.papers.cs244_2015.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SETUP", "TITLE"]
 
 TITLE = "Hill, Shah: CoDel – Controlling Delay in Queues (CS244 2015)"
+
+NEAREST: dict[str, str] = {}
 
 FIGURES = {
     "paper": "sojourn.papers.cs244_2015.steps",

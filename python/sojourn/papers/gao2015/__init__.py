@@ -12,9 +12,10 @@ Nothing varies with the seed where there are only FTPs: a cell is one run. `grid
 published runs one by one.
 """
 
+from sojourn.papers.gao2015.nearest import NEAREST
 from sojourn.papers.gao2015.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SETUP", "TITLE"]
 
 TITLE = "Gao, Qian, Yang: Hard Limit CoDel"
 

@@ -68,18 +68,18 @@ def compared(
 def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Shares of the runs that are near the published ones, by scheme and rate if not told otherwise, and of all.
 
-    Throughput within 2 %; in its range, from 2 % below to 2 % above what the row's runs give; the largest delay within
-    10 % or the millisecond that was cut off; `error` is the median of the throughput's relative error.
+    Throughput within 2 %; within 2 % of its range, from the least to the most that the row's runs give; the largest
+    delay within 10 % or the millisecond that was cut off; `error` is the median of the throughput's relative error.
     """
     by = by or ("scheme", "rate")
     error = (pl.col("kBps") / pl.col("published_kBps") - 1).abs()
-    least, most = (1 - NEAR_THROUGHPUT) * pl.col("least_kBps"), (1 + NEAR_THROUGHPUT) * pl.col("most_kBps")
-    in_range = pl.col("published_kBps").is_between(least, most)
+    theirs = pl.col("published_kBps")
+    beyond = pl.max_horizontal(pl.col("least_kBps") - theirs, theirs - pl.col("most_kBps")) / theirs
     apart = (pl.col("max_ms") - pl.col("published_max_ms")).abs()
     told = [
         pl.len().alias("runs"),
         (error <= NEAR_THROUGHPUT).mean().alias("throughput"),
-        in_range.mean().alias("in_range"),
+        (beyond <= NEAR_THROUGHPUT).mean().alias("in_range"),
         error.median().alias("error"),
         ((apart <= NEAR_DELAY * pl.col("published_max_ms")) | (apart <= WHOLE_MS)).mean().alias("max_delay"),
     ]
@@ -98,7 +98,10 @@ def shares_of(measured: Measured, *by: str) -> pl.DataFrame:
         "error": "median error",
         "max_delay": f"largest delay within {NEAR_DELAY:.0%}",
     }
-    return near(measured.cells, *by).rename(names, strict=False)
+    found = near(measured.cells, *by)
+    if measured.cells.filter(pl.col("least_kBps") < pl.col("most_kBps")).is_empty():
+        found = found.drop("in_range")  # no row has several runs
+    return found.rename(names, strict=False)
 
 
 def draw(cells: pl.DataFrame) -> Figure:

@@ -35,6 +35,8 @@ OTHERS = ("CoDel", "PIE")
 KEYS = ("aqm", "situation", "flows")
 ECN, DOWN, BOTH_WAYS = "ECN", "WLAN, down", "WLAN, up and down"
 STUDIES = (STUDY, "rtts.toml", "ecn.toml", "fig9.toml", "fig10.toml")
+RTT_MS = 100
+"""That of the runs that vary the target."""
 LOSS = 0.05
 MORE_DELAY = 0.1
 
@@ -57,11 +59,12 @@ def measure(result: StudyResult) -> Measured:
 
 def _cells(result: StudyResult) -> pl.DataFrame:
     of_target, of_rtt, of_ecn, down, both = (_part(result, name) for name in STUDIES)
-    target, rtt = pl.col("target_ms"), pl.col("rtt_ms")
+    target, rtt = (pl.col(name).cast(pl.Int64) for name in ("target_ms", "rtt_ms"))
+    others = cells_of(of_rtt, ("aqm", "rtt_ms", "flows")).filter(rtt != RTT_MS)
     ecn = ecn_cells(of_ecn).filter(pl.col("ecn"))
     cells = [
         _named(cells_of(of_target, ("aqm", "target_ms", "flows")), pl.format("target {} ms", target), "p50"),
-        _named(cells_of(of_rtt, ("aqm", "rtt_ms", "flows")), pl.format("RTT {} ms", rtt), "p50"),
+        _named(others, pl.format("RTT {} ms", rtt), "p50"),
         _named(ecn, pl.lit(ECN), "p50"),
         _named(wlan.cells_of(down), pl.lit(DOWN), "r50"),
         _named(wlan.cells_of(both), pl.lit(BOTH_WAYS), "t50"),
@@ -86,7 +89,7 @@ def _named(cells: pl.DataFrame, situation: pl.Expr, delay: str) -> pl.DataFrame:
 def S3_OVERALL(cells: pl.DataFrame) -> Iterator[Place]:
     """Worse with few flows, over the WLAN both ways and with ECN, and nowhere else."""
     found = {row[:3]: row[3:] for row in cells.select(*KEYS, "delay_ms", "goodput").sort(KEYS).iter_rows()}
-    situations = sorted({(situation, flows) for _, situation, flows in found})
+    situations = sorted({(situation, flows) for _, situation, flows in found}, key=_order)
     worse: dict[str, bool] = {}
     for situation, flows in situations:
         own, others = found["ARED", situation, flows], {name: found[name, situation, flows] for name in OTHERS}
@@ -101,6 +104,13 @@ def S3_OVERALL(cells: pl.DataFrame) -> Iterator[Place]:
         yield Place(somewhere, f"{kind}: worse nowhere")
 
 
+def _order(situation: tuple[str, int]) -> tuple[str, int, int]:
+    """By kind, by the number in it, by load."""
+    name, flows = situation
+    kind, *number = name.split()
+    return kind, int(number[0]) if number and number[0].isdigit() else 0, flows
+
+
 def _worse(own: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether one pair of delay and goodput is worse than another."""
     slower = own[1] < (1 - LOSS) * other[1]
@@ -113,23 +123,24 @@ RELATIONS = relations_by_claim([S3_OVERALL])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw ARED's delay and goodput as shares of CoDel's and PIE's, a row per situation and load."""
-    means = _cells(result).group_by(KEYS).mean().sort("situation", "flows")
-    own = means.filter(pl.col("aqm") == "ARED")
-    names = [f"{situation}, {flows} flows" for situation, flows in own.select("situation", "flows").iter_rows()]
+    means = {row[:3]: row[3:] for row in _cells(result).group_by(KEYS).mean().drop("seed").iter_rows()}
+    situations = sorted({(situation, flows) for _, situation, flows in means}, key=_order)
+    names = [f"{situation}, {flows} flows" for situation, flows in situations]
     places = list(range(len(names)))
     with style():
         figure = new_figure(9.0, 7.5)
         panels = figure.subplots(1, 2, sharey=True)
-        for axes, column, what in zip(panels, ("delay_ms", "goodput"), ("median delay", "median goodput"), strict=True):
-            for other, curve, marker in zip(OTHERS, curves(len(OTHERS)), "os", strict=True):
-                theirs = means.filter(pl.col("aqm") == other)
+        own, *others = ([means[aqm, name, flows] for name, flows in situations] for aqm in ("ARED", *OTHERS))
+        for axes, column, what in zip(panels, (0, 1), ("median delay", "median goodput"), strict=True):
+            for other, theirs, curve, marker in zip(OTHERS, others, curves(len(OTHERS)), "os", strict=True):
+                shares = [one[column] / another[column] for one, another in zip(own, theirs, strict=True)]
                 look = {"label": f"{other}'s", "color": curve["color"], "marker": marker, "s": 18}
-                marks.points(axes, own[column] / theirs[column], places, other, **look)
+                marks.points(axes, shares, places, other, **look)
             axes.axvline(1.0, color="0.6", linewidth=0.8, zorder=0)
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-            axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if value in (0.3, 0.5, 0.7, 2.0, 3.0) else "")
             axes.set_xlabel(f"ARED's {what} as a share of another's")
+        panels[0].set_xscale("log")
+        panels[0].set_xticks(ticks := (0.1, 0.2, 0.5, 1, 2), [f"{tick:g}" for tick in ticks])
+        panels[0].set_xticks([], minor=True)
         panels[0].set_yticks(places, names)
         panels[0].set_ylim(len(names) - 0.4, -0.6)
         legend(figure)

@@ -12,9 +12,10 @@ second, CBRs of 64 kbit/s in packets of 100 B, 300 s. Unsaid, and ours: rates of
 its automatic thresholds and weight, told that packets have 1500 B; the script knows CoDel only.
 """
 
+from sojourn.papers.nichols2012.nearest import NEAREST
 from sojourn.papers.nichols2012.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "REFERENCES", "SETUP", "TITLE"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SETUP", "TITLE"]
 
 TITLE = "Nichols, Jacobson: Controlling Queue Delay"
 

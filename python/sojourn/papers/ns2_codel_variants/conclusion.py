@@ -15,11 +15,13 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import LABELS, METRICS, SCHEMES, cells_of, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Conclusion: share of all sweep points where a scheme is best or tied"
@@ -30,6 +32,11 @@ POINT = ("rate_mbit", "ftps", "rtt_ms")
 def measure(result: StudyResult) -> Measured:
     """Cells of every point."""
     return Measured({}, _cells(result), ("scheme", *POINT), RELATIONS)
+
+
+def original() -> Original | None:
+    """The same of ns-2's runs, where they are recorded."""
+    return of_ns2.everywhere(RELATIONS)
 
 
 def _cells(result: StudyResult) -> pl.DataFrame:

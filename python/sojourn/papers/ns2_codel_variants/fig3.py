@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import FAMILY, bandwidth_cells, by_scheme, draw_sweep, over_bandwidth
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 3: mean queue length over the bandwidth"
@@ -27,6 +29,11 @@ LOW_MBIT = (1, 2, 5, 10)
 def measure(result: StudyResult) -> Measured:
     """Cells for the relations."""
     return over_bandwidth(result, RELATIONS)
+
+
+def original() -> Original | None:
+    """The same of ns-2's runs, where they are recorded."""
+    return of_ns2.over_bandwidth(RELATIONS)
 
 
 def S2_F3_a(cells: pl.DataFrame) -> bool:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
+from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.ns2_codel_variants.sweeps import by_scheme, draw_sweep, ftp_cells, over_ftps
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.figure import Figure
 
+    from sojourn.papers.original import Original
     from sojourn.studies.study import StudyResult
 
 TITLE = "Figure 7: drop rate over the number of FTPs"
@@ -27,6 +29,11 @@ LOW, NOTABLE = 0.01, 0.001
 def measure(result: StudyResult) -> Measured:
     """Cells for the relations."""
     return over_ftps(result, RELATIONS)
+
+
+def original() -> Original | None:
+    """The same of ns-2's runs, where they are recorded."""
+    return of_ns2.over_ftps(RELATIONS)
 
 
 def S2_F7(cells: pl.DataFrame) -> bool:

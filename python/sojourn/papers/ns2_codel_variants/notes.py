@@ -23,15 +23,23 @@ SETUP = (
     Setting("access links", "20 Mb/s, 4 ms", "twice the bottleneck's rate, as in the tool"),
     Setting("buffer", "8 bandwidth-delay products", "800 packets of 1000 bytes at 10 Mbit/s; at least two per FTP"),
     Setting("queues", "", "the same in both directions"),
-    Setting("TCP", "Reno", "ns-2's, packets of 1000 bytes, a window of 20 packets (ns-2's default)"),
-    Setting("traffic", "5 FTPs and 5 streams each way, 5 voice flows, 5 HTTP flows", "5 web connections per second"),
+    Setting(
+        "TCP",
+        "Reno",
+        "ns-2's defaults, which the tool leaves: packets of 1000 + 40 bytes, windows of 20",
+    ),
+    Setting(
+        "traffic",
+        "5 FTPs and 5 streams each way, 5 voice flows, 5 HTTP flows",
+        "5 web connections per second; responses in reverse",
+    ),
     Setting("AQM", "target 5 ms, interval 100 ms", "CoDel as in ns-2.36; CoDel-DT with a target of 5 ms"),
     Setting("duration", "", "100 s, the first 20 s left out"),
     Setting("figures", "described in words", "no number is printed; relations only"),
 )
 
 ASSUMPTIONS = {
-    "window": Assumption("flows.0.receive_window", "19200 B", ("1 GB",), "20 packets is ns-2's default window"),
+    "window": Assumption("flows.0.receive_window", "20 kB", ("1 GB",), "20 packets is ns-2's default window"),
     "sack": Assumption("flows.0.sack", False, (True,), "Reno is stated"),
     "web": Assumption("flows.2.connections_per_second", 5, (15,), "15 is the tool's default"),
     "run_length": Assumption("duration", "100 s", ("300 s",), "length of the runs"),

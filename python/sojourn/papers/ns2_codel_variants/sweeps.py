@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from sojourn.studies.study import StudyResult
 
 SCHEMES = {"droptail": "DropTail", "codel@ns2-2012": "CoDel", "sfqcodel": "sfqCoDel", "codel_dt": "CoDel-DT"}
+RATES_MBIT = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+FTPS = (1, 3, 5, 7, 10, 15, 20, 30, 60, 100, 150, 200, 300, 400, 500, 700, 800, 900, 1000)
+RTTS_MS = (10, 20, 40, 80, 160, 320)
 FAMILY = ("CoDel", "sfqCoDel", "CoDel-DT")
 METRICS = {"utilisation": "utilisation", "mean_backlog_packets": "queue", "drop_rate": "drop_rate"}
 LABELS = {

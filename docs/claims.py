@@ -1,0 +1,112 @@
+"""Writes the tables of reproduction.md from the verdicts of reproductions.
+
+`python docs/claims.py DIR` reads `DIR/PAPER/FIGURE.claims.json`, as `sojourn reproduce PAPER -o DIR` writes them, and
+replaces the table of each paper that it finds there, and the counts. What stands around the tables is written by hand.
+A test compares the tables with claims.json and with the authors' own runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from sojourn.papers import PAPERS, paper
+from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
+
+PAGE = Path(__file__).with_name("reproduction.md")
+HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")
+COUNTS = "counts"
+
+
+def main(root: Path) -> None:
+    """Renew the tables of the papers whose verdicts lie in a folder."""
+    text = PAGE.read_text(encoding="utf-8")
+    for paper_id in PAPERS:
+        verdicts = verdicts_of(root, paper_id)
+        if verdicts:
+            text = replaced(text, paper_id, table(HEADINGS, map(row, verdicts)))
+    PAGE.write_text(replaced(text, COUNTS, counts(text)), encoding="utf-8")
+
+
+def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
+    """Verdicts on all claims of a paper, in the order of claims.json; none if a figure is missing."""
+    files = (root / paper_id).glob("*.claims.json")
+    found = {verdict["id"]: verdict for file in files for verdict in json.loads(file.read_text(encoding="utf-8"))}
+    ids = [claim["id"] for claim in claims_of(paper_id)]
+    if found and set(ids) - found.keys():
+        print(f"{paper_id}: left as it is; no verdict on {', '.join(sorted(set(ids) - found.keys()))}", file=sys.stderr)
+        return []
+    return [found[name] for name in ids] if found else []
+
+
+def row(verdict: Verdict) -> list[str]:
+    """A claim's line."""
+    relation = verdict["kind"] == "relation"
+    original = "" if verdict["original"] == UNKNOWN else verdict["original"]
+    published = "true" if relation else published_text(verdict)
+    cells = [verdict["id"], verdict["metric"], published, measured(verdict), verdict["verdict"], original]
+    return [*cells, remark(verdict)]
+
+
+def measured(verdict: Verdict) -> str:
+    """What was measured; of a claim about emulated runs what the simulation gives."""
+    if verdict["measured"] is not None:
+        return measured_text(verdict)
+    simulated = verdict.get("simulated")
+    if simulated is None:
+        return "–"
+    return f"simulated: {str(simulated).lower() if isinstance(simulated, bool) else f'{simulated:.3g}'}"
+
+
+def remark(verdict: Verdict) -> str:
+    """What the original says against a claim; of one that failed, what came nearest and what would have to be known."""
+    if verdict["verdict"] == "contradicted":
+        return f"{verdict['original_evidence']}. Ours alone: {verdict['measured_verdict']}"
+    if verdict["verdict"] == "failed":
+        return paper(verdict["paper"]).about.NEAREST[verdict["id"]]
+    return ""
+
+
+def counts(text: str) -> list[str]:
+    """How many claims of each paper have which verdict, by the tables of the page."""
+    rows = []
+    for paper_id in PAPERS:
+        found = [cells[4] for cells in rows_of(text, paper_id)]
+        rows.append([f"[{paper_id}](#{paper_id})", len(found), *(found.count(name) for name in VERDICTS)])
+    rows.append(["all", *(sum(int(one[column]) for one in rows) for column in range(1, len(VERDICTS) + 2))])
+    return table(("paper", "claims", *VERDICTS), [[str(cell) for cell in one] for one in rows])
+
+
+def rows_of(text: str, name: str) -> list[list[str]]:
+    """Cells of the lines of one of the page's tables."""
+    found = _between(name).search(text)
+    assert found, f"{PAGE.name} has no table of {name}"
+    lines = found[2].strip().splitlines()[2:]
+    return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def replaced(text: str, name: str, lines: Sequence[str]) -> str:
+    """The page with another table between the marks of this name."""
+    found = _between(name)
+    assert found.search(text), f"{PAGE.name} has no table of {name}"
+    inside = "\n".join(lines)
+    return found.sub(lambda match: f"{match[1]}\n\n{inside}\n\n{match[3]}", text)
+
+
+def _between(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(<!-- table: {re.escape(name)} -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python docs/claims.py DIR, the folder of `sojourn reproduce PAPER -o DIR`")
+    main(Path(sys.argv[1]))

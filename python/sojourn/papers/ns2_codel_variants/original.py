@@ -1,0 +1,64 @@
+"""Runs of ns-2 itself as the figures' cells, where they were recorded: what the judge is fed with for `original`.
+
+`original.csv` has a row per run and the columns `scheme`, `rate_mbit`, `ftps`, `rtt_ms`, `seed`, `utilisation`, `queue`
+(packets) and `drop_rate`, with the names of `sweeps.SCHEMES`. A figure is judged by it from ten seeds on, and only if
+every scheme has every point of the figure: a relation is about all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import polars as pl
+
+from sojourn.papers.judge import Measured, Relation
+from sojourn.papers.ns2_codel_variants.sweeps import FTPS, RATES_MBIT, RTTS_MS, SCHEMES
+from sojourn.papers.original import Original
+
+FILE = "original.csv"
+SOURCE = "ns-2"
+SEEDS = 10
+"""As many as the paper's studies have."""
+NORMAL = {"rate_mbit": 10.0, "ftps": 5.0, "rtt_ms": 80.0}
+"""What is not swept has these values."""
+
+
+def over_bandwidth(relations: Mapping[str, Relation]) -> Original | None:
+    """ns-2's runs of `bandwidth.toml`."""
+    return _at(pl.DataFrame({"rate_mbit": RATES_MBIT}), relations)
+
+
+def over_ftps(relations: Mapping[str, Relation]) -> Original | None:
+    """ns-2's runs of `ftps.toml`."""
+    return _at(pl.DataFrame({"ftps": FTPS}), relations)
+
+
+def everywhere(relations: Mapping[str, Relation]) -> Original | None:
+    """ns-2's runs of `conclusion.toml`."""
+    swept = {"rate_mbit": RATES_MBIT, "ftps": FTPS, "rtt_ms": RTTS_MS}
+    points = {tuple((NORMAL | {name: value}).values()) for name, values in swept.items() for value in values}
+    return _at(pl.DataFrame(sorted(points), schema=list(NORMAL), orient="row"), relations)
+
+
+def _at(points: pl.DataFrame, relations: Mapping[str, Relation]) -> Original | None:
+    """ns-2's runs at the points of a figure; None if a scheme lacks one of them."""
+    rows, keys = recorded(), points.columns
+    if rows is None:
+        return None
+    as_usual = [pl.col(name) == value for name, value in NORMAL.items() if name not in keys]
+    cells = rows.filter(*as_usual).join(points.cast(pl.Float64), on=keys, how="semi")
+    cells = cells.drop(name for name in NORMAL if name not in keys)
+    if cells.select("scheme", *keys).unique().height < len(SCHEMES) * points.height:
+        return None
+    return Original(Measured({}, cells, ("scheme", *keys), relations), SOURCE, SEEDS)
+
+
+@cache
+def recorded() -> pl.DataFrame | None:
+    """Every recorded run; None if there is no file."""
+    file = files("sojourn.papers.ns2_codel_variants") / FILE
+    if not file.is_file():
+        return None
+    return pl.read_csv(file.read_bytes()).with_columns(pl.col(*NORMAL).cast(pl.Float64))
