@@ -1,0 +1,79 @@
+"""The tables of docs/reproduction.md are those of claims.json; what they say of the original is what is computed."""
+
+from __future__ import annotations
+
+import runpy
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.papers import PAPERS, paper
+from sojourn.papers.judge import UNKNOWN, VERDICTS, claims_of, judge, published_text
+from sojourn.papers.original import beside_original
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE: dict[str, Any] = runpy.run_path(str(DOCS / "claims.py"))
+TEXT = (DOCS / "reproduction.md").read_text(encoding="utf-8")
+TABLES: dict[str, list[dict[str, str]]] = {
+    paper_id: [dict(zip(PAGE["HEADINGS"], cells, strict=True)) for cells in PAGE["rows_of"](TEXT, paper_id)]
+    for paper_id in PAPERS
+}
+
+
+@pytest.mark.parametrize("paper_id", PAPERS)
+def test_every_claim_has_a_line_with_what_the_paper_says(paper_id: str) -> None:
+    claims = claims_of(paper_id)
+    assert [line["claim"] for line in TABLES[paper_id]] == [claim["id"] for claim in claims]
+    for claim, line in zip(claims, TABLES[paper_id], strict=True):
+        [verdict] = judge([claim], None)
+        assert line["what"] == " ".join(verdict["metric"].split()), line["claim"]
+        assert line["published"] == ("true" if verdict["kind"] == "relation" else published_text(verdict))
+        assert line["verdict"] in VERDICTS
+        assert (line["measured"][0] in "–s") == (line["verdict"] == "not-run")
+
+
+@pytest.mark.parametrize("paper_id", PAPERS)
+def test_what_is_said_of_the_original_is_what_is_computed(paper_id: str) -> None:
+    found = paper(paper_id)
+    lines = {line["claim"]: line for line in TABLES[paper_id]}
+    for figure in found.figures:
+        claims = claims_of(paper_id, figure)
+        for verdict in beside_original(claims, judge(claims, None), found.original(figure)):
+            line = lines[verdict["id"]]
+            assert line["original"] == ("" if verdict["original"] == UNKNOWN else verdict["original"])
+            contradicted = verdict["original"] == "contradicts" and line["verdict"] != "not-run"
+            assert (line["verdict"] == "contradicted") == contradicted
+            if contradicted:
+                assert line["remark"].startswith(verdict["original_evidence"])
+
+
+@pytest.mark.parametrize("paper_id", PAPERS)
+def test_each_claim_that_fails_says_what_came_nearest(paper_id: str) -> None:
+    """And no other one does: what came nearest is of no use where the claim is met or contradicted."""
+    failed = {line["claim"]: line["remark"] for line in TABLES[paper_id] if line["verdict"] == "failed"}
+    assert failed == dict(paper(paper_id).about.NEAREST)
+
+
+def test_the_counts_are_those_of_the_tables() -> None:
+    rows = PAGE["rows_of"](TEXT, "counts")
+    assert [row[0] for row in rows] == [*(f"[{name}](#{name})" for name in PAPERS), "all"]
+    total: Counter[str] = Counter()
+    for paper_id, row in zip(PAPERS, rows, strict=False):
+        counted = Counter(line["verdict"] for line in TABLES[paper_id])
+        assert [int(cell) for cell in row[1:]] == [counted.total(), *(counted[name] for name in VERDICTS)]
+        total += counted
+    assert [int(cell) for cell in rows[-1][1:]] == [total.total(), *(total[name] for name in VERDICTS)]
+
+
+def test_a_table_is_written_from_verdicts_and_read_again(tmp_path: Path) -> None:
+    claims = claims_of("nichols2012")
+    verdicts = judge(claims, None)
+    verdicts[0] |= {"verdict": "failed", "measured": False, "share": 0.3, "metric": "a | b"}
+    text = PAGE["replaced"](TEXT, "nichols2012", PAGE["table"](PAGE["HEADINGS"], map(PAGE["row"], verdicts[1:])))
+    assert [cells[0] for cells in PAGE["rows_of"](text, "nichols2012")] == [claim["id"] for claim in claims[1:]]
+    assert PAGE["rows_of"](text, "nichols2012")[0][3:5] == ["–", "not-run"]
+    line = PAGE["table"](("x",), [[verdicts[0]["metric"]]])[-1]
+    assert line == r"| a \| b |"
+    assert PAGE["rows_of"](text, "gao2015") == PAGE["rows_of"](TEXT, "gao2015")
