@@ -144,6 +144,9 @@ def test_the_whole_paper(cli: Cli, measured: dict[str, Measured], out: Path) -> 
     for figure in FIGURES:
         for suffix in (".png", ".svg", ".claims.json", ".parquet"):
             assert (out / PAPER / f"{figure}{suffix}").stat().st_size > 200
+    [overall] = [claim for claim in claims if claim["figure"] == "overall"]
+    assert (overall["verdict"], overall["places"]) == ("failed", 19)
+    assert "Nearest: false at 6 of 19 places" in (out / PAPER / "index.html").read_text()
 
 
 def test_what_one_seed_measures_is_what_the_paper_is_about(measured: dict[str, Measured]) -> None:
