@@ -48,7 +48,6 @@ NEAREST = {
         "15.8 to 16.8 ms and 100 % for every load; 12 options of the profile, one at a time, give 15.2 to 17.5. "
         "Open: which draft's program ran"
     ),
-    "S0-TS-7": "99.1 % in 100 s, 96.9 % in 500 s. Open: the run length",
     "S0-TS-8": (
         "true at 100 and 200 ms but for the third digit; our single flow has 98.4 % at 25 ms. Open: the run length"
     ),
