@@ -76,6 +76,15 @@ museum: $(VENV)/.made ## plant every historic error of the bug museum and see th
 docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
+.PHONY: capi
+capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h into OUT=out
+	$(CARGO) rustc --package sojourn-capi --release --locked --crate-type cdylib,staticlib
+	@mkdir -p "$(OUT)/include" "$(OUT)/lib/pkgconfig"
+	@for kind in so a; do install -m 644 target/release/libsojourn_capi.$$kind "$(OUT)/lib/libsojourn_aqm.$$kind"; done
+	@install -m 644 crates/capi/include/sojourn_aqm.h "$(OUT)/include"
+	@sed "s/@VERSION@/$$($(CARGO) pkgid --package sojourn-capi | sed 's/.*[#@]//')/" crates/capi/sojourn_aqm.pc > "$(OUT)/lib/pkgconfig/sojourn_aqm.pc"
+	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
+
 .PHONY: pages
 pages: $(VENV)/.built ## write docs/aqm, the page of every queue discipline, from the registry and the source
 	@$(BIN)/python docs/aqm/generate.py

@@ -15,6 +15,11 @@ impl Rng {
         Self { state }
     }
 
+    /// The state that [`Rng::from_state`] goes on from.
+    pub const fn state(&self) -> u64 {
+        self.state
+    }
+
     /// The stream of component `index` of `kind` in the run with `seed`.
     ///
     /// Streams of different components are unrelated, so a component that draws more or less changes

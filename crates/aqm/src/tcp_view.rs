@@ -4,6 +4,8 @@
 //! [`Sink`](crate::Sink) that comes with every call, by the host's own handle of a packet, so a view costs only where it
 //! is used.
 
+mod wire;
+
 /// A TCP header as it is on the wire: sequence numbers wrap at 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpView {

@@ -1,0 +1,241 @@
+//! A queue of ours as a host in C sees it: packets by opaque pointers, times from a start of its own. Safe code only:
+//! whoever builds one says how a packet goes back to the host and how its header is read.
+
+use crate::abi::{self, Packet, Time};
+use sojourn_aqm::registry::{Catalogue, Named};
+use sojourn_aqm::{
+    Backlog, Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
+    TcpView,
+};
+use std::ffi::c_int;
+
+/// Why a call is refused: a number of the header, and one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// [`abi::INVALID`], ….
+    pub code: c_int,
+    /// Place and remedy.
+    pub text: String,
+}
+
+impl Error {
+    /// An argument that cannot be.
+    pub fn invalid(text: impl Into<String>) -> Self {
+        Self { code: abi::INVALID, text: text.into() }
+    }
+}
+
+/// What a host does with its packets.
+pub trait Owner {
+    /// Takes back a packet that was dropped.
+    fn dropped(&mut self, packet: &Packet, reason: c_int);
+    /// The TCP header of a packet that waits or is offered, if it has one.
+    fn tcp(&self, packet: &Packet) -> Option<TcpView>;
+}
+
+/// A queue discipline and the host's descriptors of the packets in it.
+pub struct Queue<O> {
+    qdisc: Box<dyn Qdisc<u32> + Send>,
+    packets: Packets<O>,
+    start: Time,
+    /// The time of the last call; none before the first.
+    last: Option<Time>,
+}
+
+impl<O: Owner> Queue<O> {
+    /// An empty queue as `text` says, with the names of `own` beside the registered ones; `host` as the header has it.
+    pub fn new(text: &str, own: &dyn Catalogue, host: &abi::Host, owner: O) -> Result<Self, Error> {
+        let refused = |refusal: sojourn_aqm::params::Refusal| Error { code: abi::REFUSED, text: refusal.to_string() };
+        let config = Named::parse_with(text, own).map_err(refused)?.config;
+        let (limits, host, start) = (limits(host)?, built_for(host)?, host.start);
+        let packets = Packets { slots: Vec::new(), free: Vec::new(), start, owner };
+        Ok(Self { qdisc: config.build(limits, host), packets, start, last: None })
+    }
+
+    /// Offers a packet.
+    pub fn enqueue(&mut self, now: Time, packet: &Packet) -> Result<c_int, Error> {
+        let meta = meta(packet)?;
+        let now = self.advance(now)?;
+        let slot = self.packets.keep(*packet);
+        Ok(match self.qdisc.enqueue(now, meta, slot, &mut self.packets) {
+            Enqueued::Queued => abi::QUEUED,
+            Enqueued::Marked => abi::MARKED,
+            Enqueued::Dropped(_) => abi::DROPPED,
+        })
+    }
+
+    /// Asks for the next packet.
+    pub fn dequeue(&mut self, now: Time) -> Result<Dequeued<Packet>, Error> {
+        let now = self.advance(now)?;
+        Ok(match self.qdisc.dequeue(now, &mut self.packets) {
+            Dequeued::Packet(meta, slot) => Dequeued::Packet(meta, self.packets.release(slot, &meta)),
+            Dequeued::Empty => Dequeued::Empty,
+            Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
+        })
+    }
+
+    /// An instant of the queue as a time of the host.
+    pub fn time(&self, at: Instant) -> Time {
+        self.packets.time(at)
+    }
+
+    /// Runs the updates that are due.
+    pub fn settle(&mut self, now: Time) -> Result<(), Error> {
+        let now = self.advance(now)?;
+        self.qdisc.settle(now);
+        Ok(())
+    }
+
+    /// What waits.
+    pub fn backlog(&self) -> Backlog {
+        self.qdisc.backlog()
+    }
+
+    /// Shows the variables of state.
+    pub fn states(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.observe(see);
+    }
+
+    /// Shows the statistics.
+    pub fn statistics(&self, see: &mut dyn FnMut(&'static str, u64)) {
+        let stats = self.qdisc.stats();
+        for (name, value) in STATISTICS {
+            see(name, value(stats));
+        }
+    }
+
+    /// Hands back every packet that waits.
+    pub fn hand_back(&mut self) {
+        for slot in 0..self.packets.slots.len() {
+            if let Some(packet) = self.packets.slots[slot].take() {
+                self.packets.owner.dropped(&packet, abi::FREED);
+            }
+        }
+    }
+
+    /// The instant of a call at `now`, which must not lie before the call before it.
+    fn advance(&mut self, now: Time) -> Result<Instant, Error> {
+        let least = self.last.unwrap_or(self.start);
+        if now < least {
+            return Err(Error::invalid(format!("now: {now} ns lies before {least} ns, the time of an earlier call")));
+        }
+        let since = now.checked_sub(self.start).filter(|&since| self.last.is_some() || since <= LONGEST_WAIT);
+        let Some(since) = since else {
+            let start = self.start;
+            return Err(Error::invalid(format!(
+                "now: {now} ns is over a day after host.start, {start} ns; set host.start to the time of the creation"
+            )));
+        };
+        self.last = Some(now);
+        Ok(Instant::from_nanos(since as u64))
+    }
+}
+
+/// The descriptors of the packets that wait; the queue discipline has their places.
+struct Packets<O> {
+    slots: Vec<Option<Packet>>,
+    free: Vec<u32>,
+    start: Time,
+    owner: O,
+}
+
+impl<O> Packets<O> {
+    fn keep(&mut self, packet: Packet) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            u32::try_from(self.slots.len() - 1).expect("memory ends before 4 G packets")
+        });
+        self.slots[slot as usize] = Some(packet);
+        slot
+    }
+
+    /// The descriptor of a packet that leaves, as it stood in the queue.
+    fn release(&mut self, slot: u32, meta: &Meta) -> Packet {
+        let packet = self.slots[slot as usize].take().expect("a packet leaves once");
+        self.free.push(slot);
+        Packet { ecn: meta.ecn as u8, enqueued: self.time(meta.enqueued), ..packet }
+    }
+
+    fn time(&self, at: Instant) -> Time {
+        self.start.saturating_add_unsigned(at.as_nanos())
+    }
+}
+
+impl<O: Owner> Sink<u32> for Packets<O> {
+    fn dropped(&mut self, meta: Meta, slot: u32, reason: DropReason) {
+        let packet = self.release(slot, &meta);
+        self.owner.dropped(&packet, reason as c_int);
+    }
+
+    fn tcp(&self, slot: &u32) -> Option<TcpView> {
+        self.owner.tcp(self.slots[*slot as usize].as_ref()?)
+    }
+}
+
+/// What an algorithm may know of a packet.
+fn meta(packet: &Packet) -> Result<Meta, Error> {
+    let Packet { length, flow, source, destination, dscp, ecn, reserved, .. } = *packet;
+    if length == 0 {
+        return Err(Error::invalid("packet.length: 0 B is no packet; give at least 1"));
+    }
+    if dscp > 63 {
+        return Err(Error::invalid(format!("packet.dscp: {dscp} is out of range; from 0 to 63")));
+    }
+    let Some(&ecn) = Ecn::ALL.get(ecn as usize) else {
+        return Err(Error::invalid(format!("packet.ecn: {ecn} is out of range; from 0 to 3")));
+    };
+    if reserved != 0 {
+        return Err(Error::invalid("packet.reserved is not 0; set the whole struct to zero before its fields"));
+    }
+    Ok(Meta { enqueued: Instant::ZERO, len: length, flow, hosts: (source, destination), dscp, ecn })
+}
+
+fn limits(host: &abi::Host) -> Result<Limits, Error> {
+    let abi::Host { limit_packets, limit_bytes, limit_time, .. } = *host;
+    if limit_time < 0 {
+        return Err(Error::invalid(format!("host.limit_time: {limit_time} ns is below zero; 0 sets no limit")));
+    }
+    Ok(Limits {
+        packets: (limit_packets > 0).then_some(limit_packets),
+        bytes: (limit_bytes > 0).then_some(limit_bytes),
+        time: (limit_time > 0).then_some(Duration::from_nanos(limit_time)),
+    })
+}
+
+fn built_for(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
+    if host.rate == 0 {
+        return Err(Error::invalid("host.rate is 0; give the link's nominal rate in bit/s"));
+    }
+    if host.reserved != 0 {
+        return Err(Error::invalid("host.reserved is not 0; set the whole struct to zero before its fields"));
+    }
+    let mtu = if host.mtu == 0 { 1500 } else { host.mtu };
+    let link = Link { rate: Rate::from_bps(host.rate), mtu };
+    Ok(sojourn_aqm::Host { link, rng: Rng::from_state(host.random) })
+}
+
+type Statistic = (&'static str, fn(&Stats) -> u64);
+
+/// The statistics by name.
+const STATISTICS: [Statistic; 8 + 2 * DropReason::ALL.len()] = [
+    ("arrived_packets", |s| s.arrived.packets),
+    ("arrived_bytes", |s| s.arrived.bytes),
+    ("departed_packets", |s| s.departed.packets),
+    ("departed_bytes", |s| s.departed.bytes),
+    ("marked_packets", |s| s.marked.packets),
+    ("marked_bytes", |s| s.marked.bytes),
+    ("dropped_packets", |s| s.dropped_total().packets),
+    ("dropped_bytes", |s| s.dropped_total().bytes),
+    ("dropped_limit_packets", |s| s.dropped[DropReason::Limit as usize].packets),
+    ("dropped_limit_bytes", |s| s.dropped[DropReason::Limit as usize].bytes),
+    ("dropped_early_packets", |s| s.dropped[DropReason::Early as usize].packets),
+    ("dropped_early_bytes", |s| s.dropped[DropReason::Early as usize].bytes),
+    ("dropped_late_packets", |s| s.dropped[DropReason::Late as usize].packets),
+    ("dropped_late_bytes", |s| s.dropped[DropReason::Late as usize].bytes),
+    ("dropped_hard_limit_packets", |s| s.dropped[DropReason::HardLimit as usize].packets),
+    ("dropped_hard_limit_bytes", |s| s.dropped[DropReason::HardLimit as usize].bytes),
+];
+
+/// A day: a manager makes up for every periodic update since the start, and a clock that counts from 1970 would keep it
+/// busy for minutes.
+const LONGEST_WAIT: i64 = 86_400_000_000_000;
