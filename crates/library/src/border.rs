@@ -151,8 +151,12 @@ pub unsafe extern "C" fn backlog(queue: *const abi::Queue, packets: *mut u32, by
         let backlog = queue.backlog();
         // SAFETY: null, or the host's to be written.
         let (packets, bytes) = unsafe { (packets.as_mut(), bytes.as_mut()) };
-        packets.map(|place| *place = backlog.packets);
-        bytes.map(|place| *place = backlog.bytes);
+        if let Some(place) = packets {
+            *place = backlog.packets;
+        }
+        if let Some(place) = bytes {
+            *place = backlog.bytes;
+        }
         Ok(abi::OK)
     })
 }

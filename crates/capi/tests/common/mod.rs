@@ -1,0 +1,54 @@
+//! C programs against the header and the libraries of this build.
+#![allow(dead_code)] // Each test binary uses its part.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The crate's folder.
+pub const HERE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Where cargo has put the libraries of this build.
+pub fn libraries() -> PathBuf {
+    env::current_exe().expect("the test runs").parent().expect("it lies in a folder").to_path_buf()
+}
+
+/// Compiles `source` as C99 without a warning into `folder`, with the shared library of this build.
+pub fn compile(folder: &Path, source: &Path) -> PathBuf {
+    let program = folder.join(source.file_stem().expect("a source has a name"));
+    let libraries = libraries();
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wno-missing-field-initializers", "-Werror", "-g", "-I"]);
+    cc.arg(Path::new(HERE).join("include")).arg(source).arg("-o").arg(&program);
+    cc.arg(libraries.join("libsojourn_capi.so"));
+    succeeds(&mut cc);
+    program
+}
+
+/// `program` as a command that finds the shared library, by the name that it has when it is installed.
+pub fn command(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let link = folder.join("libsojourn_aqm.so");
+    if !link.exists() {
+        std::os::unix::fs::symlink(libraries().join("libsojourn_capi.so"), &link).expect("the folder is ours");
+    }
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", folder);
+    command
+}
+
+/// What `command` prints; it must end with 0.
+pub fn succeeds(command: &mut Command) -> String {
+    let Output { status, stdout, stderr } = command.output().expect("it can be started");
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success(), "{command:?}: {status}\n{stdout}{stderr}");
+    stdout.into_owned()
+}
+
+/// Valgrind before a program; none where it is absent, which is said.
+pub fn valgrind() -> Option<&'static str> {
+    let found = Command::new("valgrind").arg("--version").output().is_ok_and(|out| out.status.success());
+    if !found {
+        println!("skipped: C programs under valgrind, which is absent (Debian: valgrind)");
+    }
+    found.then_some("valgrind")
+}

@@ -1,0 +1,144 @@
+//! A queue manager that panics does not take its host with it: the call returns a number and a text, and every packet
+//! comes back.
+#![allow(unsafe_code)] // The test is the host in C.
+
+use sojourn_aqm::params::Value;
+use sojourn_aqm::registry::{Algorithm, Managed};
+use sojourn_aqm::{Aqm, Cx, Fifo, Meta, Popped, Verdict, config};
+use sojourn_library::abi::{self, Host, Packet, Queue};
+use sojourn_library::border;
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+
+config! {
+    /// When to panic.
+    pub struct Config {
+        /// Panics when so many packets wait.
+        at: u64 = 3, in Value::Count(0) => Value::Count(1000);
+        /// Panics on the way out, after dropping the head.
+        late: bool = false, in Value::Flag(false) => Value::Flag(true);
+    }
+    profiles { "plain", "three packets" => |_| {}; }
+    validate |_| Ok(())
+}
+
+/// Panics.
+pub struct Panics(Config);
+
+impl Aqm for Panics {
+    fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, _: &Meta, queue: &mut Q) -> Verdict {
+        assert!(self.0.late || (queue.len() as u64) < self.0.at, "{} packets are too many", self.0.at);
+        Verdict::Accept
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, _: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        if queue.len() as u64 == self.0.at {
+            queue.drop(0, sojourn_aqm::DropReason::Late);
+            panic!("on the way out\0");
+        }
+        queue.pop()
+    }
+}
+
+impl Managed for Config {
+    type Aqm = Panics;
+    fn aqm(&self) -> Panics {
+        Panics(self.clone())
+    }
+}
+
+static PANICS: Algorithm = Algorithm::own::<Config>("panics", "Panics", "this test");
+
+/// What came back: tokens and reasons.
+type Back = Vec<(usize, c_int)>;
+
+unsafe extern "C" fn take_back(user: *mut c_void, packet: *const Packet, reason: c_int) {
+    // SAFETY: the test gave a `Back`, and the packet lives during the call.
+    unsafe { (*user.cast::<Back>()).push(((*packet).handle as usize, reason)) }
+}
+
+fn create(text: &CStr, back: &mut Back) -> *mut Queue {
+    let host = Host {
+        size: size_of::<Host>() as u32,
+        mtu: 0,
+        rate: 9_999_991,
+        random: 5,
+        start: 0,
+        limit_packets: 0,
+        reserved: 0,
+        limit_bytes: 0,
+        limit_time: 0,
+        dropped: Some(take_back),
+        user: (&raw mut *back).cast(),
+    };
+    let mut queue = null_mut();
+    // SAFETY: everything given lives.
+    assert_eq!(unsafe { border::create("", &[&PANICS], text.as_ptr(), &host, &mut queue) }, 0);
+    queue
+}
+
+fn packet(token: usize) -> Packet {
+    Packet {
+        size: size_of::<Packet>() as u32,
+        length: 1409,
+        segments: 1,
+        flow: 3,
+        source: 1,
+        destination: 2,
+        dscp: 0,
+        ecn: 0,
+        reserved: 0,
+        header_length: 0,
+        header: null_mut(),
+        handle: token as *mut c_void,
+        enqueued: 0,
+    }
+}
+
+fn error() -> String {
+    // SAFETY: the text is valid until this thread's next error.
+    unsafe { CStr::from_ptr(border::error()) }.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_panic_on_arrival_has_taken_the_packet_and_freeing_gives_all_back() {
+    let mut back = Back::new();
+    let queue = create(c"panics at 2", &mut back);
+    // SAFETY: the queue is freed at the end only, and the packets live during the calls.
+    unsafe {
+        assert_eq!(border::enqueue(queue, 1, &packet(1)), abi::QUEUED);
+        assert_eq!(border::enqueue(queue, 2, &packet(2)), abi::QUEUED);
+        assert_eq!(border::enqueue(queue, 3, &packet(3)), abi::PANICKED);
+        assert_eq!(error(), "panicked: 2 packets are too many");
+        assert_eq!(border::enqueue(queue, 4, &packet(4)), abi::FAILED);
+        assert_eq!(border::settle(queue, 5), abi::FAILED);
+        assert_eq!(border::backlog(queue, null_mut(), null_mut()), abi::FAILED);
+        assert_eq!(error(), "the queue failed in an earlier call; free it");
+        border::free(queue);
+    }
+    assert_eq!(back, [(1, abi::FREED), (2, abi::FREED), (3, abi::FREED)], "the fourth was not taken");
+}
+
+#[test]
+fn what_was_dropped_before_the_panic_does_not_come_back_twice() {
+    let mut back = Back::new();
+    let queue = create(c"panics at 2 late", &mut back);
+    let mut out = packet(0);
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!(border::enqueue(queue, 1, &packet(1)), abi::QUEUED);
+        assert_eq!(border::enqueue(queue, 1, &packet(2)), abi::QUEUED);
+        assert_eq!(border::dequeue(queue, 7, &mut out, null_mut()), abi::PANICKED);
+        assert_eq!(error(), "panicked: on the way out?", "a zero byte would end the text");
+        border::free(queue);
+    }
+    assert_eq!(back, [(1, 2), (2, abi::FREED)]);
+}
+
+#[test]
+fn names_of_reasons_are_those_of_the_queues() {
+    for reason in sojourn_aqm::DropReason::ALL {
+        assert_eq!(border::reason(reason as c_int).to_str(), Ok(reason.name()));
+    }
+    assert_eq!(border::reason(sojourn_aqm::DropReason::ALL.len() as c_int), c"unknown");
+}
