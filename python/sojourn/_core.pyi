@@ -17,6 +17,7 @@ __all__ = [
     "Meta",
     "Output",
     "Queue",
+    "check_aqm",
     "csv_of_trace",
     "datagram_summary",
     "diff",
@@ -56,9 +57,10 @@ class InputError(ValueError):
     """Wrong input; the text names the place and the remedy."""
 
 class AqmError(RuntimeError):
-    """A queue manager written in Python raised.
+    """A queue manager of a user failed.
 
-    The text names class, method, time and line, the cause is the exception.
+    One in Python raised: the text names class, method, time and line, the cause is the exception. One in a shared
+    library broke a rule: the text names library, function, rule and time.
     """
 
 def version() -> str:
@@ -86,6 +88,14 @@ def parse_aqm(text: str, base: str = ".") -> str:
 
     It has name, profile, shortest spelling (`text`), every parameter (`params`), and the `algorithm` as in the
     registry. Relative paths of queue managers in Python start from the folder `base`.
+    """
+
+def check_aqm(aqm: str, operations: int, seed: int, progress: Callable[[float], object] | None = None) -> str:
+    """Random operations on a queue manager until there were `operations`, or until it breaks a rule; JSON.
+
+    `cases`, `operations` and packets that `arrived`, `departed` and were `dropped` or `marked`; `violation` is None or
+    `rule`, `step`, `detail` and `case`. A library that does what no queue may do raises AqmError. The other arguments
+    are those of `simulate`; relative paths start from the current folder.
     """
 
 def diff(

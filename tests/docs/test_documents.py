@@ -86,7 +86,7 @@ def checkout(tmp_path: Path) -> Path:
     """Return a folder in which the documents' relative paths lead where a user's do; output stays in it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
-    for name in ("scenarios", "examples"):
+    for name in ("scenarios", "examples", "crates"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     if SHARED.is_dir():

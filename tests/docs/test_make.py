@@ -27,7 +27,9 @@ def help_lines() -> dict[str, str]:
     return dict(line.split(None, 1) for line in lines)
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "check", "bench", "soak", "fuzz", "museum", "docs", "clean"])
+@pytest.mark.parametrize(
+    "target", ["demo", "test", "check", "bench", "soak", "fuzz", "museum", "docs", "capi", "clean"]
+)
 def test_help_lists_target(target: str) -> None:
     assert len(help_lines()[target]) > 10
 

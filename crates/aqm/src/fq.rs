@@ -30,8 +30,11 @@ impl Config {
         }
         if aqm.config.manager().is_none() {
             let name = aqm.config.name();
-            let does =
-                if aqm.algorithm().queues == Queues::PerFlow { "queues flows itself" } else { "has two queues itself" };
+            let does = match (&aqm.config, aqm.algorithm().queues) {
+                (AnyConfig::Foreign(_), _) => "holds packets itself",
+                (_, Queues::PerFlow) => "queues flows itself",
+                _ => "has two queues itself",
+            };
             return Err(Refusal::NotSingle { name, does });
         }
         self.aqm = Box::new(aqm);

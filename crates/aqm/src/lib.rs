@@ -12,7 +12,7 @@
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`] | queue managers in a queue per flow, or in two coupled queues |
-//! | [`registry`], [`named`], [`params`], [`own`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates; why one is refused |
+//! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
 //! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
@@ -46,6 +46,7 @@ pub mod drr;
 pub mod dual;
 pub mod dualpi2;
 pub mod flow;
+pub mod foreign;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;

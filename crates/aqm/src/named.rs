@@ -98,8 +98,10 @@ impl Named {
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let mut config = algorithm.configure(profile, &params)?;
-        if let AnyConfig::Own(own) = &config {
-            own.config.check()?;
+        match &config {
+            AnyConfig::Own(own) => own.config.check()?,
+            AnyConfig::Foreign(foreign) => foreign.check()?,
+            _ => {}
         }
         if let Some(inner) = brackets(name) {
             let AnyConfig::Fq(flows) = config else {
@@ -143,14 +145,16 @@ impl Named {
 
     /// The shortest text that [`Named::parse`] reads as this.
     pub fn spelling(&self) -> String {
+        let algorithm = self.algorithm();
         let mut text = self.name();
-        if self.profile != self.algorithm().profiles[0].0 {
+        if self.profile != algorithm.profiles[0].0 {
             text = format!("{text}@{}", self.profile);
         }
         for (name, value) in self.changed() {
             text += &match value {
                 Value::Flag(true) => format!(" {name}"),
                 Value::Flag(false) => format!(" no{name}"),
+                Value::Choice(words) if algorithm.takes_text() => format!(" {words}"),
                 other => format!(" {name} {}", other.to_string().replace(' ', "")),
             };
         }
@@ -160,6 +164,10 @@ impl Named {
 
 /// The parameters in `words`, behind the name of a discipline.
 fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String, String)>, Refusal> {
+    if algorithm.takes_text() {
+        let given = !words.trim().is_empty();
+        return Ok(given.then(|| (algorithm.params[0].name.to_string(), words.to_string())).into_iter().collect());
+    }
     let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
     let mut words = words.split_whitespace().peekable();
     let mut params: Vec<(String, String)> = Vec::new();

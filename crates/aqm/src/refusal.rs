@@ -124,6 +124,9 @@ pub enum Refusal {
     /// `exclude_ce` of a discipline that needs the marks.
     #[error("exclude_ce: the queues of {0} are coupled by their marks; leave it out")]
     Coupled(&'static str),
+    /// `exclude_ce` of a discipline of others.
+    #[error("exclude_ce: {0} measures by itself what waits; leave it out")]
+    Foreigner(&'static str),
     /// Values that do not go together: what [`crate::params::Config::validate`] or an algorithm of others says.
     #[error("{0}")]
     Combination(String),

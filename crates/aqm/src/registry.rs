@@ -15,6 +15,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+pub use crate::foreign::{Foreign, ForeignConfig};
 pub use crate::named::Named;
 pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 
@@ -31,7 +32,7 @@ macro_rules! algorithms {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own), ExcludingCe(Box<AnyConfig>) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -78,6 +79,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => $by_flow, )+
                     $( Self::$Two(_) => $dual, )+
                     Self::Own(own) => own.algorithm.name,
+                    Self::Foreign(foreign) => foreign.algorithm.name,
                     Self::ExcludingCe(config) => config.name(),
                 }
             }
@@ -89,6 +91,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(config) => config.value(param), )+
                     $( Self::$Two(config) => config.value(param), )+
                     Self::Own(own) => own.config.value(param),
+                    Self::Foreign(foreign) => foreign.value(param),
                     Self::ExcludingCe(config) => config.value(param),
                 }
             }
@@ -112,6 +115,7 @@ macro_rules! algorithms {
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
                     Self::Own(own) => single(own.config.manager(), limits, host),
+                    Self::Foreign(foreign) => foreign.queue(limits, host),
                     Self::ExcludingCe(config) => {
                         let mut qdisc = config.build(limits, host);
                         assert!(qdisc.exclude_ce(), "a discipline that cannot is refused when it is configured");
@@ -127,7 +131,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => None, )+
                     $( Self::$Two(_) => None, )+
                     Self::Own(own) => Some(own.config.manager()),
-                    Self::ExcludingCe(_) => None,
+                    Self::Foreign(_) | Self::ExcludingCe(_) => None,
                 }
             }
         }
@@ -164,16 +168,25 @@ impl AnyConfig {
 
     /// The same with CE-marked packets left out of what the algorithm measures ([`Qdisc::exclude_ce`]).
     pub fn excluding_ce(self) -> Result<Self, Refusal> {
+        if matches!(self, Self::Foreign(_)) {
+            return Err(Refusal::Foreigner(self.name()));
+        }
         if self.algorithm().queues == Queues::Two {
             return Err(Refusal::Coupled(self.name()));
         }
         Ok(Self::ExcludingCe(Box::new(self)))
     }
 
+    /// What a queue of this configuration has done that no queue may do; never anything of a discipline of ours.
+    pub fn fault(&self) -> Option<String> {
+        if let Self::Foreign(foreign) = self { foreign.fault() } else { None }
+    }
+
     /// The algorithm that it configures.
     pub fn algorithm(&self) -> &'static Algorithm {
         match self.with_ce() {
             Self::Own(own) => own.algorithm,
+            Self::Foreign(foreign) => foreign.algorithm,
             _ => Algorithm::find(self.name()).expect("every other one is registered"),
         }
     }

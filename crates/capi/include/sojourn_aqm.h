@@ -83,12 +83,12 @@ typedef struct sojourn_packet {
     uint32_t source;        /* number of the sending host, as its IPv4 address; 0 if not known */
     uint32_t destination;   /* number of the receiving host */
     uint8_t dscp;           /* differentiated services code point, 0 to 63 */
-    uint8_t ecn;            /* ECN field; `dequeue` and `dropped` give it as it left, SOJOURN_CE if it was marked */
+    uint8_t ecn;            /* ECN field; comes back as SOJOURN_CE if it was marked, unless the packet is freed */
     uint16_t reserved;      /* 0 */
     uint32_t header_length; /* bytes at `header` */
     const void *header;     /* its headers from IP's on, unchanged until the packet comes back; null if not to be had */
     void *handle;           /* the host's own, never looked at; null is allowed */
-    sojourn_time enqueued;  /* out only: when it was enqueued */
+    sojourn_time enqueued;  /* set by the queue: when it was enqueued */
 } sojourn_packet;
 
 /* Takes back a packet that was dropped, which need not be the one being offered. `packet` lives during the call only. */
@@ -114,7 +114,7 @@ typedef struct sojourn_host {
 } sojourn_host;
 
 /* What a shared library exports, under the name `sojourn_library`. The functions mean what those of libsojourn_aqm
- * mean, below; all but the last four are needed. Here `text` is what follows the library's name, "" for nothing. */
+ * mean, below; the last five may be null. Here `text` is what follows the library's name, "" for nothing. */
 typedef struct sojourn_discipline {
     uint32_t size;       /* sizeof(sojourn_discipline) */
     uint32_t abi;        /* SOJOURN_AQM_ABI */
@@ -132,6 +132,7 @@ typedef struct sojourn_discipline {
     int (*statistics)(const sojourn_queue *queue, sojourn_see_statistic see, void *user);
     int (*states)(const sojourn_queue *queue, sojourn_see_state see, void *user);
     const char *(*error)(void); /* the text of this thread's last error */
+    int (*pass)(sojourn_queue *queue, sojourn_time now, const sojourn_packet *packet);
 } sojourn_discipline;
 
 /* Orders. The conformance suite holds a library to the one that it declares. */
@@ -177,6 +178,11 @@ int sojourn_queue_enqueue(sojourn_queue *queue, sojourn_time now, const sojourn_
  * by the host; the fields that it covers are filled for SOJOURN_PACKET. `*not_before` is set for SOJOURN_NOT_BEFORE;
  * the pointer may be null. */
 int sojourn_queue_dequeue(sojourn_queue *queue, sojourn_time now, sojourn_packet *packet, sojourn_time *not_before);
+
+/* Takes a packet straight through an empty queue to an idle link: SOJOURN_PACKET if this was done, which counts as
+ * `enqueue` and at once `dequeue`; the host keeps the packet and transmits it. SOJOURN_EMPTY if nothing was done, and
+ * these two are to be called: most managers want to see every packet. A host need not ask. */
+int sojourn_queue_pass(sojourn_queue *queue, sojourn_time now, const sojourn_packet *packet);
 
 /* What waits. Either pointer may be null. */
 int sojourn_queue_backlog(const sojourn_queue *queue, uint32_t *packets, uint64_t *bytes);

@@ -82,6 +82,13 @@ pub unsafe extern "C" fn sojourn_queue_dequeue(
     unsafe { border::dequeue(queue, now, packet, not_before) }
 }
 
+/// Takes a packet straight through.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_queue_pass(queue: *mut Queue, now: Time, packet: *const Packet) -> c_int {
+    // SAFETY: as in the header.
+    unsafe { border::pass(queue, now, packet) }
+}
+
 /// What waits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sojourn_queue_backlog(queue: *const Queue, packets: *mut u32, bytes: *mut u64) -> c_int {

@@ -145,6 +145,8 @@ int main(void)
     CHECK(SOJOURN_QUEUED, sojourn_queue_enqueue(queue, 0, &packet), "");
     packet.handle = &tokens[5];
     CHECK(SOJOURN_QUEUED, sojourn_queue_enqueue(queue, 0, &packet), "");
+    CHECK(SOJOURN_EMPTY, sojourn_queue_pass(queue, 0, &packet), "");
+    CHECK(SOJOURN_INVALID, sojourn_queue_pass(queue, 0, NULL), "packet is null");
     faults += inner != SOJOURN_BUSY || returned != 3 || tokens[4] != 0 || tokens[5] != 1;
     sojourn_queue_free(queue);
 

@@ -123,4 +123,5 @@ pub struct Discipline {
     pub statistics: Option<unsafe extern "C" fn(*const Queue, Option<SeeStatistic>, *mut c_void) -> c_int>,
     pub states: Option<unsafe extern "C" fn(*const Queue, Option<SeeState>, *mut c_void) -> c_int>,
     pub error: Option<unsafe extern "C" fn() -> *const c_char>,
+    pub pass: Option<unsafe extern "C" fn(*mut Queue, Time, *const Packet) -> c_int>,
 }

@@ -142,6 +142,18 @@ pub unsafe extern "C" fn dequeue(
     })
 }
 
+/// Takes a packet straight through.
+///
+/// # Safety
+/// As in the header.
+pub unsafe extern "C" fn pass(queue: *mut abi::Queue, now: Time, packet: *const Packet) -> c_int {
+    enter(queue, |queue| {
+        // SAFETY: as in the header.
+        let passes = queue.pass(now, &unsafe { read::<Packet>(packet)? })?;
+        Ok(if passes { abi::PACKET } else { abi::EMPTY })
+    })
+}
+
 /// What waits.
 ///
 /// # Safety
@@ -273,6 +285,7 @@ pub const fn discipline(
         statistics: Some(statistics),
         states: Some(states),
         error: Some(error),
+        pass: Some(pass),
     }
 }
 

@@ -55,9 +55,9 @@ impl<O: Owner> Queue<O> {
     /// Offers a packet.
     pub fn enqueue(&mut self, now: Time, packet: &Packet) -> Result<c_int, Error> {
         let meta = meta(packet)?;
-        let now = self.advance(now)?;
-        let slot = self.packets.keep(*packet);
-        Ok(match self.qdisc.enqueue(now, meta, slot, &mut self.packets) {
+        let at = self.advance(now)?;
+        let slot = self.packets.keep(Packet { enqueued: now, ..*packet });
+        Ok(match self.qdisc.enqueue(at, meta, slot, &mut self.packets) {
             Enqueued::Queued => abi::QUEUED,
             Enqueued::Marked => abi::MARKED,
             Enqueued::Dropped(_) => abi::DROPPED,
@@ -72,6 +72,19 @@ impl<O: Owner> Queue<O> {
             Dequeued::Empty => Dequeued::Empty,
             Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
         })
+    }
+
+    /// Takes a packet straight through; whether that was done.
+    pub fn pass(&mut self, now: Time, packet: &Packet) -> Result<bool, Error> {
+        let meta = meta(packet)?;
+        let last = self.last;
+        let at = self.advance(now)?;
+        let passes = self.qdisc.pass(at, meta).is_some();
+        if !passes {
+            // Nothing was done: a host may still make up for an earlier call.
+            self.last = last;
+        }
+        Ok(passes)
     }
 
     /// An instant of the queue as a time of the host.
@@ -104,7 +117,7 @@ impl<O: Owner> Queue<O> {
         }
     }
 
-    /// Hands back every packet that waits.
+    /// Hands back every packet that waits, with the ECN field that it came with.
     pub fn hand_back(&mut self) {
         for slot in 0..self.packets.slots.len() {
             if let Some(packet) = self.packets.slots[slot].take() {

@@ -11,7 +11,8 @@ create_exception!(
     sojourn._core,
     AqmError,
     PyRuntimeError,
-    "A queue manager written in Python raised; the text names class, method, time and line, the cause is the exception."
+    "A queue manager of a user failed. One in Python raised: the text names class, method, time and line, the cause is the \
+     exception. One in a shared library broke a rule: the text names library, function, rule and time."
 );
 
 /// The result of what may have called Python: an exception that it left pending goes first.

@@ -8,13 +8,14 @@
 //! | module | what it is for |
 //! |---|---|
 //! | `output`, `values`, `slices` | results as arrays; values in both directions; long work that Ctrl-C can interrupt |
-//! | `registry`, `queue`, `replay` | the registries as JSON, a queue step by step, comparisons of queue managers |
-//! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python: by name, their calls, what they see |
+//! | `registry`, `queue`, `replay`, `conformance` | the registries as JSON, a queue step by step, comparisons and checks of queue managers |
+//! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
 mod borrowed;
+mod conformance;
 mod emulated;
 mod emulator;
 mod error;
@@ -32,7 +33,7 @@ mod views;
 
 use error::{AqmError, InputError, Unsigned, check};
 use output::Output;
-use own::{Classes, PyAlgorithm, is_python};
+use own::{Classes, PyAlgorithm, check_fault, foreign, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
 use sojourn_aqm::units;
@@ -58,6 +59,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(registry_json, module)?)?;
     module.add_function(wrap_pyfunction!(parse_aqm, module)?)?;
+    module.add_function(wrap_pyfunction!(conformance::check_aqm, module)?)?;
     module.add_function(wrap_pyfunction!(replay::diff, module)?)?;
     module.add_function(wrap_pyfunction!(replay::made_up_arrivals, module)?)?;
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
@@ -164,13 +166,14 @@ fn simulate(
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" })?;
-        let python = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]).any(|l| is_python(&l.aqm.config));
-        Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python))
+        let configs = || scenario.hops().flat_map(|(_, link, reverse)| [&link.aqm.config, &reverse.aqm.config]);
+        let (python, foreign) = (configs().any(is_python), foreign(configs()));
+        Ok((Simulation::new(&scenario, seed), scenario.duration.as_secs_f64(), python, foreign))
     };
     let started = py.detach(start);
-    let (mut simulation, duration_s, python) = check(py, started)?;
+    let (mut simulation, duration_s, python, foreign) = check(py, started)?;
     let step = || {
-        let done = simulation.advance(EVENTS_PER_STEP);
+        let done = simulation.advance(EVENTS_PER_STEP) || foreign.iter().any(|config| config.fault().is_some());
         if done { None } else { Some(simulation.now().as_secs_f64() / duration_s) }
     };
     if python {
@@ -178,7 +181,11 @@ fn simulate(
     } else {
         slices::run(py, progress.as_ref(), step)?;
     }
-    Output::new(py, py.detach(|| simulation.finish()))
+    check_fault(&foreign)?;
+    let output = py.detach(|| simulation.finish());
+    // Again, now that its queues are freed.
+    check_fault(&foreign)?;
+    Output::new(py, output)
 }
 
 /// Events between two looks at the clock: a millisecond or so.

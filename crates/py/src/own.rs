@@ -1,6 +1,7 @@
-//! Classes of users as algorithms by name, for scenarios and everything else that names queue managers.
+//! Classes of users as algorithms by name, for scenarios and everything else that names queue managers; and shared
+//! libraries of theirs.
 
-use crate::error::input;
+use crate::error::{AqmError, input};
 use crate::manager::{Class, Manager, raise, said};
 use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
@@ -8,15 +9,21 @@ use pyo3::types::PyDict;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
+use sojourn_library::foreign::{Libraries, is_library};
+use std::path::Path;
 use std::sync::Mutex;
 
-/// Finds the classes that names like `my_aqm.py:MyAqm` stand for; relative paths start from `base`.
+/// Finds the classes that names like `my_aqm.py:MyAqm` stand for, and the libraries of names like `blue.so`; relative
+/// paths start from `base`.
 pub struct Classes<'a> {
     pub base: &'a str,
 }
 
 impl Catalogue for Classes<'_> {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        if is_library(name) {
+            return self.is_allowed(name).map_or_else(|refusal| Some(Err(refusal)), |()| self.libraries().find(name));
+        }
         if !name.contains(':') {
             return None;
         }
@@ -36,6 +43,41 @@ impl Catalogue for Classes<'_> {
         // Nobody reads this text: the pending exception goes first.
         Some(found.unwrap_or_else(|| Err(Refusal::Catalogue(format!("{name} cannot be loaded")))))
     }
+}
+
+/// Finds libraries only; relative paths start from the current folder.
+pub struct SharedLibraries;
+
+impl Catalogue for SharedLibraries {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        is_library(name).then(|| Classes { base: "." }.find(name)).flatten()
+    }
+}
+
+impl Classes<'_> {
+    fn libraries(&self) -> Libraries<'_> {
+        Libraries { base: Path::new(self.base) }
+    }
+
+    /// Whether code that is named by its file may run.
+    fn is_allowed(&self, name: &str) -> Result<(), Refusal> {
+        let asked = Python::attach(|py| {
+            let ask = || py.import("sojourn.aqms.loading")?.call_method1("refuse_code", (name,)).map(drop);
+            ask().map_err(|error: PyErr| said(py, &error))
+        });
+        asked.map_err(Refusal::Catalogue)
+    }
+}
+
+/// The configurations of libraries among `configs`.
+pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfig> {
+    configs.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
+}
+
+/// What a library has done wrong, as an exception.
+pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyResult<()> {
+    let fault = configs.into_iter().find_map(AnyConfig::fault);
+    fault.map_or(Ok(()), |text| Err(AqmError::new_err(text)))
 }
 
 /// Whether a configuration calls Python.

@@ -1,8 +1,9 @@
 //! A single queue, driven step by step from Python.
 
 use crate::error::{Unsigned, check, input};
-use crate::own::Classes;
+use crate::own::{Classes, check_fault};
 use pyo3::prelude::*;
+use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
 use sojourn_sim::scenario::{AqmSpec, LEAST_MTU};
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub struct Queue {
     qdisc: Mutex<Box<dyn Qdisc<Tag> + Send>>,
     dropped: Vec<(Tag, &'static str)>,
     now: Instant,
+    config: AnyConfig,
 }
 
 #[pymethods]
@@ -46,7 +48,8 @@ impl Queue {
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
         let qdisc = Mutex::new(aqm.config.build(limits, host));
         raised(py)?;
-        Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO })
+        check_fault([&aqm.config])?;
+        Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO, config: aqm.config })
     }
 
     /// Offers a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
@@ -76,6 +79,7 @@ impl Queue {
         let (qdisc, dropped) = self.parts();
         let fate = qdisc.enqueue(now, meta, tag, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
         raised(py)?;
+        check_fault([&self.config])?;
         Ok(match fate {
             Enqueued::Queued => "queued".to_string(),
             Enqueued::Marked => "marked".to_string(),
@@ -90,6 +94,7 @@ impl Queue {
         let (qdisc, dropped) = self.parts();
         let next = qdisc.dequeue(now, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
         raised(py)?;
+        check_fault([&self.config])?;
         Ok(match next {
             Dequeued::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
             Dequeued::Empty | Dequeued::NotBefore(_) => None,

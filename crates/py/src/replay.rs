@@ -1,6 +1,7 @@
 //! Arrivals played through one queue discipline or two, and where they part.
 
-use crate::error::{Unsigned, input};
+use crate::error::{Unsigned, check, input};
+use crate::own::{SharedLibraries, check_fault};
 use crate::slices;
 use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -74,6 +75,9 @@ pub fn diff(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let arrivals = arrivals.read()?;
+    let parse = |aqm: &str| check(py, AqmSpec::parse_with(aqm, &SharedLibraries));
+    let (a, b) = (&parse(a)?, b.map(parse).transpose()?);
+    let b = b.as_ref();
     let reference = match (b, recorded) {
         (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals)?),
         (None, Some(recorded)) => {
@@ -96,6 +100,7 @@ pub fn diff(
         }),
         None => comparison.first().cloned(),
     };
+    check_fault([Some(a), b].into_iter().flatten().map(|aqm| &aqm.config))?;
     Ok(report(&setup, &arrivals, &comparison, first.as_ref()).to_string())
 }
 
@@ -160,8 +165,7 @@ pub fn made_up_arrivals<'py>(
 }
 
 impl Setup {
-    fn replay<'a>(&self, aqm: &str, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
-        let aqm = AqmSpec::parse(aqm).map_err(input)?;
+    fn replay<'a>(&self, aqm: &AqmSpec, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
         let (wire, rng) = match self.kernel {

@@ -1,5 +1,7 @@
 """Queue managers written in Python, by name: `my_aqm.py:MyAqm` for a class in a file, `module:MyAqm` for another one.
 
+The core loads those in shared libraries (`blue.so`); what may run and what a result's hash covers is said here too.
+
 A file is read and executed once for each version of it, as a module of its own; what ran and what a result's hash
 covers is the same text. A class that was defined elsewhere (in a notebook, in a program) is known in this process only.
 """
@@ -21,6 +23,8 @@ from sojourn import _core
 from sojourn.aqms.algorithm import LIVE, algorithm
 from sojourn.aqms.aqm import Aqm
 from sojourn.aqms.registered import Registered
+from sojourn.aqms.source import digest_of
+from sojourn.aqms.spelling import is_library
 from sojourn.base.errors import AqmError, InputError, said
 
 
@@ -36,8 +40,7 @@ def find(name: str, base: Path | str = ".") -> type[Aqm]:
     is_file = place.endswith(".py")
     if not is_file and name in LIVE:
         return LIVE[name]
-    if _forbidden:
-        raise InputError(f"{name}: would run that code; leave out --no-code if you trust it")
+    refuse_code(name)
     found: Any = _load(_file(place, Path(base))) if is_file else _module(place)
     for part in qualified.split("."):
         if not hasattr(found, part):
@@ -46,9 +49,15 @@ def find(name: str, base: Path | str = ".") -> type[Aqm]:
     return _checked(found, name)
 
 
+def refuse_code(name: str) -> None:
+    """Refuse code that is named by its file where `no_code` is in force; the core asks about shared libraries."""
+    if _forbidden:
+        raise InputError(f"{name}: would run that code; leave out --no-code if you trust it")
+
+
 def digest(name: str) -> str:
-    """SHA-256 of the source that the class called `name` was defined in."""
-    found = find(name)._digest
+    """SHA-256 of the source that the class called `name` was defined in, or of the shared library."""
+    found = digest_of(unquote(name)) if is_library(name) else find(name)._digest
     if found is None:
         raise InputError(f"{name}: its source cannot be read, so a stored result would not tell what ran; use a file")
     return found
@@ -97,7 +106,10 @@ def _load(path: Path) -> ModuleType:
 
 @contextmanager
 def no_code() -> Iterator[None]:
-    """Refuse, within the block and in every thread, to run queue managers in Python that are named by their files."""
+    """Refuse, within the block and in every thread, to run queue managers that are named by their files.
+
+    That is those in Python, and those in shared libraries.
+    """
     _forbidden.append(True)
     try:
         yield

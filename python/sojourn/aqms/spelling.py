@@ -1,6 +1,7 @@
 """Queue managers as text: tc's spelling, lists, parameters, and names of classes of users.
 
-`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one; nothing here loads it.
+`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` a shared library; nothing here loads
+them.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from sojourn.base.errors import InputError
 if TYPE_CHECKING:
     from sojourn.aqms.aqm import Aqm
 
-REFERENCE = re.compile(r"[^\s(),@]+:[^\s(),@:]+")
-"""A class by name, as it is written in the spelling of an AQM. A blank, bracket, comma, @ or % in a path is escaped."""
+LIBRARY = r"[^\s(),@:]*[^\s(),@:/]\.so(?:\.\d+)*(?![^\s(),@])"
+REFERENCE = re.compile(rf"[^\s(),@]+:[^\s(),@:]+|{LIBRARY}")
+"""A class or library by name, as it is written in the spelling of an AQM.
+
+A blank, bracket, comma, colon, @ or % in a path is escaped.
+"""
 
 
 def spelled_aqm(aqm: str | Mapping[str, Any]) -> str:
     """Shortest spelling of an AQM given as a text, or as the table of a canonical scenario."""
     if isinstance(aqm, str):
-        return shown(_spell(aqm)) if ":" in aqm else _shortest(aqm)
+        return shown(_spell(aqm)) if REFERENCE.search(aqm) else _shortest(aqm)
     return label(aqm) if references(aqm) else _shortest(json.dumps(aqm))
 
 
@@ -72,23 +77,35 @@ def param_text(value: object) -> str:
 
 
 def references(aqm: Mapping[str, Any]) -> list[str]:
-    """Names of the user's classes in the table of an AQM."""
+    """Names of the user's classes and libraries in the table of an AQM."""
     return REFERENCE.findall(str(aqm["name"]))
 
 
 def by_content(name: str, digests: Mapping[str, str]) -> str:
     """Name of an AQM with each file named by its contents, so that a moved file is the same."""
-    return REFERENCE.sub(lambda ref: f"{digests[ref[0]]}:{ref[0].rpartition(':')[2]}", name)
+
+    def content(ref: re.Match[str]) -> str:
+        digest = digests[ref[0]]
+        return digest if is_library(ref[0]) else f"{digest}:{ref[0].rpartition(':')[2]}"
+
+    return REFERENCE.sub(content, name)
+
+
+def is_library(name: str) -> bool:
+    """Whether the name of an AQM is that of a shared library."""
+    return re.fullmatch(LIBRARY, name) is not None
 
 
 def in_files(names: list[str]) -> bool:
-    """Whether other processes can load all of these classes."""
-    return all(name.rpartition(":")[0].endswith(".py") for name in names)
+    """Whether other processes can load all of these classes and libraries."""
+    return all(is_library(name) or name.rpartition(":")[0].endswith(".py") for name in names)
 
 
 def label(aqm: Mapping[str, Any]) -> str:
-    """Spelling of the table of an AQM that is, or has in its brackets, a user's class; does not load the class."""
+    """Spelling of the table of an AQM that is, or has in its brackets, a user's class or library; does not load it."""
     name, params = str(aqm["name"]), {key: value for key, value in aqm.items() if key not in ("name", "profile")}
+    if is_library(name):
+        return shown(f"{name} {params.get('text', '')}".rstrip())
     if "(" not in name:
         return shown(" ".join([name, *(word for pair in params.items() for word in param_words(*pair))]))
     inner = name[name.index("(") + 1 : -1]

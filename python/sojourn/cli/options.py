@@ -66,7 +66,7 @@ no_code = click.option(
     is_eager=True,
     expose_value=False,
     callback=_forbid_code,
-    help="Refuse queue managers written in Python (x.py:X): do not run their code.",
+    help="Refuse queue managers in Python (x.py:X) and in shared libraries (x.so): do not run their code.",
 )
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel runs [all cores].")
 paired = click.option("--paired", metavar="AQM", help="Baseline queue manager of the table of differences [the first].")

@@ -22,6 +22,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
+from sojourn.aqms.spelling import is_library
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.units import seconds
 from sojourn.emulated import programs
@@ -57,8 +58,9 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
         if link["mtu"] != "1500 B":
             raise InputError(f'{place}.mtu: {link["mtu"]} cannot be emulated; write "1500 B"')
-    if scenario.user_aqms():
-        raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
+    if names := scenario.user_aqms():
+        what = "in a shared library cannot manage" if is_library(names[0]) else "in Python is too slow for"
+        raise InputError(f"link.aqm: a queue manager {what} an emulated link; simulate it")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
     for index, flow in enumerate(document["flows"]):

@@ -1,8 +1,8 @@
 """Runs in other processes.
 
-`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time: runs
-come in by its standard input, progress and results go out by its standard output, pickled. It ends with its input. The
-program's own main module is never loaded in it.
+`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time, and for
+those in shared libraries, which may end their process: runs come in by its standard input, progress and results go out
+by its standard output, pickled. It ends with its input. The program's own main module is never loaded in it.
 
 `do_task` is for processes that somebody else started, perhaps on other machines: an executor calls it.
 """

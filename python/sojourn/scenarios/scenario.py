@@ -101,7 +101,7 @@ class Scenario:
         return [Path(link["trace"]) for link in links if link.get("trace")]
 
     def user_aqms(self) -> list[str]:
-        """Names of the queue managers that are written in Python."""
+        """Names of the queue managers that are written in Python or are in shared libraries."""
         tables = self.aqm_tables.values()
         return list(dict.fromkeys(name for table in tables for name in references(table)))
 

@@ -170,7 +170,7 @@ mod tests {
             TcpView::of_ip(&packet)
         };
         assert!(with(8, 1).is_some());
-        for (at, byte) in [(0, 0x15), (0, 0x44), (9, 17), (7, 1), (2, 0), (32, 0x40)] {
+        for (at, byte) in [(0, 0x15), (0, 0x44), (9, 17), (7, 1), (3, 71), (32, 0x40)] {
             assert_eq!(with(at, byte), None, "byte {at} = {byte:#x}");
         }
     }

@@ -25,6 +25,16 @@ pub fn compile(folder: &Path, source: &Path) -> PathBuf {
     program
 }
 
+/// Compiles `source` into a shared library in `folder`; `defines` as `-D` takes them.
+pub fn compile_library(folder: &Path, source: &Path, name: &str, defines: &[&str]) -> PathBuf {
+    let library = folder.join(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-shared", "-fPIC", "-I"]);
+    cc.arg(Path::new(HERE).join("include")).args(defines.iter().map(|define| format!("-D{define}")));
+    succeeds(cc.arg(source).arg("-o").arg(&library));
+    library
+}
+
 /// `program` as a command that finds the shared library, by the name that it has when it is installed.
 pub fn command(folder: &Path, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let link = folder.join("libsojourn_aqm.so");

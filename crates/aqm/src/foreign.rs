@@ -1,0 +1,201 @@
+//! Queue disciplines of others that hold packets themselves, such as those of shared libraries, and say so little of
+//! themselves that their parameters are one text.
+//!
+//! They hold numbers in place of the host's packets, so that one of them serves every host. Loading a library is the
+//! business of another crate (`sojourn-library`): this one has no unsafe code.
+
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::params::{Param, Value, unknown};
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
+use crate::registry::Algorithm;
+use crate::tcp_view::TcpView;
+use crate::time::Instant;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A number that stands for a packet while it waits.
+pub type Ticket = u32;
+
+/// What is to be known of a configured foreign discipline.
+pub trait ForeignConfig: fmt::Debug + Send + Sync {
+    /// Judges the words, before any queue has them.
+    fn check(&self) -> Result<(), Refusal>;
+    /// An empty queue.
+    fn queue(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<Ticket> + Send>;
+    /// What one of its queues, or of its copies', has done that no queue may do. Its results are worth nothing then.
+    fn fault(&self) -> Option<String>;
+    /// The same once more.
+    fn boxed(&self) -> Box<dyn ForeignConfig>;
+}
+
+/// A validated configuration of a foreign discipline.
+pub struct Foreign {
+    pub(crate) algorithm: &'static Algorithm,
+    /// The words behind its name.
+    text: &'static str,
+    config: Box<dyn ForeignConfig>,
+}
+
+impl Foreign {
+    /// `config` of `algorithm`, which made it of `text`.
+    pub fn new(algorithm: &'static Algorithm, text: &'static str, config: Box<dyn ForeignConfig>) -> Self {
+        Self { algorithm, text, config }
+    }
+
+    pub(crate) fn value(&self, param: &str) -> Option<Value> {
+        (param == TEXT.name).then_some(Value::Choice(self.text))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        self.config.check()
+    }
+
+    /// See [`ForeignConfig::fault`].
+    pub fn fault(&self) -> Option<String> {
+        self.config.fault()
+    }
+
+    pub(crate) fn queue<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
+        let (packets, free) = (Vec::new(), Vec::new());
+        Box::new(Held { queue: self.config.queue(limits, host), packets: Packets { packets, free } })
+    }
+}
+
+impl Clone for Foreign {
+    fn clone(&self) -> Self {
+        Self { algorithm: self.algorithm, text: self.text, config: self.config.boxed() }
+    }
+}
+
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple(self.algorithm.name).field(&self.text).finish()
+    }
+}
+
+impl PartialEq for Foreign {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.algorithm, other.algorithm) && self.text == other.text
+    }
+}
+
+/// The parameter of every foreign discipline: the words behind its name, as they are.
+pub static PARAMS: &[Param] = &[TEXT];
+
+const TEXT: Param = Param {
+    name: "text",
+    doc: "The words behind the name, which only the library understands.",
+    range: (Value::Choice(""), Value::Choice("")),
+    choices: &[],
+};
+
+/// The profile of every foreign discipline.
+pub const PROFILES: &[(&str, &str)] = &[("plain", "its own defaults")];
+
+/// The words behind the name out of a table of parameters: its `text`, and behind that each other parameter as in tc's
+/// spelling.
+pub fn words(profile: &str, params: &[(String, String)]) -> Result<String, Refusal> {
+    if !["", PROFILES[0].0].contains(&profile) {
+        return Err(Refusal::Unknown(unknown("profile", profile, PROFILES.iter().map(|&(name, _)| name))));
+    }
+    let (texts, others): (Vec<_>, Vec<_>) = params.iter().partition(|(name, _)| name == TEXT.name);
+    let spelled = texts.into_iter().chain(others).map(|(name, value)| match value.as_str() {
+        text if name == TEXT.name => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        "true" => name.clone(),
+        "false" => format!("no{name}"),
+        value => format!("{name} {}", value.replace(' ', "")),
+    });
+    Ok(spelled.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" "))
+}
+
+impl Algorithm {
+    /// Whether the words behind its name are one text, which only it understands.
+    pub(crate) fn takes_text(&self) -> bool {
+        core::ptr::eq(self.params, PARAMS)
+    }
+}
+
+/// A foreign queue with the host's packets beside it.
+struct Held<P> {
+    queue: Box<dyn Qdisc<Ticket> + Send>,
+    packets: Packets<P>,
+}
+
+struct Packets<P> {
+    packets: Vec<Option<P>>,
+    free: Vec<Ticket>,
+}
+
+impl<P> Packets<P> {
+    fn keep(&mut self, packet: P) -> Ticket {
+        let ticket = self.free.pop().unwrap_or_else(|| {
+            self.packets.push(None);
+            self.packets.len() as Ticket - 1
+        });
+        self.packets[ticket as usize] = Some(packet);
+        ticket
+    }
+
+    fn take(&mut self, ticket: Ticket) -> P {
+        self.free.push(ticket);
+        self.packets[ticket as usize].take().expect("the queue has checked that each ticket comes back once")
+    }
+}
+
+/// Turns tickets into packets on their way to the host.
+struct Returning<'a, P> {
+    packets: &'a mut Packets<P>,
+    sink: &'a mut dyn Sink<P>,
+}
+
+impl<P> Sink<Ticket> for Returning<'_, P> {
+    fn dropped(&mut self, meta: Meta, ticket: Ticket, reason: DropReason) {
+        self.sink.dropped(meta, self.packets.take(ticket), reason);
+    }
+
+    fn tcp(&self, ticket: &Ticket) -> Option<TcpView> {
+        self.sink.tcp(self.packets.packets[*ticket as usize].as_ref()?)
+    }
+}
+
+impl<P> Qdisc<P> for Held<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        let ticket = self.packets.keep(packet);
+        self.queue.enqueue(now, meta, ticket, &mut Returning { packets: &mut self.packets, sink })
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        match self.queue.dequeue(now, &mut Returning { packets: &mut self.packets, sink }) {
+            Dequeued::Packet(meta, ticket) => Dequeued::Packet(meta, self.packets.take(ticket)),
+            Dequeued::Empty => Dequeued::Empty,
+            Dequeued::NotBefore(at) => Dequeued::NotBefore(at),
+        }
+    }
+
+    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+        self.queue.pass(now, meta)
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.queue.settle(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        self.queue.stats()
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.queue.observe(see);
+    }
+}

@@ -1,0 +1,279 @@
+//! Queue managers in shared libraries, in the simulator and in the conformance suite: ours give the results that they
+//! give built in, BLUE in C those of BLUE in Rust, and what a library does wrong is told by its name.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{HERE, compile_library, libraries};
+use sojourn_aqm::conformance::case::Case;
+use sojourn_aqm::registry::{AnyConfig, Named};
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Rate, Rng};
+use sojourn_example_aqm::BLUE;
+use sojourn_library::foreign::{Libraries, is_library};
+use sojourn_sim::{Simulation, scenario::Scenario};
+use std::path::Path;
+
+const SCENARIO: &str = r#"
+duration = "7 s"
+warmup = "1 s"
+seed = 9041
+
+[link]
+rate = "7.3 Mbit/s"
+limit = "61 packets"
+
+[reverse]
+rate = "1.1 Mbit/s"
+
+[[flows]]
+kind = "tcp"
+count = 5
+rtt = "37 ms"
+spread = "1 s"
+ecn = true
+
+[[flows]]
+kind = "cbr"
+rate = "600 kbit/s"
+size = "413 B"
+rtt = "11 ms"
+"#;
+
+/// The fingerprint of the scenario under `aqm`, and what a library did wrong.
+fn run(aqm: &str, base: &Path) -> (String, Option<String>) {
+    let sets = [("link.aqm".to_string(), aqm.to_string())];
+    let scenario = match aqm.starts_with("blue") && !aqm.contains(".so") {
+        true => Scenario::parse_with(SCENARIO, &sets, base, &[&BLUE]),
+        false => Scenario::parse_with(SCENARIO, &sets, base, &Libraries { base }),
+    };
+    let scenario = scenario.expect("the scenario is good");
+    let fingerprint = Simulation::new(&scenario, scenario.seed).finish().summary.fingerprint;
+    let fault = scenario.hops().find_map(|(_, link, _)| link.aqm.config.fault());
+    (fingerprint, fault)
+}
+
+/// A folder with the library of this build in it, and with the C sources as libraries.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let ours = libraries().join("libsojourn_capi.so");
+    std::fs::copy(ours, folder.path().join("libsojourn_aqm.so")).expect("cargo has built it");
+    compile_library(folder.path(), &Path::new(HERE).join("../../examples/c/blue.c"), "blue.so", &[]);
+    compile_library(folder.path(), &Path::new(HERE).join("tests/faulty.c"), "faulty.so", &[]);
+    folder
+}
+
+#[test]
+fn a_queue_manager_of_ours_gives_the_same_results_as_a_library() {
+    let folder = folder();
+    for aqm in [
+        "droptail",
+        "drophead",
+        "codel",
+        "codel target 7.5ms interval 93ms ecn",
+        "codel@hardlimit",
+        "codel_dt",
+        "pie",
+        "pie@linux ecn",
+        "pi2 ecn",
+        "red ecn",
+        "ared",
+        "choke",
+        "fq_codel ecn limit 47",
+        "sfqcodel",
+        "fq_pie",
+        "sfq",
+        "sfq_red",
+        "drr",
+        "fq(pie ecn) flows 13",
+        "dualpi2",
+    ] {
+        let (built_in, _) = run(aqm, folder.path());
+        let (as_library, fault) = run(&format!("./libsojourn_aqm.so {aqm}"), folder.path());
+        assert_eq!(fault, None, "{aqm}");
+        assert_eq!(as_library, built_in, "{aqm}");
+    }
+}
+
+#[test]
+fn blue_in_c_is_blue_in_rust() {
+    let folder = folder();
+    for text in ["", " increment 0.051 decrement 0.0013", " freeze_time 12.5ms ecn"] {
+        let (fingerprint, fault) = run(&format!("./blue.so{text}"), folder.path());
+        assert_eq!(fault, None);
+        assert_eq!(fingerprint, run(&format!("blue{text}"), folder.path()).0, "{text}");
+    }
+}
+
+#[test]
+fn libraries_keep_to_the_rules_of_the_suite() {
+    let folder = folder();
+    let mut random = Rng::from_state(77);
+    for number in 0..200 {
+        let bytes: Vec<u8> = (0..700).map(|_| random.next_u64() as u8).collect();
+        let ours = Case::from_bytes(&bytes);
+        if matches!(ours.config, AnyConfig::ExcludingCe(_)) {
+            continue;
+        }
+        for text in [format!("./libsojourn_aqm.so {}", ours.aqm), "./blue.so increment 0.3 ecn".to_string()] {
+            let named = Named::parse_with(&text, &Libraries { base: folder.path() }).expect("it was configured before");
+            let case = Case { config: named.config, aqm: text, ..ours.clone() };
+            let done = case.run();
+            assert_eq!(case.config.fault(), None, "case {number}: {case}");
+            assert_eq!(done.err(), None, "case {number}: {case}");
+        }
+    }
+}
+
+/// What is found out about `fault` of tests/faulty.c by six packets, of which the fifth and sixth do not fit.
+fn found(fault: &str, base: &Path) -> String {
+    let own = Libraries { base };
+    let named = Named::parse_with(&format!("./faulty.so {fault}"), &own).expect("faults come later");
+    let host = Host { link: Link { rate: Rate::from_bps(8_000_000), mtu: 1500 }, rng: Rng::from_state(3) };
+    let mut queue = named.config.build::<u64>(Limits::packets(4), host);
+    let (mut offered, mut back) = (Vec::new(), Vec::new());
+    let at = |us: u64| Instant::from_nanos(1000 * us);
+    for number in 0..6 {
+        let ecn = if number % 2 == 0 { Ecn::NotEct } else { Ecn::Ect0 };
+        offered.push(number);
+        let meta = Meta::new(1200 + number as u32, 5).with_ecn(ecn);
+        queue.enqueue(at(number), meta, number, &mut |_, packet, _: DropReason| back.push(packet));
+    }
+    for step in 0..8 {
+        if let Dequeued::Packet(_, packet) = queue.dequeue(at(100 + step), &mut |_, packet, _| back.push(packet)) {
+            back.push(packet);
+        }
+        let ecn = Ecn::Ect0;
+        if step < 2 {
+            offered.push(10 + step);
+            queue.enqueue(at(100 + step), Meta::new(77, 6).with_ecn(ecn), 10 + step, &mut |_, p, _| back.push(p));
+        }
+    }
+    let waits = queue.backlog().packets as usize;
+    drop(queue);
+    back.sort_unstable();
+    back.dedup();
+    assert_eq!(back.len() + waits, offered.len(), "{fault}: the host has every packet once, whatever the library does");
+    named.config.fault().unwrap_or_default()
+}
+
+#[test]
+fn what_a_library_does_wrong_is_found_out() {
+    let folder = folder();
+    assert_eq!(found("", folder.path()), "", "without a fault it is a queue");
+    for (fault, told) in [
+        ("twice", "dequeue gives back a packet for the second time, at 0.000101 s"),
+        ("keeps", "dequeue says empty and keeps 1 packets, at 0.0001"),
+        ("keeps at the end", ""),
+        ("errs", "enqueue: error -5, at 0 s"),
+        ("says 7", "enqueue returns 7, which is no answer, at 0 s"),
+        ("says dropped", "enqueue says that it dropped a packet and gives none back, at 0 s"),
+        ("says queued", "enqueue has dropped the packet and says that it waits, at 0.000004 s"),
+        ("says marked", "enqueue says that it marked a packet that came as NotEct, at 0 s"),
+        ("reason 9", "dropped a packet for reason 9, which is none, at 0.000004 s"),
+        ("marks", "dequeue gives back a packet with ECN field 3; it had 0 (NotEct), at 0.0001 s"),
+        ("changes ecn", "dequeue gives back a packet with ECN field 1; it had 0 (NotEct), at 0.0001 s"),
+        ("in the past", "dequeue says not before 100000 ns, which is not later than now, at 0.0001 s"),
+        ("wrong handle", "dequeue gives back a packet that it never had (a wrong `handle`), at 0.0001 s"),
+        (
+            "wrong length",
+            "dequeue gives back a packet of 1201 B, flow 5, enqueued at 0 ns; it came with 1200 B, flow 5",
+        ),
+        ("wrong backlog", "backlog says 3 packets, 2401 B; it has 2 packets, 2401 B, at 0.000001 s"),
+        ("wrong statistics", "statistics say arrived_bytes 11; it is 7369, at 0.000101 s"),
+        ("both ways", "dequeue gives back a packet for the second time, at 0.0001 s"),
+    ] {
+        let said = found(fault, folder.path());
+        let place = folder.path().canonicalize().expect("it is there").join("faulty.so");
+        let told = if told.is_empty() { String::new() } else { format!("{}: {told}", place.display()) };
+        assert!(said.starts_with(&told) && said.is_empty() == told.is_empty(), "{fault}: {said}");
+    }
+}
+
+#[test]
+fn what_waits_at_the_end_comes_back_as_freed() {
+    let folder = folder();
+    for (fault, told) in [
+        ("", None),
+        ("keeps at the end", Some("free keeps 1 packets; it has to give back what waits, at 0.000000003 s")),
+        ("frees as late", Some("free gives back a packet of 900 B for reason 2; it is SOJOURN_FREED")),
+    ] {
+        let named = Named::parse_with(&format!("faulty.so {fault}"), &Libraries { base: folder.path() });
+        let config = named.expect("faults come later").config;
+        let host = Host { link: Link { rate: Rate::from_bps(8_000_000), mtu: 1500 }, rng: Rng::from_state(3) };
+        let mut queue = config.build::<()>(Limits::packets(4), host);
+        for n in 1..4 {
+            let answer = queue.enqueue(Instant::from_nanos(n), Meta::new(900, 5), (), &mut |_, (), _: DropReason| {});
+            assert_eq!(answer, Enqueued::Queued);
+        }
+        drop(queue);
+        let said = config.fault();
+        assert_eq!(said.is_some(), told.is_some(), "{said:?}");
+        assert!(told.is_none_or(|told| said.as_ref().is_some_and(|said| said.contains(told))), "{said:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_or_made_is_refused_in_one_line() {
+    let folder = folder();
+    let place = folder.path();
+    std::fs::write(place.join("text.so"), "no library").expect("the folder is ours");
+    let empty = place.join("empty.c");
+    std::fs::write(&empty, "int nothing;\n").expect("the folder is ours");
+    compile_library(place, &empty, "empty.so", &[]);
+    let other = place.join("other.c");
+    let code = "#include <sojourn_aqm.h>\nconst sojourn_discipline sojourn_library = { SIZE, ABI, ORDER };\n";
+    std::fs::write(&other, code).expect("the folder is ours");
+    compile_library(place, &other, "old.so", &["SIZE=sizeof(sojourn_discipline)", "ABI=9", "ORDER=0"]);
+    compile_library(place, &other, "short.so", &["SIZE=24", "ABI=1", "ORDER=0"]);
+    compile_library(place, &other, "hollow.so", &["SIZE=sizeof(sojourn_discipline)", "ABI=1", "ORDER=0"]);
+    for (text, told) in [
+        ("./none.so", "./none.so: no such file in"),
+        ("/none/blue.so", "/none/blue.so: no such file; give the path of a shared library"),
+        ("text.so", "text.so: cannot be loaded: "),
+        ("empty.so", "empty.so: does not export `sojourn_library`; see sojourn_aqm.h"),
+        ("old.so", "old.so: is made for version 9 of sojourn_aqm.h; build it with this one, version 1"),
+        ("short.so", "short.so: sojourn_library.size is 24; set it to sizeof(sojourn_discipline)"),
+        ("hollow.so", "hollow.so: sojourn_library.create is null; it is needed"),
+        ("blue.so increment", "blue.so: increment lacks its value; write e.g. increment 0.02"),
+        ("blue.so incerment 3", "blue.so: \"incerment 3\" is no parameter; one of freeze_time (in ms), increment"),
+        ("libsojourn_aqm.so", "libsojourn_aqm.so: an AQM needs a name, e.g. \"codel\""),
+        ("libsojourn_aqm.so codel target 5", "libsojourn_aqm.so: target: \"5\" has no unit; write e.g. \"5 ms\""),
+        ("faulty.so nothing", "faulty.so: create returns no queue and no error"),
+        ("faulty.so refuses", "faulty.so: error -2"),
+        ("fq(blue.so)", "blue.so holds packets itself; write e.g. \"fq(codel)\""),
+        ("blue.so(codel)", "blue.so takes no AQM in brackets"),
+        ("blue.so@fast", "unknown profile \"fast\""),
+    ] {
+        let said = Named::parse_with(text, &Libraries { base: place }).expect_err(text).to_string();
+        assert!(said.contains(told) && !said.contains('\n'), "{text}: {said}");
+    }
+}
+
+#[test]
+fn names_of_libraries_and_others() {
+    for (name, expected) in [
+        ("blue.so", true),
+        ("./a/blue.so.1.2", true),
+        ("libx-y.so", true),
+        ("codel", false),
+        (".so", false),
+        ("x.so.", false),
+        ("x.solid", false),
+        ("a.so/codel", false),
+        ("my.py:So", false),
+    ] {
+        assert_eq!(is_library(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_blank_in_a_path_is_written_as_in_an_address() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let inner = folder.path().join("a (b)@c,ü");
+    std::fs::create_dir(&inner).expect("the folder is ours");
+    compile_library(&inner, &Path::new(HERE).join("../../examples/c/blue.c"), "blue.so", &[]);
+    let named = Named::parse_with("a%20%28b%29%40c%2Cü/blue.so ecn", &Libraries { base: folder.path() });
+    let text = named.expect("it is found").spelling();
+    assert!(text.ends_with("a%20%28b%29%40c%2Cü/blue.so ecn"), "{text}");
+    assert_eq!(Named::parse_with(&text, &Libraries { base: Path::new("/") }).expect("it is found").spelling(), text);
+}

@@ -1,0 +1,98 @@
+"""The conformance suite on a queue manager by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sojourn import _core
+from sojourn.base.errors import INPUT, AqmError
+
+PATIENCE_S = 30.0
+"""A library that does not come back from a call for so long is given up."""
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """What came of it."""
+
+    aqm: str
+    operations: int
+    cases: int
+    """Sequences of operations, each with its own limits, link and random stream."""
+    packets: dict[str, int]
+    """Packets that arrived, departed, were dropped, were marked."""
+    violation: dict[str, Any] | None
+    """The broken rule: `rule`, `step`, `detail`, and `case`, under what it was broken."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """In a line or two."""
+        if self.violation is not None:
+            rule, step, detail = (self.violation[key] for key in ("rule", "step", "detail"))
+            return f"{self.aqm}: rule {rule} is broken at operation {step}: {detail}\n    {self.violation['case']}"
+        counts = ", ".join(f"{count:,} {what}" for what, count in self.packets.items())
+        return (
+            f"{self.aqm}: keeps to every rule in {self.operations:,} operations ({self.cases} cases; packets: {counts})"
+        )
+
+
+def check(
+    aqm: str, operations: int = 200_000, seed: int = 1, progress: Callable[[float], object] | None = None
+) -> Conformance:
+    """Random operations on a queue manager, until there were so many or a rule is broken.
+
+    A library that does what no queue may do is told as such a rule, `Library`.
+    """
+    packets = dict.fromkeys(("arrived", "departed", "dropped", "marked"), 0)
+    with _Watch(aqm) as watch:
+
+        def tick(share: float) -> None:
+            watch.start()
+            if progress is not None:
+                progress(share)
+
+        watch.start()
+        try:
+            found = json.loads(_core.check_aqm(aqm, operations, seed, tick))
+        except AqmError as error:
+            violation = {"rule": "Library", "step": 0, "detail": str(error), "case": f"seed {seed}"}
+            return Conformance(aqm, operations, 0, packets, violation)
+    counts = {what: found[what] for what in packets}
+    return Conformance(aqm, found["operations"], found["cases"], counts, found["violation"])
+
+
+class _Watch:
+    """Ends the program when nothing is heard for long: a call into a library cannot be interrupted."""
+
+    def __init__(self, aqm: str) -> None:
+        self.aqm = aqm
+        self.timer: threading.Timer | None = None
+
+    def start(self) -> None:
+        self.stop()
+        self.timer = threading.Timer(PATIENCE_S, self.give_up)
+        self.timer.daemon = True
+        self.timer.start()
+
+    def stop(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def give_up(self) -> None:
+        print(f"Error: {self.aqm}: does not come back from a call within {PATIENCE_S:g} s", file=sys.stderr, flush=True)
+        os._exit(INPUT)
+
+    def __enter__(self) -> _Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
