@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sojourn import InputError, Scenario, _core
+from sojourn.engines.heard import Heard, Opened, Window, flow_summaries, group_summaries
 from sojourn.kernel import engine
-from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries
 from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.qdisc import DISCIPLINES, queue
-from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, Opened, entries, timeouts
+from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, entries, timeouts
 from sojourn.kernel.traffic import traffic
 
 SENDER = {"stack": "linux-2.6.29", "cc": "reno"}

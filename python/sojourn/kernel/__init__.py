@@ -6,7 +6,7 @@
 | `build`, `source`, `patch`, `cache` | from the source package to a kernel that can run |
 | `guest` | booting a kernel on a job and waiting for it; `guest/` holds what runs in there |
 | `qdisc`, `network`, `traffic` | a scenario in the words of `tc`, `ip` and of the guest's program |
-| `engine`, `trace`, `heard` | a run, what it recorded, and the result that is made of it |
+| `engine`, `trace` | a run, and what it recorded |
 | `patterns`, `compare` | our queue disciplines beside the kernel's, packet by packet |
 
 `guest/gpl2` is compiled into the kernel and has the kernel's licence; nothing else here has.

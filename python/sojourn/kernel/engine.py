@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import partial
-from typing import Any
-
-import polars as pl
 
 from sojourn import _core
+from sojourn.engines.heard import Heard
+from sojourn.engines.recorded import Ends, result
 from sojourn.kernel import cache
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.heard import Heard, Window, flow_summaries, group_summaries
 from sojourn.kernel.network import START_NS, lay_out
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.trace import entries, read_trace, timeouts
 from sojourn.kernel.traffic import traffic
-from sojourn.kernel.values import nanoseconds
-from sojourn.results.payload import columns_of_ends, whole
 from sojourn.results.result import Result
 from sojourn.scenarios.scenario import Scenario
 
@@ -52,20 +46,9 @@ def run(
         boot(kernel, folder, files, seed=seed, tick=progress)
         heard = Heard.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
+    ends = Ends(heard, flows, groups, timeouts(events, heard.opened), len(events))
     output = _core.summarise(scenario.canonical, seed, limits, entries(events, START_NS, heard.opened, groups))
-    document, late, links = scenario.document, timeouts(events, heard.opened), json.loads(output.summary)
-
-    def since(start_ns: int) -> dict[str, Any]:
-        window = Window(start_ns, nanoseconds("duration", document["duration"]))
-        return _totals(links, heard, document, flows, groups, late, window, len(events))
-
-    tables = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
-    tables |= _told(heard, document, flows, groups)
-    if "windows" in tables:
-        ends = [since(start) for start in tables["windows"]["start_ns"]]
-        tables["windows"] = tables["windows"].with_columns(columns_of_ends(ends))
-    totals = since(round(1e9 * links["warmup_s"]))
-    return Result(scenario, seed, totals, {name: partial(tables.__getitem__, name) for name in tables})
+    return result(scenario, seed, output, ends)
 
 
 def _job(
@@ -95,47 +78,3 @@ def _job(
     files["job"] = "\n".join([*job, ""])
     limits = [(queue.limit, queue.judges_arrivals) for queue in network.queues]
     return files, told.flows, [ends.group for ends in network.ends], limits
-
-
-def _told(
-    heard: Heard, document: dict[str, Any], flows: list[int | None], groups: list[int]
-) -> dict[str, pl.DataFrame]:
-    """Tables of the probes that look at the ends."""
-    tables = {}
-    if document["probes"].get("transfers"):
-        tables["transfers"] = heard.transfers(groups)
-    if step := document["probes"].get("flows"):
-        without = {
-            flow
-            for flow, group in zip(flows, groups, strict=True)
-            if flow is not None and "cc" not in document["flows"][group]
-        }
-        tables["flows"] = heard.flows(nanoseconds("probes.flows", step), without)
-    return tables
-
-
-def _totals(
-    links: dict[str, Any],
-    heard: Heard,
-    document: dict[str, Any],
-    flows: list[int | None],
-    groups: list[int],
-    late: dict[int, int],
-    window: Window,
-    events: int,
-) -> dict[str, Any]:
-    """Return the summary, as a simulation has it."""
-    of_flows = flow_summaries(heard, document, flows, groups, late, window)
-    lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
-    of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
-    return {
-        "duration_s": window.end / 1e9,
-        **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},
-        "events": events,
-        "fingerprint": links["fingerprint"],
-        **whole(of_groups, of_flows),
-        "links": links["links"],
-        "hops": links["hops"],
-        "groups": of_groups,
-        "flows": of_flows,
-    }

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sojourn.engines.values import bits, nanoseconds, octets
 from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.routers import Direction, Path, directions, paths
-from sojourn.kernel.values import bits, nanoseconds, octets
 
 START_NS = 10_000_333_333
 """When the scenario begins on the guest's clock: not at a tick, at which the kernel's own work would come between."""

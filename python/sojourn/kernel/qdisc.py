@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn import _core
+from sojourn.engines.values import bits, nanoseconds, octets
 from sojourn.kernel.refuse import refuse
-from sojourn.kernel.values import bits, nanoseconds, octets
 
 Word = Callable[[str, str, Any], str]
 """Writes a parameter as tc's words: place, tc's name, value of the scenario."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from sojourn.base.errors import InputError
+from sojourn.engines import refusal
 
 
 def refuse(place: str, reason: str, remedy: str) -> NoReturn:
     """Refuse a scenario for the kernel."""
-    raise InputError(f"{place}: the engine kernel {reason}; {remedy}")
+    refusal.refuse("kernel", place, reason, remedy)

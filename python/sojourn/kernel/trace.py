@@ -6,13 +6,13 @@ Between them stand the time-outs of TCP: when the retransmission timer of a conn
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sojourn.base.errors import MissingError
+from sojourn.engines.heard import Opened
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,16 +37,6 @@ OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)
 """The second number of the addresses of data's sources: forward and reverse."""
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A flow or a connection that was opened."""
-
-    flow: int
-    source: int
-    port: int
-    """Of the end that connects."""
 
 
 def read_trace(path: Path) -> npt.NDArray[Any]:

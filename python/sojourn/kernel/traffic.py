@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sojourn.engines.values import nanoseconds, octets
 from sojourn.kernel.network import START_NS, Ends
 from sojourn.kernel.refuse import refuse
-from sojourn.kernel.values import nanoseconds, octets
 
 NEVER = 2**64 - 1
 FIRST_PORT = 10_000

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sojourn.kernel.values import nanoseconds, octets
+from sojourn.engines.values import nanoseconds, octets
 from sojourn.papers.engine import LackingError
 
 LATER = {"codel@draft00": "codel@linux", "pie@draft00": "pie@linux"}

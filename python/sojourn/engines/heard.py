@@ -1,4 +1,4 @@
-"""What the guest's program wrote: flows, connections, transfers, samples; and what a summary makes of it."""
+"""What the ends of a run on another engine knew, and what a summary makes of it: flows, transfers, samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.kernel.trace import Opened
 from sojourn.results.payload import payload_summary
 
 INFINITE_THRESHOLD = 0x7FFFFFFF
@@ -21,9 +20,19 @@ NONE: Bytes = (0, 0)
 DATAGRAM_WORDS = ("sent", "received", "expected", "delay", "variation")
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A flow or a connection that was opened."""
+
+    flow: int
+    source: int
+    port: int
+    """Of the end that connects."""
+
+
 @dataclass
 class Heard:
-    """Lines of guest/tool/traffic.c in tables; times in ns from the start of the scenario."""
+    """What the ends tell, in tables; times in ns from the start of the scenario."""
 
     opened: list[Opened] = field(default_factory=list)
     opened_at: list[tuple[int, int]] = field(default_factory=list)
@@ -42,7 +51,7 @@ class Heard:
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Heard:
-        """Read the lines."""
+        """Read the lines of the kernel's guest (guest/tool/traffic.c)."""
         heard = cls()
         for line in lines:
             word, *rest = line.split()
