@@ -45,6 +45,8 @@ def stop_at_ctrl_c() -> None:
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     try:
+        if children := sys.modules.get("sojourn.base.children"):
+            children.end()
         if files := sys.modules.get("sojourn.base.files"):
             files.abandon()
         show_cursor = b"\x1b[?25h" if os.isatty(2) else b""

@@ -104,6 +104,8 @@ def test_commands_run(section: Section, checkout: Path) -> None:
         pytest.skip("needs curl, which is absent")
     if find() is None and any("kernel" in step.text for step in section.steps):
         pytest.skip("needs a built kernel (sojourn kernel build)")
+    if not shutil.which("ns") and any("--engine ns2" in step.text for step in section.steps):
+        pytest.skip("needs ns-2 (apt install ns2)")
     tools = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120", "MPLBACKEND": "Agg"}
     for step in section.steps:

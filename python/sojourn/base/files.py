@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -72,6 +73,18 @@ def new_folder(path: Path) -> Iterator[Path]:
                 if not path.is_dir():
                     raise
                 _remove(part)  # somebody else finished the same run first
+
+
+@contextmanager
+def temporary_folder(prefix: str, place: str | None = None) -> Iterator[Path]:
+    """Make a folder that is there within the block only, also if Ctrl-C ends the process."""
+    path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+    _parts.add(path)
+    try:
+        yield path
+    finally:
+        _remove(path)
+        _parts.discard(path)
 
 
 def check_writable(folder: Path) -> None:

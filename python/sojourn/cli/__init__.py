@@ -29,6 +29,7 @@ COMMANDS = {
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
     "doctor": ("sojourn.cli.doctor", "What this machine can emulate faithfully, and what it lacks."),
     "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),
+    "ns2": ("sojourn.cli.ns2", "Scenarios as scripts for ns-2; our queue managers in it."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,14 @@ engine = click.option(
     type=click.Choice(list(ENGINES)),
     default=SIMULATE,
     show_default=True,
-    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), or a real Linux kernel, "
-    "6.1 or 6.12, in simulated time. Build one with sojourn kernel build.",
+    help="What runs the scenario: the simulator, an emulated link with real programs (Linux), a real Linux kernel, "
+    "6.1 or 6.12, in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of "
+    "Sojourn (sojourn ns2 build).",
 )
+sets = click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".'
+)
+seed = click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print only machine-readable JSON.")
 no_code = click.option(
     "--no-code",
@@ -103,6 +108,21 @@ out = click.option(
     metavar="DIR",
     help="Folder of results; finished runs in it are not computed again.",
 )
+
+
+def changes(sets: Sequence[str]) -> dict[str, str]:
+    """Keys and values of `--set`."""
+    pairs = [_split(text) for text in sets]
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise click.UsageError("--set: a key is set twice; leave one of them out")
+    return dict(pairs)
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise click.BadParameter(f'"{text}" has no "="; write e.g. link.rate="20 Mbit/s"', param_hint="--set")
+    return key.strip(), value.strip()
 
 
 def is_given(name: str) -> bool:

@@ -12,8 +12,8 @@ from sojourn.cli.terminal import echo
 
 @click.command("run")
 @click.argument("scenario", type=options.PATH)
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help='Change a key, e.g. link.rate="20 Mbit/s".')
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed [the scenario's].")
+@options.sets
+@options.seed
 @options.engine
 @options.no_code
 @options.out
@@ -31,10 +31,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     from sojourn.scenarios.advice import advice
     from sojourn.scenarios.scenario import Scenario
 
-    pairs = [_split(text) for text in sets]
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise click.UsageError("--set: a key is set twice; leave one of them out")
-    parsed = Scenario.load(scenario, dict(pairs))
+    parsed = Scenario.load(scenario, options.changes(sets))
     with progress() as report:
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
@@ -58,10 +55,3 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
     output.say(f"Results: {result.folder}")
-
-
-def _split(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise click.BadParameter(f'"{text}" has no "="; write e.g. link.rate="20 Mbit/s"', param_hint="--set")
-    return key.strip(), value.strip()

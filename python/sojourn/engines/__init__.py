@@ -16,6 +16,7 @@ ENGINES = {
     "emulate": "sojourn.emulated.engine",
     "kernel": "sojourn.kernel.engine",
     "kernel-6.12": "sojourn.kernel.engine_6_12",
+    "ns2": "sojourn.ns2.engine",
 }
 
 

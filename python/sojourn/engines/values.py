@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from sojourn import _core
 from sojourn.base.errors import InputError
 
@@ -30,6 +34,37 @@ def bits(place: str, text: str) -> int:
     whole, _, fraction = number.partition(".")
     scale, digits = _UNITS[unit], 10 ** len(fraction)
     return int(whole) * scale + int(fraction or 0) * scale // int(digits)
+
+
+def steps(place: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield when each step of a schedule begins, in ns, and its value; a constant is one step at 0."""
+    for step in text.split(","):
+        value, _, at = step.partition("@")
+        yield nanoseconds(place, at) if at else 0, value
+
+
+def limit_of(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]:
+    """Return a queue's limit as a number and its unit, "packets" or "B"; a time counts at the link's first rate."""
+    number, _, unit = limit.partition(" ")
+    if unit.startswith("packet"):
+        return int(number), "packets"
+    if unit == "B":
+        return int(number), "B"
+    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
+    return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
+
+
+def differing(aqm: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the parameters in a queue manager's table that are not what its profile stands for."""
+    name, profile = aqm["name"], aqm["profile"]
+    plain = json.loads(_core.parse_aqm(f"{name}@{profile}" if profile != "plain" else name))["params"]
+    return (key for key, value in plain.items() if key in aqm and _text(aqm[key]) != value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 _UNITS = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}

@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -15,7 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from sojourn.base.children import child
 from sojourn.base.errors import MissingError
+from sojourn.base.files import temporary_folder
 from sojourn.kernel import needs
 from sojourn.kernel.cache import Kernel
 
@@ -54,8 +55,8 @@ def processor() -> Iterator[int]:
 @contextlib.contextmanager
 def job_folder() -> Iterator[Path]:
     """A folder for one job, in memory where there is such a place; its name has no space in it."""
-    with tempfile.TemporaryDirectory(prefix="sojourn-kernel-", dir=_fast_place()) as name:
-        yield Path(name)
+    with temporary_folder("sojourn-kernel-", _fast_place()) as folder:
+        yield folder
 
 
 def boot(
@@ -120,30 +121,16 @@ def _run(command: list[str], folder: Path, seed: int, tick: Callable[[float], No
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0",
     }
     try:
-        guest = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise MissingError(f"{command[0]}: {error.strerror}; install util-linux") from None
-    assert guest.stdout is not None
-    with (folder / "console").open("wb") as console:
-        try:
-            for line in guest.stdout:
+        running = child(command, stderr=subprocess.STDOUT, env=environment)
+        with (folder / "console").open("wb") as console, running as guest:
+            for line in guest.stdout or ():
                 match = re.fullmatch(rb"@ ([\d.]+)\s*", line)
                 if match:
                     tick(float(match[1]))
                 else:
                     console.write(line)
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(guest.pid, signal.SIGKILL)  # also what an interrupted guest leaves behind
-            guest.wait()
-            guest.stdout.close()
+    except FileNotFoundError as error:
+        raise MissingError(f"{command[0]}: {error.strerror}; install util-linux") from None
 
 
 def _crash(folder: Path) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sojourn.engines.values import bits, nanoseconds, octets
+from sojourn.engines.values import bits, nanoseconds, octets, steps
 from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse
 from sojourn.kernel.routers import Direction, Path, directions, paths
@@ -120,7 +120,7 @@ def _add_group(
     window = f" initcwnd {flow['initial_window']}" if flow.get("initial_window") else ""
     devices = [f"a{group}_{number}" for number in range(count)] if rate else [f"a{group}"]
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
-    steps = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
+    serving = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
     for device in devices:
         lines[""] += _pair(device, source, near)
         lines[source] += [f"link set {device} mtu {mtu}", f"link set {device} up"]
@@ -143,7 +143,7 @@ def _add_group(
                 lines[link.router].append(f"route add {address}/32 dev {link.device}")
         network.ends.append(Ends(group, source, sink, *addresses))
     lines[sink].append(f"route add 10.{here}.0.0/16 dev b{group}")
-    access = f"{delay} 0 0 0 0 {CARRIES} {NOT_TRACED}{steps}"
+    access = f"{delay} 0 0 0 0 {CARRIES} {NOT_TRACED}{serving}"
     yield [f"at {source}", *(f"link {device} {access}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
     yield [f"at {near}", *(f"link {device}.p {access}" for device in devices)]
     yield [*(_queues([f"{device}.p" for device in devices], rate)), f"at {sink}", *_tcp(flow), "at -"]
@@ -196,15 +196,10 @@ def _bottleneck(direction: Direction) -> list[str]:
     flags |= LATCHED * (link.get("change") == "latch") | CARRIES
     delay = nanoseconds(f"{place}.delay", link["delay"])
     overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
-    steps = " ".join(f"{at + START_NS if at else 0} {rate}" for at, rate in _steps(place, link["rate"]))
-    config = f"link {direction.device} {delay} {overhead} {mpu} {stop} {wake} {flags} {direction.number} {steps}"
+    scheduled = ((at, bits(f"{place}.rate", rate)) for at, rate in steps(f"{place}.rate", link["rate"]))
+    rates = " ".join(f"{at + START_NS if at else 0} {rate}" for at, rate in scheduled)
+    config = f"link {direction.device} {delay} {overhead} {mpu} {stop} {wake} {flags} {direction.number} {rates}"
     return [f"at {direction.router}", config, "at -"]
-
-
-def _steps(place: str, text: str) -> Iterator[tuple[int, int]]:
-    for step in text.split(","):
-        rate, _, at = step.partition("@")
-        yield nanoseconds(f"{place}.rate", at) if at else 0, bits(f"{place}.rate", rate)
 
 
 def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn import _core
-from sojourn.engines.values import bits, nanoseconds, octets
+from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
 from sojourn.kernel.refuse import refuse
 
 Word = Callable[[str, str, Any], str]
@@ -69,7 +67,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
     """Add the limit, which some disciplines count in packets only and some in bytes."""
-    number, unit = _limit(place, limit, link)
+    number, unit = limit_of(place, limit, link)
     told = f"{number} {unit}"
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
         return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=told)
@@ -83,32 +81,11 @@ def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mappin
     return Queue(f"{kind.tc} limit {number} {words}".strip(), "", f"{number} packets", kind.judges_arrivals)
 
 
-def _limit(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]:
-    number, _, unit = limit.partition(" ")
-    if unit.startswith("packet"):
-        return int(number), "packets"
-    if unit == "B":
-        return int(number), "B"
-    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
-    return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
-
-
 def _refuse_others(where: str, name: str, table: Mapping[str, Any], kind: Discipline) -> None:
     """A parameter that tc lacks has to have the value that the name stands for."""
-    plain = json.loads(_core.parse_aqm(f"{name}@{table['profile']}" if table["profile"] != "plain" else name))["params"]
-    for key, value in plain.items():
-        if key in kind.words or key in _DERIVED or key not in table:
-            continue
-        if _text(table[key]) != value:
+    for key in differing(table):
+        if key not in kind.words and key not in _DERIVED:
             refuse(f"{where}.{key}", f"cannot set {key} of {name}", "leave it out")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value)
 
 
 def _tc_name(kind: Discipline, key: str) -> str:

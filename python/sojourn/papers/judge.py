@@ -143,8 +143,8 @@ def _not_needed(relation: Relation) -> frozenset[str]:
     return found
 
 
-_JUDGES = {"simulate": ("simulate", "kernel"), "emulate": ("emulate",)}
-"""By the engine that a claim is about, those whose runs judge it: what a simulator repeats, a kernel does too."""
+_JUDGES = {"simulate": ("simulate", "kernel", "ns2"), "emulate": ("emulate",)}
+"""By the engine that a claim is about, those whose runs judge it: what a simulator repeats, kernels and ns-2 do too."""
 _TOLD = {"simulate": "simulated", "emulate": "emulated"}
 
 

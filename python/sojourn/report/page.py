@@ -330,11 +330,13 @@ BY = {
     "emulate": "real programs and the TCP of this machine's kernel behind links emulated by Sojourn {version}",
     "kernel": "the Linux kernel in simulated time ({ran_by}), driven by Sojourn {version}, with its own queue managers "
     "and TCP in place of those named below",
+    "ns2": "the simulator ns-2 ({ran_by}), driven by Sojourn {version}",
 }
 """What ran the study, by engine."""
 OWN = {
     "emulate": "TCP is that of this machine's kernel, and the servers and clients are programs.",
     "kernel": "The queue managers and TCP are this kernel's own; what it does not have is left out.",
+    "ns2": "TCP and the traffic are those of ns-2.",
 }
 """What is not as in the paper's package, by engine."""
 

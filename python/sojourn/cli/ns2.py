@@ -1,0 +1,43 @@
+"""`sojourn ns2`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sojourn.cli import options
+from sojourn.cli.terminal import echo
+
+
+@click.group("ns2")
+def command() -> None:
+    """Write scenarios as scripts for ns-2, and build our queue managers for it."""
+
+
+@command.command("script")
+@click.argument("scenario", type=options.PATH)
+@options.sets
+@options.seed
+@click.option("--plugin", is_flag=True, help="With the queues of Sojourn (sojourn ns2 build) instead of ns-2's own.")
+@click.option("-o", "--output", "out", type=options.PATH, metavar="FILE", help="Write the script there [print it].")
+@options.as_json
+def script_command(
+    scenario: Path, sets: tuple[str, ...], seed: int | None, plugin: bool, out: Path | None, as_json: bool
+) -> None:
+    """Translate SCENARIO, a TOML file, into Tcl; `ns FILE` runs it. ns-2 itself is not needed."""
+    from sojourn.base.files import write_file
+    from sojourn.cli import output
+    from sojourn.ns2.script import script
+    from sojourn.scenarios.scenario import Scenario
+
+    parsed = Scenario.load(scenario, options.changes(sets))
+    made = script(parsed, parsed.seed if seed is None else seed, plugin=plugin)
+    if out is not None:
+        write_file(out, lambda file: file.write(made.text.encode()))
+    if as_json:
+        output.print_json({"script": None if out else made.text, "file": str(out) if out else None})
+    elif out is None:
+        echo(made.text.rstrip("\n"))
+    else:
+        echo(f"{out}: run it with ns {out}")

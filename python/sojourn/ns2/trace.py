@@ -1,0 +1,106 @@
+"""ns-2's trace of the bottlenecks: what happened at their queues, and what came out of the last one of each flow.
+
+A line is `EVENT TIME FROM TO TYPE SIZE FLAGS FLOW SOURCE DESTINATION SEQ ID`, its time in whole microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from sojourn.base.errors import MissingError
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SCHEMA = {
+    "kind": pl.String,
+    "time": pl.Float64,
+    "near": pl.Int32,
+    "far": pl.Int32,
+    "type": pl.String,
+    "bytes": pl.UInt32,
+    "flags": pl.String,
+    "flow": pl.UInt32,
+    "source": pl.String,
+    "destination": pl.String,
+    "seq": pl.Int64,
+    "id": pl.Int64,
+}
+OFFERED, SENT, DROPPED, REFUSED = range(4)
+NOT_ECT, ECT0, CE = 0, 2, 3
+ACK = "ack"
+EVENTS = ("+", "-", "d", "r")
+
+
+def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
+    """Read a trace; `ends` has the nodes at the ends of each link. `time_ns` and `link` are added."""
+    try:
+        events = pl.read_csv(path, has_header=False, separator=" ", schema=SCHEMA, quote_char=None)
+    except pl.exceptions.NoDataError:
+        events = pl.DataFrame(schema=SCHEMA)
+    except pl.exceptions.PolarsError as error:
+        raise MissingError(f"{path}: has lines that are no events of ns-2: {str(error).splitlines()[0]}") from None
+    links = pl.DataFrame(
+        {"near": [near for near, _ in ends], "far": [far for _, far in ends], "link": range(len(ends))},
+        schema={"near": pl.Int32, "far": pl.Int32, "link": pl.UInt8},
+    )
+    events = events.join(links, on=["near", "far"], how="left", maintain_order="left")
+    if not events["kind"].is_in(EVENTS).all() or events["link"].has_nulls() or events["id"].has_nulls():
+        raise MissingError(f"{path}: has lines that are no events at the scenario's links; is the disk full?")
+    return events.with_columns(time_ns=(pl.col("time") * 1e6).round().cast(pl.UInt64) * 1000)
+
+
+def entries(events: pl.DataFrame, groups: Sequence[int]) -> Mapping[str, npt.NDArray[Any]]:
+    """Columns of the packets as `_core.summarise` takes them; `groups` has the group of each flow."""
+    queued = events.filter(pl.col("kind") != "r")
+    came = queued.filter(pl.col("kind") == "+").select("link", "id").with_row_index("packet")
+    queued = queued.join(came, on=["link", "id"], how="left", maintain_order="left")
+    if queued["packet"].has_nulls():
+        raise MissingError("the trace of ns-2 has a packet that leaves and never came")
+    group = np.asarray(groups, np.uint32)[queued["flow"].to_numpy()]
+    to_sink = (queued["type"] != ACK).to_numpy()
+    near, far = 2 * group, 2 * group + 1
+    flags = pl.col("flags")
+    ecn = pl.when(flags.str.slice(4, 1) == "E").then(CE).when(flags.str.slice(6, 1) == "N").then(ECT0)
+    return {
+        "time_ns": queued["time_ns"].to_numpy(),
+        "what": _verdicts(queued),
+        "link": queued["link"].to_numpy(),
+        "packet": queued["packet"].to_numpy(),
+        "flow": queued["flow"].to_numpy(),
+        "bytes": queued["bytes"].to_numpy(),
+        "ecn": queued.select(ecn.otherwise(NOT_ECT).cast(pl.UInt8)).to_series().to_numpy(),
+        "from_host": np.where(to_sink, near, far).astype(np.uint32),
+        "to_host": np.where(to_sink, far, near).astype(np.uint32),
+    }
+
+
+def _verdicts(queued: pl.DataFrame) -> npt.NDArray[Any]:
+    """What happened; a packet that is dropped directly after an arrival at its link is dropped because of it."""
+    before = pl.col("kind").replace("d", None).forward_fill().shift(1).over("link")
+    what = (
+        pl.when(pl.col("kind") == "+")
+        .then(OFFERED)
+        .when(pl.col("kind") == "-")
+        .then(SENT)
+        .when(before == "+")
+        .then(REFUSED)
+        .otherwise(DROPPED)
+    )
+    return queued.select(what.cast(pl.UInt8)).to_series().to_numpy()
+
+
+def arrivals(events: pl.DataFrame, last_links: Sequence[int]) -> dict[int, pl.DataFrame]:
+    """What came out of the last link of each flow's data, by flow: `time_ns`, `seq` and `bytes`."""
+    last = pl.DataFrame(
+        {"flow": range(len(last_links)), "link": last_links}, schema={"flow": pl.UInt32, "link": pl.UInt8}
+    )
+    data = events.filter(pl.col("kind") == "r", pl.col("type") != ACK)
+    came = data.join(last, on=["flow", "link"], how="semi", maintain_order="left")
+    parts = came.select("flow", "time_ns", "seq", "bytes").partition_by("flow", as_dict=True, maintain_order=True)
+    return {int(flow): part for (flow,), part in parts.items()}

@@ -1,0 +1,101 @@
+# A run: a scenario of Sojourn, seed 7. ns FILE [TRACE] runs it.
+# TRACE gets what happens at the queues of the bottlenecks, the standard output what the senders know at the end.
+set trace [open [expr {$argc > 0 ? [lindex $argv 0] : "out.tr"}] w]
+set ns [new Simulator]
+$defaultRNG seed 67779
+ns-random 67779
+Queue set limit_ 1000000
+
+set left [$ns node]
+set right [$ns node]
+
+# link
+Queue/RED set thresh_ 0
+Queue/RED set maxthresh_ 0
+Queue/RED set mean_pktsize_ 500
+Queue/RED set linterm_ 10
+Queue/RED set q_weight_ -1
+Queue/RED set interval_ 0.5
+Queue/RED set targetdelay_ 0.011
+Queue/RED set adaptive_ 1
+Queue/RED set feng_adaptive_ 0
+Queue/RED set alpha_ 0.01
+Queue/RED set beta_ 0.9
+Queue/RED set top_ 0.5
+Queue/RED set bottom_ 0
+Queue/RED set mark_p_ 0.1
+Queue/RED set gentle_ true
+Queue/RED set wait_ true
+Queue/RED set bytes_ true
+Queue/RED set use_mark_p_ true
+Queue/RED set queue_in_bytes_ true
+Queue/RED set setbit_ false
+Queue/RED set limit_ 240
+$ns simplex-link $left $right 4300000 0.017 RED
+$ns trace-queue $left $right $trace
+
+# reverse
+Queue/DropTail set drop_front_ false
+Queue/DropTail set limit_ 1001
+Queue/DropTail set queue_in_bytes_ false
+$ns simplex-link $right $left 4300000 0.017 DropTail
+$ns trace-queue $right $left $trace
+
+# Attaches two agents, the source's to a node of its own behind an access link if that has a rate.
+proc join {agents near far rate delay host} {
+    global ns
+    foreach {source sink} $agents {}
+    if {$rate ne ""} {
+        if {$host eq ""} { set host [$ns node] }
+        $ns duplex-link $host $near $rate $delay DropTail
+        set near $host
+    }
+    $ns attach-agent $near $source
+    $ns attach-agent $far $sink
+    $ns connect $source $sink
+}
+proc tcp {i kind sink size window initial ecn} {
+    global ns tcp ftp sinks
+    set tcp($i) [new Agent/$kind]
+    set sinks($i) [new Agent/$sink]
+    $tcp($i) set fid_ $i
+    $tcp($i) set packetSize_ $size
+    $tcp($i) set window_ $window
+    $tcp($i) set windowInit_ $initial
+    $tcp($i) set ecn_ $ecn
+    set ftp($i) [new Application/FTP]
+    $ftp($i) attach-agent $tcp($i)
+    return [list $tcp($i) $sinks($i)]
+}
+
+# flows[0]
+foreach {i start} {
+    0 0.218942286 1 0.640614854
+} {
+    join [tcp $i TCP/Newreno TCPSink 1460 20 4 0] $left $right 43000000 0.018 ""
+    $ns at $start "$ftp($i) start"
+}
+
+proc progress {share} {
+    puts "@ $share"
+    flush stdout
+}
+for {set i 1} {$i < 100} {incr i} {
+    $ns at [expr {$i * double(4) / 100}] "progress [expr {$i / 100.0}]"
+}
+
+proc finish {} {
+    global ns tcp trace
+    $ns flush-trace
+    close $trace
+    foreach i [lsort -integer [array names tcp]] {
+        puts "flow $i [$tcp($i) set ndatapack_] [$tcp($i) set nrexmitpack_] [$tcp($i) set nrexmit_]"
+    }
+    puts done
+    flush stdout
+    exit 0
+}
+array set tcp {}
+# After what else is due at that instant.
+$ns at 4 "$ns at 4 finish"
+$ns run

@@ -1,0 +1,107 @@
+# A run: a scenario of Sojourn, seed 7. ns FILE [TRACE] runs it.
+# TRACE gets what happens at the queues of the bottlenecks, the standard output what the senders know at the end.
+set trace [open [expr {$argc > 0 ? [lindex $argv 0] : "out.tr"}] w]
+set ns [new Simulator]
+$defaultRNG seed 67779
+ns-random 67779
+Queue set limit_ 1000000
+
+set host(0) [$ns node]
+set host(1) [$ns node]
+set host(2) [$ns node]
+set host(3) [$ns node]
+set host(4) [$ns node]
+set host(5) [$ns node]
+set left [$ns node]
+set right [$ns node]
+
+# link
+Queue/SFQ set maxqueue_ 40
+Queue/SFQ set buckets_ 16
+$ns simplex-link $left $right 4300000 0.017 SFQ
+$ns trace-queue $left $right $trace
+
+# reverse
+Queue/DropTail set drop_front_ false
+Queue/DropTail set limit_ 1001
+Queue/DropTail set queue_in_bytes_ false
+$ns simplex-link $right $left 4300000 0.017 DropTail
+$ns trace-queue $right $left $trace
+$ns duplex-link $right $host(1) 1e18 0 DropTail
+$ns duplex-link $right $host(3) 1e18 0 DropTail
+$ns duplex-link $right $host(5) 1e18 0 DropTail
+
+# Attaches two agents, the source's to a node of its own behind an access link if that has a rate.
+proc join {agents near far rate delay host} {
+    global ns
+    foreach {source sink} $agents {}
+    if {$rate ne ""} {
+        if {$host eq ""} { set host [$ns node] }
+        $ns duplex-link $host $near $rate $delay DropTail
+        set near $host
+    }
+    $ns attach-agent $near $source
+    $ns attach-agent $far $sink
+    $ns connect $source $sink
+}
+proc tcp {i kind sink size window initial ecn} {
+    global ns tcp ftp sinks
+    set tcp($i) [new Agent/$kind]
+    set sinks($i) [new Agent/$sink]
+    $tcp($i) set fid_ $i
+    $tcp($i) set packetSize_ $size
+    $tcp($i) set window_ $window
+    $tcp($i) set windowInit_ $initial
+    $tcp($i) set ecn_ $ecn
+    set ftp($i) [new Application/FTP]
+    $ftp($i) attach-agent $tcp($i)
+    return [list $tcp($i) $sinks($i)]
+}
+
+# flows[0]
+foreach {i start} {
+    0 0
+} {
+    join [tcp $i TCP/Newreno TCPSink 1460 20 2 0] $left $host(1) 1e18 0.018 $host(0)
+    $ns at $start "$ftp($i) start"
+}
+
+# flows[1]
+foreach {i start} {
+    1 0
+} {
+    join [tcp $i TCP/Newreno TCPSink 1460 20 2 0] $left $host(3) 9000000 0.018 $host(2)
+    $ns at $start "$ftp($i) start"
+}
+
+# flows[2]
+foreach {i start} {
+    2 0
+} {
+    join [tcp $i TCP/Newreno TCPSink 1460 20 2 0] $left $host(5) 1e18 0.0285 $host(4)
+    $ns at $start "$ftp($i) start"
+}
+
+proc progress {share} {
+    puts "@ $share"
+    flush stdout
+}
+for {set i 1} {$i < 100} {incr i} {
+    $ns at [expr {$i * double(4) / 100}] "progress [expr {$i / 100.0}]"
+}
+
+proc finish {} {
+    global ns tcp trace
+    $ns flush-trace
+    close $trace
+    foreach i [lsort -integer [array names tcp]] {
+        puts "flow $i [$tcp($i) set ndatapack_] [$tcp($i) set nrexmitpack_] [$tcp($i) set nrexmit_]"
+    }
+    puts done
+    flush stdout
+    exit 0
+}
+array set tcp {}
+# After what else is due at that instant.
+$ns at 4 "$ns at 4 finish"
+$ns run

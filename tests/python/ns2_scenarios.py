@@ -1,0 +1,67 @@
+"""Scenarios that ns-2 can express, with untidy values: their scripts are snapshots in tests/python/ns2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "ns2"
+
+Document = dict[str, Any]
+
+
+def ftp(**keys: Any) -> Document:
+    return {"kind": "tcp", "stack": "ns2", "cc": "newreno", "sack": False, "mss": "1460 B", "rtt": "70 ms"} | keys
+
+
+def dumbbell(*flows: Document, duration: str = "4 s", **keys: Any) -> Document:
+    link = {"rate": "4.3 Mbit/s", "delay": "17 ms", "limit": "43 packets"} | keys.pop("link", {})
+    return {"duration": duration, "warmup": "1 s", "link": link, "flows": list(flows), **keys}
+
+
+BASE = ftp(count=2, spread="900 ms", access_rate="43 Mbit/s", initial_window=4)
+NS2: dict[str, Document] = {
+    "newreno": dumbbell(BASE),
+    "reno": dumbbell(BASE | {"cc": "reno"}, link={"rate": "1.37 Mbit/s"}),
+    "sack": dumbbell(BASE | {"cc": "reno", "sack": True, "receive_window": "1 MB"}),
+    "sixteen-flows": dumbbell(BASE | {"count": 16, "rtt": "133 ms"}, link={"limit": "21 packets"}),
+    "small-packets": dumbbell(BASE | {"mss": "961 B", "receive_window": "40 kB"}),
+    "limit-in-bytes": dumbbell(BASE, link={"limit": "31 kB"}),
+    "limit-in-time": dumbbell(BASE, link={"limit": "73 ms"}),
+    "drophead": dumbbell(BASE, link={"aqm": "drophead"}),
+    "red": dumbbell(BASE, link={"aqm": "red", "limit": "90 kB"}),
+    "red-in-packets": dumbbell(BASE, link={"aqm": "red avpkt 1500B min 7500B max 22500B queue_in_bytes off wait off"}),
+    "red-ecn": dumbbell(BASE | {"ecn": True}, link={"aqm": "red ecn avpkt 750B min 6kB max 19kB", "limit": "66 kB"}),
+    "ared": dumbbell(BASE, link={"aqm": "ared gentle_slope initial target 11ms", "limit": "120 kB"}),
+    "sfq": dumbbell(ftp(), ftp(access_rate="9 Mbit/s"), ftp(rtt="91 ms"), link={"aqm": "sfq@ns2"}),
+    "two-way": dumbbell(BASE, BASE | {"direction": "reverse", "count": 3}, reverse={"rate": "2.9 Mbit/s"}),
+    "row": dumbbell(
+        BASE | {"route": ["link", "second", "third"]},
+        BASE | {"route": ["second"], "rtt": "41 ms"},
+        links=[
+            {"name": "second", "rate": "3.1 Mbit/s", "delay": "7 ms", "limit": "29 packets"},
+            {"name": "third", "rate": "5.9 Mbit/s", "delay": "3 ms", "aqm": "red", "limit": "60 kB"},
+        ],
+    ),
+    "rate-steps": dumbbell(BASE, link={"rate": "4.3 Mbit/s@0s,1.9 Mbit/s@1700ms,7 Mbit/s@3s", "change": "latch"}),
+    "delay-steps": dumbbell(BASE, link={"delay": "17 ms@0s,31 ms@1300ms,5 ms@2900ms"}),
+    "transfers": dumbbell(BASE | {"size": "217 kB", "count": 5, "stagger": "310 ms"}, ftp(stop="2.3 s")),
+    "datagrams": dumbbell(
+        BASE,
+        {"kind": "cbr", "rate": "313 kbit/s", "size": "701 B", "start": "430 ms", "stop": "3.1 s"},
+        {"kind": "poisson", "rate": "97 kbit/s", "size": "400 B", "access_rate": "11 Mbit/s"},
+        {"kind": "streaming", "rate": "83 kbit/s", "size": "311 B", "direction": "reverse"},
+        {"kind": "voice", "count": 2, "rtt": "55 ms"},
+    ),
+    "probes": dumbbell(
+        BASE | {"size": "400 kB"},
+        {"kind": "voice"},
+        duration="3.7 s",
+        probes={"packets": True, "transfers": True, "flows": "370 ms", "queue": "50 ms", "utilisation": "700 ms"},
+    ),
+}
+"""By name; all of them with ns-2's own queues."""
+PLUGIN: dict[str, Document] = {
+    "codel": dumbbell(BASE, link={"aqm": "codel@ns2-2012 target 7ms"}, reverse={"rate": "3 Mbit/s", "aqm": "fq_codel"}),
+}
+"""With queues of Sojourn."""

@@ -1,0 +1,209 @@
+"""Recorded runs of ns-2 replayed as data; and, where ns-2 is installed, the same runs made now.
+
+`SOJOURN_BLESS=1` records them again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from conftest import Cli, printed_json
+from ns2_scenarios import BASE, FOLDER, NS2, dumbbell, ftp
+from sojourn import Result, Scenario
+from sojourn.base.errors import MissingError
+from sojourn.ns2 import engine, installed, process
+from sojourn.ns2.script import Script, script
+
+SEED = 7
+RECORDED = ("red-ecn", "row", "probes", "datagrams")
+DATAGRAMS = ("cbr", "poisson", "streaming", "voice")
+
+
+@pytest.fixture
+def ns2() -> Path:
+    """The program that is installed."""
+    found = installed.find()
+    if found is None:
+        pytest.skip("ns-2 is not installed (apt install ns2)")
+    return found
+
+
+def made(name: str) -> tuple[Scenario, Script]:
+    scenario = Scenario.build(NS2[name])
+    return scenario, script(scenario, SEED, plugin=False)
+
+
+def replayed(name: str, folder: Path) -> Result:
+    (folder / "trace").write_bytes(gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()))
+    said = (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
+    return engine.told(*made(name)[:1], SEED, made(name)[1], said, folder / "trace")
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_run_has_the_numbers_that_are_kept(name: str, tmp_path: Path) -> None:
+    if os.environ.get("SOJOURN_BLESS") and installed.find():
+        record(name, tmp_path)
+    totals = replayed(name, tmp_path).totals
+    kept = FOLDER / f"{name}.json"
+    if os.environ.get("SOJOURN_BLESS"):
+        kept.write_text(json.dumps(totals, indent=1) + "\n", encoding="utf-8")
+    assert totals == json.loads(kept.read_text(encoding="utf-8"))
+
+
+def record(name: str, folder: Path) -> None:
+    (folder / "run.tcl").write_text(made(name)[1].text, encoding="utf-8")
+    said = process.run(folder / "run.tcl", folder / "trace")
+    (FOLDER / f"{name}.said").write_text("\n".join([*said, ""]), encoding="utf-8")
+    (FOLDER / f"{name}.tr.gz").write_bytes(gzip.compress((folder / "trace").read_bytes(), 9, mtime=0))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_ns2_writes_the_trace_that_is_kept(ns2: Path, name: str, tmp_path: Path) -> None:
+    (tmp_path / "run.tcl").write_text(made(name)[1].text, encoding="utf-8")
+    said = process.run(tmp_path / "run.tcl", tmp_path / "trace")
+    assert said == (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
+    kept = gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()).decode().splitlines()
+    assert (tmp_path / "trace").read_text(encoding="utf-8").splitlines() == kept
+
+
+def test_a_recorded_run_counts_by_hand(tmp_path: Path) -> None:
+    """Numbers of the trace's own lines, without the books."""
+    result = replayed("row", tmp_path)
+    lines = [line.split() for line in (tmp_path / "trace").read_text(encoding="utf-8").splitlines()]
+    sent = [line for line in lines if line[0] == "-" and (line[2], line[3]) == ("1", "2") and float(line[1]) >= 1]
+    second = result.totals["hops"][0]["forward"]
+    assert second["packets"] == len(sent) > 500
+    assert second["bytes"] == sum(int(line[5]) for line in sent)
+    seen: set[tuple[str, str]] = set()
+    new = 0
+    for kind, at, near, far, what, size, _, flow, _, _, seq, _ in lines:
+        if kind == "r" and what == "tcp" and (near, far) == ("2", "3") and (flow, seq) not in seen:
+            seen.add((flow, seq))
+            new += (int(size) - 40) * (float(at) > 1)
+    assert result.totals["groups"][0]["bytes"] == new > 10**6 / 8
+    came = {(line[2], line[3], line[11]): float(line[1]) for line in lines if line[0] == "+"}
+    waits = [float(line[1]) - came["1", "2", line[11]] for line in sent]
+    assert second["sojourn_ms"]["mean"] == pytest.approx(1000 * sum(waits) / len(waits), abs=1e-3)
+
+
+def test_a_run_has_the_tables_and_the_summary_of_a_simulation(tmp_path: Path) -> None:
+    result, simulated = replayed("probes", tmp_path), Scenario.build(NS2["probes"]).run(SEED)
+    assert result.table_names == simulated.table_names
+    for name in result.table_names:
+        assert result.table(name).schema == simulated.table(name).schema, name
+    assert result.summary.columns == simulated.summary.columns
+    assert result.flows["flow"].n_unique() == 3 and result.flows.height == simulated.flows.height
+    assert result.transfers["bytes"].to_list() == simulated.transfers["bytes"].to_list() == [400_000] * 2
+    assert result.transfers["duration_s"].to_list() == pytest.approx(
+        simulated.transfers["duration_s"].to_list(), rel=0.1
+    )
+
+
+def test_datagrams_arrive_at_the_simulator_s_microsecond(ns2: Path) -> None:
+    """Neither TCP nor chance is in it; three queues and an access link are."""
+    flows: list[Any] = [flow for flow in NS2["datagrams"]["flows"] if flow["kind"] in DATAGRAMS]
+    flows = [flow | {"route": ["link", "second"]} for flow in flows]
+    second = {"name": "second", "rate": "461 kbit/s", "delay": "7 ms"}
+    document = dumbbell(
+        *flows, link={"rate": "439 kbit/s", "limit": "5 packets"}, links=[second], probes={"packets": True}
+    )
+    here, there = (Scenario.build(document).run(5, engine=name).table("packets") for name in ("simulate", "ns2"))
+    columns = ["link", "flow", "bytes", "fate"]
+    here, there = (frame.sort("link", "flow", "arrival") for frame in (here, there))
+    assert here.select(columns).equals(there.select(columns))
+    assert here["fate"].value_counts().height > 1, "some packets are dropped"
+    apart = (here["time_ns"].cast(pl.Int64) - there["time_ns"].cast(pl.Int64)).abs()
+    assert apart.max() <= 500, "ns-2's trace has whole microseconds"
+
+
+@pytest.mark.parametrize(
+    "name", ["newreno", "reno", "limit-in-bytes", "drophead", "two-way", "rate-steps", "transfers"]
+)
+def test_a_run_on_ns2_is_near_the_simulator_s(ns2: Path, name: str) -> None:
+    here, there = (Scenario.build(NS2[name]).run(SEED, engine=one).totals for one in ("simulate", "ns2"))
+    assert there["delivered_bps"] == pytest.approx(here["delivered_bps"], rel=0.02)
+    waits = [totals["links"]["forward"]["sojourn_ms"]["mean"] for totals in (here, there)]
+    assert waits[1] == pytest.approx(waits[0], rel=0.1, abs=0.5)
+
+
+def test_the_same_run_gives_the_same_result_and_another_seed_another(ns2: Path) -> None:
+    scenario = Scenario.build(NS2["red"])
+    first, again, other = (scenario.run(seed, engine="ns2") for seed in (1, 1, 2))
+    assert first.totals == again.totals
+    assert first.fingerprint != other.fingerprint
+    assert first.engine == f"ns2-{installed.digest(ns2)}"
+
+
+def test_progress_is_told_and_what_it_raises_ends_ns(ns2: Path) -> None:
+    shares: list[float] = []
+    Scenario.build(NS2["newreno"]).run(1, engine="ns2", progress=shares.append)
+    assert shares == sorted(shares) and len(shares) == 99
+
+    def interrupt(share: float) -> None:
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Scenario.build(dumbbell(ftp(count=50), duration="10000 s")).run(1, engine="ns2", progress=interrupt)
+    assert time.monotonic() - began < 60
+
+
+def test_ctrl_c_ends_ns_and_leaves_nothing(ns2: Path, repo: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sojourn", "run", str(repo / "scenarios" / "ns2.toml"), "--engine", "ns2"]
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    run = subprocess.Popen(
+        [*command, "--set", "duration=100000 s"],
+        cwd=tmp_path,
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while not list(temporary.glob("*/trace")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert list(temporary.glob("*/trace"))
+    run.send_signal(signal.SIGINT)
+    assert run.wait(30) == 130
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(str(temporary).encode() in command for command in commands), "ns is gone"
+    assert not list(temporary.iterdir()) and not list((tmp_path / "results").glob("*"))
+
+
+def test_the_command_line_runs_it(ns2: Path, cli: Cli, repo: Path) -> None:
+    told = printed_json(cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2", "--json"))
+    assert told["engine"].startswith("ns2-")
+    again = cli("run", repo / "scenarios" / "ns2.toml", "--engine", "ns2")
+    assert again.exit_code == 0 and "Engine: ns2-" in again.stdout
+
+
+def test_what_ns_says_of_a_wrong_script_is_told(ns2: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.tcl").write_text("set x [nonsense]\n")
+    with pytest.raises(MissingError, match=r"ns-2 stopped before the end.*\n.*nonsense"):
+        process.run(tmp_path / "x.tcl", tmp_path / "trace")
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ("+ 0.1 0 1 tcp 40\n", "has lines that are no events"),
+        ("+ 0.1 0 5 tcp 40 ------- 0 0.0 1.0 0 1\n", "has lines that are no events"),
+        ("nonsense\n", "has lines that are no events"),
+        ("- 0.1 0 1 tcp 40 ------- 0 2.0 1.0 0 1\n", "a packet that leaves and never came"),
+    ],
+)
+def test_a_trace_that_is_cut_is_refused(lines: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text(lines)
+    scenario = Scenario.build(dumbbell(BASE))
+    with pytest.raises(MissingError, match=text):
+        engine.told(scenario, 1, script(scenario, 1, plugin=False), [], tmp_path / "trace")
