@@ -73,7 +73,9 @@ class Runs:
     totals: ClassVar[dict[str, Any]] = {
         "delivered_bps": 9e6,
         "flows": [{"direction": "forward", "delivered_bps": rate} for rate in (4.5e6, 4.5e6)],
-        "links": {"forward": {"sojourn_ms": {"p50": 10.0, "p95": 30.0}, "drop_rate": 0.02, "mark_rate": 0.0}},
+        "links": {
+            "forward": {"sojourn_ms": {"mean": 1.0, "p50": 10.0, "p95": 30.0}, "drop_rate": 0.02, "mark_rate": 0.0}
+        },
     }
 
     def __init__(self, finished: set[tuple[str, int]]) -> None:

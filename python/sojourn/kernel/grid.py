@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-from sojourn import _core
 from sojourn.engines import SIMULATE
-from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.scenario import Scenario
+from sojourn.validation.sides import Bands, Numbers, Sides, means
 
 AQMS = {
     "droptail": "droptail",
@@ -29,14 +27,10 @@ DURATION_S = {10: 60, 50: 30, 100: 30}
 """By rate; a faster link sends as much in less time."""
 WARMUP_S = 10
 LIMIT = "1000 packets"
-DELIVERED_BAND, DELAY_BAND, DELAY_BAND_MS = 0.03, 0.15, 1.0
+BANDS = Bands(delivered=0.03, delay_key="delay", delay=0.15, delay_ms=1.0)
 SEEDS_THERE, SEEDS_HERE = 4, 10
 """Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
 KERNEL = "kernel"
-
-Numbers = Mapping[str, float]
-"""Payload delivered in order in Mbit/s, p50 and p95 of the delay in the queue in ms, drop and mark rate in percent, and
-Jain's index."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +91,7 @@ class Cell:
     @property
     def distance(self) -> float:
         """How far apart, in bands: what is delivered within 3 %, and the median delay within 15 % or 1 ms."""
-        delivered = abs(self.here["delivered"] / self.there["delivered"] - 1) / DELIVERED_BAND
-        band = max(DELAY_BAND * self.there["delay"], DELAY_BAND_MS)
-        return max(delivered, abs(self.here["delay"] - self.there["delay"]) / band)
+        return BANDS.distance(self.here, self.there)
 
     @property
     def agrees(self) -> bool:
@@ -147,8 +139,7 @@ class Grid:
         progress: Callable[[float, int, int], None] | None = None,
         runner: Any = None,
     ) -> None:
-        self.there = runner or Runner(root, jobs, progress=progress)
-        self.here = runner or Runner(None, jobs)
+        self.sides = Sides(root, jobs, progress=progress, runner=runner)
         self.only_finished = only_finished
 
     def cells(self, points: Iterable[Point], seed: int = 1) -> list[Cell]:
@@ -168,28 +159,13 @@ class Grid:
         return merged(point, there, here)
 
     def _is_wanted(self, point: Point, seed: int) -> bool:
-        return not self.only_finished or self.there.find(Run(point.scenario(), seed, KERNEL)) is not None
+        return not self.only_finished or self.sides.is_finished(point.scenario(), seed, KERNEL)
 
     def _numbers(self, points: Sequence[Point], seed: int, engine: str) -> list[dict[str, float]]:
-        runner = self.there if engine == KERNEL else self.here
-        results = runner([Run(point.scenario(), seed, engine) for point in points])
-        return [_numbers(result.totals) for result in results]
+        return self.sides.numbers([point.scenario() for point in points], seed, engine)
 
 
 def merged(point: Point, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
     """Means over the seeds of both sides, and the simulator's spread of what is judged."""
-    means = [{key: fmean(run[key] for run in side) for key in side[0]} for side in (there, here)]
     spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
-    return Repeated(Cell(point, *means), len(there), len(here), spread)
-
-
-def _numbers(totals: Mapping[str, Any]) -> dict[str, float]:
-    link = totals["links"]["forward"]
-    return {
-        "delivered": totals["delivered_bps"] / 1e6,
-        "delay": link["sojourn_ms"]["p50"] or 0.0,
-        "tail": link["sojourn_ms"]["p95"] or 0.0,
-        "drops": 100 * link["drop_rate"],
-        "marks": 100 * link["mark_rate"],
-        "jain": _core.jain([flow["delivered_bps"] for flow in totals["flows"] if flow["direction"] == "forward"]),
-    }
+    return Repeated(Cell(point, means(there), means(here)), len(there), len(here), spread)

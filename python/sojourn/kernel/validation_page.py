@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sojourn.kernel.grid import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Numbers, Point, Repeated
+from sojourn.kernel.grid import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Point, Repeated
 from sojourn.validation.recorded import unwrapped
+from sojourn.validation.sides import Numbers
 
 SHOWN = {"delivered": 2, "delay": 2, "tail": 2, "drops": 2, "marks": 2, "jain": 3}
 """Numbers of a cell and their digits in the page."""
