@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sojourn.kernel.cache import find
+from sojourn.ns2.plugin import find as find_plugin
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared"
@@ -106,6 +107,8 @@ def test_commands_run(section: Section, checkout: Path) -> None:
         pytest.skip("needs a built kernel (sojourn kernel build)")
     if not shutil.which("ns") and any("--engine ns2" in step.text for step in section.steps):
         pytest.skip("needs ns-2 (apt install ns2)")
+    if find_plugin() is None and any("ns2-plugin" in step.text or "ns2 build" in step.text for step in section.steps):
+        pytest.skip("needs a plugin for ns-2 (make capi, sojourn ns2 build)")
     tools = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}", "COLUMNS": "120", "MPLBACKEND": "Agg"}
     for step in section.steps:

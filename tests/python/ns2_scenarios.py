@@ -65,3 +65,23 @@ PLUGIN: dict[str, Document] = {
     "codel": dumbbell(BASE, link={"aqm": "codel@ns2-2012 target 7ms"}, reverse={"rate": "3 Mbit/s", "aqm": "fq_codel"}),
 }
 """With queues of Sojourn."""
+
+TWO_WAY = [
+    BASE | {"count": 7, "rtt": "111 ms", "receive_window": "1 MB"},
+    BASE | {"direction": "reverse", "cc": "reno"},
+]
+
+
+def codel(profile: str) -> Document:
+    link = {"aqm": f"codel@{profile} target 6ms interval 97ms", "limit": "1000 packets"}
+    return dumbbell(*TWO_WAY, duration="60 s", link=link)
+
+
+KITCODEL = {
+    "ns2-patch": "37e5037f89055fce27faa969bb4c37fa28c171deb0eee8b89eb05e8683a34c32",
+    "ns2-2012": "909d68afa17ddb947021e6aef392e9b1f6d9bbd69a71f1522851d3fc20a17d9d",
+    "acm2012": "a5643db7f4285e02a767bca9ea7d34ab64d0a25b24999826ec899b77601a950e",
+    "rfc8289": "c20b26b73cc16c74bde7209e6cc0f9c878ef024bee8f709af1f031c2773ddabe",
+}
+"""SHA-256 of the trace of `codel(PROFILE)`, seed 7, with CoDel written in C++ for ns-2 as the forward queue
+(217,000 to 233,000 lines, 887 to 1485 drops; the variants patch2012, ns2.36, acm2012 and rfc8289 of kitcodel.cc)."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[float, int, int], None]
 """Called with the share of work done (0 to 1), finished runs and all runs."""
+Steps = Callable[[float, str], None]
+"""Called with the share of work done and what is being done."""
 FIRST_S = 1.0
 """Progress is shown from then on."""
 EVERY_S = 5.0
@@ -74,3 +76,32 @@ def _new_bar() -> Bar:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     return Bar(*columns, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def steps() -> Iterator[Steps]:
+    """A bar on a terminal, else a line for each step."""
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda share, what: bar.update(task, completed=share, description=what[:60])
+
+
+class _Lines:
+    """A line for each step."""
+
+    def __init__(self) -> None:
+        self.last = ""
+
+    def __call__(self, _share: float, what: str) -> None:
+        step = what.split(" ")[0]
+        if step != self.last:
+            self.last = step
+            print(what, file=sys.stderr, flush=True)

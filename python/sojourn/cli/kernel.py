@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from sojourn.cli import options
 from sojourn.cli.terminal import echo
-
-if TYPE_CHECKING:
-    from sojourn.kernel.build import Progress
 
 
 @click.group("kernel")
@@ -34,12 +27,13 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
     The source comes from the machine's package manager. An interrupted build continues where it stopped; a finished
     kernel is not built again. For all commands, $SOJOURN_KERNEL replaces the cache folder.
     """
+    from sojourn.base.progress import steps
     from sojourn.cli import output
     from sojourn.kernel.build import build
     from sojourn.kernel.cache import root
 
     began = time.monotonic()
-    with _progress() as report:
+    with steps() as report:
         kernel = build(version, root(cache), jobs=jobs, progress=report)
     if as_json:
         about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
@@ -123,30 +117,3 @@ def compare_command(
                 output.say(f"{one.aqm}, pattern {one.first_pattern}, the first that differs:")
                 print_difference(one.first)
     ctx.exit(1 if any(one.lines for one in found) else 0)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A bar on a terminal, else a line for each step."""
-    if not sys.stderr.isatty():
-        yield _Lines()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda share, what: bar.update(task, completed=share, description=what[:60])
-
-
-class _Lines:
-    def __init__(self) -> None:
-        self.last = ""
-
-    def __call__(self, _share: float, what: str) -> None:
-        step = what.split(" ")[0]
-        if step != self.last:
-            self.last = step
-            print(what, file=sys.stderr, flush=True)

@@ -41,3 +41,33 @@ def script_command(
         echo(made.text.rstrip("\n"))
     else:
         echo(f"{out}: run it with ns {out}")
+
+
+@command.command("build")
+@click.option(
+    "--library",
+    type=options.PATH,
+    default=Path("out"),
+    show_default=True,
+    metavar="DIR",
+    help="Folder into which make capi installed libsojourn_aqm.",
+)
+@click.option("--source", type=options.PATH, metavar="PATH", help="ns-2.35's source, a folder or an archive [apt-get].")
+@click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for the plugin [the user's cache].")
+@options.as_json
+def build_command(library: Path, source: Path | None, cache: Path | None, as_json: bool) -> None:
+    """Build the queue managers of Sojourn as a plugin for Debian's ns-2, which is not changed.
+
+    Headers of ns-2 come from the distribution's source package. Root is not needed. For all commands, $SOJOURN_NS2
+    replaces the cache folder.
+    """
+    from sojourn.base.progress import steps
+    from sojourn.cli import output
+    from sojourn.ns2.build import build
+
+    with steps() as report:
+        plugin = build(library, cache, source, report)
+    if as_json:
+        output.print_json({"file": str(plugin.file), "digest": plugin.digest})
+    else:
+        echo(f"Plugin for ns-2, build {plugin.digest}: {plugin.file}")

@@ -17,6 +17,7 @@ ENGINES = {
     "kernel": "sojourn.kernel.engine",
     "kernel-6.12": "sojourn.kernel.engine_6_12",
     "ns2": "sojourn.ns2.engine",
+    "ns2-plugin": "sojourn.ns2.engine_plugin",
 }
 
 

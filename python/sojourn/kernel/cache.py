@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
 
 VERSIONS = ("6.1", "6.12")
@@ -38,12 +38,7 @@ class Kernel:
 
 def root(given: Path | None = None) -> Path:
     """Folder of all kernels: the given one, $SOJOURN_KERNEL, or one in the user's cache."""
-    if given is not None:
-        return given.absolute()
-    if named := os.environ.get("SOJOURN_KERNEL"):
-        return Path(named).absolute()
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "sojourn" / "kernel"
+    return cache_folder("kernel", "SOJOURN_KERNEL", given)
 
 
 def folder_of(version: str, place: Path) -> Path:

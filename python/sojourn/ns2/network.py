@@ -145,9 +145,8 @@ def _link(number: int, link: Link) -> list[str]:
     lines += [f"Queue/{queue.kind} set {name} {value}" for name, value in queue.settings.items()]
     near, far = f"${link.near}", f"${link.far}"
     lines.append(f"$ns simplex-link {near} {far} {rates[0][1]} {seconds(delays[0][1])} {queue.kind}")
-    if queue.commands:
-        lines.append(f"set queue({number}) [[$ns link {near} {far}] queue]")
-        lines += [f"$queue({number}) {command}" for command in queue.commands]
+    if queue.manage:
+        lines.append(f"[[$ns link {near} {far}] queue] {queue.manage} {number}")
     lines.append(f"$ns trace-queue {near} {far} $trace")
     way = f"[[$ns link {near} {far}] link]"
     if len(delays) > 1 and not keys["reorder"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,8 +23,8 @@ class Queue:
     """Its class, below `Queue/`."""
     settings: Settings
     """Values that the class has to have before the queue is made: RED computes its own as its link is made."""
-    commands: Sequence[str] = ()
-    """What the queue is told after that."""
+    manage: str = ""
+    """What the queue is told after that, and behind it its number."""
     limit: str = ""
     """Most that may wait, as scenarios write it."""
     judges_arrivals: bool = False
@@ -60,13 +60,16 @@ def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queu
     if references(table):
         refuse(f"{place}.aqm", "has the queue managers of Sojourn, none in Python", "choose one of sojourn aqm list")
     text, by_host = spelled_aqm(table), bool(table.get("isolation", "").startswith(("host", "dual")))
-    told = link["limit"].replace(" + ", ",")
-    commands = [f"aqm {{{text}}}", f"limit {{{told}}}", f"mtu {octets(f'{place}.mtu', link['mtu'])}"]
-    return Queue("Sojourn", {}, commands, link["limit"], _judges_arrivals(table["name"]), by_host)
-
-
-def _judges_arrivals(name: str) -> bool:
-    return name in JUDGE_ARRIVALS
+    limits = {"packets": 0, "B": 0, "ns": 0}
+    for part in link["limit"].split(" + "):
+        number, _, unit = part.partition(" ")
+        in_time = unit not in ("packets", "packet", "B")
+        key = "ns" if in_time else "B" if unit == "B" else "packets"
+        limits[key] = nanoseconds(f"{place}.limit", part) if in_time else int(number)
+    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
+    words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"])]
+    manage = f"manage {' '.join(str(word) for word in words)} $seed"
+    return Queue("Sojourn", {}, manage, link["limit"], table["name"] in JUDGE_ARRIVALS, by_host)
 
 
 def _tail_drop(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sojourn import _core
 from sojourn.engines.values import nanoseconds
 from sojourn.ns2.network import Network, lay_out, seconds
+from sojourn.ns2.plugin import PLUGIN
 from sojourn.ns2.queues import own_queue, plugin_queue
 from sojourn.ns2.refuse import refuse
 from sojourn.ns2.traffic import Traffic, traffic
@@ -17,7 +18,6 @@ NO_PROBES = {
     "state": "does not look into its queues",
 }
 LARGEST_SEED = 2**31 - 2
-PLUGIN = "sojourn_ns2.so"
 HEAD = """# {name}: a scenario of Sojourn, seed {seed}. ns FILE [TRACE{plugin}] runs it.
 # TRACE gets what happens at the queues of the bottlenecks, the standard output what the senders know at the end.
 set trace [open [expr {{$argc > 0 ? [lindex $argv 0] : "out.tr"}}] w]
@@ -27,6 +27,7 @@ ns-random {drawn}
 Queue set limit_ 1000000
 """
 LOAD = """load [expr {{$argc > 1 ? [lindex $argv 1] : "./{plugin}"}}] Sojourn
+set seed {seed}
 """
 TAIL = """
 proc progress {{share}} {{
@@ -96,7 +97,7 @@ def script(scenario: Scenario, seed: int, *, plugin: bool) -> Script:
             name=" ".join(document["name"].split()).rstrip("\\") or "A run",
             seed=seed,
             plugin=f" [{PLUGIN}]" if plugin else "",
-            load=LOAD.format(plugin=PLUGIN) if plugin else "",
+            load=LOAD.format(plugin=PLUGIN, seed=seed) if plugin else "",
             drawn=(seed * 7919 + 12345) % LARGEST_SEED + 1,
         ),
         *network.lines,

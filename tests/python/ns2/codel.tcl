@@ -2,6 +2,7 @@
 # TRACE gets what happens at the queues of the bottlenecks, the standard output what the senders know at the end.
 set trace [open [expr {$argc > 0 ? [lindex $argv 0] : "out.tr"}] w]
 load [expr {$argc > 1 ? [lindex $argv 1] : "./sojourn_ns2.so"}] Sojourn
+set seed 7
 set ns [new Simulator]
 $defaultRNG seed 67779
 ns-random 67779
@@ -12,18 +13,12 @@ set right [$ns node]
 
 # link
 $ns simplex-link $left $right 4300000 0.017 Sojourn
-set queue(0) [[$ns link $left $right] queue]
-$queue(0) aqm {codel@ns2-2012 target 7ms}
-$queue(0) limit {43 packets}
-$queue(0) mtu 1500
+[[$ns link $left $right] queue] manage {codel@ns2-2012 target 7ms} 43 0 0 4300000 1500 $seed 0
 $ns trace-queue $left $right $trace
 
 # reverse
 $ns simplex-link $right $left 3000000 0.017 Sojourn
-set queue(1) [[$ns link $right $left] queue]
-$queue(1) aqm {fq_codel}
-$queue(1) limit {1000 packets}
-$queue(1) mtu 1500
+[[$ns link $right $left] queue] manage {fq_codel} 1000 0 0 3000000 1500 $seed 1
 $ns trace-queue $right $left $trace
 
 # Attaches two agents, the source's to a node of its own behind an access link if that has a rate.

@@ -1,0 +1,20 @@
+/* What ns-2's configure finds on the machines that have its headers in use here. */
+#define HAVE_INT64 1
+#define SIZEOF_LONG 8
+#define STDC_HEADERS 1
+#define HAVE_STRTOLL 1
+#define HAVE_STRTOQ 1
+#define HAVE_BCOPY 1
+#define HAVE_BZERO 1
+#define HAVE_STRING_H 1
+#define HAVE_FESETPRECISION 1
+#define HAVE_GETRUSAGE 1
+#define HAVE_SBRK 1
+#define HAVE_SNPRINTF 1
+#define HAVE_UNISTD_H 1
+#define HAVE_TIME_H 1
+#define HAVE_INT64_T 1
+#define HAVE_U_INT64_T 1
+#define HAVE_ARPA_INET_H 1
+#define HAVE_NETINET_IN_H 1
+#define TIME_WITH_SYS_TIME 1
