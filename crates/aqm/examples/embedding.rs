@@ -38,7 +38,7 @@ struct Sender {
 impl Sender {
     /// A sender over a path of `rate`, with its queue under the AQM that `config` describes.
     fn new(config: &AnyConfig, rate: Rate, seed: u64) -> Self {
-        let host = Host { link: Link { rate, mtu: 1200 }, rng: Rng::stream(seed, "send-queue", 0) };
+        let host = Host { link: Link::new(rate, 1200), rng: Rng::stream(seed, "send-queue", 0) };
         let queue = config.build(Limits::packets(512), host);
         Self { queue, pacer: Serializer::new(rate), next_send: Instant::ZERO, counts: Counts::default() }
     }

@@ -14,7 +14,7 @@ pub type Datagram = Vec<u8>;
 
 /// A send queue under CoDel with ECN, in front of a path of `rate`; it allocates nothing after this.
 pub fn send_queue(rate: Rate, seed: u64) -> SingleQueue<Codel, Datagram> {
-    let host = Host { link: Link { rate, mtu: 1200 }, rng: Rng::from_state(seed) };
+    let host = Host { link: Link::new(rate, 1200), rng: Rng::from_state(seed) };
     SingleQueue::new(Codel::new(&Config { ecn: true, ..Config::default() }), Limits::packets(256), host)
 }
 

@@ -237,7 +237,7 @@ fn limit(limits: &Limits, link: Link) -> u64 {
 
 const USUAL_LIMIT: u64 = 1000;
 /// The link until the queue is attached to its own.
-const UNATTACHED: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const UNATTACHED: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
 #[cfg(test)]
 mod tests;

@@ -66,7 +66,7 @@ mod tests {
     use crate::time::Instant;
     use alloc::vec::Vec;
 
-    const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+    const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
     #[derive(Default)]
     struct Dropped(Vec<(u32, DropReason)>);

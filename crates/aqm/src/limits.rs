@@ -110,7 +110,7 @@ mod tests {
     use crate::rate::Rate;
     use alloc::string::ToString;
 
-    const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+    const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
     #[test]
     fn each_bound_holds_alone_and_together() {

@@ -13,7 +13,7 @@ use crate::single::SingleQueue;
 use crate::time::Instant;
 
 /// One packet of 1500 bytes a millisecond.
-pub const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+pub const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 /// The same, its largest packet with an Ethernet header.
 pub const ETHERNET: Link = Link { mtu: 1514, ..LINK };
 

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 /// A packet of 1500 bytes a millisecond.
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
 const LINUX_TICK: Duration = Duration::from_nanos(1024);

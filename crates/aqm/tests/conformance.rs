@@ -8,7 +8,7 @@ use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::cell::Cell;
 
-const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 /// Sequences per profile.
 const CASES: u32 = 200;
 

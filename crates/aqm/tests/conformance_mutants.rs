@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-const LINK: Link = Link { rate: Rate::from_bps(8_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(8_000_000), 1500);
 const LIMIT: u32 = 4;
 
 /// What is wrong with a [`Queue`].

@@ -53,7 +53,7 @@ type Queue = Box<dyn Qdisc<u32>>;
 
 /// The queues, and what their algorithm saw.
 fn queues(marks: bool, drops: bool) -> [(&'static str, Queue, Arc<Mutex<Seen>>); 2] {
-    let host = || Host { link: Link { rate: Rate::from_bps(10_000_000), mtu: 1500 }, rng: Rng::from_state(1) };
+    let host = || Host { link: Link::new(Rate::from_bps(10_000_000), 1500), rng: Rng::from_state(1) };
     let (one, each) = (Arc::<Mutex<Seen>>::default(), Arc::<Mutex<Seen>>::default());
     let spy = move |seen: &Arc<Mutex<Seen>>| Spy { seen: seen.clone(), marks, drops };
     let single = SingleQueue::new(spy(&one), Limits::packets(100), host());

@@ -10,7 +10,7 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 
 fn main() {
     for algorithm in ALGORITHMS {

@@ -26,7 +26,7 @@ struct Run {
 impl Run {
     fn new(aqm: &str, rate: Rate, seed: u64) -> Self {
         let config = registry::parse(aqm).expect("an AQM");
-        let host = Host { link: Link { rate, mtu: 1500 }, rng: Rng::from_state(seed) };
+        let host = Host { link: Link::new(rate, 1500), rng: Rng::from_state(seed) };
         Self { queue: config.build(Limits::packets(90), host), rate, free: Instant::ZERO, early_drops: 0 }
     }
 

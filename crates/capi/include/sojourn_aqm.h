@@ -111,6 +111,7 @@ typedef struct sojourn_host {
     sojourn_time limit_time; /* most waiting time at the nominal rate; 0: no such limit */
     sojourn_dropped dropped; /* must not be null */
     void *user;              /* the first argument of `dropped` */
+    sojourn_time delay;      /* propagation delay of the link, one way; 0 where it is not known */
 } sojourn_host;
 
 /* What a shared library exports, under the name `sojourn_library`. The functions mean what those of libsojourn_aqm

@@ -33,7 +33,7 @@ fn facts() -> Vec<(String, u64)> {
     layout!("sojourn_packet", Packet, size, length, segments, flow, source, destination, dscp, ecn, reserved);
     layout!("sojourn_packet", Packet, header_length, header, handle, enqueued);
     layout!("sojourn_host", Host, size, mtu, rate, random, start, limit_packets, reserved, limit_bytes, limit_time);
-    layout!("sojourn_host", Host, dropped, user);
+    layout!("sojourn_host", Host, dropped, user, delay);
     layout!("sojourn_discipline", Discipline, size, abi, order, reserved, name, summary, source, create, free, enqueue);
     layout!("sojourn_discipline", Discipline, dequeue, backlog, settle, statistics, states, error, pass);
     facts

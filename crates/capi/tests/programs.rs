@@ -38,7 +38,7 @@ impl Program {
 
 /// What examples/c/overload.c prints, from the queue discipline itself.
 fn overload(aqm: &str) -> String {
-    let link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+    let link = Link::new(Rate::from_bps(10_000_000), 1500);
     let host = Host { link, rng: Rng::stream(7, "queue", 0) };
     let mut queue: Box<dyn Qdisc<u32>> = parse(aqm).expect("it is registered").build(Limits::packets(500), host);
     let (mut now, mut arrival, mut free_at) = (0, 0, 0);

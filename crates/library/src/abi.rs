@@ -94,6 +94,7 @@ pub struct Host {
     pub limit_time: Time,
     pub dropped: Option<Dropped>,
     pub user: *mut c_void,
+    pub delay: Time,
 }
 
 /// A queue, which only the library that made it can look into.

@@ -223,7 +223,10 @@ fn built_for(host: &abi::Host) -> Result<sojourn_aqm::Host, Error> {
         return Err(Error::invalid("host.reserved is not 0; set the whole struct to zero before its fields"));
     }
     let mtu = if host.mtu == 0 { 1500 } else { host.mtu };
-    let link = Link { rate: Rate::from_bps(host.rate), mtu };
+    if host.delay < 0 {
+        return Err(Error::invalid(format!("host.delay: {} ns is below zero; 0 is not known", host.delay)));
+    }
+    let link = Link { rate: Rate::from_bps(host.rate), mtu, delay: Duration::from_nanos(host.delay) };
     Ok(sojourn_aqm::Host { link, rng: Rng::from_state(host.random) })
 }
 

@@ -70,6 +70,7 @@ fn create(text: &CStr, back: &mut Back) -> *mut Queue {
         limit_time: 0,
         dropped: Some(take_back),
         user: (&raw mut *back).cast(),
+        delay: 0,
     };
     let mut queue = null_mut();
     // SAFETY: everything given lives.

@@ -44,7 +44,7 @@ impl Queue {
         if u64::from(mtu) < LEAST_MTU {
             return Err(input(format!("mtu: {mtu} B is less than any IPv4 link carries; give at least {LEAST_MTU}")));
         }
-        let link = Link { rate: link_rate, mtu };
+        let link = Link::new(link_rate, mtu);
         let host = Host { link, rng: Rng::stream(seed.get("seed")?, "queue", 0) };
         let qdisc = Mutex::new(aqm.config.build(limits, host));
         raised(py)?;

@@ -172,7 +172,7 @@ impl Setup {
             true => (Wire::of_kernel(rate, self.overhead), Rng::from_state(self.seed)),
             false => (Wire::of_simulator(rate), Rng::stream(self.seed, "queue", 0)),
         };
-        let host = Host { link: Link { rate, mtu: self.mtu }, rng };
+        let host = Host { link: Link::new(rate, self.mtu), rng };
         Ok(Replay::new(arrivals, aqm.config.build(limits, host), wire))
     }
 

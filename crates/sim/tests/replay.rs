@@ -84,7 +84,7 @@ fn rate(scenario: &Scenario) -> Rate {
 
 fn queue(scenario: &Scenario) -> Box<dyn Qdisc<u32>> {
     let link = &scenario.link;
-    let info = Link { rate: rate(scenario), mtu: link.framing.wire(link.mtu) };
+    let info = Link { rate: rate(scenario), mtu: link.framing.wire(link.mtu), delay: link.delay };
     link.aqm.config.build(link.limits, Host { link: info, rng: Rng::stream(scenario.seed, "queue", 0) })
 }
 

@@ -4,6 +4,7 @@
 //! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
+mod sacks;
 #[cfg(test)]
 mod tests;
 

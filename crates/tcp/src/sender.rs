@@ -15,7 +15,7 @@ use crate::segment::Sacked;
 use crate::stack::Machine;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
-use crate::{Flags, Header, Now, Wire};
+use crate::{Block, Flags, Header, Now, Wire};
 use sojourn_aqm::Instant;
 
 /// The sending half of a connection.
@@ -394,14 +394,15 @@ impl Sender {
             return;
         }
         let advanced = tx.queue.acknowledge(header.ack) > 0;
-        if !header.sack.blocks().is_empty() && !tx.board.is_reno() {
+        let blocks: &[Block] = header.sack.blocks();
+        if !blocks.is_empty() && !tx.board.is_reno() && recovery.reads_sacks_ns2(&control.cc) {
             recovery.on_sacks(header, &tx.queue, &mut tx.board, |_, _| {});
         }
         if tx.board.packets_out() > 0 {
             // It takes nothing for reordering.
             let keeps_timer = recovery.keeps_timer(tx.queue.una(), &tx.board);
             let acked = advanced.then(|| tx.clean(now, header, keeps_timer));
-            let progress = recovery.on_ack_ns2(acked.as_ref(), &mut tx.cx(now, control));
+            let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
             if let Some(acked) = acked.filter(|_| progress.grows) {
                 let news = || tx.news(now, &acked, recovery.state());
                 control.acked(news);
@@ -412,6 +413,9 @@ impl Sender {
             let Self { transmission: tx, recovery, control, .. } = self;
             if tx.ecn.is_echo(header) {
                 recovery.on_echo_ns2(&mut tx.cx(now, control));
+            }
+            if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadAlone | Rexmit::Hold) {
+                return;
             }
         }
         self.send_new(now, wire);
@@ -437,13 +441,16 @@ impl Sender {
     /// Sends what recovery asks for.
     fn send_again(&mut self, rexmit: Rexmit, now: Now, wire: &mut impl Wire) {
         match rexmit {
-            Rexmit::Nothing => return,
+            Rexmit::Nothing | Rexmit::Hold => return,
+            Rexmit::ByPipe => return self.transmission.send_by_pipe(now, &mut self.control, &mut self.recovery, wire),
             Rexmit::Lost => {}
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
                 return self.transmission.retransmit_lost(now, limit, &mut self.recovery, wire);
             }
-            Rexmit::Head => return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire),
+            Rexmit::Head | Rexmit::HeadAlone => {
+                return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire);
+            }
             Rexmit::New => {
                 self.send_new(now, wire);
                 if self.transmission.queue.nxt() > self.recovery.episode.high_seq {

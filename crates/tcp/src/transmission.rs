@@ -3,6 +3,8 @@
 //! Source: Linux `tcp_write_xmit`, `tcp_event_new_data_sent`, `tcp_retransmit_skb`; bursts have their own file,
 //! `segmentation.rs`.
 
+mod by_pipe;
+
 use crate::ack::Books;
 use crate::cc::{self, CongestionControl};
 use crate::config::{SenderConfig, State};

@@ -5,7 +5,7 @@ use crate::single::SingleQueue;
 use crate::time::Instant;
 use alloc::vec::Vec;
 
-const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 /// The average follows the queue at once: a weight of a half.
 const QUICK: Config = Config {
     min: 4,

@@ -172,7 +172,7 @@ impl Bytes<'_> {
 
     fn link(&mut self) -> Link {
         let mtu = [1500, 1500, 1514, 576, 9000][self.byte() as usize % 5];
-        Link { rate: Rate::from_bps(self.scaled_word(1e5, 1e10) as u64), mtu }
+        Link::new(Rate::from_bps(self.scaled_word(1e5, 1e10) as u64), mtu)
     }
 
     /// A code of three bits with an argument of five, until the bytes end.

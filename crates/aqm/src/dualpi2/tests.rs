@@ -15,7 +15,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// One packet of 1500 bytes a millisecond.
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 
 fn us(micros: u64) -> Instant {
     Instant::from_nanos(micros * 1_000)

@@ -18,7 +18,7 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-const LINK: Link = Link { rate: Rate::from_bps(12_000_000), mtu: 1514 };
+const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1514);
 
 /// A discipline under test; packets are numbered as they come.
 struct Bench {

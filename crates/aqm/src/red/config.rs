@@ -43,7 +43,7 @@ config! {
         /// ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the link's rate if less.
         bottom: f64 = 0.0, in Value::Number(0.0) => Value::Number(1.0);
         /// ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt per second;
-        /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 - exp(-10/C).
+        /// -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms, or three times the link's delay and a packet's time; -2: 1 - exp(-10/C).
         weight: f64 = -1.0, in Value::Number(-2.0) => Value::Number(1.0);
         /// ns2: beyond max the probability grows to 1 at twice max instead of jumping there.
         gentle: bool = true, in Value::Flag(false) => Value::Flag(true);

@@ -116,4 +116,4 @@ impl Aqm for Red {
 }
 
 /// The link until the queue is attached to its own.
-const UNATTACHED: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const UNATTACHED: Link = Link::new(Rate::from_bps(10_000_000), 1500);

@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Bytes;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
 /// The state, and the parameters that follow from the link. Queue lengths are in bytes or packets, as the queue is
 /// measured.
@@ -63,7 +63,7 @@ impl Ns2Red {
             ptc,
             th_min: min / unit,
             th_max: max / unit,
-            q_w: weight(config.weight, ptc),
+            q_w: weight(config.weight, ptc, link.delay),
             bottom: if config.bottom > 0.0 { config.bottom } else { (80_000.0 / bandwidth.as_bps() as f64).min(0.01) },
             ave: 0.0,
             cur_max_p: config.probability,
@@ -238,12 +238,11 @@ impl Ns2Red {
 }
 
 /// The weight, where it is automatic from the packets per second.
-fn weight(weight: f64, ptc: f64) -> f64 {
+fn weight(weight: f64, ptc: f64, delay: Duration) -> f64 {
     if weight == 0.0 {
         1.0 - libm::exp(-1.0 / ptc)
     } else if weight == -1.0 {
-        // Differs: ns-2 adds the link's propagation delay, which a queue does not know.
-        let rtt = (3.0 / ptc).max(0.1);
+        let rtt = (3.0 * (delay.as_secs_f64() + 1.0 / ptc)).max(0.1);
         1.0 - libm::exp(-1.0 / (10.0 * rtt * ptc))
     } else if weight == -2.0 {
         1.0 - libm::exp(-10.0 / ptc)

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::string::ToString;
 
-const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 /// The average is between the thresholds after some packets, and nothing is dropped early but with luck.
 const BETWEEN: [&str; 2] = [
     "red min 6000B max 600kB weight 0.5 probability 0.000001",

@@ -12,7 +12,7 @@ const RATE: Rate = Rate::from_bps(10_000_000);
 const PACKET: u64 = 1_200_000;
 
 fn queue(aqm: &str, limit: u32) -> Box<Queue> {
-    let host = Host { link: Link { rate: RATE, mtu: 1500 }, rng: Rng::stream(1, "queue", 0) };
+    let host = Host { link: Link::new(RATE, 1500), rng: Rng::stream(1, "queue", 0) };
     registry::parse(aqm).unwrap().build(Limits::packets(limit), host)
 }
 

@@ -144,7 +144,7 @@ impl Vector {
 
     /// What the queue is built from: the link, with 1500 bytes of IP behind 14 of Ethernet, and the random stream.
     pub fn host(&self) -> Host {
-        Host { link: Link { rate: self.rate, mtu: 1514 }, rng: Rng::from_state(self.seed) }
+        Host { link: Link::new(self.rate, 1514), rng: Rng::from_state(self.seed) }
     }
 
     /// The queue of `aqm` with the parameters and the limit that the kernel's had, over the vector's link.

@@ -31,7 +31,7 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = u64::from(head["side"] == "up");
     let framing = spec.framing;
-    let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu) };
+    let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: framing.accounted(spec.mtu), delay: spec.delay };
     let host = Host { link, rng: Rng::stream(seed, "queue", index) };
     let arrivals: Vec<&Record> = records.iter().filter(|record| record.kind == Kind::Arrival).collect();
     if let Some(i) = arrivals.iter().enumerate().position(|(i, record)| record.number as usize != i) {

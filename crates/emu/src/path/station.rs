@@ -33,7 +33,11 @@ impl Station {
     pub fn new(spec: &LinkSpec, seed: u64, index: usize) -> Self {
         let transmitter = Transmitter::new(&spec.service, spec.mtu, seed, index);
         let transmitter = transmitter.expect("a shell refuses the channel of a wireless LAN");
-        let link = Link { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+        let link = Link {
+            rate: spec.service.nominal_rate(spec.mtu),
+            mtu: spec.framing.accounted(spec.mtu),
+            delay: spec.delay,
+        };
         let host = Host { link, rng: Rng::stream(seed, "queue", index as u64) };
         let serves = match transmitter.opportunity() {
             Some(_) => Serves::Opportunities { part: None, awake: false },

@@ -22,7 +22,11 @@ pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
 
 /// The queue discipline of a link.
 pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
-    let link = LinkInfo { rate: spec.service.nominal_rate(spec.mtu), mtu: spec.framing.accounted(spec.mtu) };
+    let link = LinkInfo {
+        rate: spec.service.nominal_rate(spec.mtu),
+        mtu: spec.framing.accounted(spec.mtu),
+        delay: spec.delay,
+    };
     spec.aqm.config.build(spec.limits, Host { link, rng })
 }
 

@@ -9,14 +9,16 @@ mod linux_2_6;
 mod linux_3_10;
 mod ns2;
 mod retransmission;
+mod sack1;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use episode::Episode;
-pub(crate) use retransmission::Walk;
+pub(crate) use retransmission::{Marked, Walk};
 
 use crate::Now;
 use crate::ack::{Ack, Findings};
+use crate::cc::AnyCc;
 use crate::config::State;
 use crate::control::Control;
 use crate::ecn::EcnSender;
@@ -30,7 +32,7 @@ use crate::{Block, Header};
 use linux_2_6::Linux2_6;
 use linux_3_10::Linux3_10;
 use ns2::Ns2;
-use retransmission::{AndUnmissed, Marked};
+use retransmission::AndUnmissed;
 
 /// What recovery looks at and acts on, besides its own state.
 pub(crate) struct Cx<'a> {
@@ -67,6 +69,12 @@ pub(crate) enum Rexmit {
     LostBeyond(u32),
     /// The oldest segment, whatever the window.
     Head,
+    /// The same, and nothing new behind it.
+    HeadAlone,
+    /// What is marked lost and then something new, as far as ns-2's `pipe_` leaves room.
+    ByPipe,
+    /// Nothing, nor anything new.
+    Hold,
     /// Something new, which tells whether the time-out was spurious (F-RTO).
     New,
 }
@@ -177,12 +185,29 @@ impl Recovery {
         }
     }
 
-    /// ns-2: an acknowledgment of `acked`, or a duplicate.
-    pub fn on_ack_ns2(&mut self, acked: Option<&Acked>, cx: &mut Cx) -> Progress {
+    /// ns-2: an acknowledgment of `acked`, or a duplicate, with `blocks`.
+    pub fn on_ack_ns2(&mut self, acked: Option<&Acked>, blocks: &[Block], cx: &mut Cx) -> Progress {
         match (&mut self.machine, acked) {
             (Machine::Ns2(machine), Some(acked)) => machine.on_progress(&mut self.episode, acked, cx),
-            (Machine::Ns2(machine), None) => machine.on_duplicate(&mut self.episode, cx),
+            (Machine::Ns2(machine), None) => machine.on_duplicate(blocks, &mut self.episode, cx),
             (Machine::Linux2_6(_) | Machine::Linux3_10(_), _) => Progress { grows: false, rexmit: Rexmit::Nothing },
+        }
+    }
+
+    /// ns-2: whether what is SACKed counts now: `TCP/Sack1` goes back after a time-out as if there were no SACKs.
+    pub fn reads_sacks_ns2(&self, cc: &AnyCc) -> bool {
+        !ns2::is_sack1(cc) || self.state() != State::Loss
+    }
+
+    /// ns-2: how many more `pipe_` lets a recovery send in a window of `cwnd`.
+    pub fn room_in_pipe(&self, cwnd: u32) -> u32 {
+        if let Machine::Ns2(machine) = &self.machine { machine.sack1.room(cwnd) } else { 0 }
+    }
+
+    /// ns-2: so many were sent by it.
+    pub fn sent_by_pipe(&mut self, segments: u32) {
+        if let Machine::Ns2(machine) = &mut self.machine {
+            machine.sack1.sent(segments);
         }
     }
 

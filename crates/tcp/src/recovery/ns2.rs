@@ -4,11 +4,15 @@
 //! RFC 6582, RFC 6675. A duplicate counts as a segment that left the network (`sacked_out`, `dupwnd_`), which is what
 //! inflating the window by it comes to; so are the first two, whose new segments are limited transmit (`singledup_`).
 //!
-//! `Differs:` with SACK it is RFC 6675 rather than `tcp-sack1.cc`, which also stands in for `TCP/Linux`.
+//! With SACK Reno and NewReno are `TCP/Sack1` ([`super::sack1`]).
+//!
+//! `Differs:` CUBIC, in place of `TCP/Linux`, recovers after RFC 6675.
 
 use super::linux_2_6::lose_everything;
+use super::sack1::Sack1;
 use super::{Cx, Episode, Progress, Rexmit};
-use crate::cc::CongestionControl;
+use crate::Block;
+use crate::cc::{AnyCc, CongestionControl};
 use crate::config::State;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Tags};
@@ -20,11 +24,21 @@ pub(super) struct Ns2 {
     partial_acked: bool,
     /// Duplicate acknowledgments since the last progress or time-out, in the loss state.
     duplicates: u32,
+    /// Of `TCP/Sack1`.
+    pub sack1: Sack1,
+}
+
+/// Whether SACKs are for `TCP/Sack1`, which is Reno.
+pub(super) fn is_sack1(cc: &AnyCc) -> bool {
+    matches!(cc, AnyCc::Reno(_) | AnyCc::NewReno(_))
 }
 
 impl Ns2 {
     /// A duplicate acknowledgment.
-    pub fn on_duplicate(&mut self, episode: &mut Episode, cx: &mut Cx) -> Progress {
+    pub fn on_duplicate(&mut self, blocks: &[Block], episode: &mut Episode, cx: &mut Cx) -> Progress {
+        if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
+            return self.sack1.on_duplicate(blocks, episode, cx);
+        }
         let (reno, tolerance) = (cx.board.is_reno(), episode.reordering.degree());
         if reno && episode.state != State::Loss {
             let missing = cx.board.lost_out.max(1);
@@ -62,6 +76,9 @@ impl Ns2 {
 
     /// Something was acknowledged.
     pub fn on_progress(&mut self, episode: &mut Episode, acked: &Acked, cx: &mut Cx) -> Progress {
+        if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
+            return self.sack1.on_progress(episode, cx);
+        }
         let (reno, finished) = (cx.board.is_reno(), cx.queue.una() >= episode.high_seq);
         self.duplicates = 0;
         match episode.state {
@@ -102,6 +119,9 @@ impl Ns2 {
 
     /// tcp.cc: every time-out halves what the window is by then.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
+            return self.sack1.on_time_out(episode, cx);
+        }
         self.duplicates = 0;
         lose_everything(episode, cx.board.is_reno(), cx);
     }
@@ -114,10 +134,11 @@ impl Ns2 {
 }
 
 /// Half the window and the threshold, for what is out now.
-fn halve(episode: &mut Episode, cx: &mut Cx) {
+pub(super) fn halve(episode: &mut Episode, cx: &mut Cx) {
     cx.control.lower_ssthresh();
+    let exactly = cx.board.is_reno() || is_sack1(&cx.control.cc);
     let window = &mut cx.control.window;
-    if cx.board.is_reno() {
+    if exactly {
         // precisionReduce_: to the fraction; and only the threshold is at least two segments.
         window.halve_exactly();
     } else {

@@ -3,7 +3,7 @@ use crate::packet::Ecn;
 use crate::testing::{self, cx};
 
 const MBIT10: Rate = Rate::from_bps(10_000_000);
-const LINK: Link = Link { rate: MBIT10, mtu: 1500 };
+const LINK: Link = Link::new(MBIT10, 1500);
 
 fn config() -> Config {
     testing::config("linux", &[("min", "10 kB"), ("max", "30 kB"), ("burst", "17"), ("probability", "0.1")])
@@ -43,7 +43,7 @@ fn thresholds_burst_and_weight_of_a_target_delay() {
     ] {
         let (avpkt, target) = (Bytes(avpkt), Duration::from_millis(target_ms));
         let config = Config { min: Bytes(0), max: Bytes(0), burst: 0, avpkt, target, ..config() };
-        let link = Link { rate: Rate::from_bps(mbps * 1_000_000), mtu: 1500 };
+        let link = Link::new(Rate::from_bps(mbps * 1_000_000), 1500);
         let thresholds = thresholds(&config, &Limits::default(), link);
         assert_eq!(thresholds, (min, max), "{mbps} Mbit/s, {target_ms} ms");
         assert_eq!(config.burst(min, max), burst_, "{mbps} Mbit/s, {target_ms} ms");

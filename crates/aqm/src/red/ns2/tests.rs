@@ -7,7 +7,7 @@ use crate::time::Duration;
 use alloc::vec::Vec;
 
 /// 1250 packets of 1000 bytes a second.
-const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 
 /// Thresholds of 5 and 15 packets of 1000 bytes.
 fn packets() -> Config {

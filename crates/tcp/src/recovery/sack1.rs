@@ -1,0 +1,110 @@
+//! Loss recovery of ns-2's `TCP/Sack1`.
+//!
+//! Source: ns-2 `tcp-sack1.cc` with `scoreboard-rq.cc` and the defaults of `ns-default.tcl` (`partial_ack_` false,
+//! `singledup_` 1, `bugFix_` true). It counts what is in the network in `pipe_`: the third duplicate says that three
+//! segments left, each later acknowledgment that another one did, a partial one that two did. Every hole below a SACK is
+//! sent again, once, before anything new. What is SACKed is forgotten with the end of a recovery and with a time-out,
+//! after which all is sent again, as without SACK.
+
+use super::linux_2_6::lose_everything;
+use super::ns2::halve;
+use super::{Cx, Episode, Progress, Rexmit};
+use crate::Block;
+use crate::config::State;
+
+/// The machine's own state.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sack1 {
+    /// `pipe_`.
+    pipe: i64,
+    /// What was sent before the last time-out, up to which losses tell nothing new; none after a recovery (`recover_`).
+    recover: Option<u64>,
+    /// Nothing was acknowledged since the last time-out (`timeout_`).
+    timed_out: bool,
+    /// In the loss state: duplicates that told something, and what the last one told.
+    duplicates: u32,
+    told: [Block; 3],
+}
+
+impl Sack1 {
+    /// A duplicate acknowledgment with `blocks`.
+    pub fn on_duplicate(&mut self, blocks: &[Block], episode: &mut Episode, cx: &mut Cx) -> Progress {
+        let tolerance = episode.reordering.degree();
+        let rexmit = match episode.state {
+            State::Recovery => {
+                self.pipe -= 1;
+                cx.board.mark_holes();
+                Rexmit::ByPipe
+            }
+            State::Loss => self.on_duplicate_after_time_out(blocks, tolerance),
+            // bugFix_: losses of what was sent before a time-out wait for the next one.
+            _ if cx.board.sacked_out >= tolerance && self.recover.is_some_and(|end| cx.queue.una() <= end) => {
+                Rexmit::Hold
+            }
+            _ if cx.board.sacked_out >= tolerance => {
+                self.pipe = i64::from(cx.board.packets_out()) - i64::from(tolerance);
+                halve(episode, cx);
+                episode.state = State::Recovery;
+                cx.timer.restart(cx.now, cx.rtt);
+                cx.board.mark_lost(0);
+                Rexmit::HeadAlone
+            }
+            _ => {
+                episode.state = State::Disorder;
+                Rexmit::Nothing
+            }
+        };
+        Progress { grows: false, rexmit }
+    }
+
+    /// The first ones go on (`singledup_`) with what comes next, which has been sent before.
+    fn on_duplicate_after_time_out(&mut self, blocks: &[Block], tolerance: u32) -> Rexmit {
+        let told = std::array::from_fn(|i| blocks.get(i).copied().unwrap_or_default());
+        if self.timed_out || told == self.told {
+            return if self.duplicates == 0 { Rexmit::Nothing } else { Rexmit::Hold };
+        }
+        self.told = told;
+        self.duplicates += 1;
+        if self.duplicates < tolerance { Rexmit::LostBeyond(self.duplicates) } else { Rexmit::Hold }
+    }
+
+    /// Something was acknowledged.
+    pub fn on_progress(&mut self, episode: &mut Episode, cx: &mut Cx) -> Progress {
+        let finished = cx.queue.una() >= episode.high_seq;
+        (self.timed_out, self.duplicates, self.told) = (false, 0, Default::default());
+        if episode.state == State::Recovery && !finished {
+            self.pipe -= 2;
+            cx.board.mark_holes();
+            return Progress { grows: false, rexmit: Rexmit::ByPipe };
+        }
+        let recovered = episode.state == State::Recovery;
+        if recovered {
+            self.recover = None;
+            cx.board.forget_recovery();
+        } else {
+            cx.board.forget_sacks();
+        }
+        if episode.state != State::Loss || finished {
+            episode.state = State::Open;
+        }
+        Progress { grows: !recovered, rexmit: Rexmit::Lost }
+    }
+
+    /// Every time-out halves what the window is by then.
+    pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        (self.timed_out, self.duplicates, self.told) = (true, 0, Default::default());
+        cx.board.forget_sacks();
+        lose_everything(episode, true, cx);
+        self.recover = Some(cx.queue.nxt());
+    }
+
+    /// How many more may be sent in a window of `cwnd`.
+    pub fn room(&self, cwnd: u32) -> u32 {
+        u32::try_from(i64::from(cwnd) - self.pipe).unwrap_or(0)
+    }
+
+    /// So many were sent.
+    pub fn sent(&mut self, segments: u32) {
+        self.pipe += i64::from(segments);
+    }
+}

@@ -1,0 +1,30 @@
+//! What a sender makes of SACKs that takes every hole for a loss, and forgets them with each recovery.
+
+use super::Scoreboard;
+use crate::segment::Tags;
+
+impl Scoreboard {
+    /// Marks lost all that is not SACKed and lies below something that is.
+    pub fn mark_holes(&mut self) {
+        for i in 0..self.fackets_out as usize {
+            self.mark_lost(i);
+        }
+    }
+
+    /// Takes nothing for SACKed, lost or sent again any more.
+    pub fn forget_recovery(&mut self) {
+        self.forget_sacks();
+        self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::LOST.or(Tags::RETRANS)));
+        (self.lost_out, self.retrans_out) = (0, 0);
+    }
+
+    /// Takes nothing for SACKed any more.
+    pub fn forget_sacks(&mut self) {
+        if self.sacked_out > 0 {
+            self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::SACKED));
+        }
+        (self.sacked_out, self.fackets_out, self.highest_sack) = (0, 0, 0);
+        self.seen = Default::default();
+        self.forget_hints();
+    }
+}

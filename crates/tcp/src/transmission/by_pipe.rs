@@ -1,0 +1,25 @@
+//! Sending as ns-2's `TCP/Sack1` does in a recovery: by its own count of what is in the network.
+
+use super::Transmission;
+use crate::control::Control;
+use crate::recovery::{Marked, Recovery};
+use crate::{Now, Wire};
+
+impl Transmission {
+    /// Sends what is marked lost, then something new, as far as `pipe_` leaves room in the window.
+    pub fn send_by_pipe(&mut self, now: Now, control: &mut Control, recovery: &mut Recovery, wire: &mut impl Wire) {
+        let mut room = recovery.room_in_pipe(control.window.cwnd);
+        let mut lost = Marked::new(&self.board);
+        while room > 0 {
+            if let Some(i) = lost.next(u32::MAX, &mut self.board) {
+                self.retransmit(i, now, &mut recovery.episode, wire);
+            } else if let Some(len) = self.queue.next(self.right_edge()).filter(|_| wire.has_room()) {
+                self.send_one(len, now, control, &mut recovery.episode, wire);
+            } else {
+                break;
+            }
+            recovery.sent_by_pipe(1);
+            room -= 1;
+        }
+    }
+}

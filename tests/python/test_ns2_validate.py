@@ -1,0 +1,128 @@
+"""The page of the simulator beside ns-2: its grid, its bands, where runs part. No ns-2 needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sojourn import Scenario
+from sojourn.ns2.grid import AQMS, FLOWS, NS2, PLUGIN, RATES, RTTS_MS, SEEDS, TCPS, Cell, Point, cells, grid
+from sojourn.ns2.parting import parting
+from sojourn.ns2.script import script
+from sojourn.ns2.validation_page import page, table
+from sojourn.runs.runner import Run
+from sojourn.validation.sides import Sides, standard_error
+
+POINT = Point("droptail", "reno", 10, 100, 4)
+RUN = {"delivered": 9.0, "delay": 10.0, "tail": 30.0, "mean": 12.0, "drops": 2.0, "marks": 0.0, "jain": 1.0}
+
+
+def cell(point: Point = POINT, here: Sequence[dict[str, float]] = ({}, {}, {}), there: Any = ({}, {}, {})) -> Cell:
+    return Cell(point, [RUN | one for one in there], [RUN | one for one in here])
+
+
+def test_the_grid_is_what_was_asked_for_and_ns2_can_express_it() -> None:
+    points = grid()
+    assert len(points) == len(set(points)) == 480
+    own = [point for point in points if point.engine == NS2]
+    assert len(own) == len(RATES) * len(RTTS_MS) * len(FLOWS) * len(TCPS) * 2 == 288
+    codel = Counter((point.aqm, point.tcp) for point in points if point.engine == PLUGIN)
+    assert len(codel) == 12 and set(codel.values()) == {16}, "each variant meets each TCP in a third of its cells"
+    for point in points[::7]:
+        assert script(point.scenario(), 1, plugin=point.engine == PLUGIN).limits
+
+
+def test_the_bands_are_of_means_over_seeds() -> None:
+    assert cell(here=[{"delivered": 9.17}, {"delivered": 9.17}, {"delivered": 9.19}]).agrees
+    assert not cell(here=[{"delivered": 9.19}] * 3).agrees
+    assert cell(here=[{"mean": 13.19}] * 3).agrees and not cell(here=[{"mean": 13.21}] * 3).agrees
+    quick = cell(here=[{"mean": 1.49}] * 3, there=[{"mean": 1.0}] * 3)
+    assert quick.agrees, "half a millisecond is allowed in any case"
+    assert not cell(here=[{"mean": 1.51}] * 3, there=[{"mean": 1.0}] * 3).agrees
+
+
+def test_a_cell_whose_seeds_differ_by_more_than_the_bands_does_not_count() -> None:
+    runs = [{"delivered": value} for value in (8.6, 9.0, 9.4)]
+    error = standard_error([RUN | run for run in runs], "delivered")
+    assert error == pytest.approx(0.4 / 3**0.5)
+    for unsure in (cell(here=runs), cell(there=runs)):
+        assert unsure.error == pytest.approx(error / (0.02 * 9)) and not unsure.counts
+    assert cell().counts and cell().error == 0
+
+
+class Runs:
+    """In place of both engines: what was asked, and which runs are there."""
+
+    def __init__(self, finished: set[tuple[str, int]]) -> None:
+        self.finished, self.asked = finished, Counter[str]()
+
+    def find(self, run: Run) -> bool | None:
+        return (run.scenario.canonical, run.seed) in self.finished or None
+
+    def __call__(self, runs: Sequence[Run]) -> list[Any]:
+        self.asked.update(run.engine for run in runs)
+        link = {"sojourn_ms": {"p50": 1.0, "p95": 2.0, "mean": 1.5}, "drop_rate": 0.0, "mark_rate": 0.0}
+        flows = [{"direction": "forward", "delivered_bps": 1e6}]
+        totals = {"delivered_bps": 1e6, "links": {"forward": link}, "flows": flows}
+        return [SimpleNamespace(totals=totals) for _ in runs]
+
+
+def test_each_point_is_run_with_every_seed_on_its_engine_and_here() -> None:
+    points = [POINT, Point("codel rfc8289", "sack", 4, 20, 16)]
+    runs = Runs({(points[1].scenario().canonical, seed) for seed in SEEDS})
+    found = cells(points, Sides(None, runner=runs))
+    assert [one.point for one in found] == points and all(len(one.there) == len(one.here) == 3 for one in found)
+    assert runs.asked == {NS2: 3, PLUGIN: 3, "simulate": 6}
+    assert [one.point for one in cells(points, Sides(None, runner=runs), only_finished=True)] == points[1:]
+
+
+def test_runs_part_at_the_first_event_that_only_one_has() -> None:
+    document = {
+        "duration": "4 s",
+        "link": {"rate": "1.1 Mbit/s", "limit": "9 packets"},
+        "flows": [{"kind": "poisson", "rate": "1 Mbit/s", "size": "611 B"}],
+        "probes": {"packets": True},
+    }
+    run = Scenario.build(document).run(3)
+    assert parting(run, Scenario.build(document).run(3)) is None
+    smaller = Scenario.build(document).replace({"link.limit": "5 packets"}).run(3)
+    found = parting(run, smaller)
+    assert found is not None and found.before > 20
+    assert found.here.startswith("d ") and not found.there.startswith("d ")
+    dropped = smaller.packets.filter(smaller.packets["fate"] != "sent")["time_s"].min()
+    assert float(found.here.split()[1]) == pytest.approx(dropped, abs=1e-6)
+    shorter = parting(run, Scenario.build(document | {"duration": "2 s"}).run(3))
+    assert shorter is not None and float(shorter.there.split()[1]) > 1.9
+
+
+def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> None:
+    outside = replace(POINT, flows=1)
+    unsure = replace(POINT, tcp="sack")
+    found = [
+        cell(),
+        cell(outside, here=[{"delivered": 8.1}] * 3),
+        cell(unsure, here=[{"delivered": value} for value in (8.0, 9.0, 10.0)]),
+    ]
+    run = Scenario.build(
+        {
+            "duration": "1 s",
+            "link": {"rate": "1 Mbit/s", "limit": "2 packets"},
+            "flows": [{"kind": "poisson", "rate": "2 Mbit/s"}],
+            "probes": {"packets": True},
+        }
+    )
+    parted = parting(run.run(1), run.run(2))
+    text = page(found, {outside: parted}, "all.csv")
+    assert "**1 of 2 counted cells agree (50 %).** Of 1 that are not counted 1 agree as well; there are 3." in text
+    assert "| droptail | its own | all | 3 | 2 | 1 | 50 % | 5.0 | droptail, reno, 10 Mbit/s, 100 ms, 1 |" in text
+    assert parted is not None and f"after {parted.before} events `{parted.there}` there" in text
+    assert "[all.csv](all.csv)" in text and "\n\n\n" not in text
+    frame = table(found)
+    assert frame.height == 3 and frame["agrees"].to_list() == [True, False, True]
+    assert frame["delivered_mbps_here"].to_list() == [9.0, 8.1, 9.0]
+    assert set(AQMS) >= set(frame["aqm"])
