@@ -161,7 +161,8 @@ def _try(plugin: Path, work: Path) -> None:
     script = work / "try.tcl"
     script.write_text(
         f"load {plugin} Sojourn\nset ns [new Simulator]\nset q [new Queue/Sojourn]\n"
-        "$q manage {codel} 9 0 0 1000000 1500 1 0\nputs [catch {$q manage {nonsense} 9 0 0 1000000 1500 1 0}]\nexit 0\n"
+        "set for {9 0 0 1000000 1500 0 1 0}\n$q manage codel {*}$for\n"
+        "puts [catch {$q manage nonsense {*}$for}]\nexit 0\n"
     )
     told = _run([str(installed.ns()), str(script)], work, "ns cannot load the plugin")
     if told.split() != ["1"]:

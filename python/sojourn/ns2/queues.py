@@ -67,7 +67,8 @@ def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queu
         key = "ns" if in_time else "B" if unit == "B" else "packets"
         limits[key] = nanoseconds(f"{place}.limit", part) if in_time else int(number)
     rate = bits(f"{place}.rate", link["rate"].split("@")[0])
-    words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"])]
+    delay = nanoseconds(f"{place}.delay", link["delay"].split("@")[0])
+    words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"]), delay]
     manage = f"manage {' '.join(str(word) for word in words)} $seed"
     return Queue("Sojourn", {}, manage, link["limit"], table["name"] in JUDGE_ARRIVALS, by_host)
 

@@ -13,12 +13,12 @@ set right [$ns node]
 
 # link
 $ns simplex-link $left $right 4300000 0.017 Sojourn
-[[$ns link $left $right] queue] manage {codel@ns2-2012 target 7ms} 43 0 0 4300000 1500 $seed 0
+[[$ns link $left $right] queue] manage {codel@ns2-2012 target 7ms} 43 0 0 4300000 1500 17000000 $seed 0
 $ns trace-queue $left $right $trace
 
 # reverse
 $ns simplex-link $right $left 3000000 0.017 Sojourn
-[[$ns link $right $left] queue] manage {fq_codel} 1000 0 0 3000000 1500 $seed 1
+[[$ns link $right $left] queue] manage {fq_codel} 1000 0 0 3000000 1500 17000000 $seed 1
 $ns trace-queue $right $left $trace
 
 # Attaches two agents, the source's to a node of its own behind an access link if that has a rate.

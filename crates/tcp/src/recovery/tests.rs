@@ -196,7 +196,7 @@ fn ns2_halves_at_once_and_asks_for_the_head() {
     let mut rig = Rig::new("ns2", "newreno", false, 12);
     let rexmits = [(); 3].map(|()| {
         let (recovery, mut cx) = rig.split();
-        recovery.on_ack_ns2(None, &mut cx).rexmit
+        recovery.on_ack_ns2(None, &[], &mut cx).rexmit
     });
     assert_eq!(rexmits, [Rexmit::Nothing, Rexmit::Nothing, Rexmit::Head]);
     assert_eq!(rig.window(), (State::Recovery, 6, 6));
@@ -204,7 +204,57 @@ fn ns2_halves_at_once_and_asks_for_the_head() {
     rig.queue.acknowledge(1 + 2_000);
     let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
     let (recovery, mut cx) = rig.split();
-    let progress = recovery.on_ack_ns2(Some(&acked), &mut cx);
+    let progress = recovery.on_ack_ns2(Some(&acked), &[], &mut cx);
     assert_eq!(progress, Progress { grows: false, rexmit: Rexmit::Head });
     assert!(rig.recovery.keeps_timer(rig.queue.una(), &rig.board));
+}
+
+#[test]
+fn sack1_of_ns2_counts_its_pipe_and_sends_every_hole_once() {
+    let mut rig = Rig::new("ns2", "reno", true, 12);
+    // Segments 0 and 4 are missing.
+    let mut duplicate = |rig: &mut Rig, blocks: &[(u64, u64)]| {
+        let mut header = Header { ack: 1, ..Header::default() };
+        blocks.iter().for_each(|&(from, to)| header.sack.push((1 + 1000 * from, 1 + 1000 * to)));
+        rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _| {});
+        let (recovery, mut cx) = rig.split();
+        recovery.on_ack_ns2(None, header.sack.blocks(), &mut cx).rexmit
+    };
+    let first = [(1, 2), (1, 3), (1, 4)].map(|block| duplicate(&mut rig, &[block]));
+    assert_eq!(first, [Rexmit::Nothing, Rexmit::Nothing, Rexmit::HeadAlone]);
+    assert_eq!(rig.window(), (State::Recovery, 6, 6));
+    assert_eq!(rig.recovery.room_in_pipe(6), 0, "12 - 3 are in the network");
+    for (end, room) in [(6, 0), (7, 0), (8, 0), (9, 1)] {
+        assert_eq!(duplicate(&mut rig, &[(5, end), (1, 4)]), Rexmit::ByPipe);
+        assert_eq!(rig.recovery.room_in_pipe(6), room, "{end}");
+    }
+    assert_eq!((rig.board.lost_out, rig.board.sacked_out), (2, 7), "both holes, after one SACK above the second");
+    // A partial acknowledgment counts twice.
+    rig.queue.acknowledge(1 + 4_000);
+    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let (recovery, mut cx) = rig.split();
+    assert_eq!(recovery.on_ack_ns2(Some(&acked), &[], &mut cx).rexmit, Rexmit::ByPipe);
+    assert_eq!(rig.recovery.room_in_pipe(6), 3);
+    // The end of the recovery leaves the window and forgets what was SACKed.
+    rig.queue.acknowledge(1 + 12_000);
+    let acked = rig.board.acknowledge(rig.queue.una(), |_| {});
+    let (recovery, mut cx) = rig.split();
+    assert_eq!(recovery.on_ack_ns2(Some(&acked), &[], &mut cx), Progress { grows: false, rexmit: Rexmit::Lost });
+    assert_eq!(rig.window(), (State::Open, 6, 6));
+    assert_eq!((rig.board.sacked_out, rig.board.lost_out, rig.board.highest_sack), (0, 0, 0));
+}
+
+#[test]
+fn after_a_time_out_sack1_of_ns2_sends_all_again() {
+    let mut rig = Rig::new("ns2", "reno", true, 8);
+    let mut header = Header { ack: 1, ..Header::default() };
+    header.sack.push((2_001, 6_001));
+    rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _| {});
+    let (recovery, mut cx) = rig.split();
+    recovery.on_time_out(&mut cx);
+    assert_eq!((rig.board.lost_out, rig.board.sacked_out), (8, 0), "what was SACKed, too");
+    assert!(!rig.recovery.reads_sacks_ns2(&rig.control.cc));
+    let (recovery, mut cx) = rig.split();
+    let duplicate = recovery.on_ack_ns2(None, header.sack.blocks(), &mut cx);
+    assert_eq!(duplicate.rexmit, Rexmit::Nothing, "nothing was acknowledged since the time-out");
 }

@@ -1,10 +1,11 @@
 // Queue managers of Sojourn as a queue of ns-2, over the C interface: `load sojourn_ns2.so Sojourn` in a script, then
 //
 //     set queue [[$ns link $a $b] queue]                     ;# of a link made with the queue `Sojourn`
-//     $queue manage {codel target 7ms} 1000 0 0 10000000 1500 1 0
+//     $queue manage {codel target 7ms} 1000 0 0 10000000 1500 20000000 1 0
 //
 // with tc's words, the most packets, bytes and nanoseconds (0: no such limit), the link's rate in bit/s, the largest
-// packet, the seed, and the number of the queue, by which random draws are those of Sojourn's simulator.
+// packet, the link's delay in nanoseconds, the seed, and the number of the queue, by which random draws are those of
+// Sojourn's simulator.
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ public:
     ~SojournQueue() { sojourn_queue_free(managed); }
 
     int command(int argc, const char* const* argv) {
-        if (argc == 10 && !strcmp(argv[1], "manage")) return manage(argv + 2);
+        if (argc == 11 && !strcmp(argv[1], "manage")) return manage(argv + 2);
         if (argc == 3 && !strcmp(argv[1], "state")) return state(argv[2]);
         return Queue::command(argc, argv);
     }
@@ -94,7 +95,8 @@ private:
         host.limit_time = strtoll(words[3], 0, 10);
         host.rate = strtoull(words[4], 0, 10);
         host.mtu = strtoul(words[5], 0, 10);
-        host.random = sojourn_random(strtoull(words[6], 0, 10), "queue", strtoull(words[7], 0, 10));
+        host.delay = strtoll(words[6], 0, 10);
+        host.random = sojourn_random(strtoull(words[7], 0, 10), "queue", strtoull(words[8], 0, 10));
         host.dropped = dropped;
         host.user = this;
         sojourn_queue_free(managed);
