@@ -120,7 +120,7 @@ def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> No
     text = page(found, {outside: parted}, "all.csv")
     assert "**1 of 2 counted cells agree (50 %).** Of 1 that are not counted 1 agree as well; there are 3." in text
     assert "| droptail | its own | all | 3 | 2 | 1 | 50 % | 5.0 | droptail, reno, 10 Mbit/s, 100 ms, 1 |" in text
-    assert parted is not None and f"after {parted.before} events `{parted.there}` there" in text
+    assert parted is not None and f"after {parted.before} packets: `{parted.there}` there" in text
     assert "[all.csv](all.csv)" in text and "\n\n\n" not in text
     frame = table(found)
     assert frame.height == 3 and frame["agrees"].to_list() == [True, False, True]

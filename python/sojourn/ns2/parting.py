@@ -1,55 +1,57 @@
-"""Where two runs of a scenario part: the first event at its bottleneck that one of them has and the other has not."""
+"""Where two runs of a scenario part: the first packet at a bottleneck that comes out of order, or fares otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 from sojourn.results.result import FATES, Result
 
-ROUNDING_NS = 2000
-"""What two times of the same event may differ by: ns-2 writes whole microseconds, and sojourn times are of two."""
+SHIFT_NS = 1_000_000
+"""What the arrivals of the same packet may differ by: ns-2 writes whole microseconds, and its first packet of a
+connection is 8 bytes shorter, which shifts all that follows."""
+LARGEST_CONTROL = 60
+"""Packets up to this many bytes carry nothing; their size does not count."""
 
 
 @dataclass(frozen=True)
 class Parting:
-    """The first event in which they differ, in the words of a trace: `+`, `-` or `d`, time in s, flow, bytes."""
+    """The first packet that differs, in the words of a trace: `+` or `d`, arrival in s, flow, bytes."""
 
     there: str
     here: str
     before: int
-    """Events until then."""
+    """Packets until then."""
 
 
 def parting(there: Result, here: Result, link: int = 0) -> Parting | None:
     """Return where they part; none if they do not. Both have recorded every packet (`probes.packets`)."""
-    events = [_events(run, link) for run in (there, here)]
-    length = min(len(one) for one in events)
+    packets = [_packets(run, link) for run in (there, here)]
+    length = min(len(one) for one in packets)
     for number in range(length):
-        first, second = (one[number] for one in events)
-        if first[1:] != second[1:] or abs(first[0] - second[0]) > ROUNDING_NS:
+        first, second = (one[number] for one in packets)
+        if first[1:] != second[1:] or abs(first[0] - second[0]) > SHIFT_NS:
             return Parting(_line(first), _line(second), number)
-    if len(events[0]) == len(events[1]):
+    if len(packets[0]) == len(packets[1]):
         return None
-    return Parting(*(_line(one[length]) if len(one) > length else "nothing more" for one in events), length)
+    return Parting(*(_line(one[length]) if len(one) > length else "nothing more" for one in packets), length)
 
 
-Event = tuple[int, str, int, int]
+Packet = tuple[int, str, int, int]
 
 
-def _events(run: Result, link: int) -> Sequence[Event]:
-    return sorted(_unsorted(run, link), key=lambda event: (event[0] // ROUNDING_NS, event[1:]))
+def _packets(run: Result, link: int) -> Sequence[Packet]:
+    """Arrival, what became of it, flow and bytes, in the order of arrival."""
+    frame = run.table("packets").filter(pl.col("link") == link).sort("arrival")
+    rows = frame.select(pl.col("time_ns") - pl.col("sojourn_ns"), "fate", "flow", "bytes").iter_rows()
+    return [
+        (at, "+" if FATES[fate] in ("sent", "marked") else "d", flow, size if size > LARGEST_CONTROL else 0)
+        for at, fate, flow, size in rows
+    ]
 
 
-def _unsorted(run: Result, link: int) -> Iterator[Event]:
-    packets = run.table("packets").filter(pl.col("link") == link)
-    for at, sojourn, flow, size, fate in packets.select("time_ns", "sojourn_ns", "flow", "bytes", "fate").iter_rows():
-        yield at - sojourn, "+", flow, size
-        yield at, "-" if FATES[fate] in ("sent", "marked") else "d", flow, size
-
-
-def _line(event: Event) -> str:
-    at, kind, flow, size = event
-    return f"{kind} {at / 1e9:.6f} flow {flow} {size} B"
+def _line(packet: Packet) -> str:
+    at, kind, flow, size = packet
+    return f"{kind} {at / 1e9:.6f} flow {flow}{f' {size} B' if size else ''}"

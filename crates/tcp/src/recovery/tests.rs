@@ -213,7 +213,7 @@ fn ns2_halves_at_once_and_asks_for_the_head() {
 fn sack1_of_ns2_counts_its_pipe_and_sends_every_hole_once() {
     let mut rig = Rig::new("ns2", "reno", true, 12);
     // Segments 0 and 4 are missing.
-    let mut duplicate = |rig: &mut Rig, blocks: &[(u64, u64)]| {
+    let duplicate = |rig: &mut Rig, blocks: &[(u64, u64)]| {
         let mut header = Header { ack: 1, ..Header::default() };
         blocks.iter().for_each(|&(from, to)| header.sack.push((1 + 1000 * from, 1 + 1000 * to)));
         rig.recovery.on_sacks(&header, &rig.queue, &mut rig.board, |_, _| {});

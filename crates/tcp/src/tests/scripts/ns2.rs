@@ -196,7 +196,7 @@ const CASES: &[Case] = &[
         without: &[newreno],
     },
     Case {
-        name: "Sack1: holes below three SACKed segments, as the pipe allows",
+        name: "Sack1: pipe_ is 9 of 12 at the third duplicate, and every hole goes when it is below 5",
         with: sack1,
         script: "
             0                        > 0-9     = 10/20 open
@@ -206,7 +206,9 @@ const CASES: &[Case] = &[
                  < 0 sack 1-3 5                = 5/5 recovery
                  < 0 sack 1-3 5-6              = 5/5 recovery
                  < 0 sack 1-3 5-7              = 5/5 recovery
-                 < 0 sack 1-3 5-8    > 4r      = 5/5 recovery
+                 < 0 sack 1-3 5-8              = 5/5 recovery
+                 < 0 sack 1-3 5-9    > 4r      = 5/5 recovery
+                 < 0 sack 1-3 5-10   > 12      = 5/5 recovery
         ",
         without: &[linux_machine, newreno],
     },
