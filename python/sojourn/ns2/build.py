@@ -142,7 +142,7 @@ def _compile(headers: Path, library: Path, out: Path) -> None:
     folders = [SOURCE, library / "include", *(headers / name for name in FOLDERS), *map(Path, PLACES[1:])]
     flags = ["-std=gnu++11", "-O2", "-fpermissive", "-w", "-fPIC", "-shared", "-DUSE_INTERP_RESULT"]
     flags += [f"-ffile-prefix-map={headers}=ns"]
-    command = ["g++", *flags, "-o", str(out), str(SOURCE / "sojourn.cc"), *(f"-I{folder}" for folder in folders)]
+    command = ["g++", *flags, "-o", str(out), str(SOURCE / "queue.cc"), *(f"-I{folder}" for folder in folders)]
     command += [
         str(library / LIBRARY),
         "-Wl,--exclude-libs,ALL",

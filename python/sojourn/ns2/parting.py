@@ -30,13 +30,13 @@ def parting(there: Result, here: Result, link: int = 0) -> Parting | None:
     """Return where they part; none if they do not. Both have recorded every packet (`probes.packets`)."""
     packets = [_packets(run, link) for run in (there, here)]
     length = min(len(one) for one in packets)
-    for number in range(length):
-        first, second = (one[number] for one in packets)
-        if first[1:] != second[1:] or abs(first[0] - second[0]) > SHIFT_NS:
-            return Parting(_line(first), _line(second), number)
+    for number, (mine, other) in enumerate(zip(*packets, strict=False)):
+        if mine[1:] != other[1:] or abs(mine[0] - other[0]) > SHIFT_NS:
+            return Parting(_line(mine), _line(other), number)
     if len(packets[0]) == len(packets[1]):
         return None
-    return Parting(*(_line(one[length]) if len(one) > length else "nothing more" for one in packets), length)
+    first, second = (_line(one[length]) if len(one) > length else "nothing more" for one in packets)
+    return Parting(first, second, length)
 
 
 Packet = tuple[int, str, int, int]

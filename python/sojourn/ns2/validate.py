@@ -46,7 +46,8 @@ def partings(found: Iterable[Cell]) -> dict[Point, Parting | None]:
 def part(point: Point, seed: int) -> Parting | None:
     """Where both runs of a point part."""
     scenario = point.scenario(probes={"packets": True})
-    return parting(*(scenario.run(seed, engine=engine) for engine in (point.engine, SIMULATE)))
+    there, here = (scenario.run(seed, engine=engine) for engine in (point.engine, SIMULATE))
+    return parting(there, here)
 
 
 if __name__ == "__main__":
