@@ -291,8 +291,8 @@ class Red(Registered):
         bottom: ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the
             link's rate if less. Default 0.
         weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
-            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
-            exp(-10/C). Default -1.
+            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms, or three times the link's delay and a
+            packet's time; -2: 1 - exp(-10/C). Default -1.
         gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
         gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
             was first. Default recomputed.
@@ -374,8 +374,8 @@ class Ared(Registered):
         bottom: ns2: aimd lowers the probability only while it is above this. Zero: 0.01, or 80 kbit/s over the
             link's rate if less. Default 0.
         weight: ns2: weight of a new sample in the average (q_weight). 0: 1 - exp(-1/C), C in packets of avpkt
-            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms or three packets' times; -2: 1 -
-            exp(-10/C). Default -1.
+            per second; -1: 1 - exp(-1/(10 RTT C)), with an RTT of 100 ms, or three times the link's delay and a
+            packet's time; -2: 1 - exp(-10/C). Default -1.
         gentle: ns2: beyond max the probability grows to 1 at twice max instead of jumping there. Default true.
         gentle_slope: ns2: whether the segment beyond max starts from the current probability or stays where it
             was first. Default recomputed.
