@@ -27,7 +27,17 @@ class Mine(sj.Aqm):
 FILES = {"t.down": TRACE, "mine.py": OWN}
 """What scenarios name."""
 SINGLE = (
-    *("droptail", "drophead", "codel", "codel@act", "codel@linux target 7ms ecn", "codel_dt", "pie", "pie@draft00 ecn"),
+    *(
+        "droptail",
+        "drophead",
+        "codel",
+        "codel@act",
+        "codel@linux target 7ms ecn",
+        "codel_dt",
+        "cobalt",
+        "pie",
+        "pie@draft00 ecn",
+    ),
     *("pi2", "red", "red@linux ecn", "ared", "choke", "mine.py:Mine", "mine.py:Mine depth 5"),
 )
 FLOWS = ("fq_codel", "fq_codel@linux flows 16", "fq_pie", "sfq", "sfq@linux", "sfqcodel", "sfq_red", "drr", "dualpi2")

@@ -45,15 +45,23 @@ impl Aqm for DropHead {
     }
 
     fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        // A packet that fits into no queue at all costs the others nothing.
-        if !self.limits.admit(Backlog::default(), meta.len, cx.link) {
-            return Verdict::Accept;
-        }
-        while !queue.is_empty() && !self.limits.admit(queue.total_backlog(), meta.len, cx.link) {
-            queue.drop(0, DropReason::Limit);
-        }
+        make_room(&self.limits, cx.link, meta, queue);
         Verdict::Accept
     }
+}
+
+/// Drops the oldest packets until the arriving one fits; whether any was.
+#[inline]
+pub(crate) fn make_room<Q: Fifo>(limits: &Limits, link: Link, meta: &Meta, queue: &mut Q) -> bool {
+    // A packet that fits into no queue at all costs the others nothing.
+    if limits.admit(queue.total_backlog(), meta.len, link) || !limits.admit(Backlog::default(), meta.len, link) {
+        return false;
+    }
+    let before = queue.len();
+    while !queue.is_empty() && !limits.admit(queue.total_backlog(), meta.len, link) {
+        queue.drop(0, DropReason::Limit);
+    }
+    queue.len() < before
 }
 
 #[cfg(test)]

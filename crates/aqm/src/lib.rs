@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; reasons of drops |
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
-//! | [`codel`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
+//! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`] | queue managers in a queue per flow, or in two coupled queues |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
@@ -33,6 +33,7 @@ pub mod aqm;
 pub mod ared;
 pub mod backlog;
 pub mod choke;
+pub mod cobalt;
 pub mod codel;
 pub mod codel_dt;
 #[cfg(feature = "conformance")]

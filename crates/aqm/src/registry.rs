@@ -9,7 +9,7 @@ use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::refusal::Refusal;
 use crate::single::SingleQueue;
-use crate::{ared, choke, codel, codel_dt, drophead, droptail, pi2, pie, red};
+use crate::{ared, choke, cobalt, codel, codel_dt, drophead, droptail, pi2, pie, red};
 use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
@@ -142,6 +142,7 @@ algorithms! {
     "droptail" => droptail::DropTail, "Tail drop: no manager, only limits", "common practice";
     "drophead" => drophead::DropHead, "Head drop: no manager; the oldest packets make room for what does not fit", "common practice; Linux pfifo_head_drop";
     "codel" => codel::Codel, "Controlled Delay: drops at the head while the sojourn time stays above a target", "RFC 8289; K. Nichols, V. Jacobson, ACM Queue 10(5), 2012";
+    "cobalt" => cobalt::Cobalt, "COBALT: CoDel whose count decays as it grew, and BLUE against what does not listen; CAKE's manager", "Linux, sch_cake.c; J. Palmei et al., LANMAN 2019; ns-3, cobalt-queue-disc.cc";
     "codel_dt" => codel_dt::CodelDt, "CoDel on arrivals: drops at the tail by the delay that a packet will see", "codeldt.cc (CableLabs, ns-2)";
     "pie" => pie::Pie, "Proportional Integral controller Enhanced: drops arrivals with a probability steered by the delay", "RFC 8033; RFC 8034 (DOCSIS-PIE); draft-ietf-aqm-pie-00; R. Pan et al., HPSR 2013; Linux sch_pie.c";
     "pi2" => pi2::Pi2, "PI2: a controller of the delay whose output is squared for classic traffic, not for scalable", "K. De Schepper et al., CoNEXT 2016; RFC 9332";

@@ -38,6 +38,16 @@ impl Rng {
         mix(self.state)
     }
 
+    /// The upper 32 of the next 64 random bits.
+    pub fn next_u32(&mut self) -> u32 {
+        (self.next_u64() >> 32) as u32
+    }
+
+    /// The upper 16 of the next 64 random bits.
+    pub fn next_u16(&mut self) -> u16 {
+        (self.next_u64() >> 48) as u16
+    }
+
     /// Uniform in [0, 1), in steps of 2⁻⁵³.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64

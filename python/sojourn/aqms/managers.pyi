@@ -4,8 +4,8 @@ from typing import Literal, final
 
 from sojourn.aqms.registered import Registered
 
-__all__ = ["Droptail", "Drophead", "Codel", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "FqCodel",
-    "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2"]
+__all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke",
+    "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2"]
 
 @final
 class Droptail(Registered):
@@ -84,6 +84,44 @@ class Codel(Registered):
             Default mtu.
         keep_above: Remembers since when the sojourn time was above target where the queue is found empty, as
             older Linux did; it matters where other flows' bytes count too (linux). Default false.
+        """
+
+@final
+class Cobalt(Registered):
+    """COBALT: CoDel whose count decays as it grew, and BLUE against what does not listen; CAKE's manager.
+
+    Source: Linux, sch_cake.c; J. Palmei et al., LANMAN 2019; ns-3, cobalt-queue-disc.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "linux-6.1", "ns3"] | None = None,
+        *,
+        target: str = ...,
+        interval: str = ...,
+        bandwidth: str = ...,
+        ecn: bool = ...,
+        blue_threshold: str = ...,
+        ce_threshold: str = ...,
+        l4s: bool = ...,
+        version: Literal["linux", "linux-6.1", "ns3"] = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        target: Acceptable standing queue delay: sojourn times up to it are never acted upon. Default 5 ms.
+        interval: What the control law divides by the square root of the count: a worst-case round-trip time.
+            Default 100 ms.
+        bandwidth: The rate behind the queue, 512 bit/s or more: target is at least 1.5 packet times at it,
+            interval twice the target, and delays up to 4 packet times are never acted upon. Zero takes target
+            and interval as they are. Default 0 bit/s.
+        ecn: Marks ECN-capable packets where CoDel's law would drop them; BLUE's drops stay drops. Default true.
+        blue_threshold: Sojourn time above which BLUE's probability rises as at an overflow; an hour, the
+            default, is never reached (ns3). Default 3600 s.
+        ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
+            never reached (ns3). Default 3600 s.
+        l4s: ECT(1) and CE are marked beyond ce_threshold, which spares them from all else; other packets never
+            are (ns3). Default false.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            linux.
         """
 
 @final

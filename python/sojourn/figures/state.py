@@ -173,6 +173,7 @@ _FLOWS = ("new_flows", "old_flows")
 USUAL = {
     "codel": _CODEL,
     "codel_dt": _CODEL,
+    "cobalt": ("count", "p_drop"),
     "pie": _PIE,
     "pi2": _PIE,
     "red": ("avg", "prob", "count"),

@@ -15,6 +15,38 @@ pub struct Mutant {
 }
 
 pub const MUTANTS: &[Mutant] = &[
+    // COBALT
+    Mutant {
+        name: "cobalt-grace-of-a-virgin-queue",
+        history: "ns-3's port, and whoever reads the code as CoDel: the first congestion of a queue has an interval of grace",
+        file: "src/cobalt/mod.rs",
+        edits: &[("} else { State::default() };", "} else { State::graceful() };")],
+        caught_by: ("lib", "cobalt::tests::marks_come_where_drops_would"),
+    },
+    Mutant {
+        name: "cobalt-the-state-does-not-decay",
+        history: "count kept as CoDel keeps it: nothing is taken from it while the delay is below target",
+        file: "src/cobalt/law.rs",
+        edits: &[("        } else if due {\n", "        } else if due && false {\n")],
+        caught_by: ("lib", "cobalt::tests::the_count_decays_as_it_grew_and_the_next_episode_has_its_grace"),
+    },
+    Mutant {
+        name: "cobalt-last-packet-dropped",
+        history: "ns-3: the last packet of a queue is dropped as well",
+        file: "src/cobalt/mod.rs",
+        edits: &[("(queue.len() > 1 || self.config.version == Version::Ns3)", "!queue.is_empty()")],
+        caught_by: ("lib", "cobalt::tests::the_last_packet_of_a_queue_is_spared_but_for_ns3"),
+    },
+    Mutant {
+        name: "cobalt-blue-marks",
+        history: "BLUE's drops turned into marks where ECN is understood: what does not listen is not held",
+        file: "src/cobalt/law.rs",
+        edits: &[(
+            "judged.drop |= rng.next_u32() < self.p_drop;",
+            "judged.drop |= !markable && rng.next_u32() < self.p_drop;",
+        )],
+        caught_by: ("lib", "cobalt::tests::blue_drops_what_understands_marks"),
+    },
     // CoDel
     Mutant {
         name: "codel-time-inside-the-root",

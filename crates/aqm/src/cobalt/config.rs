@@ -1,0 +1,88 @@
+//! COBALT's parameters and versions.
+
+use super::rate::{LEAST_RATE, bytes_per_second};
+use crate::params::{self, Value};
+use crate::rate::Rate;
+use crate::refusal::Refusal;
+use crate::time::Duration;
+use crate::{choice, config};
+use alloc::format;
+
+config! {
+    /// COBALT's configuration; the default is that of Linux 6.12.
+    pub struct Config {
+        /// Acceptable standing queue delay: sojourn times up to it are never acted upon.
+        target: Duration = Duration::from_millis(5), in MICROSECOND => Value::Time(Duration::from_secs(50));
+        /// What the control law divides by the square root of the count: a worst-case round-trip time.
+        interval: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(1000));
+        /// The rate behind the queue, 512 bit/s or more: target is at least 1.5 packet times at it, interval twice the
+        /// target, and delays up to 4 packet times are never acted upon. Zero takes target and interval as they are.
+        bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
+        /// Marks ECN-capable packets where CoDel's law would drop them; BLUE's drops stay drops.
+        ecn: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// Sojourn time above which BLUE's probability rises as at an overflow; an hour, the default, is never reached (ns3).
+        blue_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
+        /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached (ns3).
+        ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
+        /// ECT(1) and CE are marked beyond ce_threshold, which spares them from all else; other packets never are (ns3).
+        l4s: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
+        version: Version = Version::Linux, in WORD => WORD, choices Version::WORDS;
+    }
+    profiles {
+        "linux", "Linux 6.12, as in its CAKE" => |_| {};
+        "linux-6.1", "Linux 6.1: three of the first square roots are less exact" => |c| c.version = Version::Linux61;
+        "ns3", "ns-3: an interval of grace, drops of arrivals at the limit and of last packets, no marks unless asked" => |c| {
+            c.version = Version::Ns3;
+            c.ecn = false;
+            c.blue_threshold = Duration::from_millis(400);
+        };
+    }
+    validate validate
+}
+
+choice! {
+    /// Whose algorithm it is.
+    pub enum Version {
+        /// Linux 6.12.
+        Linux = "linux",
+        /// Linux 6.1.
+        Linux61 = "linux-6.1",
+        /// ns-3's port.
+        Ns3 = "ns3",
+    }
+}
+
+fn validate(c: &Config) -> Result<(), Refusal> {
+    if c.target >= c.interval {
+        return Err(format!(
+            "target ({}) must be below interval ({}); write e.g. target 5ms interval 100ms",
+            c.target, c.interval
+        )
+        .into());
+    }
+    refuse_slow(c.bandwidth)?;
+    let word = match params::Parameter::to_value(c.version) {
+        Value::Choice(word) => word,
+        other => unreachable!("a version is a word, not {other:?}"),
+    };
+    let of_ns3 = |name: &str| matches!(name, "blue_threshold" | "ce_threshold" | "l4s");
+    let ns3 = c.version == Version::Ns3;
+    params::refuse_foreign(c, "COBALT", word, |name| if ns3 { name != "bandwidth" } else { !of_ns3(name) })
+}
+
+/// Refuses a rate that is not zero and less than the least that the kernel computes with.
+pub(crate) fn refuse_slow(bandwidth: Rate) -> Result<(), Refusal> {
+    if bandwidth.as_bps() > 0 && bytes_per_second(bandwidth) < LEAST_RATE {
+        return Err(format!(
+            "bandwidth ({bandwidth}) is below 512 bit/s (64 B/s), the least that Linux shapes to; write e.g. bandwidth 1mbit"
+        )
+        .into());
+    }
+    Ok(())
+}
+
+const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
+const HOUR: Duration = Duration::from_secs(3600);
+/// The range of a choice is its words.
+const WORD: Value = Value::Choice("");

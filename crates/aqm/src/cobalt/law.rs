@@ -1,0 +1,264 @@
+//! COBALT's arithmetic as in Linux (`cobalt_*` of `sch_cake.c`, 6.1 and 6.12): integer nanoseconds, and an inverse square
+//! root and a probability of 32 bits after the point. Names follow the kernel's.
+
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+
+/// What a queue is judged by: `cobalt_params`, and what other ports do otherwise.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Params {
+    pub target: i64,
+    /// The interval as the control law takes it.
+    pub(super) interval_bits: u32,
+    pub(super) interval: i64,
+    /// Transmission time of the largest packet; zero without a rate.
+    pub mtu_time: i64,
+    /// 1/sqrt(count) of the first counts.
+    pub(super) table: &'static [u32; 16],
+    /// Sojourn time above which BLUE's probability rises as well (ns-3).
+    pub blue_threshold: i64,
+}
+
+impl Params {
+    /// Of a queue without a rate.
+    pub fn new(target: Duration, interval: Duration, roots: Roots) -> Self {
+        let interval = interval.as_nanos();
+        let table = match roots {
+            Roots::Exact => &EXACT,
+            Roots::Iterated => &ITERATED,
+        };
+        Self {
+            target: target.as_nanos(),
+            // Linux multiplies 32 bits: an interval beyond 4.29 s loses its upper ones.
+            interval_bits: interval as u32,
+            interval,
+            mtu_time: 0,
+            table,
+            blue_threshold: i64::MAX,
+        }
+    }
+}
+
+/// Where the first inverse square roots come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Roots {
+    /// A table in the source (Linux 6.12).
+    Exact,
+    /// Four Newton steps each, from the one before (Linux 6.1).
+    Iterated,
+}
+
+/// A queue's state: `cobalt_vars`. It outlives the flow that made it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    pub count: u32,
+    /// Approximation of 1/sqrt(count). Zero in a queue that was never judged over target: its first congestion has no
+    /// interval of grace.
+    pub rec_inv_sqrt: u32,
+    /// The next signal while over target, else the last one, else the end of activity.
+    pub drop_next: i64,
+    blue_timer: i64,
+    pub p_drop: u32,
+    pub dropping: bool,
+}
+
+/// What is decided about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub drop: bool,
+    /// It is marked CE, if it is sent.
+    pub mark: bool,
+}
+
+impl State {
+    /// A state whose first congestion has an interval of grace (ns-3).
+    pub fn graceful() -> Self {
+        Self { rec_inv_sqrt: u32::MAX, ..Self::default() }
+    }
+
+    /// `cobalt_should_drop`, for each packet that is taken from the queue. `bulk` is the number of bulk flows that share
+    /// the shaper on ingress, else 0; `markable` says that marks are allowed and understood.
+    #[inline]
+    pub fn should_drop(
+        &mut self,
+        params: &Params,
+        now: Instant,
+        enqueued: Instant,
+        bulk: u32,
+        markable: bool,
+        rng: &mut Rng,
+    ) -> Judged {
+        let sojourn = (now - enqueued).as_nanos();
+        let now = now.as_nanos() as i64;
+        let over_target =
+            sojourn > params.target && sojourn > params.mtu_time * bulk as i64 * 2 && sojourn > params.mtu_time * 4;
+        let mut schedule = now - self.drop_next;
+        let due = self.count != 0 && schedule >= 0;
+        let mut judged = Judged { drop: false, mark: false };
+        if over_target {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = self.control(params, now);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        if due && self.dropping {
+            judged = Judged { drop: !markable, mark: markable };
+            self.count = self.count.saturating_add(1);
+            self.step(params);
+            schedule = now - self.drop_next;
+        } else if due {
+            schedule = self.decay(params, now);
+        }
+        if sojourn > params.blue_threshold {
+            self.raise(params, now);
+        }
+        // BLUE never marks: it is there for what does not listen.
+        if self.p_drop != 0 {
+            judged.drop |= rng.next_u32() < self.p_drop;
+        }
+        if self.count == 0 {
+            self.drop_next = now + params.interval;
+        } else if schedule > 0 && !judged.drop {
+            self.drop_next = now;
+        }
+        judged
+    }
+
+    /// The state decays as it grew. The time since what is then next.
+    #[cold]
+    fn decay(&mut self, params: &Params, now: i64) -> i64 {
+        loop {
+            self.count -= 1;
+            self.step(params);
+            let schedule = now - self.drop_next;
+            if self.count == 0 || schedule < 0 {
+                return schedule;
+            }
+        }
+    }
+
+    /// `cobalt_queue_full`: an overflow takes a packet from this queue. Whether its flow is found to be unresponsive.
+    pub fn queue_full(&mut self, params: &Params, now: Instant) -> bool {
+        let now = now.as_nanos() as i64;
+        let found = self.p_drop == 0;
+        let raised = self.raise(params, now);
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+        raised && found
+    }
+
+    /// `cobalt_queue_empty`: a packet is asked for and none is there. Whether its flow is no longer unresponsive.
+    pub fn queue_empty(&mut self, params: &Params, now: Instant) -> bool {
+        let now = now.as_nanos() as i64;
+        let mut calmed = false;
+        if self.p_drop != 0 && now - self.blue_timer > params.target {
+            self.p_drop = self.p_drop.saturating_sub(P_DEC);
+            self.blue_timer = now;
+            calmed = self.p_drop == 0;
+        }
+        self.dropping = false;
+        if self.count != 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.step(params);
+        }
+        calmed
+    }
+
+    /// BLUE's probability rises, at most once per target.
+    fn raise(&mut self, params: &Params, now: i64) -> bool {
+        let late = now - self.blue_timer > params.target;
+        if late {
+            self.p_drop = self.p_drop.saturating_add(P_INC);
+            self.blue_timer = now;
+        }
+        late
+    }
+
+    /// The next signal after the one that is due, by the count as it is now.
+    #[inline]
+    fn step(&mut self, params: &Params) {
+        self.rec_inv_sqrt = match params.table.get(self.count as usize) {
+            Some(&root) => root,
+            None => newton_step(self.rec_inv_sqrt, self.count),
+        };
+        self.drop_next = self.control(params, self.drop_next);
+    }
+
+    /// `cobalt_control`: `t + interval / sqrt(count)`.
+    #[inline]
+    fn control(&self, params: &Params, t: i64) -> i64 {
+        t + ((params.interval_bits as u64 * self.rec_inv_sqrt as u64) >> 32) as i64
+    }
+
+    /// Shows the state by name; times in seconds.
+    pub fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("count", self.count as f64);
+        see("dropping", self.dropping as u8 as f64);
+        see("drop_next", self.drop_next as f64 / 1e9);
+        see("p_drop", self.p_drop as f64 / (1u64 << 32) as f64);
+    }
+}
+
+/// One step of the iteration for 1/sqrt(count): x' = x (3 - count x²) / 2.
+const fn newton_step(rec_inv_sqrt: u32, count: u32) -> u32 {
+    let root = rec_inv_sqrt as u64;
+    let square = (root * root) >> 32;
+    let mut val = (3u64 << 32).wrapping_sub(count as u64 * square);
+    val >>= 2; // avoids overflow in the following multiplication
+    (val.wrapping_mul(root) >> (32 - 2 + 1)) as u32
+}
+
+/// The table of Linux 6.1.
+const fn iterated() -> [u32; 16] {
+    let mut table = [u32::MAX; 16];
+    let mut count = 1;
+    while count < table.len() {
+        let mut root = table[count - 1];
+        let mut step = 0;
+        while step < 4 {
+            root = newton_step(root, count as u32);
+            step += 1;
+        }
+        table[count] = root;
+        count += 1;
+    }
+    table
+}
+
+/// 2^32 / sqrt(count), of 0 and 1 the largest number (Linux 6.12).
+static EXACT: [u32; 16] = [
+    4294967295, 4294967295, 3037000500, 2479700525, 2147483647, 1920767767, 1753413056, 1623345051, 1518500250,
+    1431655765, 1358187914, 1294981364, 1239850263, 1191209601, 1147878294, 1108955788,
+];
+static ITERATED: [u32; 16] = iterated();
+/// 1/256: what an overflow adds to BLUE's probability.
+const P_INC: u32 = 1 << 24;
+/// 1/4096: what an empty queue takes from it.
+const P_DEC: u32 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_roots_of_both_kernels_differ_in_three_places() {
+        let differing: alloc::vec::Vec<_> =
+            (0..16).filter(|&i| EXACT[i] != ITERATED[i]).map(|i| (i, ITERATED[i])).collect();
+        assert_eq!(differing, [(2, 3035289760), (3, 2479700455), (6, 1753413055)]);
+        for (count, &root) in EXACT.iter().enumerate().skip(2) {
+            let exact = libm::pow(2.0, 32.0) / libm::sqrt(count as f64);
+            assert!((root as f64 - exact).abs() <= 1.0, "{count}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_table_a_step_follows_the_root() {
+        // From 1/sqrt(15) to 1/sqrt(16) in one step: 0.258 to about 0.25, quadratically.
+        let root = newton_step(EXACT[15], 16);
+        assert!((root as f64 / 4_294_967_296.0 - 0.25).abs() < 0.0005, "{root}");
+    }
+}

@@ -1,0 +1,120 @@
+//! COBALT, CoDel and BLUE alternating: the queue manager inside CAKE (J. Palmei et al., LANMAN 2019; Linux,
+//! `sch_cake.c`). CoDel's law acts on what listens; BLUE's probability grows with every overflow and drops what does not.
+//!
+//! It differs from [CoDel](crate::codel) in its memory: `count` decays on the schedule on which it grew, and a phase goes on
+//! from what is left of it. As in Linux a queue that was never congested has no interval of grace: the second packet over
+//! target is dropped.
+//!
+//! Differs: in Linux it is only part of CAKE. Here, too, a queue that overflows loses its oldest packets.
+//!
+//! # When to use
+//!
+//! In place of CoDel where unresponsive traffic can fill the queue: BLUE's part takes a minute or less to find the share that
+//! has to go. With a slow link behind it give `bandwidth`, which raises `target` to a packet time and a half. For a home
+//! router take the whole of CAKE. `ns3` is for results of that simulator: it grants the first congestion an
+//! interval, counts no packet times, drops arrivals at the limit, and does not mark unless asked.
+
+mod config;
+pub(crate) mod law;
+pub(crate) mod rate;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Version};
+
+use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::drophead::make_room;
+use crate::limits::Limits;
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::time::Duration;
+use law::{Params, Roots, State};
+use rate::Scaled;
+
+/// A COBALT-managed queue's state.
+#[derive(Clone, Debug)]
+pub struct Cobalt {
+    state: State,
+    params: Params,
+    config: Config,
+    limits: Limits,
+}
+
+impl Cobalt {
+    /// An idle queue's state.
+    pub fn new(config: &Config) -> Self {
+        let state = if config.version == Version::Ns3 { State::graceful() } else { State::default() };
+        let params = params(config, config.target, config.interval);
+        Self { state, params, config: config.clone(), limits: Limits::default() }
+    }
+
+    /// Whether CE beyond the threshold is all that befalls a packet (ns-3's L4S mode).
+    fn marks_l4s(&self, head: &Meta, sojourn: Duration) -> bool {
+        self.config.l4s && head.ecn.is_l4s() && sojourn > self.config.ce_threshold
+    }
+}
+
+/// What a queue without a rate is judged by.
+fn params(config: &Config, target: Duration, interval: Duration) -> Params {
+    let roots = if config.version == Version::Linux61 { Roots::Iterated } else { Roots::Exact };
+    Params { blue_threshold: config.blue_threshold.as_nanos(), ..Params::new(target, interval, roots) }
+}
+
+impl Aqm for Cobalt {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.limits = *limits;
+        let rate = rate::bytes_per_second(self.config.bandwidth);
+        let scaled = Scaled::new(rate, link.mtu, self.config.target, self.config.interval);
+        self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
+    }
+
+    fn judges_overflow(&self) -> bool {
+        self.config.version != Version::Ns3
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        // Among other queues it is not for this one to make room.
+        let alone = cx.total_backlog == cx.backlog;
+        if self.judges_overflow() && alone && make_room(&self.limits, cx.link, meta, queue) {
+            self.state.queue_full(&self.params, cx.now);
+        }
+        Verdict::Accept
+    }
+
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        loop {
+            let Some(head) = queue.meta(0) else {
+                self.state.queue_empty(&self.params, cx.now);
+                return None;
+            };
+            let sojourn = cx.now - head.enqueued;
+            if self.marks_l4s(&head, sojourn) {
+                queue.mark(0, DropReason::Late);
+                return queue.pop();
+            }
+            let markable = self.config.ecn && head.ecn.is_ect();
+            let judged = self.state.should_drop(&self.params, cx.now, head.enqueued, 0, markable, cx.rng);
+            // The last packet of a queue is spared, not in ns-3.
+            if judged.drop && (queue.len() > 1 || self.config.version == Version::Ns3) {
+                queue.drop(0, DropReason::Late);
+                continue;
+            }
+            if judged.mark || markable && !self.config.l4s && sojourn > self.config.ce_threshold {
+                queue.mark(0, DropReason::Late);
+            }
+            return queue.pop();
+        }
+    }
+
+    fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {
+        self.state.queue_full(&self.params, cx.now);
+    }
+
+    fn shed(&mut self, cx: &mut Cx, _: u32) {
+        self.state.queue_full(&self.params, cx.now);
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.state.observe(see);
+    }
+}
