@@ -16,13 +16,19 @@ from sojourn.aqms.registry import registry
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (
-    "Each but `dualpi2` takes one flag more: with `exclude_ce` (`ared ecn exclude_ce`) packets that carry CE are left "
-    "out of what its algorithm measures, as khademi2013 recommends in section 7. It then sees a backlog without them, "
-    "and sojourn times without the time that the link spent on such packets in between. Limits and statistics count "
-    "every packet."
+    "Each but `dualpi2` and `cake` takes one flag more: with `exclude_ce` (`ared ecn exclude_ce`) packets that carry "
+    "CE are left out of what its algorithm measures, as khademi2013 recommends in section 7. It then sees a backlog "
+    "without them, and sojourn times without the time that the link spent on such packets in between. Limits and "
+    "statistics count every packet."
 )
 # Changed parameters that serve as examples.
-CHANGES = {"target": "target 20ms", "ecn": "ecn", "quantum": "quantum 300B"}
+CHANGES = {
+    "tins": "bandwidth 50mbit diffserv4 dual-srchost docsis",
+    "ack_filter": "unlimited besteffort ack-filter",
+    "target": "target 20ms",
+    "ecn": "ecn",
+    "quantum": "quantum 300B",
+}
 SOURCES = HERE.parents[1] / "crates" / "aqm" / "src"
 
 

@@ -268,10 +268,20 @@ class Queue:
     def __new__(
         cls, aqm: str, limit: str = "1000 packets", rate: str = "10 Mbit/s", mtu: int = 1500, seed: int = 1
     ) -> Queue: ...
-    def push(self, now_ns: int, size: int, flow: int = 0, ecn: int = 0, tag: Any = None) -> str:
+    def push(
+        self,
+        now_ns: int,
+        size: int,
+        flow: int = 0,
+        ecn: int = 0,
+        tag: Any = None,
+        dscp: int = 0,
+        hosts: tuple[int, int] = (0, 0),
+    ) -> str:
         """Offer a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
 
-        `flow` is the number of its flow, and `tag` comes back when it leaves.
+        `flow` is the number of its flow, `hosts` those of its sending and its receiving host, and `tag` comes back when
+        it leaves.
         """
 
     def pop(self, now_ns: int) -> tuple[Any, int, bool] | None:
@@ -279,6 +289,12 @@ class Queue:
 
         None when there is none. The manager may drop packets on the way.
         """
+
+    def not_before(self) -> int | None:
+        """When the packets that wait may go at the earliest, if the last pop found that they may not yet."""
+
+    def statistics(self) -> str | None:
+        """Statistics as `tc -s -j qdisc` gives them, as JSON; None for a discipline that tc does not know."""
 
     def dropped(self) -> list[tuple[Any, str]]:
         """Tags and reasons of the packets dropped since the last call."""

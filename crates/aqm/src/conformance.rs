@@ -43,6 +43,8 @@ pub enum Order {
     PerFlow,
     /// As they came within each flow, among packets that came with the same ECN field.
     PerFlowAndEcn,
+    /// As they came within each flow, among packets that came with the same DSCP.
+    PerFlowAndDscp,
 }
 
 impl Order {
@@ -52,6 +54,7 @@ impl Order {
             Queues::One => Self::Fifo,
             Queues::PerFlow => Self::PerFlow,
             Queues::Two => Self::PerFlowAndEcn,
+            Queues::PerFlowAndClass => Self::PerFlowAndDscp,
         }
     }
 }
@@ -216,6 +219,7 @@ impl Subject {
                         Order::Fifo => true,
                         Order::PerFlow => other.flow == original.flow,
                         Order::PerFlowAndEcn => (other.flow, other.ecn) == (original.flow, original.ecn),
+                        Order::PerFlowAndDscp => (other.flow, other.dscp) == (original.flow, original.dscp),
                     };
                     let first = self.waiting.iter().find(before).map(|&(first, _)| first);
                     ensure(first == Some(*id), Rule::Order, || format!("packet {id} left before packet {first:?}"))?;
@@ -236,7 +240,9 @@ impl Subject {
         let place = place.ok_or_else(|| (Rule::HandedBack, format!("packet {id} was not waiting")))?;
         let (_, original) = self.waiting.remove(place).expect("it was found there");
         self.waiting_bytes -= original.len as u64;
-        let same = Meta { ecn: original.ecn, ..*meta } == original;
+        // A discipline may clear the DSCP.
+        let dscp = if meta.dscp == 0 { original.dscp } else { meta.dscp };
+        let same = Meta { ecn: original.ecn, dscp, ..*meta } == original;
         ensure(same, Rule::HandedBack, || format!("packet {id} came as {original:?} and left as {meta:?}"))?;
         match (original.ecn, meta.ecn) {
             (before, after) if before == after => {}

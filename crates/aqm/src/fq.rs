@@ -32,8 +32,8 @@ impl Config {
             let name = aqm.config.name();
             let does = match (&aqm.config, aqm.algorithm().queues) {
                 (AnyConfig::Foreign(_), _) => "holds packets itself",
-                (_, Queues::PerFlow) => "queues flows itself",
-                _ => "has two queues itself",
+                (_, Queues::Two) => "has two queues itself",
+                _ => "queues flows itself",
             };
             return Err(Refusal::NotSingle { name, does });
         }

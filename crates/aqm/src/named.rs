@@ -171,7 +171,13 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
     let has_flag = |flag: &str| flag == EXCLUDE_CE || algorithm.has_flag(flag);
     let mut words = words.split_whitespace().peekable();
     let mut params: Vec<(String, String)> = Vec::new();
-    while let Some(param) = words.next() {
+    loop {
+        if let Some(read) = algorithm.words {
+            if read(&mut words, &mut params, algorithm.params)? {
+                continue;
+            }
+        }
+        let Some(param) = words.next() else { return Ok(params) };
         let (param, value) = if has_flag(param) {
             (param, words.next_if(|word| SWITCHES.contains(word)).unwrap_or("on"))
         } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
@@ -184,7 +190,6 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
         }
         params.push((param.to_string(), value.to_string()));
     }
-    Ok(params)
 }
 
 /// The algorithm of a name that may have a manager in brackets.

@@ -155,6 +155,7 @@ impl Algorithm {
             queues: Queues::One,
             state_bytes: size_of::<C::Aqm>(),
             queue_bytes: size_of::<SingleQueue<C::Aqm, u32>>(),
+            words: None,
             configure: &configure_own::<C>,
         }
     }

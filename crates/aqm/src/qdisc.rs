@@ -7,6 +7,7 @@ use crate::packet::Meta;
 use crate::rng::Rng;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
+use alloc::string::String;
 
 /// The answer of a queue discipline that was asked for the next packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +115,10 @@ pub trait Qdisc<P> {
     fn backlog(&self) -> Backlog;
     /// Counters.
     fn stats(&self) -> &Stats;
+    /// Statistics as `tc -s -j qdisc` gives them, a JSON object; `None` for a discipline that tc does not know.
+    fn statistics(&self) -> Option<String> {
+        None
+    }
     /// The algorithm's state variables by name.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }

@@ -127,6 +127,9 @@ pub enum Refusal {
     /// `exclude_ce` of a discipline of others.
     #[error("exclude_ce: {0} measures by itself what waits; leave it out")]
     Foreigner(&'static str),
+    /// `exclude_ce` of a discipline that has no such choice.
+    #[error("exclude_ce: {0} measures every packet, as Linux does; leave it out, or take fq(cobalt) exclude_ce")]
+    MeasuresAll(&'static str),
     /// Values that do not go together: what [`crate::params::Config::validate`] or an algorithm of others says.
     #[error("{0}")]
     Combination(String),

@@ -9,18 +9,22 @@ use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::refusal::Refusal;
 use crate::single::SingleQueue;
-use crate::{ared, choke, cobalt, codel, codel_dt, drophead, droptail, pi2, pie, red};
+use crate::{ared, cake, choke, cobalt, codel, codel_dt, drophead, droptail, pi2, pie, red};
 use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
 
 pub use crate::foreign::{Foreign, ForeignConfig};
 pub use crate::named::Named;
 pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
-/// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues.
+/// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues, then queue
+/// disciplines of their own, with words that tc has for them.
 macro_rules! algorithms {
     (
         $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+
@@ -28,11 +32,13 @@ macro_rules! algorithms {
         $( $by_flow:literal => $flows:ident :: $Flows:ident, $what:literal, $origin:literal; )+
         dual:
         $( $dual:literal => $two:ident :: $Two:ident, $does:literal, $from:literal; )+
+        whole:
+        $( $whole:literal => $all:ident :: $All:ident, $is:literal, $by:literal; )+
     ) => {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -45,6 +51,7 @@ macro_rules! algorithms {
                 queues: Queues::One,
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
+                words: None,
                 configure: &|_, profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
             }, )+
             $( Algorithm {
@@ -56,6 +63,7 @@ macro_rules! algorithms {
                 queues: Queues::PerFlow,
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
                 queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
+                words: None,
                 configure: &|_, profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
             }, )+
             $( Algorithm {
@@ -67,7 +75,20 @@ macro_rules! algorithms {
                 queues: Queues::Two,
                 state_bytes: core::mem::size_of::<$two::$Two>(),
                 queue_bytes: core::mem::size_of::<DualQueue<$two::$Two, u32>>(),
+                words: None,
                 configure: &|_, profile, params| configure::<$two::Config>(profile, params).map(AnyConfig::$Two),
+            }, )+
+            $( Algorithm {
+                name: $whole,
+                summary: $is,
+                source: $by,
+                params: <$all::Config as crate::params::Config>::PARAMS,
+                profiles: <$all::Config as crate::params::Config>::PROFILES,
+                queues: Queues::PerFlowAndClass,
+                state_bytes: $all::FLOW_BYTES,
+                queue_bytes: core::mem::size_of::<$all::$All<u32>>(),
+                words: Some($all::words::read),
+                configure: &|_, profile, params| configure::<$all::Config>(profile, params).map(AnyConfig::$All),
             }, )+
         ];
 
@@ -78,6 +99,7 @@ macro_rules! algorithms {
                     $( Self::$type(_) => $name, )+
                     $( Self::$Flows(_) => $by_flow, )+
                     $( Self::$Two(_) => $dual, )+
+                    $( Self::$All(_) => $whole, )+
                     Self::Own(own) => own.algorithm.name,
                     Self::Foreign(foreign) => foreign.algorithm.name,
                     Self::ExcludingCe(config) => config.name(),
@@ -90,6 +112,7 @@ macro_rules! algorithms {
                     $( Self::$type(config) => config.value(param), )+
                     $( Self::$Flows(config) => config.value(param), )+
                     $( Self::$Two(config) => config.value(param), )+
+                    $( Self::$All(config) => config.value(param), )+
                     Self::Own(own) => own.config.value(param),
                     Self::Foreign(foreign) => foreign.value(param),
                     Self::ExcludingCe(config) => config.value(param),
@@ -114,6 +137,7 @@ macro_rules! algorithms {
                         let limits = limits.with_packets(config.limit as u32);
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
+                    $( Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+
                     Self::Own(own) => single(own.config.manager(), limits, host),
                     Self::Foreign(foreign) => foreign.queue(limits, host),
                     Self::ExcludingCe(config) => {
@@ -130,6 +154,7 @@ macro_rules! algorithms {
                     $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+
                     $( Self::$Two(_) => None, )+
+                    $( Self::$All(_) => None, )+
                     Self::Own(own) => Some(own.config.manager()),
                     Self::Foreign(_) | Self::ExcludingCe(_) => None,
                 }
@@ -159,6 +184,8 @@ algorithms! {
     "fq" => fq::Fq, "Flow queueing with any AQM of one queue for each flow: fq(codel@act), fq(pie target 5ms) quantum 300B", "RFC 8290 for the flows; the AQM's sources";
     dual:
     "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
+    whole:
+    "cake" => cake::Cake, "CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
 }
 
 impl AnyConfig {
@@ -172,8 +199,10 @@ impl AnyConfig {
         if matches!(self, Self::Foreign(_)) {
             return Err(Refusal::Foreigner(self.name()));
         }
-        if self.algorithm().queues == Queues::Two {
-            return Err(Refusal::Coupled(self.name()));
+        match self.algorithm().queues {
+            Queues::Two => return Err(Refusal::Coupled(self.name())),
+            Queues::PerFlowAndClass => return Err(Refusal::MeasuresAll(self.name())),
+            Queues::One | Queues::PerFlow => {}
         }
         Ok(Self::ExcludingCe(Box::new(self)))
     }
@@ -215,6 +244,8 @@ pub struct Algorithm {
     pub state_bytes: usize,
     /// Bytes of the whole discipline, with limits and counters; without packets, flows and their hash table.
     pub queue_bytes: usize,
+    /// Reads words that tc has for it beyond names of parameters with values.
+    pub words: Option<Words>,
     /// Makes a configuration of the algorithm, which is the first argument.
     pub configure: &'static Configure,
 }
@@ -228,7 +259,24 @@ pub enum Queues {
     PerFlow,
     /// A classic one and one for L4S.
     Two,
+    /// Each flow's own in each of several classes of traffic.
+    PerFlowAndClass,
 }
+
+impl Queues {
+    /// Whether flows are queued apart.
+    pub const fn are_by_flow(self) -> bool {
+        matches!(self, Self::PerFlow | Self::PerFlowAndClass)
+    }
+
+    /// Whether packets that carry CE can be left out of what is measured.
+    pub const fn can_exclude_ce(self) -> bool {
+        matches!(self, Self::One | Self::PerFlow)
+    }
+}
+
+/// Reads the next words into the parameters given, of those of an algorithm, if they are its own; whether they were.
+pub type Words = fn(&mut Peekable<SplitWhitespace<'_>>, &mut Vec<(String, String)>, &[Param]) -> Result<bool, Refusal>;
 
 /// Makes a configuration from a profile's name (empty: the plain one) and parameters by name.
 pub type Configure = dyn Fn(&'static Algorithm, &str, &[(String, String)]) -> Result<AnyConfig, Refusal> + Send + Sync;

@@ -1,88 +1,16 @@
-//! The view of a packet's TCP header is enough for an ACK filter: CAKE's rules (Linux 6.1 `cake_ack_filter`,
-//! `cake_tcph_sack_compare`, `cake_tcph_may_drop`) in a queue discipline of this test that is a FIFO queue otherwise.
+//! CAKE's ACK filter, on the view of a packet's TCP header that a host gives.
 
-use sojourn_aqm::{Backlog, Dequeued, DropReason, Enqueued, Instant, Meta, Qdisc, Sink, Stats, TcpView};
-use std::collections::VecDeque;
+use sojourn_aqm::registry::parse;
+use sojourn_aqm::{
+    Backlog, DropReason, Host as QueueHost, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, TcpView,
+};
 
-/// A FIFO queue that drops acknowledgments which later ones make superfluous.
-#[derive(Default)]
-struct Filter {
-    queue: VecDeque<(Meta, usize)>,
-    aggressive: bool,
-    stats: Stats,
-}
-
-impl Filter {
-    /// The queued acknowledgment that the last packet makes superfluous, if any.
-    fn superfluous(&self, sink: &dyn Sink<usize>) -> Option<usize> {
-        let (last, (meta, newest)) = (self.queue.len() - 1, self.queue.back()?);
-        let new = sink.tcp(newest).filter(|new| new.flags & (TcpView::ACK | TcpView::SYN) == TcpView::ACK)?;
-        let mut eligible: Option<(usize, u16)> = None;
-        for (i, (queued, packet)) in self.queue.iter().enumerate().take(last) {
-            let Some(old) = sink
-                .tcp(packet)
-                .filter(|old| (queued.flow, queued.hosts, old.space) == (meta.flow, meta.hosts, new.space))
-            else {
-                continue;
-            };
-            let marks = old.flags & (TcpView::ECE | TcpView::CWR);
-            eligible = eligible.filter(|&(_, of_eligible)| of_eligible == marks);
-            if !may_drop(&old, &new) {
-                continue;
-            }
-            match eligible {
-                Some((first, _)) => return Some(first),
-                None => eligible = Some((i, marks)),
-            }
-        }
-        let (i, marks) = eligible?;
-        let adjacent = i + 1 == last && marks == new.flags & (TcpView::ECE | TcpView::CWR);
-        (self.aggressive && adjacent).then_some(i)
-    }
-}
-
-/// Whether `old` is a pure acknowledgment that tells nothing beyond `new`.
-fn may_drop(old: &TcpView, new: &TcpView) -> bool {
-    let pure = old.flags & !(TcpView::ECE | TcpView::CWR) == TcpView::ACK && old.payload == 0 && !old.other_options;
-    let later = |a: u32, b: u32| TcpView::is_before(b, a);
-    let in_time = match (old.timestamps, new.timestamps) {
-        (Some(old), Some(new)) => !later(old.0, new.0) && !later(old.1, new.1),
-        (old, _) => old.is_none(),
-    };
-    if !pure || !in_time || later(old.ack, new.ack) {
-        return false;
-    }
-    let told =
-        |view: &TcpView| view.sack.as_slice().iter().map(|(from, to)| to.wrapping_sub(*from) as u64).sum::<u64>();
-    let inside =
-        |block: &(u32, u32)| new.sack.as_slice().iter().any(|of| !later(of.0, block.0) && !later(block.1, of.1));
-    let is_duplicate = |block: &(u32, u32)| TcpView::is_before(block.0, old.ack);
-    if old.sack.as_slice().iter().any(|block| is_duplicate(block) || !inside(block)) {
-        return false;
-    }
-    old.ack != new.ack || told(new) > told(old)
-}
-
-impl Qdisc<usize> for Filter {
-    fn enqueue(&mut self, _: Instant, meta: Meta, packet: usize, sink: &mut dyn Sink<usize>) -> Enqueued {
-        self.queue.push_back((meta, packet));
-        if let Some((meta, old)) = self.superfluous(sink).and_then(|i| self.queue.remove(i)) {
-            sink.dropped(meta, old, DropReason::Early);
-        }
-        Enqueued::Queued
-    }
-    fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<usize>) -> Dequeued<usize> {
-        self.queue.pop_front().map_or(Dequeued::Empty, |(meta, packet)| Dequeued::Packet(meta, packet))
-    }
-    fn settle(&mut self, _: Instant) {}
-    fn backlog(&self) -> Backlog {
-        let bytes = self.queue.iter().map(|(meta, _)| meta.len as u64).sum();
-        Backlog { packets: self.queue.len() as u32, bytes }
-    }
-    fn stats(&self) -> &Stats {
-        &self.stats
-    }
-    fn observe(&self, _: &mut dyn FnMut(&'static str, f64)) {}
+/// One queue for all flows, so that a filter has to tell them apart.
+fn cake<P: Send + 'static>(aggressive: bool) -> Box<dyn Qdisc<P> + Send> {
+    let filter = if aggressive { "ack-filter-aggressive" } else { "ack-filter" };
+    let config = parse(&format!("cake besteffort flowblind {filter}")).expect("tc's words");
+    let link = Link { rate: Rate::from_bps(10_000_000), mtu: 1514 };
+    config.build(Limits::default(), QueueHost { link, rng: Rng::from_state(3) })
 }
 
 /// A host whose handles are places in a list of headers.
@@ -108,7 +36,7 @@ fn ack(ack: u32) -> TcpView {
 
 /// The positions that are dropped when these arrive, of one flow unless said otherwise.
 fn dropped_of(aggressive: bool, packets: &[(u32, Option<TcpView>)]) -> Vec<usize> {
-    let (mut filter, mut host) = (Filter { aggressive, ..Filter::default() }, Host::default());
+    let (mut filter, mut host) = (cake(aggressive), Host::default());
     for (i, &(flow, header)) in packets.iter().enumerate() {
         host.headers.push(header);
         filter.enqueue(Instant::ZERO, Meta::new(52, flow), i, &mut host);
@@ -169,8 +97,7 @@ fn other_flows_other_packets_and_other_halves_are_passed_over() {
     let halves = [(1, Some(ack(1000))), (1, Some(TcpView { space: 1, ..ack(2000) }))];
     assert_eq!(dropped_of(true, &halves), []);
     // A host that does not tell: nothing is filtered.
-    let (mut filter, mut silent) =
-        (Filter { aggressive: true, ..Filter::default() }, |_, _, _| panic!("nothing is dropped"));
+    let (mut filter, mut silent) = (cake(true), |_: Meta, _: usize, _: DropReason| panic!("nothing is dropped"));
     for n in 0..3 {
         filter.enqueue(Instant::ZERO, Meta::new(52, 1), n, &mut silent);
     }

@@ -2,7 +2,7 @@
 //!
 //! Without the test harness: its other thread may allocate while this one counts.
 
-use sojourn_aqm::registry::{ALGORITHMS, Queues};
+use sojourn_aqm::registry::ALGORITHMS;
 use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue, codel};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -32,7 +32,7 @@ fn main() {
                     }
                 };
                 // A single queue has room for so many packets from the start.
-                if algorithm.queues == Queues::PerFlow || limits.packets.is_none() {
+                if algorithm.queues.are_by_flow() || limits.packets.is_none() {
                     run(10_000);
                 }
                 let region = Region::new(ALLOCATOR);

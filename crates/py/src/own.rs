@@ -125,6 +125,7 @@ impl PyAlgorithm {
             params,
             profiles: &[("plain", "its own defaults")],
             queues: Queues::One,
+            words: None,
             state_bytes: size_of::<Manager>(),
             queue_bytes: size_of::<SingleQueue<Manager, u32>>(),
             configure: Box::leak(Box::new(configure)),

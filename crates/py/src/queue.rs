@@ -23,6 +23,8 @@ pub struct Queue {
     dropped: Vec<(Tag, &'static str)>,
     now: Instant,
     config: AnyConfig,
+    /// What the last pop in vain was told, if anything waits.
+    not_before: Option<Instant>,
 }
 
 #[pymethods]
@@ -49,16 +51,18 @@ impl Queue {
         let qdisc = Mutex::new(aqm.config.build(limits, host));
         raised(py)?;
         check_fault([&aqm.config])?;
-        Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO, config: aqm.config })
+        Ok(Self { qdisc, dropped: Vec::new(), now: Instant::ZERO, config: aqm.config, not_before: None })
     }
 
     /// Offers a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
     ///
-    /// `flow` is the number of its flow, and `tag` comes back when it leaves.
+    /// `flow` is the number of its flow, `hosts` those of its sending and its receiving host, and `tag` comes back when it
+    /// leaves.
     #[pyo3(
-        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None),
-        text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None)"
+        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None, dscp = Unsigned::of(0), hosts = (Unsigned::of(0), Unsigned::of(0))),
+        text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0))"
     )]
+    #[allow(clippy::too_many_arguments)] // they are Python's
     fn push(
         &mut self,
         py: Python<'_>,
@@ -67,6 +71,8 @@ impl Queue {
         flow: Unsigned,
         ecn: Unsigned,
         tag: Tag,
+        dscp: Unsigned,
+        hosts: (Unsigned, Unsigned),
     ) -> PyResult<String> {
         let ecn = Ecn::ALL.get(ecn.get::<usize>("ecn")?).copied();
         let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
@@ -74,7 +80,12 @@ impl Queue {
         if size == 0 {
             return Err(input("size: 0 B is no packet; give at least 1"));
         }
-        let meta = Meta::new(size, flow.get("flow")?).with_ecn(ecn);
+        let dscp: u8 = dscp.get("dscp")?;
+        if dscp > 63 {
+            return Err(input(format!("dscp: {dscp} is not a code point; from 0 to 63, e.g. 46 for EF")));
+        }
+        let hosts = (hosts.0.get("hosts")?, hosts.1.get("hosts")?);
+        let meta = Meta { dscp, hosts, ..Meta::new(size, flow.get("flow")?).with_ecn(ecn) };
         let now = self.advance(now_ns)?;
         let (qdisc, dropped) = self.parts();
         let fate = qdisc.enqueue(now, meta, tag, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
@@ -91,14 +102,30 @@ impl Queue {
     /// when there is none. The manager may drop packets on the way.
     fn pop(&mut self, py: Python<'_>, now_ns: Unsigned) -> PyResult<Option<(Tag, i64, bool)>> {
         let now = self.advance(now_ns)?;
+        self.not_before = None;
         let (qdisc, dropped) = self.parts();
         let next = qdisc.dequeue(now, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));
         raised(py)?;
         check_fault([&self.config])?;
         Ok(match next {
             Dequeued::Packet(meta, tag) => Some((tag, (now - meta.enqueued).as_nanos(), meta.ecn == Ecn::Ce)),
-            Dequeued::Empty | Dequeued::NotBefore(_) => None,
+            Dequeued::Empty => None,
+            Dequeued::NotBefore(at) => {
+                self.not_before = Some(at);
+                None
+            }
         })
+    }
+
+    /// When the packets that wait may go at the earliest, if the last pop found that they may not yet; a queue that shapes
+    /// says so.
+    fn not_before(&self) -> Option<u64> {
+        self.not_before.map(Instant::as_nanos)
+    }
+
+    /// Statistics as `tc -s -j qdisc` gives them, as JSON; None for a discipline that tc does not know.
+    fn statistics(&mut self) -> Option<String> {
+        self.parts().0.statistics()
     }
 
     /// Tags and reasons of the packets dropped since the last call.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
 use sojourn_sim::scenario::{AqmSpec, traffic};
 
 /// Everything that has a name in scenario files.
@@ -39,8 +39,8 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "name": algorithm.name,
         "summary": algorithm.summary,
         "source": algorithm.source,
-        "by_flow": algorithm.queues == Queues::PerFlow,
-        "exclude_ce": algorithm.queues != Queues::Two,
+        "by_flow": algorithm.queues.are_by_flow(),
+        "exclude_ce": algorithm.queues.can_exclude_ce(),
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),

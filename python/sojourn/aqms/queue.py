@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from sojourn import _core
@@ -45,14 +46,36 @@ class Queue:
         self.aqm = str(aqm() if isinstance(aqm, type) else aqm)
         self._core = _core.Queue(self.aqm, limit, rate, mtu, seed)
 
-    def push(self, now_ns: int, size: int = 1500, *, flow: int = 0, ecn: int = 0, tag: Any = None) -> str:
-        """Offer a packet of `size` bytes; says "queued", "marked" or "dropped:REASON"."""
-        return self._core.push(now_ns, size, flow, ecn, tag)
+    def push(
+        self,
+        now_ns: int,
+        size: int = 1500,
+        *,
+        flow: int = 0,
+        ecn: int = 0,
+        tag: Any = None,
+        dscp: int = 0,
+        hosts: tuple[int, int] = (0, 0),
+    ) -> str:
+        """Offer a packet of `size` bytes; says "queued", "marked" or "dropped:REASON".
+
+        `dscp` and `hosts`, the numbers of its sending and its receiving host, are what some disciplines sort by.
+        """
+        return self._core.push(now_ns, size, flow, ecn, tag, dscp, hosts)
 
     def pop(self, now_ns: int) -> Popped | None:
-        """Take the next packet; None when there is none. The manager may drop packets on the way."""
+        """Take the next packet; None when there is none that may go. The manager may drop packets on the way."""
         popped = self._core.pop(now_ns)
         return None if popped is None else Popped(*popped)
+
+    def not_before(self) -> int | None:
+        """When what waits may go, in nanoseconds, if the last pop came too soon for a queue that shapes."""
+        return self._core.not_before()
+
+    def statistics(self) -> dict[str, Any] | None:
+        """Statistics by the names of `tc -s -j qdisc`; None for a discipline that tc does not know."""
+        text = self._core.statistics()
+        return None if text is None else json.loads(text)
 
     def dropped(self) -> list[tuple[Any, str]]:
         """Tags and reasons of the packets dropped since the last call."""

@@ -9,12 +9,12 @@ use crate::time::{Duration, Instant};
 pub(crate) struct Params {
     pub target: i64,
     /// The interval as the control law takes it.
-    pub(super) interval_bits: u32,
-    pub(super) interval: i64,
+    pub interval_bits: u32,
+    pub interval: i64,
     /// Transmission time of the largest packet; zero without a rate.
     pub mtu_time: i64,
     /// 1/sqrt(count) of the first counts.
-    pub(super) table: &'static [u32; 16],
+    pub table: &'static [u32; 16],
     /// Sojourn time above which BLUE's probability rises as well (ns-3).
     pub blue_threshold: i64,
 }
@@ -192,6 +192,12 @@ impl State {
     #[inline]
     fn control(&self, params: &Params, t: i64) -> i64 {
         t + ((params.interval_bits as u64 * self.rec_inv_sqrt as u64) >> 32) as i64
+    }
+
+    /// Whether the state is at rest: nothing is left of any congestion.
+    #[inline]
+    pub fn is_at_rest(&self, now: Instant) -> bool {
+        self.p_drop == 0 && self.count == 0 && now.as_nanos() as i64 >= self.drop_next
     }
 
     /// Shows the state by name; times in seconds.

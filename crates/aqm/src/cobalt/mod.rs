@@ -1,4 +1,4 @@
-//! COBALT, CoDel and BLUE alternating: the queue manager inside CAKE (J. Palmei et al., LANMAN 2019; Linux,
+//! COBALT, CoDel and BLUE alternating: the queue manager inside [CAKE](crate::cake) (J. Palmei et al., LANMAN 2019; Linux,
 //! `sch_cake.c`). CoDel's law acts on what listens; BLUE's probability grows with every overflow and drops what does not.
 //!
 //! It differs from [CoDel](crate::codel) in its memory: `count` decays on the schedule on which it grew, and a phase goes on
@@ -11,7 +11,7 @@
 //!
 //! In place of CoDel where unresponsive traffic can fill the queue: BLUE's part takes a minute or less to find the share that
 //! has to go. With a slow link behind it give `bandwidth`, which raises `target` to a packet time and a half. For a home
-//! router take the whole of CAKE. `ns3` is for results of that simulator: it grants the first congestion an
+//! router take the whole of [CAKE](crate::cake). `ns3` is for results of that simulator: it grants the first congestion an
 //! interval, counts no packet times, drops arrivals at the limit, and does not mark unless asked.
 
 mod config;
@@ -20,6 +20,7 @@ pub(crate) mod rate;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use config::refuse_slow;
 pub use config::{Config, Version};
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};

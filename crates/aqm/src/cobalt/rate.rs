@@ -38,8 +38,14 @@ impl Scaled {
         Self { rate_ns, shift, quantum, mtu_time, target, interval }
     }
 
+    /// Whether there is a rate.
+    #[inline]
+    pub fn is_limited(&self) -> bool {
+        self.rate_ns > 0
+    }
+
     /// How long `bytes` take, rounded down for every packet.
-    #[cfg(test)]
+    #[inline]
     pub fn time_for(&self, bytes: u64) -> i64 {
         time_for(bytes, self.rate_ns, self.shift)
     }

@@ -58,7 +58,7 @@ impl Case {
             None => bytes.named(&aqm),
         };
         // One in eight leaves CE-marked packets out, where it can.
-        let excludes = bytes.byte().is_power_of_two() && named.algorithm().queues != Queues::Two;
+        let excludes = bytes.byte().is_power_of_two() && named.algorithm().queues.can_exclude_ce();
         let config = if excludes { named.config.excluding_ce().expect("asked for a line above") } else { named.config };
         let named = Named { config, profile: named.profile };
         let (limits, link, seed) = (bytes.limits(), bytes.link(), bytes.word() as u64);

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 /// A flow's packets, first in, first out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     head: u32,
     tail: u32,
     pub packets: u32,
@@ -50,7 +50,7 @@ impl Line {
 
 /// The packets, free places among them.
 #[derive(Debug)]
-pub(super) struct Slab<P> {
+pub(crate) struct Slab<P> {
     nodes: Vec<Node<P>>,
     /// First free place; the others follow by `next`.
     free: u32,
@@ -138,7 +138,7 @@ impl<P> Slab<P> {
 
     /// Takes the packet with the handle `head`, which is its first, out of `line`.
     #[inline]
-    fn pop(&mut self, line: &mut Line, head: u32) -> (Meta, P) {
+    pub fn pop(&mut self, line: &mut Line, head: u32) -> (Meta, P) {
         self.unlink_head(line, head);
         let node = &mut self.nodes[head as usize];
         node.next = self.free;
@@ -161,6 +161,16 @@ impl<P> Slab<P> {
     #[inline]
     pub fn meta(&self, at: u32) -> &Meta {
         &self.nodes[at as usize].meta
+    }
+
+    /// The host's packet with the handle `at`.
+    pub fn packet(&self, at: u32) -> &P {
+        self.nodes[at as usize].packet.as_ref().expect("a handle in a line is of a packet")
+    }
+
+    /// Handle of the packet behind the one with the handle `at`.
+    pub fn behind(&self, at: u32) -> Option<u32> {
+        Some(self.nodes[at as usize].next).filter(|&next| next != NONE)
     }
 
     /// Handle of packet `i` of `line`: at once for the first and the last, else by walking there.

@@ -10,7 +10,7 @@
 mod compose;
 mod config;
 mod left_out;
-mod line;
+pub(crate) mod line;
 mod overflow;
 mod perturb;
 mod schedule;

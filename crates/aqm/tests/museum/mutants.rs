@@ -47,6 +47,58 @@ pub const MUTANTS: &[Mutant] = &[
         )],
         caught_by: ("lib", "cobalt::tests::blue_drops_what_understands_marks"),
     },
+    // CAKE
+    Mutant {
+        name: "cake-deficit-of-zero-is-served",
+        history: "DRR with a test for less than zero: a flow that has just spent its credit is served again",
+        file: "src/cake/dequeue.rs",
+        edits: &[("if tin.flows[i].deficit <= 0 {", "if tin.flows[i].deficit < 0 {")],
+        caught_by: ("lib", "cake::tests::a_flow_without_credit_waits_for_its_next_turn"),
+    },
+    Mutant {
+        name: "cake-failsafe-forgotten",
+        history: "drops on ingress charged without a bound: heavy dropping stops the link",
+        file: "src/cake/shaper.rs",
+        edits: &[(
+            "(self.next > now && self.failsafe > now).then(|| self.next.min(self.failsafe))",
+            "(self.next > now).then_some(self.next)",
+        )],
+        caught_by: ("lib", "cake::tests::drops_on_ingress_are_charged_but_two_thirds_of_the_rate_go_on"),
+    },
+    Mutant {
+        name: "cake-host-counts-left-behind",
+        history: "older kernels: a host's count of bulk flows drifts away from its flows, and wraps below zero",
+        file: "src/cake/tin.rs",
+        edits: &[(
+            "                self.bulk -= 1;\n                self.count_bulk(i, isolation, false);",
+            "                self.bulk -= 1;",
+        )],
+        caught_by: ("lib", "cake::tests::every_count_is_that_of_the_flows"),
+    },
+    Mutant {
+        name: "cake-idle-time-is-saved",
+        history: "a shaper that catches up after idle time: bursts at the rate of the device",
+        file: "src/cake/shaper.rs",
+        edits: &[(
+            "                (self.next, self.failsafe) = (now, now);",
+            "                self.failsafe = self.failsafe.max(self.next);",
+        )],
+        caught_by: ("lib", "cake::tests::packets_leave_at_the_rate_and_idle_time_is_not_saved"),
+    },
+    Mutant {
+        name: "cake-atm-rounds-down",
+        history: "ATM cells counted by division: a cell that is begun costs nothing",
+        file: "src/cake/overhead.rs",
+        edits: &[("Layer::Atm => len.div_ceil(48) * 53,", "Layer::Atm => len / 48 * 53,")],
+        caught_by: ("lib", "cake::overhead::tests::sizes_on_the_wire"),
+    },
+    Mutant {
+        name: "cake-ack-filter-loses-ece",
+        history: "an ACK filter that ignores ECE: marks are echoed to nobody",
+        file: "src/cake/ack_filter.rs",
+        edits: &[("        eligible = eligible.filter(|&(_, echoes)| echoes == echoes_of(&old));\n", "")],
+        caught_by: ("ack_filter", "what_is_told_by_marks_flags_payload_or_options_stays"),
+    },
     // CoDel
     Mutant {
         name: "codel-time-inside-the-root",

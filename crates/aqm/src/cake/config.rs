@@ -1,0 +1,173 @@
+//! CAKE's parameters; their names are those of `tc -j`, with underscores.
+
+pub use super::overhead::Layer;
+pub use super::tins::Tins;
+
+use super::overhead::Overhead;
+use crate::cobalt;
+use crate::params::{Bytes, Value};
+use crate::rate::Rate;
+use crate::refusal::Refusal;
+use crate::time::Duration;
+use crate::{choice, config};
+use alloc::format;
+
+config! {
+    /// CAKE's configuration; the default is tc's.
+    pub struct Config {
+        /// The rate to shape to, 512 bit/s or more, in tc's word also `unlimited`: zero, the link's own rate.
+        bandwidth: Rate = Rate::from_bps(0), in Value::Rate(Rate::from_bps(0)) => Value::Rate(Rate::from_bps(1_000_000_000_000));
+        /// Shapes to 15/16 of the rate at which packets arrive, estimated from `bandwidth` on.
+        autorate_ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// The tins, by DSCP.
+        tins: Tins = Tins::Diffserv3, in WORD => WORD, choices Tins::WORDS;
+        /// What gets equal shares.
+        isolation: Isolation = Isolation::TripleIsolate, in WORD => WORD, choices Isolation::WORDS;
+        /// The interval of COBALT, a usual round-trip time; its target is a twentieth of it. tc's words `lan`, `internet`,
+        /// `satellite` and so on stand for such times.
+        rtt: Duration = Duration::from_millis(100), in MICROSECOND => Value::Time(Duration::from_secs(1000));
+        /// Clears the DSCP of what is sent; the ECN field stays.
+        wash: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// Drops acknowledgments that a later one in the queue makes superfluous, where the host tells of TCP headers.
+        ack_filter: AckFilter = AckFilter::Off, in WORD => WORD, choices AckFilter::WORDS;
+        /// Shapes what comes from a link in front: what is dropped here has crossed it and is charged as well.
+        ingress: bool = false, in Value::Flag(false) => Value::Flag(true);
+        /// Bytes that may wait; zero takes four intervals of the rate, and 4 MiB or more. Linux counts what its packets
+        /// occupy in memory, here it is their sizes. The host's own limit holds as well.
+        memlimit: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(u32::MAX as u64);
+        /// Whole bytes that every packet has more on the wire; from -64 to 256.
+        overhead: f64 = 0.0, in Value::Number(-64.0) => Value::Number(256.0);
+        /// The least size on the wire, with the overhead.
+        mpu: u64 = 0, in Value::Count(0) => Value::Count(256);
+        /// What the link layer makes of a packet with its overhead.
+        layer: Layer = Layer::Plain, in WORD => WORD, choices Layer::WORDS;
+        /// Bytes of a packet, as this queue accounts it, that come before its IP header; they do not count on the wire. 14 on
+        /// Ethernet; links of scenarios account packets from the IP header on.
+        link_header: u64 = 0, in Value::Count(0) => Value::Count(256);
+        /// How packets find their places.
+        hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;
+        /// Whose COBALT manages the queues.
+        version: Version = Version::Linux, in WORD => WORD, choices Version::WORDS;
+    }
+    profiles {
+        "linux", "Linux 6.12" => |_| {};
+        "linux-6.1", "Linux 6.1: three square roots of its COBALT are less exact" => |c| c.version = Version::Linux61;
+    }
+    validate validate
+}
+
+choice! {
+    /// What gets equal shares.
+    pub enum Isolation {
+        /// Nothing: one queue.
+        Flowblind = "flowblind",
+        /// What each host sends.
+        Srchost = "srchost",
+        /// What each host receives.
+        Dsthost = "dsthost",
+        /// What each host sends to another.
+        Hosts = "hosts",
+        /// Flows.
+        Flows = "flows",
+        /// Sending hosts, and their flows.
+        DualSrchost = "dual-srchost",
+        /// Receiving hosts, and their flows.
+        DualDsthost = "dual-dsthost",
+        /// Hosts at both ends, and their flows.
+        TripleIsolate = "triple-isolate",
+    }
+}
+
+choice! {
+    /// Which acknowledgments are dropped.
+    pub enum AckFilter {
+        /// None.
+        Off = "off",
+        /// The older of two that the new one makes superfluous.
+        Filter = "filter",
+        /// A single one right before the new one as well.
+        Aggressive = "aggressive",
+    }
+}
+
+choice! {
+    /// How packets find their places among 128 sets of 8.
+    pub enum Hash {
+        /// By a 32-bit mix of flow or host and a seed of the run.
+        Perturbed = "perturbed",
+        /// By the numbers of flows and hosts themselves: up to 1024 consecutive ones do not collide.
+        Modulo = "modulo",
+    }
+}
+
+choice! {
+    /// Whose COBALT it is.
+    pub enum Version {
+        /// Linux 6.12.
+        Linux = "linux",
+        /// Linux 6.1.
+        Linux61 = "linux-6.1",
+    }
+}
+
+impl Config {
+    /// COBALT's target: a twentieth of the interval, in whole microseconds.
+    pub(super) fn target(&self) -> Duration {
+        Duration::from_micros((self.rtt.as_nanos() / 20_000).max(1))
+    }
+
+    pub(super) fn framing(&self) -> Overhead {
+        let (overhead, mpu) = (self.overhead as i32, self.mpu as u32);
+        Overhead { header: self.link_header as u32, overhead, mpu, layer: self.layer }
+    }
+
+    /// The most bytes that may wait with `rate` bytes per second.
+    pub(super) fn memory_limit(&self, rate: u64, mtu: u32) -> u64 {
+        let given = self.memlimit.0;
+        let wanted = match (given, rate) {
+            (0, 0) => u32::MAX as u64,
+            (0, rate) => {
+                let intervals = rate as u128 * (self.rtt.as_nanos() / 1000) as u128 / (1_000_000 / 4);
+                // As many bits as the kernel has for it.
+                (intervals as u32 as u64).max(4 << 20)
+            }
+            (given, _) => given,
+        };
+        wanted.min((PACKETS * mtu as u64).max(given))
+    }
+}
+
+fn validate(c: &Config) -> Result<(), Refusal> {
+    if libm::trunc(c.overhead) != c.overhead {
+        return Err(format!("overhead ({}) is not a whole number of bytes; write e.g. overhead 18", c.overhead).into());
+    }
+    cobalt::refuse_slow(c.bandwidth)
+}
+
+/// Linux's `sch->limit`: not a limit in packets, it bounds the one in bytes.
+const PACKETS: u64 = 10_240;
+const MICROSECOND: Value = Value::Time(Duration::from_micros(1));
+/// The range of a choice is its words.
+const WORD: Value = Value::Choice("");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_four_intervals_of_the_rate_within_bounds() {
+        let plain = Config::default();
+        let limits = [1, 10, 100, 311, 1000, 10_000].map(|mbit| plain.memory_limit(mbit * 125_000, 1514));
+        assert_eq!(limits, [4_194_304, 4_194_304, 5_000_000, 15_503_360, 15_503_360, 15_503_360]);
+        assert_eq!(plain.memory_limit(0, 1514), 15_503_360);
+        let given = Config { memlimit: Bytes(99_999_999), ..plain };
+        assert_eq!(given.memory_limit(125_000, 1514), 99_999_999);
+    }
+
+    #[test]
+    fn targets_are_whole_microseconds() {
+        let target = |rtt| Config { rtt, ..Config::default() }.target();
+        assert_eq!(target(Duration::from_micros(77_777)), Duration::from_micros(3888));
+        assert_eq!(target(Duration::from_micros(7)), Duration::from_micros(1));
+    }
+}

@@ -1,0 +1,159 @@
+//! The next packet (`cake_dequeue`): the gate of the shaper, a tin, a flow of it, and COBALT's verdict.
+
+use super::Cake;
+use crate::aqm::DropReason;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Sink};
+use crate::single::mark;
+use crate::time::Instant;
+
+impl<P> Cake<P> {
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        let mut first_look = true;
+        loop {
+            if self.total.packets == 0 {
+                return Dequeued::Empty;
+            }
+            // What was dropped on the way may have closed it again.
+            if let Some(at) = self.shaper.not_before(now) {
+                self.seen.overlimits += 1;
+                return Dequeued::NotBefore(at);
+            }
+            let Some(t) = self.choose(now) else { return Dequeued::Empty };
+            self.current = t;
+            if let Some((mut meta, packet, marked)) = self.serve(t, now, &mut first_look, sink) {
+                self.tins[t].counts.marks += u64::from(marked);
+                if marked {
+                    mark(&mut meta, &mut self.stats);
+                }
+                self.stats.departed.add(meta.len);
+                return Dequeued::Packet(meta, packet);
+            }
+        }
+    }
+
+    /// The tin to serve.
+    #[inline]
+    fn choose(&mut self, now: Instant) -> Option<usize> {
+        if self.rate == 0 { self.choose_by_credit() } else { self.choose_by_schedule(now) }
+    }
+
+    /// Without a rate: tins take turns by their quanta.
+    fn choose_by_credit(&mut self) -> Option<usize> {
+        let (mut t, mut wrapped, mut empty) = (self.current, false, true);
+        loop {
+            let tin = &mut self.tins[t];
+            let active = tin.is_active();
+            if tin.deficit >= 0 && active {
+                return Some(t);
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.share.quantum as i64;
+            }
+            empty &= !active;
+            t += 1;
+            if t == self.tins.len() {
+                t = 0;
+                if wrapped && empty {
+                    return None;
+                }
+                wrapped = true;
+            }
+        }
+    }
+
+    /// The last tin that is on time by its own share; else the one that is due first, of equals the last.
+    fn choose_by_schedule(&self, now: Instant) -> Option<usize> {
+        let mut best: Option<(usize, i64)> = None;
+        for (t, tin) in self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active()) {
+            let wait = (tin.next - now).as_nanos();
+            if wait <= 0 || best.is_none_or(|(_, least)| wait <= least) {
+                best = Some((t, wait));
+            }
+        }
+        best.map(|(t, _)| t)
+    }
+
+    /// A packet of tin `t`, and whether COBALT marks it; nothing if a flow had none, and all is to be looked at again.
+    #[inline]
+    fn serve(
+        &mut self,
+        t: usize,
+        now: Instant,
+        first_look: &mut bool,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<(Meta, P, bool)> {
+        let isolation = self.config.isolation;
+        loop {
+            let tin = &mut self.tins[t];
+            let i = tin.first(core::mem::take(first_look))?;
+            if tin.flows[i].deficit <= 0 {
+                tin.replenish(i, isolation, &mut self.host.rng);
+                continue;
+            }
+            self.shown = (t, i);
+            match self.judge(t, i, now, sink) {
+                Judged::Send(meta, packet, marked) => return Some((meta, packet, marked)),
+                Judged::None => {
+                    self.tins[t].found_empty(i, isolation, now);
+                    return None;
+                }
+                Judged::Charged => {}
+            }
+        }
+    }
+
+    /// Takes packets from flow `i` until one is to be sent.
+    #[inline]
+    fn judge(&mut self, t: usize, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> Judged<P> {
+        let ingress = self.config.ingress;
+        loop {
+            let tin = &mut self.tins[t];
+            let flow = &mut tin.flows[i];
+            let Some(head) = flow.line.head() else { return Judged::None };
+            let (meta, packet) = self.packets.pop(&mut flow.line, head);
+            let bulk = if ingress { tin.bulk } else { 0 };
+            let rng = &mut self.host.rng;
+            let judged = flow.state.should_drop(&tin.params, now, meta.enqueued, bulk, meta.ecn.is_ect(), rng);
+            let dropped = judged.drop && !flow.line.is_empty();
+            self.took(t, &meta);
+            if self.heap.is_kept() {
+                self.heap.shrunk(t, i, &self.tins);
+            }
+            if !dropped {
+                self.spend(t, i, &meta, now, false);
+                self.tins[t].counts.sent((now - meta.enqueued).as_nanos() as u64);
+                self.heap.sent();
+                return Judged::Send(meta, packet, judged.mark);
+            }
+            self.tins[t].counts.drops += 1;
+            if ingress {
+                self.spend(t, i, &meta, now, true);
+            }
+            self.discard(meta, packet, DropReason::Late, sink);
+            if ingress {
+                return Judged::Charged;
+            }
+        }
+    }
+
+    /// Charges a packet to the shaper, and to the credit of its flow and its tin.
+    #[inline]
+    fn spend(&mut self, t: usize, i: usize, meta: &Meta, now: Instant, dropped: bool) {
+        let bytes = self.charge(t, meta, now, dropped);
+        let tin = &mut self.tins[t];
+        tin.flows[i].deficit -= bytes as i32;
+        tin.deficit -= bytes as i64;
+    }
+}
+
+/// What became of a flow's turn.
+enum Judged<P> {
+    /// A packet to send, and whether it is marked.
+    Send(Meta, P, bool),
+    /// There is none.
+    None,
+    /// A drop was charged: the flow may have spent its credit.
+    Charged,
+}

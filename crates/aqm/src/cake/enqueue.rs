@@ -1,0 +1,120 @@
+//! A packet arrives (`cake_enqueue`), and others make room for it (`cake_drop`).
+
+use super::Cake;
+use super::ack_filter::superfluous;
+use super::config::Hash;
+use super::hash::Keys;
+use crate::aqm::DropReason;
+use crate::packet::Meta;
+use crate::qdisc::{Enqueued, Sink};
+use crate::rng::mix;
+use crate::time::Instant;
+
+impl<P> Cake<P> {
+    #[inline]
+    pub(super) fn accept(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        let t = self.table[(meta.dscp & 63) as usize] as usize;
+        if self.config.wash {
+            meta.dscp = 0;
+        }
+        let keys = self.keys(&meta);
+        let isolation = self.config.isolation;
+        let i = self.tins[t].place(&keys, isolation);
+        self.shaper.refresh(&mut self.tins[t], self.total.packets == 0, now);
+        self.measure(meta.len);
+
+        let tin = &mut self.tins[t];
+        tin.counts.largest = tin.counts.largest.max(meta.len);
+        let arrived = self.packets.push(&mut tin.flows[i].line, meta, packet);
+        tin.counts.packets += 1;
+        tin.counts.bytes += meta.len as u64;
+        tin.backlog += meta.len as u64;
+        self.total.packets += 1;
+        self.total.bytes += meta.len as u64;
+        let filtered = self.filter(now, t, i, sink);
+        if self.heap.is_kept() {
+            self.heap.grown(t, i, &self.tins);
+        }
+        if let Some(autorate) = &mut self.autorate {
+            if let Some(rate) = autorate.arrived(now, meta.len.saturating_sub(filtered) as u64) {
+                self.reconfigure(rate);
+            }
+        }
+        self.tins[t].activate(i, isolation, &mut self.host.rng);
+
+        self.seen.most_memory = self.seen.most_memory.max(self.total.bytes);
+        let mut waits = true;
+        while self.total.packets > 0 && !self.has_room() {
+            waits &= self.shed(now, sink) != Some(arrived);
+        }
+        if waits { Enqueued::Queued } else { Enqueued::Dropped(DropReason::Limit) }
+    }
+
+    /// What the packet's flow and hosts hash to.
+    #[inline]
+    fn keys(&self, meta: &Meta) -> Keys {
+        let hashed = |number: u32, salt: u64| match self.config.hash {
+            Hash::Perturbed => (mix(number as u64 ^ self.seed ^ salt) >> 32) as u32,
+            Hash::Modulo => number,
+        };
+        let (source, destination) = meta.hosts;
+        // A flow and a host of the same number are not the same.
+        Keys { flow: hashed(meta.flow, 0), source: hashed(source, HOST), destination: hashed(destination, HOST) }
+    }
+
+    /// Takes note of a packet's sizes.
+    #[inline]
+    fn measure(&mut self, len: u32) {
+        let network = self.framing.network(len);
+        let adjusted = self.framing.adjusted(network);
+        for (bounds, size) in [(&mut self.seen.network, network), (&mut self.seen.adjusted, adjusted)] {
+            *bounds = (bounds.0.min(size), bounds.1.max(size));
+        }
+    }
+
+    /// The last packet of flow `i` makes another one superfluous; the bytes of that.
+    fn filter(&mut self, now: Instant, t: usize, i: usize, sink: &mut dyn Sink<P>) -> u32 {
+        let line = &mut self.tins[t].flows[i].line;
+        let Some(handle) = superfluous(line, &self.packets, self.config.ack_filter, sink) else { return 0 };
+        let (meta, packet) = self.packets.remove(line, handle);
+        self.took(t, &meta);
+        self.tins[t].counts.ack_drops += 1;
+        if self.config.ingress {
+            self.charge(t, &meta, now, true);
+        }
+        let len = meta.len;
+        self.discard(meta, packet, DropReason::Early, sink);
+        len
+    }
+
+    fn has_room(&self) -> bool {
+        self.total.bytes <= self.memory_limit && self.limits.hold(self.total, self.host.link)
+    }
+
+    /// Drops the head of the longest queue; its handle.
+    #[cold]
+    fn shed(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Option<u32> {
+        let (t, i) = self.heap.longest(&self.tins);
+        let Some(tin) = self.tins.get_mut(t).filter(|tin| !tin.flows[i].line.is_empty()) else {
+            self.heap.give_up();
+            return None;
+        };
+        let flow = &mut tin.flows[i];
+        tin.unresponsive += u32::from(flow.state.queue_full(&tin.params, now));
+        let handle = flow.line.head()?;
+        let (meta, packet) = self.packets.pop(&mut flow.line, handle);
+        tin.counts.drops += 1;
+        self.took(t, &meta);
+        if self.config.ingress {
+            self.charge(t, &meta, now, true);
+        }
+        self.discard(meta, packet, DropReason::Limit, sink);
+        self.heap.shrunk(t, i, &self.tins);
+        Some(handle)
+    }
+}
+
+/// Tells the numbers of hosts from those of flows.
+const HOST: u64 = 0x5eed_0000_0000_0000;

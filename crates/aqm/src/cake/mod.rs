@@ -1,0 +1,205 @@
+//! CAKE, Common Applications Kept Enhanced: a shaper, tins by DSCP, flow queueing with fairness between hosts, and
+//! [COBALT](crate::cobalt) in every flow's queue (T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018; Linux,
+//! `sch_cake.c` of 6.1 and 6.12, whose order and names this follows).
+//!
+//! With a `bandwidth` it says when the next packet may go; without one it is a queue discipline as any other. All words of
+//! tc are understood: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis`. `nat` and `split-gso` change nothing, since
+//! a packet here names the hosts at its ends and is a single segment.
+//!
+//! Differs: flows and hosts are hashed by their numbers, and memory is counted in bytes of packets. Where Linux tells a
+//! sender of an overflow at once (`NET_XMIT_CN`), it learns of it by the loss.
+//!
+//! # When to use
+//!
+//! On the link of a home, on either side of the modem, with `bandwidth` a little below the link's, its `overhead`, and
+//! `nat dual-srchost` upwards, `ingress dual-dsthost` downwards. For a link whose rate the queue sees itself,
+//! [FQ-CoDel](crate::fq_codel) is cheaper and nearly as good. Where upwards and downwards differ by more than 1 to 15 or so,
+//! `ack-filter` upwards.
+
+mod ack_filter;
+mod autorate;
+mod config;
+mod dequeue;
+mod enqueue;
+mod flow;
+mod hash;
+mod heap;
+mod overhead;
+mod shaper;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tin;
+mod tins;
+pub(crate) mod words;
+
+pub use config::{AckFilter, Config, Hash, Isolation, Layer, Tins, Version};
+
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::flow::line::Slab;
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::rng::mix;
+use crate::time::Instant;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use autorate::Autorate;
+use core::fmt;
+use heap::Heap;
+use overhead::Overhead;
+use shaper::Shaper;
+use tin::Tin;
+
+/// The queue discipline.
+pub struct Cake<P> {
+    config: Config,
+    limits: Limits,
+    host: Host,
+    /// The rate that is shaped to, in bytes per second; 0 for none.
+    rate: u64,
+    framing: Overhead,
+    /// The tin of each DSCP.
+    table: [u8; 64],
+    tins: Vec<Tin>,
+    /// The tin that is served.
+    current: usize,
+    shaper: Shaper,
+    autorate: Option<Autorate>,
+    heap: Heap,
+    packets: Slab<P>,
+    /// What flows and hosts are hashed with.
+    seed: u64,
+    total: Backlog,
+    memory_limit: u64,
+    stats: Stats,
+    seen: Seen,
+    /// The tin and the place of the flow that was served last.
+    shown: (usize, usize),
+}
+
+/// What is counted of the whole.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    overlimits: u64,
+    most_memory: u64,
+    /// The least and the largest sizes, from the IP header on and on the wire.
+    network: (u32, u32),
+    adjusted: (u32, u32),
+}
+
+impl<P> Cake<P> {
+    /// An empty queue.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let rate = crate::cobalt::rate::bytes_per_second(config.bandwidth);
+        let mtu = host.link.mtu;
+        let tins: Vec<_> = config.tins.shares(rate).into_iter().map(|share| Tin::new(config, share, mtu)).collect();
+        let waiting = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
+        Self {
+            limits,
+            rate,
+            framing: config.framing(),
+            table: config.tins.table(),
+            shaper: Shaper::new(tins[0].rate),
+            tins,
+            current: 0,
+            autorate: config.autorate_ingress.then(|| Autorate::new(rate)),
+            heap: Heap::new(),
+            // One more, for the packet that is queued before another one makes room.
+            packets: Slab::with_capacity(waiting + 1),
+            // A copy of the stream: what is drawn stays what it is without a hash.
+            seed: mix(host.rng.clone().next_u64()),
+            host,
+            total: Backlog::default(),
+            memory_limit: config.memory_limit(rate, mtu),
+            stats: Stats::default(),
+            seen: Seen { overlimits: 0, most_memory: 0, network: (u32::MAX, 0), adjusted: (u32::MAX, 0) },
+            shown: (0, 0),
+            config: config.clone(),
+        }
+    }
+
+    /// Another rate, with all that follows from it (`cake_reconfigure`).
+    fn reconfigure(&mut self, rate: u64) {
+        self.rate = rate;
+        let mtu = self.host.link.mtu;
+        for (tin, share) in self.tins.iter_mut().zip(self.config.tins.shares(rate)) {
+            tin.reconfigure(&self.config, share, mtu);
+        }
+        self.shaper.rate = self.tins[0].rate;
+        self.memory_limit = self.config.memory_limit(rate, mtu);
+    }
+
+    /// A packet of flow `place` of tin `t` has been taken out.
+    #[inline]
+    fn took(&mut self, t: usize, meta: &Meta) {
+        self.tins[t].backlog -= meta.len as u64;
+        self.total.packets -= 1;
+        self.total.bytes -= meta.len as u64;
+    }
+
+    /// Charges a packet to the shaper; its size on the wire.
+    #[inline]
+    fn charge(&mut self, t: usize, meta: &Meta, now: Instant, dropped: bool) -> u32 {
+        let bytes = self.framing.adjusted(self.framing.network(meta.len));
+        self.shaper.charge(&mut self.tins[t], bytes, now, dropped);
+        bytes
+    }
+
+    fn discard(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) {
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+    }
+}
+
+impl<P> Qdisc<P> for Cake<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.accept(now, meta, packet, sink)
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.take(now, sink)
+    }
+
+    fn settle(&mut self, _: Instant) {}
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        Some(self.tc_statistics().to_string())
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let sum = |count: fn(&Tin) -> u32| self.tins.iter().map(count).sum::<u32>() as f64;
+        see("sparse_flows", sum(|tin| tin.sparse));
+        see("bulk_flows", sum(|tin| tin.bulk));
+        see("decaying_flows", sum(|tin| tin.decaying));
+        see("unresponsive_flows", sum(|tin| tin.unresponsive));
+        see("capacity", self.rate as f64);
+        let (tin, place) = self.shown;
+        let flow = &self.tins[tin].flows[place];
+        see("deficit", flow.deficit as f64);
+        flow.state.observe(see);
+    }
+}
+
+impl<P> fmt::Debug for Cake<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cake")
+            .field("config", &self.config)
+            .field("total", &self.total)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes of state of a flow.
+pub(crate) const FLOW_BYTES: usize = size_of::<flow::Flow>() + size_of::<u32>();
+const MAX_PREALLOCATED: u32 = 1024;

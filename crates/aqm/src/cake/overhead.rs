@@ -1,0 +1,96 @@
+//! What a packet weighs on the wire (`cake_calc_overhead`), and tc's words for link layers.
+
+use crate::choice;
+
+choice! {
+    /// What the link layer makes of a packet with its overhead.
+    pub enum Layer {
+        /// Bytes as they are.
+        Plain = "noatm",
+        /// Cells of 53 bytes, each with 48 of the packet.
+        Atm = "atm",
+        /// 64b/65b coding: one byte for every 64, begun or full.
+        Ptm = "ptm",
+    }
+}
+
+/// From the size of a packet as the queue accounts it to its size on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overhead {
+    /// Bytes of a packet that come before its IP header.
+    pub header: u32,
+    pub overhead: i32,
+    pub mpu: u32,
+    pub layer: Layer,
+}
+
+impl Overhead {
+    /// The size of the packet from its IP header on.
+    #[inline]
+    pub fn network(&self, len: u32) -> u32 {
+        len.saturating_sub(self.header)
+    }
+
+    /// The adjusted size of a packet of `network` bytes.
+    #[inline]
+    pub fn adjusted(&self, network: u32) -> u32 {
+        let len = network.saturating_add_signed(self.overhead).max(self.mpu);
+        match self.layer {
+            Layer::Plain => len,
+            Layer::Atm => len.div_ceil(48) * 53,
+            Layer::Ptm => len + len.div_ceil(64),
+        }
+    }
+}
+
+/// A word of tc for a kind of link: the layer, unless it leaves it, bytes that are added to the overhead, the least size,
+/// unless it leaves it.
+pub(super) struct Keyword {
+    pub word: &'static str,
+    pub layer: Option<Layer>,
+    pub adds: i32,
+    pub mpu: Option<u32>,
+}
+
+const fn keyword(word: &'static str, layer: Option<Layer>, adds: i32, mpu: Option<u32>) -> Keyword {
+    Keyword { word, layer, adds, mpu }
+}
+
+/// They add up; but `conservative` and `raw` replace what was before them.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    keyword("noatm", Some(Layer::Plain), 0, None),
+    keyword("atm", Some(Layer::Atm), 0, None),
+    keyword("ptm", Some(Layer::Ptm), 0, None),
+    keyword("ipoa-vcmux", Some(Layer::Atm), 8, None),
+    keyword("ipoa-llcsnap", Some(Layer::Atm), 16, None),
+    keyword("bridged-vcmux", Some(Layer::Atm), 24, None),
+    keyword("bridged-llcsnap", Some(Layer::Atm), 32, None),
+    keyword("pppoa-vcmux", Some(Layer::Atm), 10, None),
+    keyword("pppoa-llc", Some(Layer::Atm), 14, None),
+    keyword("pppoe-vcmux", Some(Layer::Atm), 32, None),
+    keyword("pppoe-llcsnap", Some(Layer::Atm), 40, None),
+    keyword("pppoe-ptm", Some(Layer::Ptm), 30, None),
+    keyword("bridged-ptm", Some(Layer::Ptm), 22, None),
+    keyword("docsis", Some(Layer::Plain), 18, Some(64)),
+    keyword("ethernet", None, 38, Some(84)),
+    keyword("ether-vlan", None, 4, None),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_on_the_wire() {
+        let raw = Overhead { header: 0, overhead: 0, mpu: 0, layer: Layer::Plain };
+        let atm = |len| Overhead { layer: Layer::Atm, ..raw }.adjusted(len);
+        let ptm = |len| Overhead { layer: Layer::Ptm, ..raw }.adjusted(len);
+        assert_eq!([40, 48, 49, 96, 1500, 1514].map(atm), [53, 53, 106, 106, 1696, 1696]);
+        assert_eq!([64, 65, 128, 1500, 1514].map(ptm), [65, 67, 130, 1524, 1538]);
+        // The least size is reached with the overhead, before the layer.
+        let docsis = Overhead { header: 14, overhead: 18, mpu: 64, layer: Layer::Plain };
+        assert_eq!([60, 77, 1514].map(|len| docsis.adjusted(docsis.network(len))), [64, 81, 1518]);
+        let less = Overhead { overhead: -64, mpu: 0, ..docsis };
+        assert_eq!([13, 60, 99].map(|len| less.adjusted(less.network(len))), [0, 0, 21]);
+    }
+}

@@ -1,0 +1,194 @@
+//! A tin: flow queueing of its own, with a part of the rate.
+
+use super::config::{Config, Isolation, Version};
+use super::flow::{Chain, Chains, Flow, Set};
+use super::hash::{DESTINATION, Host, PLACES, SOURCE, Ways};
+use super::tins::Share;
+use crate::cobalt::law::{Params, Roots};
+use crate::cobalt::rate::Scaled;
+use crate::rng::Rng;
+use crate::time::Instant;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Its flows and what they share.
+#[derive(Clone, Debug)]
+pub(super) struct Tin {
+    pub flows: Vec<Flow>,
+    pub tags: Vec<u32>,
+    pub hosts: Vec<Host>,
+    pub ways: Ways,
+    pub chains: Chains,
+    pub sparse: u32,
+    pub bulk: u32,
+    pub decaying: u32,
+    pub unresponsive: u32,
+    pub params: Params,
+    pub share: Share,
+    pub rate: Scaled,
+    /// When it may send by its own share.
+    pub next: Instant,
+    /// Credit where there is no rate.
+    pub deficit: i64,
+    pub backlog: u64,
+    pub counts: Counts,
+}
+
+/// What is counted of a tin.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub packets: u64,
+    pub bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+    pub ack_drops: u64,
+    /// Averages of the delay in nanoseconds: plain, its peaks, its floor.
+    pub average: u64,
+    pub peak: u64,
+    pub base: u64,
+    pub largest: u32,
+}
+
+impl Tin {
+    pub fn new(config: &Config, share: Share, mtu: u32) -> Self {
+        let rate = Scaled::new(share.threshold, mtu, config.target(), config.rtt);
+        Self {
+            flows: vec![Flow::default(); PLACES],
+            tags: vec![0; PLACES],
+            hosts: vec![Host::default(); PLACES],
+            ways: Ways::default(),
+            chains: Chains::default(),
+            sparse: 0,
+            bulk: 0,
+            decaying: 0,
+            unresponsive: 0,
+            params: params(config, &rate),
+            share,
+            rate,
+            next: Instant::ZERO,
+            deficit: 0,
+            backlog: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Gives it another share.
+    pub fn reconfigure(&mut self, config: &Config, share: Share, mtu: u32) {
+        self.rate = Scaled::new(share.threshold, mtu, config.target(), config.rtt);
+        (self.share, self.params) = (share, params(config, &self.rate));
+    }
+
+    /// Whether a flow of it may have something to send.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The flow that is looked at next; on the first look of a call the decaying ones go first.
+    #[inline]
+    pub fn first(&self, first_look: bool) -> Option<usize> {
+        let decaying = || self.chains.first(Chain::Decaying);
+        let ahead = if first_look { decaying() } else { None };
+        ahead.or_else(|| self.chains.first(Chain::New)).or_else(|| self.chains.first(Chain::Old)).or_else(decaying)
+    }
+
+    /// `cake_get_flow_quantum`: a turn of flow `i`, shared with the other bulk flows of its busier host. The random
+    /// number makes up for what the integers round off.
+    #[inline]
+    fn quantum(&self, i: usize, isolation: Isolation, rng: &mut Rng) -> i32 {
+        let (source, destination) = self.flows[i].hosts;
+        let mut load = 1;
+        if isolation.counts(SOURCE) {
+            load = load.max(self.hosts[source as usize].bulk[SOURCE]);
+        }
+        if isolation.counts(DESTINATION) {
+            load = load.max(self.hosts[destination as usize].bulk[DESTINATION]);
+        }
+        ((self.rate.quantum * (65_535 / load as u32) + rng.next_u16() as u32) >> 16) as i32
+    }
+
+    /// A packet has been queued in flow `i`.
+    #[inline]
+    pub fn activate(&mut self, i: usize, isolation: Isolation, rng: &mut Rng) {
+        match self.flows[i].set {
+            set @ (Set::None | Set::Decaying) => {
+                if set == Set::Decaying {
+                    self.decaying -= 1;
+                    self.chains.unlink(&mut self.flows, i);
+                }
+                self.chains.append(&mut self.flows, i, Chain::New);
+                self.flows[i].set = Set::Sparse;
+                self.sparse += 1;
+                // Whatever credit was left.
+                self.flows[i].deficit = self.quantum(i, isolation, rng);
+            }
+            Set::SparseWait => self.become_bulk(i, isolation),
+            Set::Sparse | Set::Bulk => {}
+        }
+    }
+
+    /// Flow `i` has spent its credit: it gets another turn behind the others.
+    #[inline]
+    pub fn replenish(&mut self, i: usize, isolation: Isolation, rng: &mut Rng) {
+        if self.flows[i].set == Set::Sparse {
+            if self.flows[i].line.is_empty() {
+                self.flows[i].set = Set::SparseWait;
+            } else {
+                self.become_bulk(i, isolation);
+            }
+        }
+        self.flows[i].deficit += self.quantum(i, isolation, rng);
+        self.chains.shift(&mut self.flows, i, Chain::Old);
+    }
+
+    fn become_bulk(&mut self, i: usize, isolation: Isolation) {
+        self.sparse -= 1;
+        self.bulk += 1;
+        self.count_bulk(i, isolation, true);
+        self.flows[i].set = Set::Bulk;
+    }
+
+    /// Flow `i` had its turn and no packet: it leaves, or decays until its state is at rest.
+    pub fn found_empty(&mut self, i: usize, isolation: Isolation, now: Instant) {
+        let state = &mut self.flows[i].state;
+        self.unresponsive -= u32::from(state.queue_empty(&self.params, now));
+        let rests = state.is_at_rest(now);
+        match self.flows[i].set {
+            Set::Bulk => {
+                self.bulk -= 1;
+                self.count_bulk(i, isolation, false);
+            }
+            Set::Sparse | Set::SparseWait => self.sparse -= 1,
+            Set::Decaying | Set::None => self.decaying -= 1,
+        }
+        self.chains.unlink(&mut self.flows, i);
+        if rests {
+            self.flows[i].set = Set::None;
+        } else {
+            self.flows[i].set = Set::Decaying;
+            self.decaying += 1;
+            self.chains.append(&mut self.flows, i, Chain::Decaying);
+        }
+    }
+}
+
+impl Counts {
+    /// A packet is sent that has waited `delay` nanoseconds.
+    #[inline]
+    pub fn sent(&mut self, delay: u64) {
+        self.average = ewma(self.average, delay, 8);
+        self.peak = ewma(self.peak, delay, if delay > self.peak { 2 } else { 8 });
+        self.base = ewma(self.base, delay, if delay < self.base { 2 } else { 8 });
+    }
+}
+
+/// `cake_ewma`.
+#[inline]
+pub(super) fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
+    average - (average >> shift) + (sample >> shift)
+}
+
+fn params(config: &Config, rate: &Scaled) -> Params {
+    let roots = if config.version == Version::Linux61 { Roots::Iterated } else { Roots::Exact };
+    Params { mtu_time: rate.mtu_time, ..Params::new(rate.target, rate.interval, roots) }
+}
