@@ -100,6 +100,7 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
         },
         state_bytes: 0,
         queue_bytes: 0,
+        words: None,
         configure: Box::leak(Box::new(configure)),
     }));
     known.push((library, algorithm));
@@ -154,7 +155,7 @@ impl std::fmt::Debug for Config {
 
 impl ForeignConfig for Config {
     fn check(&self) -> Result<(), Refusal> {
-        let link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+        let link = Link::new(Rate::from_bps(10_000_000), 1500);
         let host = Host { link, rng: Rng::from_state(1) };
         let made = self.library.create(self.text, Limits::packets(1000), &host);
         made.map(drop).map_err(|error| Refusal::Catalogue(format!("{}: {error}", self.name)))

@@ -101,6 +101,7 @@ impl Library {
             limit_time: limits.time.map_or(0, |span| span.as_nanos()),
             dropped: Some(take_back),
             user: returned.cast(),
+            delay: host.link.delay.as_nanos(),
         };
         let mut queue = null_mut();
         let create = self.export.create.expect("checked when it was loaded");
