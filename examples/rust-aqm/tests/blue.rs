@@ -8,7 +8,7 @@ use sojourn_example_aqm::BLUE;
 use sojourn_sim::{Output, Simulation, scenario::Scenario};
 use std::path::Path;
 
-const LINK: Link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+const LINK: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 const SCENARIO: &str = r#"
 duration = "10 s"
 link = { rate = "10 Mbit/s", limit = "50 packets" }
