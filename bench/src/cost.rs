@@ -165,7 +165,7 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
         own += &format!(" flows {values}");
     }
     let config = registry::parse(&format!("{aqm}{own}")).expect("a limit that large is in range");
-    config.build(Limits::packets(limit), Host { link: Link { rate, mtu: LEN }, rng: Rng::from_state(1) })
+    config.build(Limits::packets(limit), Host { link: Link::new(rate, LEN), rng: Rng::from_state(1) })
 }
 
 const LEN: u32 = 1500;

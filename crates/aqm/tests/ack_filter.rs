@@ -9,7 +9,7 @@ use sojourn_aqm::{
 fn cake<P: Send + 'static>(aggressive: bool) -> Box<dyn Qdisc<P> + Send> {
     let filter = if aggressive { "ack-filter-aggressive" } else { "ack-filter" };
     let config = parse(&format!("cake besteffort flowblind {filter}")).expect("tc's words");
-    let link = Link { rate: Rate::from_bps(10_000_000), mtu: 1514 };
+    let link = Link::new(Rate::from_bps(10_000_000), 1514);
     config.build(Limits::default(), QueueHost { link, rng: Rng::from_state(3) })
 }
 

@@ -128,7 +128,7 @@ fn libraries_keep_to_the_rules_of_the_suite() {
 fn found(fault: &str, base: &Path) -> String {
     let own = Libraries { base };
     let named = Named::parse_with(&format!("./faulty.so {fault}"), &own).expect("faults come later");
-    let host = Host { link: Link { rate: Rate::from_bps(8_000_000), mtu: 1500 }, rng: Rng::from_state(3) };
+    let host = Host { link: Link::new(Rate::from_bps(8_000_000), 1500), rng: Rng::from_state(3) };
     let mut queue = named.config.build::<u64>(Limits::packets(4), host);
     let (mut offered, mut back) = (Vec::new(), Vec::new());
     let at = |us: u64| Instant::from_nanos(1000 * us);
@@ -199,7 +199,7 @@ fn what_waits_at_the_end_comes_back_as_freed() {
     ] {
         let named = Named::parse_with(&format!("faulty.so {fault}"), &Libraries { base: folder.path() });
         let config = named.expect("faults come later").config;
-        let host = Host { link: Link { rate: Rate::from_bps(8_000_000), mtu: 1500 }, rng: Rng::from_state(3) };
+        let host = Host { link: Link::new(Rate::from_bps(8_000_000), 1500), rng: Rng::from_state(3) };
         let mut queue = config.build::<()>(Limits::packets(4), host);
         for n in 1..4 {
             let answer = queue.enqueue(Instant::from_nanos(n), Meta::new(900, 5), (), &mut |_, (), _: DropReason| {});

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn overflows_raise_the_probability_and_idle_times_lower_it() {
-        let link = Link { rate: Rate::from_bps(10_000_000), mtu: 1500 };
+        let link = Link::new(Rate::from_bps(10_000_000), 1500);
         let host = Host { link, rng: Rng::from_state(1) };
         let config = Config { increment: 0.25, decrement: 0.125, ..Config::default() };
         let mut queue = SingleQueue::<_, ()>::new(config.aqm(), Limits::packets(1), host);

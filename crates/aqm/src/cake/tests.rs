@@ -10,7 +10,7 @@ use crate::time::Duration;
 use alloc::vec;
 use alloc::vec::Vec;
 
-const LINK: Link = Link { rate: Rate::from_bps(1_000_000_000), mtu: 1514 };
+const LINK: Link = Link::new(Rate::from_bps(1_000_000_000), 1514);
 
 /// As a user writes it, with packets numbered on arrival.
 fn cake(words: &str) -> Cake<u32> {
