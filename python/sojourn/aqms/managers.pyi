@@ -5,7 +5,7 @@ from typing import Literal, final
 from sojourn.aqms.registered import Registered
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke",
-    "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2"]
+    "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake"]
 
 @final
 class Droptail(Registered):
@@ -1067,4 +1067,58 @@ class Dualpi2(Registered):
         tshift: ts-fifo: how much sooner an L4S packet is served than a classic one that came at the same time.
             Default 30 ms.
         marking: How packets are picked with a probability. Default recur.
+        """
+
+@final
+class Cake(Registered):
+    """CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT.
+
+    Source: Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "linux-6.1"] | None = None,
+        *,
+        bandwidth: str = ...,
+        autorate_ingress: bool = ...,
+        tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] = ...,
+        isolation: Literal["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost",
+            "triple-isolate"] = ...,
+        rtt: str = ...,
+        wash: bool = ...,
+        ack_filter: Literal["off", "filter", "aggressive"] = ...,
+        ingress: bool = ...,
+        memlimit: str = ...,
+        overhead: float = ...,
+        mpu: int = ...,
+        layer: Literal["noatm", "atm", "ptm"] = ...,
+        link_header: int = ...,
+        hash: Literal["perturbed", "modulo"] = ...,
+        version: Literal["linux", "linux-6.1"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        bandwidth: The rate to shape to, 512 bit/s or more, in tc's word also `unlimited`: zero, the link's own
+            rate. Default 0 bit/s.
+        autorate_ingress: Shapes to 15/16 of the rate at which packets arrive, estimated from `bandwidth` on.
+            Default false.
+        tins: The tins, by DSCP. Default diffserv3.
+        isolation: What gets equal shares. Default triple-isolate.
+        rtt: The interval of COBALT, a usual round-trip time; its target is a twentieth of it. tc's words `lan`,
+            `internet`, `satellite` and so on stand for such times. Default 100 ms.
+        wash: Clears the DSCP of what is sent; the ECN field stays. Default false.
+        ack_filter: Drops acknowledgments that a later one in the queue makes superfluous, where the host tells
+            of TCP headers. Default off.
+        ingress: Shapes what comes from a link in front: what is dropped here has crossed it and is charged as
+            well. Default false.
+        memlimit: Bytes that may wait; zero takes four intervals of the rate, and 4 MiB or more. Linux counts
+            what its packets occupy in memory, here it is their sizes. The host's own limit holds as well.
+            Default 0 B.
+        overhead: Whole bytes that every packet has more on the wire; from -64 to 256. Default 0.
+        mpu: The least size on the wire, with the overhead. Default 0.
+        layer: What the link layer makes of a packet with its overhead. Default noatm.
+        link_header: Bytes of a packet, as this queue accounts it, that come before its IP header; they do not
+            count on the wire. 14 on Ethernet; links of scenarios account packets from the IP header on. Default
+            0.
+        hash: How packets find their places. Default perturbed.
+        version: Whose COBALT manages the queues. Default linux.
         """
