@@ -45,6 +45,8 @@ pub enum Order {
     PerFlowAndEcn,
     /// As they came within each flow, among packets that came with the same DSCP.
     PerFlowAndDscp,
+    /// As they came within each flow, among packets that came with the same ECN field and the same DSCP.
+    PerFlowEcnAndDscp,
 }
 
 impl Order {
@@ -55,6 +57,7 @@ impl Order {
             Queues::PerFlow => Self::PerFlow,
             Queues::Two => Self::PerFlowAndEcn,
             Queues::PerFlowAndClass => Self::PerFlowAndDscp,
+            Queues::Any => Self::PerFlowEcnAndDscp,
         }
     }
 }
@@ -220,6 +223,9 @@ impl Subject {
                         Order::PerFlow => other.flow == original.flow,
                         Order::PerFlowAndEcn => (other.flow, other.ecn) == (original.flow, original.ecn),
                         Order::PerFlowAndDscp => (other.flow, other.dscp) == (original.flow, original.dscp),
+                        Order::PerFlowEcnAndDscp => {
+                            (other.flow, other.ecn, other.dscp) == (original.flow, original.ecn, original.dscp)
+                        }
                     };
                     let first = self.waiting.iter().find(before).map(|&(first, _)| first);
                     ensure(first == Some(*id), Rule::Order, || format!("packet {id} left before packet {first:?}"))?;

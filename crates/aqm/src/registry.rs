@@ -202,7 +202,7 @@ impl AnyConfig {
         match self.algorithm().queues {
             Queues::Two => return Err(Refusal::Coupled(self.name())),
             Queues::PerFlowAndClass => return Err(Refusal::MeasuresAll(self.name())),
-            Queues::One | Queues::PerFlow => {}
+            Queues::One | Queues::PerFlow | Queues::Any => {}
         }
         Ok(Self::ExcludingCe(Box::new(self)))
     }
@@ -261,6 +261,8 @@ pub enum Queues {
     Two,
     /// Each flow's own in each of several classes of traffic.
     PerFlowAndClass,
+    /// Any of these, as its parameters say: a shared library with several disciplines.
+    Any,
 }
 
 impl Queues {

@@ -138,9 +138,10 @@ typedef struct sojourn_discipline {
 
 /* Orders. The conformance suite holds a library to the one that it declares. */
 enum {
-    SOJOURN_FIFO = 0,            /* as the packets came */
-    SOJOURN_PER_FLOW = 1,        /* as they came within each flow */
-    SOJOURN_PER_FLOW_AND_ECN = 2 /* as they came within each flow, among those that came with the same ECN field */
+    SOJOURN_FIFO = 0,                 /* as the packets came */
+    SOJOURN_PER_FLOW = 1,             /* as they came within each flow */
+    SOJOURN_PER_FLOW_AND_ECN = 2,     /* as they came within each flow, among those with the same ECN field on arrival */
+    SOJOURN_PER_FLOW_ECN_AND_DSCP = 3 /* ... with the same ECN field and the same DSCP on arrival */
 };
 
 /* libsojourn_aqm exports one too, so that each of its queue managers can be loaded as a library is. */

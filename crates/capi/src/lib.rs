@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 #[unsafe(no_mangle)]
 pub static sojourn_library: Export = Export(border::discipline(
     [c"sojourn", c"The queue managers of Sojourn through the C interface: codel target 5ms ecn", c"their own"],
-    abi::PER_FLOW_AND_ECN,
+    abi::PER_FLOW_ECN_AND_DSCP,
     sojourn_queue_create,
 ));
 

@@ -66,6 +66,7 @@ fn numbers() -> BTreeMap<&'static str, i32> {
         ("FIFO", abi::FIFO as i32),
         ("PER_FLOW", abi::PER_FLOW as i32),
         ("PER_FLOW_AND_ECN", abi::PER_FLOW_AND_ECN as i32),
+        ("PER_FLOW_ECN_AND_DSCP", abi::PER_FLOW_ECN_AND_DSCP as i32),
         ("AQM_ABI", abi::ABI as i32),
     ])
 }

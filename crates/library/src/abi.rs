@@ -50,6 +50,8 @@ pub const FIFO: u32 = 0;
 pub const PER_FLOW: u32 = 1;
 /// As they came within each flow, among those that came with the same ECN field.
 pub const PER_FLOW_AND_ECN: u32 = 2;
+/// As they came within each flow, among those that came with the same ECN field and the same DSCP.
+pub const PER_FLOW_ECN_AND_DSCP: u32 = 3;
 
 /// A packet.
 #[repr(C)]

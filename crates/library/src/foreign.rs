@@ -96,7 +96,8 @@ fn algorithm(library: &'static Library) -> &'static Algorithm {
         queues: match library.order {
             abi::FIFO => Queues::One,
             abi::PER_FLOW => Queues::PerFlow,
-            _ => Queues::Two,
+            abi::PER_FLOW_AND_ECN => Queues::Two,
+            _ => Queues::Any,
         },
         state_bytes: 0,
         queue_bytes: 0,

@@ -159,7 +159,7 @@ unsafe fn read_export(place: *const Discipline) -> Result<Discipline, String> {
     if let Some((name, _)) = needed.iter().find(|(_, given)| !given) {
         return Err(format!("sojourn_library.{name} is null; it is needed"));
     }
-    if export.order > abi::PER_FLOW_AND_ECN {
+    if export.order > abi::PER_FLOW_ECN_AND_DSCP {
         return Err(format!("sojourn_library.order is {}; take one of the header's SOJOURN_FIFO, …", export.order));
     }
     Ok(export)
