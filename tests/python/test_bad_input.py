@@ -131,7 +131,7 @@ FILE_CASES = {
     "missing study": (["sweep", "none.toml"], ["none.toml"]),
     "missing result": (["plot", "cdf", "none"], ["none", "no such result folder"]),
     "unknown paper": (["reproduce", "schwarzkopf"], ['did you mean "schwarzkopf2016"?']),
-    "figure to come": (["reproduce", "khademi2013", "--figure", "overall"], ["overall", "yet", "table5"]),
+    "unknown figure": (["reproduce", "khademi2013", "--figure", "overal"], ['did you mean "overall"?']),
     "figure without paper": (["reproduce", "--figure", "table1"], ["PAPER"]),
     "unknown AQM": (["aqm", "show", "codle"], ['did you mean "codel"?']),
     "unknown command": (["comapre"], ["comapre"]),

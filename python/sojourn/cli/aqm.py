@@ -181,7 +181,8 @@ def _state(entry: dict[str, Any], chosen: dict[str, Any]) -> str:
         return "the library's own; packets extra"
     if not entry["by_flow"]:
         return f"{chosen['state_bytes']} bytes of the manager, {entry['queue_bytes']} of the whole queue; packets extra"
-    table = f"4 for each of {chosen['params']['flows']} hash buckets"
+    buckets = chosen["params"].get("flows")
+    table = f"4 for each of {buckets} hash buckets" if buckets else "the tables of its flows"
     return f"{chosen['state_bytes']} bytes per flow, {entry['queue_bytes']} per queue and {table}; packets extra"
 
 

@@ -14,7 +14,7 @@ from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Protocol, cast
 
 from sojourn.base.errors import InputError, unknown
-from sojourn.papers.judge import Measured, Verdict, all_claims, claims_of, judge
+from sojourn.papers.judge import Measured, Verdict, claims_of, judge
 from sojourn.papers.original import Original, beside_original
 from sojourn.papers.setup import Assumption, Setting
 
@@ -105,7 +105,7 @@ class Paper:
     def figure(self, figure_id: str) -> FigureModule:
         """Module of a figure; refused with those that exist if there is none such."""
         if figure_id not in self.figures:
-            raise _missing(f"figure of {self.id}", figure_id, list(self.figures), "figure")
+            raise unknown(f"figure of {self.id}", figure_id, list(self.figures))
         module: FigureModule = import_module(self.figures[figure_id])
         return module
 
@@ -143,12 +143,5 @@ class Paper:
 def paper(paper_id: str) -> Paper:
     """Return a paper by its id; refused with those that exist if there is none such."""
     if paper_id not in PAPERS:
-        raise _missing("paper", paper_id, list(PAPERS), "paper")
+        raise unknown("paper", paper_id, list(PAPERS))
     return Paper(paper_id, cast(PaperModule, import_module(PAPERS[paper_id])))
-
-
-def _missing(kind: str, name: str, known: list[str], field: str) -> InputError:
-    """Tell what has claims but cannot be made again yet from what nobody has heard of."""
-    if any(claim[field] == name for claim in all_claims()):
-        return InputError(f'{kind} "{name}" cannot be made again yet; there is {", ".join(known)}')
-    return unknown(kind, name, known)

@@ -110,7 +110,8 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
 
 /// Refuses values that tc's user did not mean.
 fn checked(word: &str, value: &str) -> Result<String, Refusal> {
-    let zero = value.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse() == Ok(0.0);
+    // With a unit it is the default, as the registry spells it.
+    let zero = value.parse() == Ok(0.0);
     match word {
         "memlimit" if zero => Err(
             "memlimit: 0 would hold nothing; leave it out for the limit by rate and rtt, or write e.g. memlimit 4MB"
