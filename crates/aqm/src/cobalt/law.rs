@@ -1,6 +1,7 @@
 //! COBALT's arithmetic as in Linux (`cobalt_*` of `sch_cake.c`, 6.1 and 6.12): integer nanoseconds, and an inverse square
 //! root and a probability of 32 bits after the point. Names follow the kernel's.
 
+use crate::inverse_root::newton_step;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
@@ -207,15 +208,6 @@ impl State {
         see("drop_next", self.drop_next as f64 / 1e9);
         see("p_drop", self.p_drop as f64 / (1u64 << 32) as f64);
     }
-}
-
-/// One step of the iteration for 1/sqrt(count): x' = x (3 - count x²) / 2.
-const fn newton_step(rec_inv_sqrt: u32, count: u32) -> u32 {
-    let root = rec_inv_sqrt as u64;
-    let square = (root * root) >> 32;
-    let mut val = (3u64 << 32).wrapping_sub(count as u64 * square);
-    val >>= 2; // avoids overflow in the following multiplication
-    (val.wrapping_mul(root) >> (32 - 2 + 1)) as u32
 }
 
 /// The table of Linux 6.1.

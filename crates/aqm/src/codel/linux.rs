@@ -8,6 +8,7 @@
 
 use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
 use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::inverse_root::newton_step;
 use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 use core::ops::{Add, Sub};
@@ -121,7 +122,8 @@ impl Linux {
     fn set_count(&mut self, count: u32) {
         // A count that wraps does no harm in the kernel, which does not divide by it. Here it saturates.
         self.count = count.min(MAX_COUNT);
-        self.rec_inv_sqrt = newton_step(self.rec_inv_sqrt, self.count);
+        // Only the upper 16 bits are kept.
+        self.rec_inv_sqrt = (newton_step((self.rec_inv_sqrt as u32) << 16, self.count) >> 16) as u16;
     }
 
     /// `codel_control_law`: `interval / sqrt(count)` as one multiplication.
@@ -244,16 +246,6 @@ impl Aqm for Linux {
         let (drop_next, first_above_time) = (self.drop_next.as_secs_f64(), self.first_above_time.as_secs_f64());
         Observed { count, lastcount, dropping, drop_next, first_above_time }.show(see);
     }
-}
-
-/// `codel_Newton_step`, one step of the iteration for 1/sqrt(count): x' = x (3 - count x²) / 2.
-fn newton_step(rec_inv_sqrt: u16, count: u32) -> u16 {
-    let invsqrt = (rec_inv_sqrt as u64) << 16;
-    let invsqrt2 = (invsqrt * invsqrt) >> 32;
-    let mut val = (3u64 << 32).wrapping_sub(count as u64 * invsqrt2);
-    val >>= 2; // avoids overflow in the following multiplication
-    val = val.wrapping_mul(invsqrt) >> (32 - 2 + 1);
-    (val >> 16) as u16
 }
 
 /// 1/sqrt(1) to 16 bits.
