@@ -13,7 +13,7 @@
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
-//! | [`packet`], [`limits`], [`backlog`], [`link`] | what an algorithm may know of packets, queues and the link |
+//! | [`packet`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
 //! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
@@ -56,6 +56,7 @@ mod inverse_root;
 mod left_out;
 pub mod limits;
 pub mod link;
+pub mod link_layer;
 pub mod named;
 pub mod own;
 pub mod packet;

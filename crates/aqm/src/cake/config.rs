@@ -1,7 +1,7 @@
 //! CAKE's parameters; their names are those of `tc -j`, with underscores.
 
-pub use super::overhead::Layer;
 pub use super::tins::Tins;
+pub use crate::link_layer::Layer;
 
 use super::overhead::Overhead;
 use crate::cobalt;

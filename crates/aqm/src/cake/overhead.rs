@@ -1,18 +1,6 @@
 //! What a packet weighs on the wire (`cake_calc_overhead`), and tc's words for link layers.
 
-use crate::choice;
-
-choice! {
-    /// What the link layer makes of a packet with its overhead.
-    pub enum Layer {
-        /// Bytes as they are.
-        Plain = "noatm",
-        /// Cells of 53 bytes, each with 48 of the packet.
-        Atm = "atm",
-        /// 64b/65b coding: one byte for every 64, begun or full.
-        Ptm = "ptm",
-    }
-}
+use crate::link_layer::{KINDS, Layer};
 
 /// From the size of a packet as the queue accounts it to its size on the wire.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +22,13 @@ impl Overhead {
     /// The adjusted size of a packet of `network` bytes.
     #[inline]
     pub fn adjusted(&self, network: u32) -> u32 {
-        let len = network.saturating_add_signed(self.overhead).max(self.mpu);
-        match self.layer {
-            Layer::Plain => len,
-            Layer::Atm => len.div_ceil(48) * 53,
-            Layer::Ptm => len + len.div_ceil(64),
-        }
+        self.layer.wire(network.saturating_add_signed(self.overhead).max(self.mpu))
     }
 }
 
 /// A word of tc for a kind of link: the layer, unless it leaves it, bytes that are added to the overhead, the least size,
 /// unless it leaves it.
+#[derive(Clone, Copy)]
 pub(super) struct Keyword {
     pub word: &'static str,
     pub layer: Option<Layer>,
@@ -56,22 +40,20 @@ const fn keyword(word: &'static str, layer: Option<Layer>, adds: i32, mpu: Optio
     Keyword { word, layer, adds, mpu }
 }
 
-/// They add up; but `conservative` and `raw` replace what was before them.
-pub(super) const KEYWORDS: &[Keyword] = &[
+/// tc's words for kinds of link. They add up; but `conservative` and `raw` replace what was before them.
+pub(super) fn keywords() -> impl Iterator<Item = Keyword> + Clone {
+    let kinds = KINDS.iter().map(|kind| {
+        let mpu = (kind.mpu > 0).then_some(kind.mpu);
+        keyword(kind.word, Some(kind.layer), kind.overhead as i32, mpu)
+    });
+    PARTS.iter().copied().chain(kinds)
+}
+
+/// Words that say a part of it.
+const PARTS: &[Keyword] = &[
     keyword("noatm", Some(Layer::Plain), 0, None),
     keyword("atm", Some(Layer::Atm), 0, None),
     keyword("ptm", Some(Layer::Ptm), 0, None),
-    keyword("ipoa-vcmux", Some(Layer::Atm), 8, None),
-    keyword("ipoa-llcsnap", Some(Layer::Atm), 16, None),
-    keyword("bridged-vcmux", Some(Layer::Atm), 24, None),
-    keyword("bridged-llcsnap", Some(Layer::Atm), 32, None),
-    keyword("pppoa-vcmux", Some(Layer::Atm), 10, None),
-    keyword("pppoa-llc", Some(Layer::Atm), 14, None),
-    keyword("pppoe-vcmux", Some(Layer::Atm), 32, None),
-    keyword("pppoe-llcsnap", Some(Layer::Atm), 40, None),
-    keyword("pppoe-ptm", Some(Layer::Ptm), 30, None),
-    keyword("bridged-ptm", Some(Layer::Ptm), 22, None),
-    keyword("docsis", Some(Layer::Plain), 18, Some(64)),
     keyword("ethernet", None, 38, Some(84)),
     keyword("ether-vlan", None, 4, None),
 ];

@@ -1,7 +1,8 @@
 //! CAKE as tc spells it: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis ack-filter`. Words become parameters.
 
 use super::config::{Isolation, Tins};
-use super::overhead::{KEYWORDS, Layer};
+use super::overhead::keywords;
+use crate::link_layer::{CONSERVATIVE, Kind, Layer};
 use crate::params::{Param, Parameter, Value, unknown};
 use crate::refusal::Refusal;
 use crate::registry::EXCLUDE_CE;
@@ -38,7 +39,7 @@ pub(crate) fn read(
 
 /// A word without a value.
 fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), Refusal> {
-    if let Some(link) = KEYWORDS.iter().find(|link| link.word == word) {
+    if let Some(link) = keywords().find(|link| link.word == word) {
         let overhead = value(given, "overhead").and_then(|text| text.parse::<i32>().ok()).unwrap_or(0) + link.adds;
         if link.adds != 0 {
             set(given, "overhead", overhead.to_string());
@@ -67,9 +68,10 @@ fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), Refusal>
         "ack-filter-aggressive" => once(given, "ack_filter", "aggressive"),
         "no-ack-filter" => once(given, "ack_filter", "off"),
         "conservative" | "raw" => {
-            let (layer, overhead) = if word == "raw" { (Layer::Plain, "0") } else { (Layer::Atm, "48") };
+            let Kind { layer, overhead, .. } = CONSERVATIVE;
+            let (layer, overhead) = if word == "raw" { (Layer::Plain, 0) } else { (layer, overhead) };
             set(given, "layer", text_of(layer));
-            set(given, "overhead", overhead.into());
+            set(given, "overhead", overhead.to_string());
             Ok(())
         }
         // A packet names the hosts at its ends, which is what nat looks up; and it is a single segment.
@@ -102,7 +104,7 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
         "conservative",
         "raw",
     ];
-    let links = KEYWORDS.iter().map(|link| link.word);
+    let links = keywords().map(|link| link.word);
     let rtts = RTTS.iter().map(|&(word, _)| word);
     let (tins, isolation) = (Tins::WORDS.iter().copied(), Isolation::WORDS.iter().copied());
     values.into_iter().chain(plain).chain(tins).chain(isolation).chain(links).chain(rtts)

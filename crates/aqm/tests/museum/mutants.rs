@@ -88,7 +88,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cake-atm-rounds-down",
         history: "ATM cells counted by division: a cell that is begun costs nothing",
-        file: "src/cake/overhead.rs",
+        file: "src/link_layer.rs",
         edits: &[("Layer::Atm => len.div_ceil(48) * 53,", "Layer::Atm => len / 48 * 53,")],
         caught_by: ("lib", "cake::overhead::tests::sizes_on_the_wire"),
     },

@@ -6,6 +6,7 @@
 use super::Error;
 use super::keys::{Table, word_of, write};
 use serde_json::{Map, Value};
+use sojourn_aqm::link_layer::{CONSERVATIVE, KINDS, Kind, Layer};
 
 /// How packets are framed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +21,10 @@ pub struct Framing {
     pub adjusted: bool,
 }
 
-/// The step of the link layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// Bytes as they are.
-    Ethernet,
-    /// Cells of 53 bytes, each with 48 of the packet.
-    Atm,
-    /// 64b/65b coding: one byte for every 64, begun or full.
-    Ptm,
-}
-
 impl Framing {
     /// Bytes on the medium for a packet of `ip` bytes.
     pub fn wire(&self, ip: u32) -> u32 {
-        let size = (ip + self.overhead).max(self.mpu);
-        match self.layer {
-            Layer::Ethernet => size,
-            Layer::Atm => size.div_ceil(48) * 53,
-            Layer::Ptm => size + size.div_ceil(64),
-        }
+        self.layer.wire((ip + self.overhead).max(self.mpu))
     }
 
     /// Bytes of a packet of `ip` bytes as the queue counts them.
@@ -49,7 +34,7 @@ impl Framing {
 
     /// Whether framing is nothing but an overhead that the queue counts too.
     pub fn is_plain(&self) -> bool {
-        self.layer == Layer::Ethernet && self.mpu == 0 && self.adjusted
+        self.layer == Layer::Plain && self.mpu == 0 && self.adjusted
     }
 
     /// Reads the keys; a preset gives overhead and least size where they are not given themselves.
@@ -74,12 +59,18 @@ impl Framing {
 
 /// The words of `framing`: link layers and presets.
 pub(super) fn names() -> Vec<&'static str> {
-    PRESETS.iter().map(|preset| preset.0).collect()
+    presets().map(|preset| preset.word).collect()
 }
 
 fn preset(name: &str) -> (Layer, u32, u32) {
-    let found = PRESETS.iter().find(|preset| preset.0 == name);
-    found.map(|&(_, layer, overhead, mpu)| (layer, overhead, mpu)).expect("the key admits known words only")
+    let found = presets().find(|preset| preset.word == name).expect("the key admits known words only");
+    (found.layer, found.overhead, found.mpu)
+}
+
+/// Every preset: link layers alone, Ethernet with all that it sends, and tc's kinds of link.
+fn presets() -> impl Iterator<Item = Kind> {
+    let layers = LAYERS.iter().map(|&(word, layer)| Kind { word, layer, overhead: 0, mpu: 0 });
+    layers.chain([ETHERNET_WIRE]).chain(KINDS.iter().copied()).chain([CONSERVATIVE])
 }
 
 /// The words of `account`.
@@ -87,28 +78,10 @@ pub(super) const ACCOUNTS: &[&str] = &[ADJUSTED, "ip"];
 
 const ADJUSTED: &str = "adjusted";
 
-const LAYERS: &[(&str, Layer)] = &[("ethernet", Layer::Ethernet), ("atm", Layer::Atm), ("ptm", Layer::Ptm)];
+const LAYERS: &[(&str, Layer)] = &[("ethernet", Layer::Plain), ("atm", Layer::Atm), ("ptm", Layer::Ptm)];
 
-/// Name, link layer, overhead and least size.
-const PRESETS: &[(&str, Layer, u32, u32)] = &[
-    ("ethernet", Layer::Ethernet, 0, 0),
-    ("atm", Layer::Atm, 0, 0),
-    ("ptm", Layer::Ptm, 0, 0),
-    // 14 header, 4 check sequence, 8 preamble, 12 gap.
-    ("ethernet-wire", Layer::Ethernet, 38, 84),
-    ("docsis", Layer::Ethernet, 18, 64),
-    ("pppoe-ptm", Layer::Ptm, 30, 0),
-    ("bridged-ptm", Layer::Ptm, 22, 0),
-    ("pppoa-vcmux", Layer::Atm, 10, 0),
-    ("pppoa-llc", Layer::Atm, 14, 0),
-    ("pppoe-vcmux", Layer::Atm, 32, 0),
-    ("pppoe-llcsnap", Layer::Atm, 40, 0),
-    ("bridged-vcmux", Layer::Atm, 24, 0),
-    ("bridged-llcsnap", Layer::Atm, 32, 0),
-    ("ipoa-vcmux", Layer::Atm, 8, 0),
-    ("ipoa-llcsnap", Layer::Atm, 16, 0),
-    ("conservative", Layer::Atm, 48, 0),
-];
+/// 14 header, 4 check sequence, 8 preamble, 12 gap.
+const ETHERNET_WIRE: Kind = Kind { word: "ethernet-wire", layer: Layer::Plain, overhead: 38, mpu: 84 };
 
 #[cfg(test)]
 mod tests {

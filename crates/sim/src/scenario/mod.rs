@@ -30,7 +30,7 @@ pub use aqm::{AqmError, AqmSpec};
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use flow::{Direction, FlowSpec};
-pub use framing::{Framing, Layer};
+pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
 pub use link::{LEAST_MTU, LinkSpec};
@@ -41,6 +41,7 @@ pub use schema::schema;
 pub use service::{
     BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
 };
+pub use sojourn_aqm::link_layer::Layer;
 pub use steps::{Stepped, Steps, StepsError};
 pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
 pub use values::ValueError;

@@ -51,10 +51,10 @@ fn kinds_are_read_and_come_back() {
 fn framings_and_what_overrides_them() {
     let framing = |keys: &[(&str, &str)]| link(keys).unwrap().link.framing;
     let numbers = |f: Framing| (f.layer, f.overhead, f.mpu, f.adjusted);
-    assert_eq!(numbers(framing(&[])), (Layer::Ethernet, 0, 0, true));
+    assert_eq!(numbers(framing(&[])), (Layer::Plain, 0, 0, true));
     assert_eq!(numbers(framing(&[("framing", "pppoe-ptm")])), (Layer::Ptm, 30, 0, true));
     assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (Layer::Ptm, 34, 0, true));
-    assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (Layer::Ethernet, 18, 64, false));
+    assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (Layer::Plain, 18, 64, false));
     let own = parse_with(SMALL, &[("link.framing", "docsis"), ("reverse.framing", "atm")]).unwrap();
     assert_eq!(
         numbers(own.reverse.framing),

@@ -1,0 +1,62 @@
+//! What link layers make of packets, and the kinds of link that tc knows by name. Source: `sch_cake.c`, tc-cake(8).
+
+use crate::choice;
+
+choice! {
+    /// What the link layer makes of a packet with its overhead.
+    pub enum Layer {
+        /// Bytes as they are.
+        Plain = "noatm",
+        /// Cells of 53 bytes, each with 48 of the packet.
+        Atm = "atm",
+        /// 64b/65b coding: one byte for every 64, begun or full.
+        Ptm = "ptm",
+    }
+}
+
+impl Layer {
+    /// Bytes on the wire for `len` bytes with their overhead.
+    #[inline]
+    pub const fn wire(self, len: u32) -> u32 {
+        match self {
+            Layer::Plain => len,
+            Layer::Atm => len.div_ceil(48) * 53,
+            Layer::Ptm => len + len.div_ceil(64),
+        }
+    }
+}
+
+/// A kind of link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// tc's word.
+    pub word: &'static str,
+    /// Its layer.
+    pub layer: Layer,
+    /// Bytes that it adds to an IP packet.
+    pub overhead: u32,
+    /// Least size with them; 0 for none.
+    pub mpu: u32,
+}
+
+/// Every kind whose overhead is known.
+pub const KINDS: &[Kind] = &[
+    kind("docsis", Layer::Plain, 18, 64),
+    kind("pppoe-ptm", Layer::Ptm, 30, 0),
+    kind("bridged-ptm", Layer::Ptm, 22, 0),
+    kind("pppoa-vcmux", Layer::Atm, 10, 0),
+    kind("pppoa-llc", Layer::Atm, 14, 0),
+    kind("pppoe-vcmux", Layer::Atm, 32, 0),
+    kind("pppoe-llcsnap", Layer::Atm, 40, 0),
+    kind("bridged-vcmux", Layer::Atm, 24, 0),
+    kind("bridged-llcsnap", Layer::Atm, 32, 0),
+    kind("ipoa-vcmux", Layer::Atm, 8, 0),
+    kind("ipoa-llcsnap", Layer::Atm, 16, 0),
+];
+
+/// ATM with more than any kind adds.
+pub const CONSERVATIVE: Kind = kind("conservative", Layer::Atm, 48, 0);
+
+const fn kind(word: &'static str, layer: Layer, overhead: u32, mpu: u32) -> Kind {
+    Kind { word, layer, overhead, mpu }
+}
