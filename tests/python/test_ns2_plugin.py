@@ -132,3 +132,24 @@ def test_a_wrong_source_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         build.build(tmp_path, tmp_path / "cache", tmp_path / source)
     assert text in str(refused.value)
     assert not (tmp_path / "cache").exists()
+
+
+def test_the_compiler_finds_a_library_that_was_named_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "source" / "queue").mkdir(parents=True)
+    (tmp_path / "source" / "queue" / "queue.h").touch()
+    monkeypatch.setattr(build, "missing", lambda _library: [])
+    monkeypatch.chdir(tmp_path)
+    commands: list[list[str]] = []
+
+    def told(command: list[str], folder: Path, *, failure: str) -> str:
+        assert folder != tmp_path, failure
+        commands.append(command)
+        raise MissingError(failure)
+
+    monkeypatch.setattr(build, "run_command", told)
+    with pytest.raises(MissingError, match="the plugin cannot be compiled"):
+        build.build(Path("made"), tmp_path / "cache", tmp_path / "source")
+    [command] = commands
+    assert {f"-I{tmp_path}/made/include", f"{tmp_path}/made/lib/libsojourn_aqm.a"} <= set(command)

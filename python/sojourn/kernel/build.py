@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from sojourn.base.commands import run_command
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder
 from sojourn.kernel import cache, needs, selftest
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.patch import apply_edits, read_edits
-from sojourn.kernel.source import fetch, full_version, run_command, unpack
+from sojourn.kernel.source import fetch, full_version, unpack
 
 Progress = Callable[[float, str], None]
 """Called with the share of the work done, from 0 to 1, and what is being done."""

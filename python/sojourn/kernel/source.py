@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,20 +53,3 @@ def full_version(tree: Path) -> str:
     lines = (tree / "Makefile").read_text(encoding="utf-8").splitlines()[:6]
     values = dict(line.replace(" ", "").split("=", 1) for line in lines if "=" in line)
     return ".".join(values[key] for key in ("VERSION", "PATCHLEVEL", "SUBLEVEL")) + values.get("EXTRAVERSION", "")
-
-
-def run_command(command: list[str], folder: Path, *, environment: dict[str, str] | None = None) -> str:
-    """Run a command; what it printed."""
-    try:
-        done = subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise MissingError(f"{command[0]}: {error.strerror}") from None
-    if done.returncode:
-        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-LAST_LINES:]
-        raise MissingError("\n  ".join([f"{' '.join(command[:3])} ended with status {done.returncode}:", *last]))
-    return done.stdout
-
-
-LAST_LINES = 8

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sojourn import _core
+from sojourn.base.commands import run_command
 from sojourn.base.errors import MissingError
 from sojourn.base.files import new_folder, temporary_folder
 from sojourn.base.progress import Steps
@@ -39,7 +40,6 @@ FOLDERS = (
 )
 """Folders of ns-2's source whose headers are read."""
 LIBRARY, HEADER = "lib/libsojourn_aqm.a", "include/sojourn_aqm.h"
-LAST_LINES = 8
 
 
 def build(library: Path, cache: Path | None, source: Path | None, progress: Steps | None = None) -> Plugin:
@@ -47,6 +47,7 @@ def build(library: Path, cache: Path | None, source: Path | None, progress: Step
     tell = progress or (lambda _share, _what: None)
     place = folder_of(root(cache))
     _refuse(missing(library))
+    library = library.absolute()  # the compiler runs elsewhere
     with temporary_folder("sojourn-ns2-build-") as work:
         tell(0.0, "fetching ns-2's headers")
         headers = _tree(source, work)
@@ -97,7 +98,7 @@ def _tree(source: Path | None, work: Path) -> Path:
         raise MissingError(f"{source}: no such file or folder; name ns-{VERSION}'s source, or leave --source out")
     archive = source or _download(work)
     names = ["--wildcards", f"{TREE}/*.h"]
-    _run(["tar", "-xJf", str(archive.absolute()), *names], work, f"{archive}: cannot be unpacked")
+    run_command(["tar", "-xJf", str(archive.absolute()), *names], work, failure=f"{archive}: cannot be unpacked")
     return work / TREE
 
 
@@ -118,7 +119,7 @@ def _download(work: Path) -> Path:
     }
     apt = ["apt-get", *(word for key, value in own.items() for word in ("-o", f"{key}={value}"))]
     remedy = f"is the package server reachable? Or give ns-{VERSION}'s source with --source"
-    _run([*apt, "update"], work, f"the list of source packages cannot be downloaded; {remedy}")
+    run_command([*apt, "update"], work, failure=f"the list of source packages cannot be downloaded; {remedy}")
     subprocess.run(
         [*apt, "source", "--download-only", installed.PACKAGE], cwd=work, capture_output=True, check=False
     )  # it complains if the distribution's own changes, which have no header, are not to be had
@@ -131,7 +132,9 @@ def _download(work: Path) -> Path:
 def _deb_src() -> str:
     """Lines of sources for what the machine gets its packages from."""
     form = "$(SITE) $(RELEASE) $(COMPONENT)"
-    told = _run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], Path("/"), "apt-get fails")
+    told = run_command(
+        ["apt-get", "indextargets", "--format", form, "Created-By: Packages"], Path("/"), failure="apt-get fails"
+    )
     keys = [path for path in Path("/usr/share/keyrings").glob("*-archive-keyring.gpg") if "removed" not in path.name]
     signed = f"[signed-by={','.join(str(path) for path in sorted(keys))}] " if keys else ""
     sites = [line.split() for line in dict.fromkeys(told.splitlines()) if re.search(r"debian|ubuntu", line)]
@@ -153,7 +156,7 @@ def _compile(headers: Path, library: Path, out: Path) -> None:
         "-ldl",
         "-lm",
     ]
-    _run(command, out.parent, "the plugin cannot be compiled")
+    run_command(command, out.parent, failure="the plugin cannot be compiled")
 
 
 def _try(plugin: Path, work: Path) -> None:
@@ -164,19 +167,6 @@ def _try(plugin: Path, work: Path) -> None:
         "set for {9 0 0 1000000 1500 0 1 0}\n$q manage codel {*}$for\n"
         "puts [catch {$q manage nonsense {*}$for}]\nexit 0\n"
     )
-    told = _run([str(installed.ns()), str(script)], work, "ns cannot load the plugin")
+    told = run_command([str(installed.ns()), str(script)], work, failure="ns cannot load the plugin")
     if told.split() != ["1"]:
         raise MissingError(f"the plugin does not work: it says {told[:80]!r}")
-
-
-def _run(command: Sequence[str], folder: Path, failure: str) -> str:
-    try:
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise MissingError(f"{command[0]}: {error.strerror}") from None
-    if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-LAST_LINES:]
-        raise MissingError("\n  ".join([f"{failure}:", *lines]))
-    return done.stdout
