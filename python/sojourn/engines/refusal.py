@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from sojourn.base.errors import InputError
 
@@ -10,3 +11,13 @@ from sojourn.base.errors import InputError
 def refuse(engine: str, place: str, reason: str, remedy: str) -> NoReturn:
     """Refuse a scenario for an engine."""
     raise InputError(f"{place}: the engine {engine} {reason}; {remedy}")
+
+
+def refuse_links(engine: str, place: str, keys: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+    """Refuse a link that is neither of a fixed rate nor of steps, and keys that an engine lacks, by reason."""
+    for key in ("bucket", "poisson", "cox", "trace"):
+        if keys.get(key):
+            refuse(engine, f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
+    for key, reason in reasons.items():
+        if keys.get(key):
+            refuse(engine, f"{place}.{key}", reason, "leave it out")

@@ -19,7 +19,7 @@ from typing import Any
 
 from sojourn.engines.values import bits, nanoseconds, octets, steps
 from sojourn.kernel.qdisc import Queue, queue
-from sojourn.kernel.refuse import refuse
+from sojourn.kernel.refuse import refuse, refuse_links
 from sojourn.kernel.routers import Direction, Path, directions, paths
 
 START_NS = 10_000_333_333
@@ -180,12 +180,8 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
 
 def _bottleneck(direction: Direction) -> list[str]:
     place, link = direction.place, direction.keys
-    for key in ("bucket", "poisson", "cox", "trace"):
-        if link.get(key):
-            refuse(f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
-    for key, reason in (("loss", "loses no packets behind the queue"), ("reorder", "keeps the order of packets")):
-        if link.get(key):
-            refuse(f"{place}.{key}", reason, "leave it out")
+    lacks = {"loss": "loses no packets behind the queue", "reorder": "keeps the order of packets"}
+    refuse_links(place, link, lacks)
     if "@" in link["delay"]:
         refuse(f"{place}.delay", "has constant delays", 'write e.g. "20 ms"')
     if link.get("change") == "opportunity":

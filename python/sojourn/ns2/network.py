@@ -8,7 +8,7 @@ from typing import Any
 
 from sojourn.engines.values import bits, nanoseconds, octets, steps
 from sojourn.ns2.queues import Queue, Traffic
-from sojourn.ns2.refuse import refuse
+from sojourn.ns2.refuse import refuse, refuse_links
 from sojourn.scenarios.paths import paths
 
 MakeQueue = Callable[[str, Mapping[str, Any], Traffic], Queue]
@@ -156,12 +156,8 @@ def _link(number: int, link: Link) -> list[str]:
 
 
 def _refuse_others(place: str, keys: Mapping[str, Any]) -> None:
-    for key in ("bucket", "poisson", "cox", "trace"):
-        if keys.get(key):
-            refuse(f"{place}.{key}", "has links of a fixed rate or of steps", 'write e.g. rate = "10 Mbit/s"')
-    for key, reason in (("loss", "loses no packets behind the queue"), ("below", "has no buffer below the queue")):
-        if keys.get(key):
-            refuse(f"{place}.{key}", reason, "leave it out")
+    lacks = {"loss": "loses no packets behind the queue", "below": "has no buffer below the queue"}
+    refuse_links(place, keys, lacks)
     framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]
     if keys["framing"] != "ethernet":
         framed.append("framing")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from sojourn.engines import refusal
 
@@ -10,3 +11,8 @@ from sojourn.engines import refusal
 def refuse(place: str, reason: str, remedy: str) -> NoReturn:
     """Refuse a scenario for ns-2."""
     refusal.refuse("ns2", place, reason, remedy)
+
+
+def refuse_links(place: str, keys: Mapping[str, Any], reasons: Mapping[str, str]) -> None:
+    """Refuse the kinds of links that ns-2 has not, and the keys named in `reasons`."""
+    refusal.refuse_links("ns2", place, keys, reasons)
