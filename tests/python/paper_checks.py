@@ -13,6 +13,20 @@ from sojourn.papers.judge import Measured, Relation
 from sojourn.papers.reproduction import Reproduction, reproduce
 from sojourn.studies.study import Study, StudyResult
 
+CLAIM = {
+    "id": "S0-T1-CoDel-1-mean",
+    "paper": "p",
+    "figure": "f",
+    "kind": "value",
+    "metric": "m",
+    "unit": "ms",
+    "expected": 10.0,
+    "tight_lo": 9.0,
+    "tight_hi": 11.0,
+    "loose_lo": 5.0,
+    "loose_hi": 15.0,
+}
+"""A made-up claim about a value."""
 SHUFFLES = 40
 
 Value = float | str | bool

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from paper_checks import CLAIM
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import (
     Measured,
@@ -35,19 +36,6 @@ PAPER_OF = {
 }
 ALL = 242
 """Number of claims: those of the specification's file, and three that only its text has."""
-CLAIM = {
-    "id": "S0-T1-CoDel-1-mean",
-    "paper": "p",
-    "figure": "f",
-    "kind": "value",
-    "metric": "m",
-    "unit": "ms",
-    "expected": 10.0,
-    "tight_lo": 9.0,
-    "tight_hi": 11.0,
-    "loose_lo": 5.0,
-    "loose_hi": 15.0,
-}
 
 
 def test_every_claim_has_paper_figure_and_engine() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from paper_checks import CLAIM
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.gao2015 import original as of_authors
 from sojourn.papers.gao2015 import published
@@ -16,20 +17,7 @@ from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT
 from sojourn.papers.judge import Measured, Place, Verdict, all_claims, claims_of, everywhere, judge, tally
 from sojourn.papers.original import Original, beside_original, contradicted, original_text, where_text
 
-VALUE = {
-    "id": "S1-U-HL",
-    "paper": "p",
-    "figure": "f",
-    "engine": "simulate",
-    "kind": "value",
-    "metric": "m",
-    "unit": "ms",
-    "expected": 10.0,
-    "tight_lo": 9.0,
-    "tight_hi": 11.0,
-    "loose_lo": 5.0,
-    "loose_hi": 15.0,
-}
+VALUE = CLAIM | {"id": "S1-U-HL", "engine": "simulate"}
 RELATION = VALUE | {"id": "S1-RTT", "kind": "relation"}
 
 
