@@ -191,13 +191,8 @@ pub unsafe extern "C" fn statistics(
     user: *mut c_void,
 ) -> c_int {
     enter(queue, |queue| {
-        let see = see.ok_or_else(no_see)?;
-        queue.statistics(&mut |name, value| {
-            let name = CString::new(name).unwrap_or_default();
-            // SAFETY: the host gave the function and its first argument for just this.
-            unsafe { see(user, name.as_ptr(), value) }
-        });
-        Ok(abi::OK)
+        // SAFETY: the host gave the function and its first argument for just this.
+        unsafe { show_all(see, user, |see| queue.statistics(see)) }
     })
 }
 
@@ -207,13 +202,8 @@ pub unsafe extern "C" fn statistics(
 /// As in the header.
 pub unsafe extern "C" fn states(queue: *const abi::Queue, see: Option<abi::SeeState>, user: *mut c_void) -> c_int {
     enter(queue, |queue| {
-        let see = see.ok_or_else(no_see)?;
-        queue.states(&mut |name, value| {
-            let name = CString::new(name).unwrap_or_default();
-            // SAFETY: the host gave the function and its first argument for just this.
-            unsafe { see(user, name.as_ptr(), value) }
-        });
-        Ok(abi::OK)
+        // SAFETY: the host gave the function and its first argument for just this.
+        unsafe { show_all(see, user, |see| queue.states(see)) }
     })
 }
 
@@ -445,6 +435,24 @@ unsafe fn write<T: Sized32>(value: T, place: *mut T, size: u32) {
     let known = size_of::<T>().min(size as usize);
     // SAFETY: both have at least `known` bytes.
     unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), place.cast::<u8>(), known) }
+}
+
+/// Tells the host, by the function `see` with its first argument `user`, all that `show` shows.
+///
+/// # Safety
+/// `see` is null or may be called with `user`, a name and a value.
+unsafe fn show_all<T>(
+    see: Option<unsafe extern "C" fn(*mut c_void, *const c_char, T)>,
+    user: *mut c_void,
+    show: impl FnOnce(&mut dyn FnMut(&'static str, T)),
+) -> Result<c_int, Error> {
+    let see = see.ok_or_else(no_see)?;
+    show(&mut |name, value| {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: as the caller says.
+        unsafe { see(user, name.as_ptr(), value) }
+    });
+    Ok(abi::OK)
 }
 
 /// Writes what `show` shows under `name` to `value`.
