@@ -1,6 +1,7 @@
 //! Wireless LANs in graphs: what is read and comes back, which paths flows take, what is refused.
 
 use super::super::*;
+use super::parse_with;
 
 /// A server, a modem with a router behind it, and two wireless LANs with 3 and 2 stations; queues 0 and 1, 2 to 5, 6 and 7,
 /// 8 to 10.
@@ -70,8 +71,7 @@ to = "laptops"
 "#;
 
 fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
-    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
-    Scenario::parse(HOUSE, &sets, Path::new("/"))
+    parse_with(HOUSE, sets)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Graphs: what is read and comes back, which paths flows take, what is refused.
 
 use super::super::*;
+use super::{parse, parse_with};
 
 /// Nodes A to D; links AB, BC, CD and AD, of which AD is the fewest hops with the longest delay.
 const SQUARE: &str = r#"
@@ -39,8 +40,7 @@ rtt = "43 ms"
 "#;
 
 fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
-    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
-    Scenario::parse(SQUARE, &sets, Path::new("/"))
+    parse_with(SQUARE, sets)
 }
 
 /// The links that data and acknowledgments cross.
@@ -96,10 +96,6 @@ fn the_canonical_form_is_read_back() {
         assert_eq!(tree["nodes"][3], serde_json::json!({ "name": "D", "kind": "host" }));
         assert_eq!((tree.get("link"), tree.get("reverse")), (None, None));
     }
-}
-
-fn parse(text: &str) -> Result<Scenario, Error> {
-    Scenario::parse(text, &[], Path::new("/"))
 }
 
 #[test]

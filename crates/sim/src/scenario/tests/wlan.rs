@@ -1,13 +1,13 @@
 //! Wireless LANs: what is read, and what is refused.
 
 use super::super::*;
+use super::parse_with;
 use crate::radio::Bitrate;
 
 const CELL: &str = "duration = \"10 s\"\n[wlan]\n[[wlan.stations]]\n[[flows]]\nkind = \"tcp\"";
 
 fn read(sets: &[(&str, &str)]) -> Result<Scenario, Error> {
-    let sets: Vec<_> = sets.iter().map(|&(key, value)| (key.to_string(), value.to_string())).collect();
-    Scenario::parse(CELL, &sets, Path::new("/"))
+    parse_with(CELL, sets)
 }
 
 #[test]
