@@ -278,6 +278,8 @@ def test_the_published_grid_tells_its_shares(root: Path, cli: Cli, monkeypatch: 
     assert (every["scheme"], every["runs"]) == ("all", len(slow))
     for words in ("throughput", "within 2%", "largest delay", "within 10%", f"{every['throughput within 2%']:.1%}"):
         assert words in shown.output
+    lines = [line.split() for line in shown.output.splitlines() if line.startswith("CoDel ")]
+    assert lines and all(line[1] == "1" for line in lines), "each line names its rate, where the table is folded too"
     assert "Published runs that are near ours" in (root / "results" / PAPER / "index.html").read_text()
 
 

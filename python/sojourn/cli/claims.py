@@ -145,7 +145,8 @@ def _print_shares(figure: Reproduction) -> None:
     """How many of the published runs ours are near, where a figure compares them one by one."""
     found = figure.shares
     if found is not None:
-        output.print_table(found.columns, [[share_text(value) for value in row] for row in found.iter_rows()])
+        rows = [[share_text(value) for value in row] for row in found.iter_rows()]
+        output.print_table(found.columns, rows, left=found.columns.index("runs"))
 
 
 def _beside(verdict: Verdict) -> str:

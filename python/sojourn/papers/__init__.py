@@ -65,8 +65,8 @@ class FigureModule(Protocol):
     same in less time; `original()`, what the authors' own runs or their tool measured (an `Original`, or None);
     `points(study, load)`, the study with runs that its file does not list, such as those of a table of data, or of
     other study files, which `load` reads by name;
-    `shares(measured)`, a table of how near published runs are to ours, in which floats are shares; and `ON_REQUEST`,
-    why the figure is made only if it is named.
+    `shares(measured)`, a table of how near published runs are to ours: the columns that name a row, their number
+    `runs`, and floats, which are shares; and `ON_REQUEST`, why the figure is made only if it is named.
     """
 
     TITLE: str

@@ -83,7 +83,7 @@ def near(cells: pl.DataFrame, *by: str) -> pl.DataFrame:
         error.median().alias("error"),
         ((apart <= NEAR_DELAY * pl.col("published_max_ms")) | (apart <= WHOLE_MS)).mean().alias("max_delay"),
     ]
-    each = cells.group_by(by, maintain_order=True).agg(told)
+    each = cells.group_by(by).agg(told).sort(by)
     every = cells.select(pl.lit("all").alias(by[0]), *(pl.lit(None, pl.Int64).alias(name) for name in by[1:]), *told)
     return pl.concat([each, every], how="vertical_relaxed")
 
