@@ -20,3 +20,10 @@ pub struct Counters {
     /// Delay in the direction of the packet that left last, in nanoseconds.
     pub delay_ns: u64,
 }
+
+impl Counters {
+    /// Packets that have arrived and neither left nor been dropped: in the queue, on the link or under way behind it.
+    pub fn inside(&self) -> u64 {
+        self.arrived.0 - self.departed.0 - self.dropped
+    }
+}

@@ -71,11 +71,13 @@ impl Pump {
             if let Some(gauges) = &self.gauges {
                 gauges.show(read_down, &self.up, &self.down);
             }
-            let due = [self.up.due(), self.down.due()].into_iter().flatten().min();
+            let mut due = [self.up.due(), self.down.due()].into_iter().flatten().min();
             if let Some((status, end)) = ending {
                 if due.is_none() || self.now() >= end {
                     return Ok(status);
                 }
+                // A link that will not send again is due at no time that comes.
+                due = due.map(|due| due.min(end));
             }
             let left = due.map(|due| due.as_nanos().saturating_sub(self.now().as_nanos()));
             rounds = rounds.wrapping_add(1);

@@ -66,6 +66,7 @@ impl Outcome {
                 "arrived": { "packets": c.arrived.0, "bytes": c.arrived.1 },
                 "departed": { "packets": c.departed.0, "bytes": c.departed.1 },
                 "dropped": c.dropped, "marked": c.marked, "malformed": c.malformed, "refused": c.refused,
+                "undelivered": c.inside(),
                 "late_ns": {
                     "p50": report.lateness.quantile(0.5), "p99": report.lateness.quantile(0.99),
                     "max": report.lateness.max(),
@@ -106,9 +107,13 @@ impl Outcome {
 
     fn direction(&self, report: &Report) -> String {
         let counters = &report.counters;
+        let undelivered = match counters.inside() {
+            0 => String::new(),
+            packets => format!(", {packets} undelivered at the end"),
+        };
         let us = |q| report.lateness.quantile(q).unwrap_or(0.0) / 1e3;
         format!(
-            "{:<5}  {} packets, {:.3} MB, {} dropped, {} marked; late by {:.0} us (median), {:.0} us (99 %)",
+            "{:<5}  {} packets, {:.3} MB, {} dropped, {} marked{undelivered}; late by {:.0} us (median), {:.0} us (99 %)",
             report.side.name(),
             counters.departed.0,
             counters.departed.1 as f64 / 1e6,
