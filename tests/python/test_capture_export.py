@@ -240,6 +240,31 @@ def test_tshark_reads_the_same(run: sj.Result, tmp_path: Path) -> None:
     assert fields(path, "frame.number", where=bad) == []
 
 
+READERS = {
+    "tcpdump": ["tcpdump", "-n", "--nano", "-tt", "-r"],
+    "tshark": ["tshark", "-r"],
+    "capinfos": ["capinfos", "-Mc"],
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_other_programs_read_a_tap_of_both_directions(taps: dict[str, Path], reader: str) -> None:
+    if shutil.which(reader) is None:
+        pytest.skip(f"{reader} is not installed")
+    command = [*READERS[reader], str(taps["in"])]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    count = load_capture(taps["in"]).packets.height
+    shown = ran.stdout.splitlines()
+    assert (int(shown[-1].split()[-1]) if reader == "capinfos" else len(shown)) == count
+
+
+@tshark
+def test_a_tap_says_which_way_a_packet_went(taps: dict[str, Path]) -> None:
+    for side, out in (("in", "10.0.0.1"), ("out", "10.0.0.2")):
+        rows = fields(taps[side], "frame.packet_flags_direction", "ip.src", where="ip.addr == 10.0.0.1")
+        assert {(way, source == out) for way, source in rows} == {("0x00000001", False), ("0x00000002", True)}
+
+
 @tshark
 def test_tshark_counts_the_same_payload(taps: dict[str, Path]) -> None:
     """New bytes, counted one by one from what tshark says of each segment."""

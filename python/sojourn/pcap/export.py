@@ -25,24 +25,25 @@ def export(result: Result, path: Path | str, *, side: str, link: str | None = No
     On side `in` a packet has the time of its arrival, and those that were dropped later are there too; on side `out` it
     has the time at which its transmission began, so that both differ by the sojourn time. Without `link` it is the
     first one. With "both" it is what a tap on that side of the bottleneck sees: `in` shows what enters the forward
-    queue and what leaves the reverse one, on the senders' side. Without `payload` only the headers are written.
+    queue and what leaves the reverse one, on the senders' side; which way a packet went is in its flags, as seen from
+    the hosts on that side. Without `payload` only the headers are written.
     """
     chosen = [(_number(result, link or result.link), side)] if link != BOTH else [(0, side), (1, SIDES[side == "in"])]
     tables = [_seen(result, number, where) for number, where in chosen]
     frame = pl.concat(tables).sort("stamp_ns", "arrival", maintain_order=True)
     if frame.is_empty():
         raise InputError(f"{result.folder or result}: no packet passed there; give a longer duration")
-    names = [f"{result.link_names[number]} {where}" for number, where in chosen]
-    interface = {number: index for index, (number, _) in enumerate(chosen)}
+    name = ", ".join(f"{result.link_names[number]} {where}" for number, where in chosen)
+    ways = {number: OUTBOUND if where == "in" else INBOUND for number, where in chosen if len(chosen) > 1}
     about = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
 
     def write(file: IO[bytes]) -> None:
         file.write(_section(about))
-        file.writelines(_interface(name) for name in names)
+        file.write(_interface(name))
         for row, packet in zip(frame.iter_rows(named=True), _recorded(result, frame), strict=True):
             head, size = headers(packet)
             data = head + bytes(size - len(head)) if payload else head
-            file.write(_packet(interface[row["link"]], row["stamp_ns"], data, size, _comment(row)))
+            file.write(_packet(row["stamp_ns"], data, size, _comment(row), ways.get(row["link"])))
 
     write_file(path, write)
     return frame.height
@@ -106,9 +107,10 @@ def _interface(name: str) -> bytes:
     return _block(1, struct.pack("<HHI", RAW_IP, 0, 0), [(2, name.encode()), (9, bytes([NANOSECONDS]))])
 
 
-def _packet(interface: int, stamp_ns: int, data: bytes, size: int, comment: str) -> bytes:
-    head = struct.pack("<IIIII", interface, stamp_ns >> 32, stamp_ns & 0xFFFFFFFF, len(data), size)
-    return _block(6, head + _padded(data), [(1, comment.encode())])
+def _packet(stamp_ns: int, data: bytes, size: int, comment: str, way: int | None) -> bytes:
+    head = struct.pack("<IIIII", 0, stamp_ns >> 32, stamp_ns & 0xFFFFFFFF, len(data), size)
+    flags = [] if way is None else [(2, struct.pack("<I", way))]
+    return _block(6, head + _padded(data), [(1, comment.encode()), *flags])
 
 
 def _block(kind: int, body: bytes, options: list[tuple[int, bytes]]) -> bytes:
@@ -123,7 +125,9 @@ def _padded(data: bytes) -> bytes:
 
 
 RAW_IP = 101
-"""LINKTYPE_RAW: a packet begins with its IP header."""
+"""LINKTYPE_RAW: a packet begins with its IP header. Of this type libpcap reads no file with two interfaces."""
+INBOUND, OUTBOUND = 1, 2
+"""The direction in a packet's `epb_flags`."""
 NANOSECONDS = 9
 LARGEST = 65_535
 _MARKED = FATES.index("marked")

@@ -1,17 +1,19 @@
-//! A capture in pcapng of what a direction takes in and what it sends: headers, with stamps in nanoseconds.
+//! Captures in pcapng of what a direction takes in and of what it sends: headers, with stamps in nanoseconds.
 //!
-//! Source: draft-ietf-opsawg-pcapng §4. Interface 0 has packets when they arrive, interface 1 when their transmission
-//! begins, so that the stamps differ by the sojourn time; times are since 1970. A packet whose sum the kernel had not
-//! completed has that of the pseudo-header, as in any capture on a host with such offload.
+//! Source: draft-ietf-opsawg-pcapng §4. Two files, as libpcap reads none with two interfaces of raw IP: one has packets
+//! when they arrive, the other when their transmission begins, so that the stamps differ by the sojourn time; times are
+//! since 1970. A packet whose sum the kernel had not completed has that of the pseudo-header, as in any capture on a
+//! host with such offload. An interface is called after the end that it is at, so that mergecap makes one tap of what
+//! enters there and what leaves there.
 
 use super::error::WriteError;
 use super::output::Output;
 use crate::Error;
-use crate::path::config::DirectionConfig;
+use crate::path::config::{DirectionConfig, Side};
 use crate::path::join::own_head;
 use crate::path::packets::{Packet, Packets};
 use sojourn_aqm::Instant;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes packets.
 pub struct Capture {
@@ -20,21 +22,28 @@ pub struct Capture {
 }
 
 impl Capture {
-    pub fn create(path: &Path, config: &DirectionConfig) -> Result<Self, Error> {
+    /// The captures of `config`, whose paths begin with `prefix`: of what arrives and of what leaves.
+    pub fn pair(prefix: &Path, config: &DirectionConfig) -> Result<[Self; 2], Error> {
+        let ends = match config.side {
+            Side::Up => ["inside", "outside"],
+            Side::Down => ["outside", "inside"],
+        };
+        let create = |way, end| Self::create(&file(prefix, config.side, way), end, config.epoch_ns);
+        Ok([create("in", ends[0])?, create("out", ends[1])?])
+    }
+
+    fn create(path: &Path, end: &str, epoch_ns: u64) -> Result<Self, Error> {
         let mut output = Output::create(path)?;
         let section = [&BYTE_ORDER.to_ne_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
         block(&mut output.buffer, SECTION, &section, &[]);
-        for way in ["in", "out"] {
-            let body = [&RAW_IP.to_ne_bytes()[..], &[0; 2], &(SNAP as u32).to_ne_bytes()].concat();
-            let name = format!("{} {way}", config.side.name());
-            block(&mut output.buffer, INTERFACE, &body, &[(NAME, name.as_bytes()), (RESOLUTION, &[NANOSECONDS])]);
-        }
+        let body = [&RAW_IP.to_ne_bytes()[..], &[0; 2], &(SNAP as u32).to_ne_bytes()].concat();
+        block(&mut output.buffer, INTERFACE, &body, &[(NAME, end.as_bytes()), (RESOLUTION, &[NANOSECONDS])]);
         output.flush()?;
-        Ok(Self { output, epoch_ns: config.epoch_ns })
+        Ok(Self { output, epoch_ns })
     }
 
-    /// A packet passes one of the interfaces.
-    pub fn packet(&mut self, interface: u32, at: Instant, packet: &Packet, packets: &Packets) {
+    /// A packet passes.
+    pub fn packet(&mut self, at: Instant, packet: &Packet, packets: &Packets) {
         let page = packets.page(packet.page);
         let mut head = [0; SNAP];
         let size = own_head(page, packet, &mut head);
@@ -43,7 +52,7 @@ impl Capture {
         let out = &mut self.output.buffer;
         let padded = size.next_multiple_of(4);
         let length = 32 + padded as u32;
-        let words = [PACKET, length, interface, (stamp >> 32) as u32, stamp as u32, size as u32, whole];
+        let words = [PACKET, length, 0, (stamp >> 32) as u32, stamp as u32, size as u32, whole];
         out.extend(words.into_iter().flat_map(u32::to_ne_bytes));
         out.extend(&head[..padded]);
         out.extend(length.to_ne_bytes());
@@ -61,6 +70,13 @@ impl Capture {
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.output.flush()
     }
+}
+
+/// The file of a direction's packets on their way in or out.
+fn file(prefix: &Path, side: Side, way: &str) -> PathBuf {
+    let mut name = prefix.as_os_str().to_owned();
+    name.push(format!(".{}.{way}.pcapng", side.name()));
+    name.into()
 }
 
 fn block(out: &mut Vec<u8>, kind: u32, body: &[u8], options: &[(u16, &[u8])]) {

@@ -28,7 +28,8 @@ use sojourn_aqm::{Duration, Instant, Meta};
 pub struct Recorder {
     records: Vec<Record>,
     logs: Vec<Box<dyn Form>>,
-    capture: Option<Capture>,
+    /// What arrives, and what leaves.
+    captures: Option<[Capture; 2]>,
     written: Instant,
     error: Option<WriteError>,
 }
@@ -57,9 +58,9 @@ impl Recorder {
                 }
             });
         }
-        let capture = config.pcap.as_ref().map(|path| Capture::create(path, config)).transpose()?;
+        let captures = config.pcap.as_ref().map(|prefix| Capture::pair(prefix, config)).transpose()?;
         let records = Vec::with_capacity(if logs.is_empty() { 0 } else { BLOCK });
-        Ok(Self { records, logs, capture, written: Instant::ZERO, error: None })
+        Ok(Self { records, logs, captures, written: Instant::ZERO, error: None })
     }
 
     /// A packet reached the queue, which has not judged it yet.
@@ -68,7 +69,7 @@ impl Recorder {
         if !self.logs.is_empty() {
             self.push(Record::arrival(now, meta, packet.number));
         }
-        if self.capture.is_some() {
+        if self.captures.is_some() {
             self.capture(0, now, packet, packets);
         }
     }
@@ -84,7 +85,7 @@ impl Recorder {
     /// The transmission of a packet begins.
     #[inline]
     pub fn leaves(&mut self, now: Instant, packet: &Packet, packets: &Packets) {
-        if self.capture.is_some() {
+        if self.captures.is_some() {
             self.capture(1, now, packet, packets);
         }
     }
@@ -119,7 +120,7 @@ impl Recorder {
                 self.error.get_or_insert(error);
             }
         }
-        if let Some(capture) = self.capture {
+        for capture in self.captures.into_iter().flatten() {
             if let Err(error) = capture.finish() {
                 self.error.get_or_insert(error);
             }
@@ -128,11 +129,11 @@ impl Recorder {
     }
 
     #[inline(never)]
-    fn capture(&mut self, interface: u32, now: Instant, packet: &Packet, packets: &Packets) {
-        let Some(capture) = &mut self.capture else { return };
-        capture.packet(interface, now, packet, packets);
-        if !keep(capture.settle(), &mut self.error) {
-            self.capture = None;
+    fn capture(&mut self, way: usize, now: Instant, packet: &Packet, packets: &Packets) {
+        let Some(captures) = &mut self.captures else { return };
+        captures[way].packet(now, packet, packets);
+        if !keep(captures[way].settle(), &mut self.error) {
+            self.captures = None;
         }
     }
 
@@ -148,9 +149,9 @@ impl Recorder {
         let (records, error) = (&self.records, &mut self.error);
         self.logs.retain_mut(|log| keep(log.write(records), error));
         self.records.clear();
-        if let Some(capture) = &mut self.capture {
-            if !keep(capture.flush(), error) {
-                self.capture = None;
+        if let Some(captures) = &mut self.captures {
+            if !captures.iter_mut().all(|capture| keep(capture.flush(), error)) {
+                self.captures = None;
             }
         }
     }

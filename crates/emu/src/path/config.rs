@@ -84,6 +84,6 @@ pub struct DirectionConfig {
     pub epoch_ns: u64,
     /// Log of every packet; several for several formats.
     pub logs: Vec<LogConfig>,
-    /// Capture (pcapng, nanoseconds) of what arrives and what leaves.
+    /// Captures (pcapng, nanoseconds) of what arrives and what leaves: what their paths begin with.
     pub pcap: Option<PathBuf>,
 }
