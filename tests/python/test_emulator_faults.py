@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -10,12 +11,15 @@ import subprocess
 import sys
 import termios
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import sojourn as sj
 from shells import needs_shells, python, shell
 
 pytestmark = needs_shells
@@ -123,6 +127,95 @@ try: socket.create_connection((os.environ["SOJOURN_HOST"], 9))
 except ConnectionRefusedError: print("refused")
 """
     assert shell("link", "--rate", trace, "--", *python(code)).stdout == "refused\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["link", "--up", "12mbit", "--down", "three.tr", "--once"],
+        ["link", "--rate", "9.7mbit@0s,0bit@700ms"],
+        ["delay", "31s"],
+    ],
+)
+def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words: list[str]) -> None:
+    """A link that sends nothing more, and a delay of half a minute: the shell ends a second after its command."""
+    (tmp_path / "three.tr").write_text("1\n2\n3\n")
+    ping = python(
+        "import os, socket, time\n"
+        "out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for _ in range(9): out.sendto(bytes(1100), (os.environ['SOJOURN_HOST'], 9)); time.sleep(0.1)"
+    )
+    ended = shell(*words, "--log", "log", "--", *ping, cwd=tmp_path, timeout=25)
+    assert ended.returncode == 0, ended.stderr
+    assert "undelivered at the end" in ended.stderr
+
+
+def test_a_log_is_not_overwritten(tmp_path: Path) -> None:
+    link = ("link", "--rate", "20mbit", "--log", "log", "--", "true")
+    assert shell(*link, cwd=tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "log").iterdir() if path.is_file()}
+    again = shell(*link, cwd=tmp_path)
+    assert (again.returncode, again.stderr) == (
+        2,
+        "Error: --log log: has a log already; name another folder, or remove it\n",
+    )
+    assert {path.name: path.read_bytes() for path in (tmp_path / "log").iterdir() if path.is_file()} == before
+
+
+def test_a_command_that_fails_leaves_a_result(tmp_path: Path) -> None:
+    assert shell("link", "--rate", "20mbit", "--log", "log", "--", "sh", "-c", "exit 7", cwd=tmp_path).returncode == 7
+    assert sj.load(tmp_path / "log").totals["duration_s"] > 0
+
+
+def test_a_log_is_repaired_after_kill_9(tmp_path: Path) -> None:
+    """Of a shell that is killed all but its last second is a result, also where a record was cut in two."""
+    sends = python(
+        "import os, socket, time\n"
+        "out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "while True: out.sendto(bytes(700), (os.environ['SOJOURN_HOST'], 9)); time.sleep(0.013)"
+    )
+    started = subprocess.Popen([*ME, "link", "--rate", "11.3mbit", "--log", "log", "--", *sends], cwd=tmp_path)
+    up = tmp_path / "log" / "up.records"
+    for _ in range(600):
+        time.sleep(0.1)
+        if up.exists() and up.stat().st_size > 3000:
+            break
+    started.kill()
+    started.wait(30)
+    with up.open("ab") as file:
+        file.write(bytes(17))
+    shown = shell("plot", "timeseries", "log", "-o", "x.svg", cwd=tmp_path)
+    assert shown.returncode == 2
+    repaired = shell("log", "repair", "log", "--json", cwd=tmp_path)
+    assert repaired.returncode == 0, repaired.stderr
+    assert json.loads(repaired.stdout)["folder"] == "log"
+    result = sj.load(tmp_path / "log")
+    assert "was ended before it could tell" in result.totals["emulation"]["faults"][0]
+    assert result.table("packets").filter(pl.col("link") == 1).height > 20
+    assert shell("plot", "timeseries", "log", "-o", "x.svg", cwd=tmp_path).returncode == 0
+    assert "nothing to repair" in shell("log", "repair", "log", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("reader", ["tcpdump", "tshark", "capinfos"])
+def test_captures_are_read_by_other_programs(page: int, tmp_path: Path, reader: str) -> None:
+    if shutil.which(reader) is None:
+        pytest.skip(f"{reader} is absent")
+    get = python(
+        f"import os, urllib.request as u; print(len(u.urlopen(f'http://{{os.environ[\"SOJOURN_HOST\"]}}:{page}').read()))"
+    )
+    ran = shell("link", "--rate", "83mbit", "--pcap", "taken", "--", *get, cwd=tmp_path)
+    assert ran.stdout == "800000\n"
+    words = {"tcpdump": ["-n", "-r"], "tshark": ["-r"], "capinfos": ["-Mc"]}[reader]
+    for side in ("up", "down"):
+        read = [
+            subprocess.run([reader, *words, f"taken.{side}.{way}.pcapng"], capture_output=True, text=True, cwd=tmp_path)
+            for way in ("in", "out")
+        ]
+        assert [one.returncode for one in read] == [0, 0], read[0].stderr
+        counts = [len(one.stdout.splitlines()) for one in read]
+        if reader == "capinfos":
+            counts = [int(one.stdout.split()[-1]) for one in read]
+        assert counts[0] == counts[1] > 20, "nothing is dropped"
 
 
 @pytest.mark.parametrize(

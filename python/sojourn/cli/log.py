@@ -12,7 +12,10 @@ from sojourn.cli.terminal import echo
 
 @click.group("log")
 def command() -> None:
-    """Convert logs of packets between results, Mahimahi (.log) and ns-2 (.tr). `sojourn plot` draws them all."""
+    """Convert logs of packets between results, Mahimahi (.log) and ns-2 (.tr), and repair those of shells.
+
+    `sojourn plot` draws them all.
+    """
 
 
 @command.command("convert")
@@ -41,6 +44,26 @@ def convert_command(source: Path, target: Path, link: str | None, nodes: str | N
         output.print_json({"file": str(target), "packets": packets})
     else:
         echo(f"Log: {target}")
+
+
+@command.command("repair")
+@click.argument("folder", type=options.PATH, metavar="FOLDER")
+@options.as_json
+def repair_command(folder: Path, as_json: bool) -> None:
+    """Make a result of the log of a link whose shell was killed, or whose disk was full.
+
+    FOLDER is what `sojourn link --log` was given. The result has every record that reached the disk; its manifest says
+    that the end is missing.
+    """
+    from sojourn.cli import output
+    from sojourn.emulated.logs import repair
+
+    result = repair(folder)
+    packets = result.table("packets").height
+    if as_json:
+        output.print_json({"folder": str(folder), "packets": packets, "duration_s": result.duration_s})
+    else:
+        echo(f"{folder}: {packets} packets in {result.duration_s:.3f} s")
 
 
 def _pair(text: str | None) -> tuple[int, int] | None:

@@ -34,7 +34,8 @@ def run(words: list[str]) -> int:
 
     code, log = _core.emulate(words)
     if log is not None:
-        code = code or _store(log)
+        stored = _store(log)  # also of a command that failed: what it sent is as good as any other traffic
+        code = code or stored
     if code < 0:
         _die_of(-code)
     return code

@@ -10,6 +10,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.base.errors import InputError, damaged
+from sojourn.base.files import write_file
 from sojourn.results.payload import payload_summary
 from sojourn.results.result import Result
 from sojourn.runs import store
@@ -28,12 +29,43 @@ def make_result(folder: Path | str) -> Result | None:
     """Add the tables and the manifest of a result to the folder of a link's logs; None for another kind of shell."""
     folder = Path(folder)
     told = told_by_shell(folder)
-    heads = [json.loads(_core.emulated_head(str(folder / f"{side}.records"))) for side in SIDES]
+    heads = _heads(folder)
     if any(head["head"]["kind"] != "link" for head in heads):
         return None
     scenario = scenario_of(heads, told)
     result, _ = result_of(folder, scenario, int(told["seed"]))
     return store.save_in(result, folder, list(told["command"]))
+
+
+def repair(folder: Path | str) -> Result:
+    """Make the result of a shell that was ended before it could, such as by kill -9, from the records that are there.
+
+    What only the shell knew is absent: its CPU time, and what the devices lost. The manifest names this as a fault.
+    Raises `InputError` where there is nothing to repair, or no link's records.
+    """
+    folder = Path(folder)
+    if (folder / store.MANIFEST).exists():
+        raise InputError(f"{folder}: has its manifest already; there is nothing to repair")
+    if not (folder / SHELL).exists():
+        heads = _heads(folder)
+        down = heads[0]["head"]
+        told = {
+            "seed": down["seed"],
+            "command": down["command"].split(" "),
+            "epoch_ns": down["epoch_ns"],
+            "wall_ns": max(head["end_ns"] for head in heads),
+            "faults": [ENDED_EARLY],
+        }
+        text = json.dumps(dict.fromkeys(_TOLD) | told)
+        write_file(folder / SHELL, lambda file: file.write(text.encode()))
+    if (result := make_result(folder)) is None:
+        raise InputError(f"{folder}: is the log of a delay or a loss; only a link's becomes a result")
+    return result
+
+
+def _heads(folder: Path) -> list[dict[str, Any]]:
+    """What each direction's file says about itself, and when its last record was, down first."""
+    return [json.loads(_core.emulated_head(str(folder / f"{side}.records"))) for side in SIDES]
 
 
 def result_of(folder: Path, scenario: Scenario, seed: int, *, traffic: bool = False) -> tuple[Result, Payload]:
@@ -64,7 +96,8 @@ def told_by_shell(folder: Path) -> dict[str, Any]:
     try:
         told = json.loads((folder / SHELL).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{folder / SHELL}: {error.strerror}; give the folder of a shell that has ended") from None
+        remedy = "give the folder of a shell that has ended, or repair it (sojourn log repair)"
+        raise InputError(f"{folder / SHELL}: {error.strerror}; {remedy}") from None
     except ValueError:
         damaged(folder, f"{SHELL} is not valid JSON")
     if not isinstance(told, dict) or not told.keys() >= {*_TOLD, "seed", "command"}:
@@ -96,4 +129,6 @@ def _without_traffic(scenario: Scenario) -> Scenario:
 
 PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1 s"}
 """What a result of a shell has: the packets are in the log, the rest follows from them."""
+ENDED_EARLY = "the shell was ended before it could tell how it went; what it had not yet written is missing"
+"""The fault of a repaired log: the records of its last second may never have reached the file."""
 _TOLD = ("epoch_ns", "wall_ns", "cpu_ns", "realtime", "hidden_drops", "faults")

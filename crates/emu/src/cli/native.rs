@@ -57,6 +57,10 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
     };
     let log = args.get("--log").map(PathBuf::from);
     if let Some(folder) = &log {
+        if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
+            let text = "has a log already; name another folder, or remove it";
+            return Err(Error::Input(format!("--log {}: {text}", folder.display())));
+        }
         std::fs::create_dir_all(folder).map_err(|e| {
             Error::Machine(format!("--log {}: {e}; choose a place that you may write to", folder.display()))
         })?;
@@ -76,7 +80,7 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         mtu: MTU,
         epoch_ns: 0,
         logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
-        pcap: args.get("--pcap").map(|prefix| PathBuf::from(format!("{prefix}.{}.pcapng", side.name()))),
+        pcap: args.get("--pcap").map(PathBuf::from),
     };
     let shell = Shell {
         name: name.to_string(),
@@ -92,12 +96,13 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
 }
 
+/// A direction's file in the folder of a log.
+fn records(folder: &Path, side: Side) -> PathBuf {
+    folder.join(format!("{}.records", side.name()))
+}
+
 fn log_of(folder: &Path, side: Side, line: &[String]) -> LogConfig {
-    LogConfig {
-        path: folder.join(format!("{}.records", side.name())),
-        format: LogFormat::Records,
-        command: line.join(" "),
-    }
+    LogConfig { path: records(folder, side), format: LogFormat::Records, command: line.join(" ") }
 }
 
 /// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
@@ -280,7 +285,7 @@ const LOSS: &Own = &Own {
 
 const COMMON: &[Opt] = &[
     Opt { name: "--log", value: "FOLDER", about: "Record every packet, as a result for `sojourn plot`." },
-    Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.pcapng and PREFIX.down.pcapng." },
+    Opt { name: "--pcap", value: "PREFIX", about: "Captures PREFIX.up.in.pcapng, PREFIX.up.out.pcapng, and of down." },
     Opt { name: "--meter", value: "", about: "Show rates, delays and drops while the command runs." },
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
     Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
