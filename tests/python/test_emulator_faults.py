@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import termios
@@ -148,6 +149,31 @@ def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words:
     ended = shell(*words, "--log", "log", "--", *ping, cwd=tmp_path, timeout=25)
     assert ended.returncode == 0, ended.stderr
     assert "undelivered at the end" in ended.stderr
+
+
+def test_a_shell_that_was_stopped_says_so(tmp_path: Path) -> None:
+    """Stopped for 1.3 s: what came meanwhile was read late, and the report, --strict and the manifest say from when."""
+    sends = python(
+        "import os, socket, time\n"
+        "out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "for _ in range(170): out.sendto(bytes(90), (os.environ['SOJOURN_HOST'], 9)); time.sleep(0.017)"
+    )
+    words = [*ME, "link", "--rate", "11.3mbit", "--strict", "--log", "log", "--", *sends]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as started:
+        up = tmp_path / "log" / "up.records"
+        while not (up.exists() and up.stat().st_size > 2000):
+            time.sleep(0.02)
+        started.send_signal(signal.SIGSTOP)
+        time.sleep(1.3)
+        started.send_signal(signal.SIGCONT)
+        said = started.communicate(timeout=60)[1]
+    assert started.returncode == 1
+    assert "not faithful" in said and "were read late: the shell stood still from " in said
+    emulation = sj.load(tmp_path / "log").totals["emulation"]
+    assert any("stood still" in fault for fault in emulation["faults"])
+    assert emulation["stalls"]["late_packets"] > 40
+    longest = max(to - start for start, to in emulation["stalls"]["longest_ns"])
+    assert longest > 1_250_000_000
 
 
 def test_a_log_is_not_overwritten(tmp_path: Path) -> None:

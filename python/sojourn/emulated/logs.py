@@ -131,4 +131,14 @@ PROBES = {"packets": True, "queue": "10 ms", "state": "10 ms", "utilisation": "1
 """What a result of a shell has: the packets are in the log, the rest follows from them."""
 ENDED_EARLY = "the shell was ended before it could tell how it went; what it had not yet written is missing"
 """The fault of a repaired log: the records of its last second may never have reached the file."""
-_TOLD = ("epoch_ns", "wall_ns", "cpu_ns", "realtime", "hidden_drops", "faults")
+_TOLD = (
+    "epoch_ns",
+    "wall_ns",
+    "cpu_ns",
+    "realtime",
+    "hidden_drops",
+    "stalls",
+    "cpu_waiting",
+    "cpu_steal",
+    "faults",
+)

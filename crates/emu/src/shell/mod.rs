@@ -5,11 +5,13 @@ mod control;
 mod end;
 mod gateway;
 mod inside;
+mod load;
 mod message;
 mod meter;
 mod pump;
 mod report;
 mod route;
+mod stalls;
 mod terminal;
 
 pub use pump::Status;
@@ -27,6 +29,7 @@ use control::{Lease, Leases, Listener};
 use end::{End, Site};
 use gateway::{Addresses, Seat};
 use inside::Plan;
+use load::Load;
 use meter::Meter;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
 use nix::sys::wait::waitpid;
@@ -34,6 +37,7 @@ use nix::unistd::{Pid, getpid};
 use pump::Pump;
 use route::{Far, Outside};
 use sojourn_aqm::Duration;
+use stalls::Stalls;
 use std::ffi::CString;
 use std::io;
 use std::net::IpAddr;
@@ -184,11 +188,13 @@ impl Session {
         };
         let exact = clock::exact_timers().is_ok();
         let first = clock::run_first().is_ok();
-        let cpu_ns = clock::cpu_ns();
+        let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
+        let stalls = Stalls::default();
         let spin_ns = shell.spin.as_nanos().max(0) as u64;
-        let mut pump = Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, gauges };
+        let mut pump = Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, stalls, gauges };
         let end = pump.run();
         let (wall_ns, cpu_ns) = (clock::monotonic_ns() - zero_ns, clock::cpu_ns() - cpu_ns);
+        let load = Load::now().since(before);
         if first {
             let _ = clock::run_as_others();
         }
@@ -196,14 +202,14 @@ impl Session {
         let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Pump { up, down, inner, outside, leases, .. } = pump;
+        let Pump { up, down, inner, outside, leases, stalls, .. } = pump;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
         drop((inner, outside));
         drop(leases);
         let _ = waitpid(process, None);
         let status = end.map_err(machine)?;
-        Ok(Outcome { shell, status, reports, losses, wall_ns, cpu_ns, realtime: first && exact })
+        Ok(Outcome { shell, status, reports, losses, stalls, load, wall_ns, cpu_ns, realtime: first && exact })
     }
 }
 

@@ -5,6 +5,7 @@ use super::end::End;
 use super::message;
 use super::meter::Gauges;
 use super::route::Outside;
+use super::stalls::{HEARTBEAT, Stalls};
 use crate::path::{Direction, Pool, Sink};
 use crate::sys::clock::{Interest, Poll, monotonic_ns};
 use crate::sys::fds::Channel;
@@ -47,6 +48,8 @@ pub struct Pump {
     pub zero_ns: u64,
     /// How long before something is due the loop stops sleeping.
     pub spin_ns: u64,
+    /// When the loop stood still.
+    pub stalls: Stalls,
     /// What the live view shows.
     pub gauges: Option<Gauges>,
 }
@@ -60,16 +63,28 @@ impl Pump {
         let mut command = None;
         let mut rounds = 0u32;
         let mut ending: Option<(Status, Instant)> = None;
+        let mut expected = self.now();
+        // Whether the devices may hold what arrived during a stall.
+        let mut late = false;
         loop {
-            let read_up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
-            self.up.run(read_up, &mut self.outside);
-            let mut read_down = read(&self.outside.end.tun, &mut self.down, &pool, self.zero_ns)?;
+            let back = self.now();
+            late |= self.stalls.back(expected, back);
+            let before = self.arrived();
+            let up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
+            self.up.run(up.at, &mut self.outside);
+            let mut down = read(&self.outside.end.tun, &mut self.down, &pool, self.zero_ns)?;
+            let mut drained = up.drained && down.drained;
             if let Some(tun) = self.outside.far_tun() {
-                read_down = read(tun, &mut self.down, &pool, self.zero_ns)?;
+                down = read(tun, &mut self.down, &pool, self.zero_ns)?;
+                drained &= down.drained;
             }
-            self.down.run(read_down, &mut Inside(&self.inner.tun));
+            self.down.run(down.at, &mut Inside(&self.inner.tun));
+            if late {
+                self.stalls.late_packets += self.arrived() - before;
+                late = !drained;
+            }
             if let Some(gauges) = &self.gauges {
-                gauges.show(read_down, &self.up, &self.down);
+                gauges.show(down.at, &self.up, &self.down);
             }
             let mut due = [self.up.due(), self.down.due()].into_iter().flatten().min();
             if let Some((status, end)) = ending {
@@ -79,12 +94,16 @@ impl Pump {
                 // A link that will not send again is due at no time that comes.
                 due = due.map(|due| due.min(end));
             }
-            let left = due.map(|due| due.as_nanos().saturating_sub(self.now().as_nanos()));
+            let now = self.now();
+            let left = due.map_or(u64::MAX, |due| due.as_nanos().saturating_sub(now.as_nanos()));
             rounds = rounds.wrapping_add(1);
-            if left.is_some_and(|left| left <= self.spin_ns) && rounds % ROUNDS != 0 {
+            if left <= self.spin_ns && rounds % ROUNDS != 0 {
+                expected = back;
                 continue;
             }
-            poll.wait(left.map(|left| left.saturating_sub(self.spin_ns)), &mut ready)?;
+            let sleep = left.saturating_sub(self.spin_ns).min(HEARTBEAT.as_nanos() as u64);
+            expected = Instant::from_nanos(now.as_nanos() + sleep);
+            poll.wait(Some(sleep), &mut ready)?;
             for &token in ready.iter().filter(|&&token| token > DEVICES) {
                 if let Some(status) = self.on(token, &poll, &mut command) {
                     poll.remove(self.inside.as_fd())?;
@@ -92,6 +111,11 @@ impl Pump {
                 }
             }
         }
+    }
+
+    /// Packets that have arrived in both directions.
+    fn arrived(&self) -> u64 {
+        self.up.counters().arrived.0 + self.down.counters().arrived.0
     }
 
     /// Virtual time.
@@ -165,22 +189,29 @@ impl Pump {
     }
 }
 
-/// Reads what a device has for a direction; returns a time at which nothing older was left, or from which on the rest
-/// will be stamped.
-fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::Result<Instant> {
+/// How far a device was read.
+struct Read {
+    /// A time at which nothing older was left, or from which on the rest will be stamped.
+    at: Instant,
+    /// Whether nothing was left.
+    drained: bool,
+}
+
+/// Reads what a device has for a direction.
+fn read(tun: &Tun, direction: &mut Direction, pool: &Pool, zero_ns: u64) -> io::Result<Read> {
     let mut at = Instant::ZERO;
     for _ in 0..BATCH {
         at = Instant::from_nanos(monotonic_ns().saturating_sub(zero_ns));
         let mut buffer = pool.take();
         match tun.read(buffer.room())? {
-            None => break,
+            None => return Ok(Read { at, drained: true }),
             Some(length) => buffer.set_len(length),
         }
         if !is_local_noise(buffer.frame()) {
             direction.arrive(at, buffer);
         }
     }
-    Ok(at)
+    Ok(Read { at, drained: false })
 }
 
 /// Whether a frame is what a kernel says to its neighbours on a link: multicast and broadcast, which no router would

@@ -1,5 +1,7 @@
 //! What a shell says at its end.
 
+use super::load::Load;
+use super::stalls::Stalls;
 use super::{Shell, Status};
 use crate::path::{Kind, Report};
 use crate::sys::netlink::Losses;
@@ -17,6 +19,10 @@ pub struct Outcome {
     pub reports: [Report; 2],
     /// What the devices lost: the inner one, the outer one, that to the gateway.
     pub losses: Vec<Losses>,
+    /// When the shell itself stood still.
+    pub stalls: Stalls,
+    /// What programs lacked of the machine's CPUs.
+    pub load: Load,
     /// Duration of the command.
     pub wall_ns: u64,
     /// CPU time of the shell meanwhile.
@@ -53,6 +59,8 @@ impl Outcome {
             0 => {}
             n => faults.push(format!("{n} packets were lost in the devices, outside of any queue")),
         }
+        let arrived = self.reports.iter().map(|report| report.counters.arrived.0).sum();
+        faults.extend(self.stalls.fault(arrived));
         faults.into_iter().map(Fault).collect()
     }
 
@@ -91,6 +99,13 @@ impl Outcome {
             "status": status,
             "wall_ns": self.wall_ns, "cpu_ns": self.cpu_ns, "realtime": self.realtime,
             "hidden_drops": self.hidden_drops(),
+            "stalls": {
+                "count": self.stalls.count, "total_ns": self.stalls.total.as_nanos(),
+                "late_packets": self.stalls.late_packets,
+                "longest_ns": self.stalls.longest.iter().map(|&(from, to)| [from.as_nanos(), to.as_nanos()])
+                    .collect::<Vec<_>>(),
+            },
+            "cpu_waiting": self.load.waiting(self.wall_ns), "cpu_steal": self.load.steal(),
             "faults": faults,
         })
         .to_string()
@@ -102,6 +117,10 @@ impl Outcome {
         let cpu = self.cpu_ns as f64 / self.wall_ns.max(1) as f64 * 100.0;
         let how = if self.realtime { "real-time scheduling" } else { "ordinary scheduling" };
         lines.push(format!("shell  {:.1} s, {cpu:.1} % of a CPU, {how}", self.wall_ns as f64 / 1e9));
+        if let Some(waiting) = self.load.waiting(self.wall_ns) {
+            let (waiting, steal) = (100.0 * waiting, 100.0 * self.load.steal());
+            lines.push(format!("CPUs   a program waited for one {waiting:.0} % of the time; {steal:.1} % stolen"));
+        }
         lines
     }
 
