@@ -328,7 +328,7 @@ def answer():
         server.sendto(asked[:2] + struct.pack("!5H", 0x8180, 1, 1, 0, 0) + question + address, sender)
 threading.Thread(target=answer, daemon=True).start()
 inside = "import socket; print(socket.gethostbyname('far.example'), open('/etc/resolv.conf').read())"
-done = shell("delay", "1ms", "--", sys.executable, "-c", inside)
+done = shell("delay", "1ms", "--quiet", "--", sys.executable, "-c", inside)
 print(done.stdout + done.stderr, end="", flush=True)
 assert open("/etc/resolv.conf").readline() == "nameserver 127.0.0.53\\n"
 """

@@ -151,6 +151,12 @@ def test_what_will_not_be_delivered_does_not_hold_the_end(tmp_path: Path, words:
     assert "undelivered at the end" in ended.stderr
 
 
+def test_the_report_comes_without_a_terminal_too() -> None:
+    told, silent = (shell("delay", "3ms", *more, "--", "true") for more in ((), ("--quiet",)))
+    assert [line.split()[1] for line in told.stderr.splitlines()][:3] == ["up", "down", "shell"]
+    assert silent.stderr == ""
+
+
 def test_a_shell_that_was_stopped_says_so(tmp_path: Path) -> None:
     """Stopped for 1.3 s: what came meanwhile was read late, and the report, --strict and the manifest say from when."""
     sends = python(

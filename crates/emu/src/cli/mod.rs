@@ -7,7 +7,7 @@ mod native;
 use crate::Error;
 use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
 pub const COMMANDS: &[&str] = &["link", "delay", "loss", "mm-link", "mm-delay", "mm-loss", "mm-onoff"];
@@ -82,7 +82,7 @@ fn tell(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option
     }
     let faults = outcome.faults();
     let name = &outcome.shell.name;
-    if !quiet && (stderr().is_terminal() || log.is_some()) {
+    if !quiet {
         outcome.lines().iter().for_each(|line| say(&format!("{name}: {line}")));
     }
     faults.iter().for_each(|fault| say(&format!("{name}: not faithful: {}", fault.0)));
