@@ -52,6 +52,7 @@ pub mod foreign;
 pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
+mod given;
 mod inverse_root;
 mod left_out;
 pub mod limits;

@@ -35,6 +35,11 @@ impl Limits {
         Self { packets: Some(self.packets.map_or(n, |most| most.min(n))), ..self }
     }
 
+    /// These bounds, and at most `n` bytes.
+    pub fn with_bytes(self, n: u64) -> Self {
+        Self { bytes: Some(self.bytes.map_or(n, |most| most.min(n))), ..self }
+    }
+
     /// Reads one bound (`1000 packets`, `250 kB`, `50 ms`) or several, joined by `+` (`1000 packets + 1 MB`).
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let mut limits = Self::default();

@@ -75,7 +75,7 @@ macro_rules! algorithms {
                 queues: Queues::Two,
                 state_bytes: core::mem::size_of::<$two::$Two>(),
                 queue_bytes: core::mem::size_of::<DualQueue<$two::$Two, u32>>(),
-                words: None,
+                words: Some($two::words::read),
                 configure: &|_, profile, params| configure::<$two::Config>(profile, params).map(AnyConfig::$Two),
             }, )+
             $( Algorithm {
@@ -134,7 +134,7 @@ macro_rules! algorithms {
                     $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
                     $( Self::$Flows(config) => flow::build(config, limits, host), )+
                     $( Self::$Two(config) => {
-                        let limits = limits.with_packets(config.limit as u32);
+                        let limits = config.within(limits, host.link);
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
                     $( Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+

@@ -2,11 +2,11 @@
 
 use super::config::{Isolation, Tins};
 use super::overhead::keywords;
+use crate::given::{self, set, value};
 use crate::link_layer::{CONSERVATIVE, Kind, Layer};
 use crate::params::{Param, Parameter, Value, unknown};
 use crate::refusal::Refusal;
 use crate::registry::EXCLUDE_CE;
-use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::iter::Peekable;
@@ -24,7 +24,7 @@ pub(crate) fn read(
         // With a value they replace what keywords have added up.
         "overhead" | "mpu" | "memlimit" => {
             words.next();
-            let value = words.next().ok_or_else(|| lacks(word))?;
+            let value = words.next().ok_or_else(|| given::lacks(NAME, word))?;
             set(given, word, checked(word, value)?);
             return Ok(true);
         }
@@ -124,30 +124,8 @@ fn checked(word: &str, value: &str) -> Result<String, Refusal> {
     }
 }
 
-fn value<'a>(given: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-}
-
-fn set(given: &mut Vec<(String, String)>, name: &str, value: String) {
-    match given.iter_mut().find(|(known, _)| known == name) {
-        Some((_, old)) => *old = value,
-        None => given.push((name.into(), value)),
-    }
-}
-
-/// Sets what was not said yet: of two words the first would be ignored.
 fn once(given: &mut Vec<(String, String)>, name: &str, to: &str) -> Result<(), Refusal> {
-    match value(given, name) {
-        Some(old) => Err(format!("cake has both {old} and {to} for {name}; leave one of them out").into()),
-        None => {
-            set(given, name, to.into());
-            Ok(())
-        }
-    }
-}
-
-fn lacks(word: &str) -> Refusal {
-    Refusal::LacksValue { param: word.into(), name: "cake".into() }
+    given::once(given, NAME, name, to)
 }
 
 fn text_of(layer: Layer) -> String {
@@ -157,6 +135,7 @@ fn text_of(layer: Layer) -> String {
     }
 }
 
+const NAME: &str = "cake";
 /// tc's words for round-trip times.
 const RTTS: &[(&str, &str)] = &[
     ("datacentre", "100us"),

@@ -1,6 +1,8 @@
+use super::rfc9332::Recur;
 use super::*;
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
+use crate::coupled::Dice;
 use crate::dual::{DualQueue, Waiting};
 use crate::limits::Limits;
 use crate::packet::Ecn::{self, Ce, Ect0, Ect1, NotEct};
@@ -34,7 +36,10 @@ fn queue(config: &Config) -> DualQueue<DualPi2, u32> {
 /// The manager at a given p'.
 fn at(config: &Config, p: f64) -> DualPi2 {
     let mut pi2 = DualPi2::new(config);
-    pi2.controller.p = p;
+    match &mut pi2.0 {
+        Engine::Rfc9332(pi2) => pi2.controller.p = p,
+        Engine::Linux(pi2) => pi2.pi2_prob = (p * u32::MAX as f64) as u32,
+    }
     pi2
 }
 
@@ -129,7 +134,7 @@ fn below_two_packets_linux_has_only_its_step() {
 
 #[test]
 fn updates_by_hand() {
-    // The greater delay of both queues at 16, 32, … ms.
+    // The greater delay of both queues at 15, 30, … ms.
     let mut queue = queue(&config("rfc9332", &[]));
     let push = |queue: &mut DualQueue<_, _>, now, ecn| {
         assert_eq!(queue.enqueue(now, Meta::new(1500, 0).with_ecn(ecn), 0u32, &mut |_, _, _| {}), Enqueued::Queued);
@@ -142,20 +147,20 @@ fn updates_by_hand() {
         queue.observe(&mut |name, value| p = if name == "p" { value } else { p });
         p
     };
-    for (at, qdelay, change) in [(16_000, 0.006, 0.006), (32_000, 0.022, 0.016), (48_000, 0.038, 0.016)] {
+    for (at, qdelay, change) in [(15_000, 0.005, 0.005), (30_000, 0.020, 0.015), (45_000, 0.035, 0.015)] {
         queue.settle(us(at));
-        expected += 0.16 * (qdelay - 0.015) + 3.2 * change;
+        expected += 0.15 * (qdelay - 0.015) + 3.0 * change;
         assert!((p(&queue) - expected).abs() < 1e-12, "at {at} us");
     }
     // The L4S packet leaves first. A sum of probabilities that is one does not pass it yet.
     assert!(matches!(queue.dequeue(us(50_000), &mut |_, _, _| {}), Dequeued::Packet(meta, _) if meta.ecn == Ect1));
-    queue.settle(us(64_000));
-    expected += 0.16 * (0.054 - 0.015) + 3.2 * 0.016;
+    queue.settle(us(60_000));
+    expected += 0.15 * (0.050 - 0.015) + 3.0 * 0.015;
     assert!((p(&queue) - expected).abs() < 1e-12);
     // Classic gone too: p' falls by α target and β times the delay that was there.
     queue.dequeue(us(65_000), &mut |_, _, _| {});
-    queue.settle(us(80_000));
-    expected -= 0.16 * 0.015 + 3.2 * 0.054;
+    queue.settle(us(75_000));
+    expected -= 0.15 * 0.015 + 3.0 * 0.050;
     assert!((p(&queue) - expected).abs() < 1e-12);
 }
 
@@ -286,7 +291,12 @@ fn constant_classic_load_is_cut_to_the_link_at_the_target_delay_and_l4s_feels_it
         assert!((met.sojourn_ms[0] - 15.0).abs() < 1.5, "{profile}: {} ms", met.sojourn_ms[0]);
         let p_cl = 2.0 * libm::sqrt(met.dropped[0]);
         assert!((met.marked[1] - p_cl).abs() < 0.04, "{profile}: {} {p_cl}", met.marked[1]);
-        assert!(met.dropped[1] == 0.0 && met.sojourn_ms[1] < 2.0, "{profile}: {} ms", met.sojourn_ms[1]);
+        assert!(
+            met.dropped[1] < 0.002 && met.sojourn_ms[1] < 2.0,
+            "{profile}: {} {} ms",
+            met.dropped[1],
+            met.sojourn_ms[1]
+        );
     }
 }
 

@@ -47,6 +47,31 @@ pub const MUTANTS: &[Mutant] = &[
         )],
         caught_by: ("lib", "cobalt::tests::blue_drops_what_understands_marks"),
     },
+    // DualPI2
+    Mutant {
+        name: "dualpi2-step-at-the-threshold",
+        history: "a mark threshold compared with >= for >: what has waited just so long is marked",
+        file: "src/dualpi2/linux.rs",
+        edits: &[("applies && qdelay > self.step_thresh", "applies && qdelay >= self.step_thresh")],
+        caught_by: ("lib", "dualpi2::linux::tests::the_step_is_strict_and_comes_after_the_probability"),
+    },
+    Mutant {
+        name: "dualpi2-one-draw-for-the-square",
+        history: "p in place of its square for classic packets: they get far less than scalable ones",
+        file: "src/dualpi2/linux.rs",
+        edits: &[("match roll(prob, rng) && roll(prob, rng) {", "match roll(prob, rng) {")],
+        caught_by: (
+            "lib",
+            "dualpi2::linux::tests::each_decision_draws_32_bits_and_is_met_up_to_the_probability_itself",
+        ),
+    },
+    Mutant {
+        name: "dualpi2-gains-in-another-unit",
+        history: "gains taken in 1/256 s where the kernel shifts by two more bits",
+        file: "src/dualpi2/linux.rs",
+        edits: &[("MAX_PROB as u64) >> 2)", "MAX_PROB as u64) >> 8)")],
+        caught_by: ("lib", "dualpi2::linux::tests::gains_are_the_kernels_units_of_64_ns"),
+    },
     // CAKE
     Mutant {
         name: "cake-deficit-of-zero-is-served",

@@ -1,0 +1,205 @@
+//! DualPI2 in Linux (`net/sched/sch_dualpi2.c` since 6.17), in its arithmetic: a probability of 32 bits, gains in units of
+//! 64 ns, delays in nanoseconds. Names follow the kernel's.
+//!
+//! Differs: only the ECN field classifies a packet, since there are neither filters nor priorities of sockets here; so
+//! every packet of the L queue is ECN-capable.
+
+use super::config::{Config, Steering};
+use super::rfc9332::side;
+use super::wrr::Wrr;
+use crate::aqm::{Cx, Verdict};
+use crate::dual::{Both, DualAqm, Side, Waiting};
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::rng::Rng;
+use crate::time::{Duration, Instant};
+use alloc::collections::VecDeque;
+
+/// The state of two coupled queues (`dualpi2_sched_data`).
+#[derive(Clone, Debug)]
+pub(super) struct Linux {
+    config: Config,
+    pi2_target: i64,
+    pi2_tupdate: Duration,
+    /// p' in units of 1/(2³² - 1).
+    pub(super) pi2_prob: u32,
+    pub(super) pi2_alpha: u32,
+    pub(super) pi2_beta: u32,
+    coupling_factor: u64,
+    /// Step threshold in nanoseconds, or in packets.
+    step_thresh: u64,
+    step_in_packets: bool,
+    pub(super) last_qdelay: i64,
+    next_update: Instant,
+    wrr: Wrr,
+    /// Of each packet in the L queue, where not every one is judged by the step: whether this one is (`apply_step`).
+    apply_step: Option<VecDeque<bool>>,
+}
+
+impl Linux {
+    pub fn new(config: &Config) -> Self {
+        let Steering { target_us, tupdate_us, alpha, beta } = config.steering();
+        let pi2_tupdate = Duration::from_nanos(nanos(tupdate_us) as i64);
+        let step_in_packets = config.step_packets > 0;
+        let step_us = config.step_thresh.as_nanos() as u64 / 1000;
+        Self {
+            pi2_target: (target_us * 1000) as i64,
+            pi2_tupdate,
+            pi2_prob: 0,
+            pi2_alpha: scale_alpha_beta(alpha),
+            pi2_beta: scale_alpha_beta(beta),
+            coupling_factor: config.coupling_factor as u64,
+            step_thresh: if step_in_packets { config.step_packets } else { nanos(step_us) },
+            step_in_packets,
+            last_qdelay: 0,
+            next_update: Instant::ZERO + pi2_tupdate,
+            wrr: Wrr::new(config.classic_protection),
+            // As many as usually wait, so that none is allocated for later.
+            apply_step: (config.min_qlen_step > 0).then(|| VecDeque::with_capacity(MAX_PREALLOCATED)),
+            config: config.clone(),
+        }
+    }
+
+    /// `must_drop`: what p' makes of a packet. It is dropped for `Verdict::Drop`.
+    fn must_drop(&self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        if cx.total_backlog.bytes < 2 * cx.link.mtu as u64 {
+            return Verdict::Accept;
+        }
+        let prob = self.pi2_prob;
+        let local_l_prob = prob as u64 * self.coupling_factor;
+        let overload = local_l_prob > MAX_PROB as u64;
+        match side {
+            Side::Classic => classic_marking(prob, overload || !meta.ecn.is_ect(), cx.rng),
+            Side::L4s if !overload => mark_if(roll(local_l_prob as u32, cx.rng)),
+            Side::L4s if self.config.drop_on_overload => match classic_marking(prob, true, cx.rng) {
+                Verdict::Drop => Verdict::Drop,
+                _ => Verdict::Mark,
+            },
+            Side::L4s => Verdict::Mark,
+        }
+    }
+
+    /// `do_step_aqm`: whether the L queue marks a packet that leaves `behind` packets there.
+    fn step(&mut self, sojourn: Duration, behind: u32) -> bool {
+        let applies = self.apply_step.as_mut().is_none_or(|queued| queued.pop_front().unwrap_or(false));
+        let qdelay = if self.step_in_packets { behind as u64 } else { sojourn.as_nanos() as u64 };
+        applies && qdelay > self.step_thresh
+    }
+
+    /// `calculate_probability`.
+    fn calculate_probability(&self, qdelay: i64) -> u32 {
+        let deviation = (qdelay - self.pi2_target).wrapping_mul(self.pi2_alpha as i64);
+        let change = (qdelay - self.last_qdelay).wrapping_mul(self.pi2_beta as i64);
+        let delta = deviation.wrapping_add(change);
+        let step = (delta.unsigned_abs() / ALPHA_BETA_GRANULARITY) as u32;
+        // 32 bits, of which a step beyond 2³² is cut: a delay that falls by more than a third of a second between two updates
+        // takes less from the probability than it should.
+        let new_prob = match delta > 0 {
+            true => Some(self.pi2_prob.wrapping_add(step)).filter(|&new| new >= self.pi2_prob).unwrap_or(MAX_PROB),
+            false => Some(self.pi2_prob.wrapping_sub(step)).filter(|&new| new <= self.pi2_prob).unwrap_or(0),
+        };
+        match self.config.drop_on_overload {
+            true => new_prob,
+            // The L queue's probability ends at one, so that windows stay in proportion.
+            false => new_prob.min(MAX_PROB / self.coupling_factor as u32),
+        }
+    }
+}
+
+impl DualAqm for Linux {
+    /// `dualpi2_skb_classify`.
+    fn classify(&self, meta: &Meta) -> Side {
+        side(self.config.classify, meta)
+    }
+
+    /// `dualpi2_enqueue_skb`, behind the limits.
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let verdict = match self.config.drop_enqueue {
+            true => self.must_drop(cx, meta, side),
+            false => Verdict::Accept,
+        };
+        if let (Some(queued), Side::L4s, Verdict::Accept | Verdict::Mark) = (&mut self.apply_step, side, verdict) {
+            queued.push_back(cx.backlog.packets as u64 >= self.config.min_qlen_step);
+        }
+        verdict
+    }
+
+    /// `dequeue_packet`.
+    fn choose(&mut self, _: Instant, link: Link, queues: &Both) -> Option<Side> {
+        self.wrr.choose(link, queues)
+    }
+
+    /// `dualpi2_qdisc_dequeue`: what p' leaves is judged by the step.
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let verdict = match self.config.drop_enqueue {
+            true => Verdict::Accept,
+            false => self.must_drop(cx, meta, side),
+        };
+        let step = side == Side::L4s && self.step(cx.now - meta.enqueued, cx.backlog.packets);
+        if step && verdict != Verdict::Drop { Verdict::Mark } else { verdict }
+    }
+
+    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+        self.wrr.sent(side, len, queues);
+    }
+
+    fn next_update(&self) -> Instant {
+        self.next_update
+    }
+
+    /// `dualpi2_timer`.
+    fn update(&mut self, at: Instant, queues: &Both) {
+        self.next_update = at + self.pi2_tupdate;
+        let delay = |queue: Waiting| queue.since.map_or(0, |since| (at - since).as_nanos());
+        let qdelay = delay(queues.l4s).max(delay(queues.classic));
+        self.pi2_prob = self.calculate_probability(qdelay);
+        self.last_qdelay = qdelay;
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let p = self.pi2_prob as f64 / MAX_PROB as f64;
+        let qdelay = self.last_qdelay as f64 / 1e9;
+        see("p", p);
+        see("qdelay", qdelay);
+        see("qdelay_old", qdelay);
+        see("p_c", p * p);
+        see("p_cl", (self.coupling_factor as f64 * p).min(1.0));
+        see("credit", self.wrr.bytes());
+    }
+}
+
+/// `dualpi2_classic_marking`: with p'², by two draws, a drop where `drops` says so, else a mark.
+fn classic_marking(prob: u32, drops: bool, rng: &mut Rng) -> Verdict {
+    match roll(prob, rng) && roll(prob, rng) {
+        true if drops => Verdict::Drop,
+        hit => mark_if(hit),
+    }
+}
+
+fn mark_if(hit: bool) -> Verdict {
+    if hit { Verdict::Mark } else { Verdict::Accept }
+}
+
+/// `dualpi2_roll`: also a probability of zero is met once in 2³² times.
+fn roll(prob: u32, rng: &mut Rng) -> bool {
+    rng.next_u32() <= prob
+}
+
+/// `dualpi2_scale_alpha_beta`: a gain of tc, in 1/256 per second, to units of 64 ns.
+fn scale_alpha_beta(units: u32) -> u32 {
+    (((units as u64 * MAX_PROB as u64) >> 2) / 1_000_000_000) as u32
+}
+
+/// `convert_us_to_nsec`: what 32 bits hold.
+fn nanos(micros: u64) -> u64 {
+    (micros * 1000).min(u32::MAX as u64)
+}
+
+/// One, as a probability.
+const MAX_PROB: u32 = u32::MAX;
+/// Units of 64 ns to nanoseconds.
+const ALPHA_BETA_GRANULARITY: u64 = 64;
+const MAX_PREALLOCATED: usize = 1024;
+
+#[cfg(test)]
+mod tests;

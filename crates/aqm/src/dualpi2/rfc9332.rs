@@ -1,0 +1,148 @@
+//! DualPI2 as RFC 9332 lists it (Appendix A), in reals.
+
+use super::config::{Classify, Config, Marking, Scheduler};
+use super::wrr::Wrr;
+use crate::aqm::{Cx, Verdict};
+use crate::coupled::{Controller, Coupling, Dice, Judged};
+use crate::dual::{Both, DualAqm, Side};
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::time::{Duration, Instant};
+
+/// The state of two coupled queues.
+#[derive(Clone, Debug)]
+pub(super) struct Rfc9332 {
+    config: Config,
+    pub(super) controller: Controller,
+    coupling: Coupling,
+    next_update: Instant,
+    wrr: Wrr,
+    /// The sums of probabilities by queue.
+    counts: [f64; 2],
+}
+
+impl Rfc9332 {
+    pub fn new(config: &Config) -> Self {
+        let coupling = Coupling { k: config.coupling_factor, drop_overload: config.drop_on_overload };
+        Self {
+            controller: Controller::new(config.target, config.alpha, config.beta, coupling.most()),
+            coupling,
+            next_update: Instant::ZERO + config.tupdate,
+            wrr: Wrr::new(config.classic_protection),
+            counts: [0.0; 2],
+            config: config.clone(),
+        }
+    }
+
+    /// What becomes of a packet at p', its own queue asking for a mark with probability `native`.
+    fn decide(&mut self, p: f64, native: f64, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let packet = Judged { ect: meta.ecn.is_ect(), scalable: side == Side::L4s, native };
+        match self.config.marking {
+            Marking::Random => self.coupling.judge(p, packet, cx.rng),
+            Marking::Recur => self.coupling.judge(p, packet, &mut Recur(&mut self.counts[side as usize])),
+        }
+    }
+
+    /// p', or nothing for a short backlog.
+    fn p(&self, cx: &Cx) -> f64 {
+        let enough = cx.total_backlog.bytes >= self.config.min_backlog * cx.link.mtu as u64;
+        if enough { self.controller.p } else { 0.0 }
+    }
+
+    /// The probability that the L4S queue asks for (laqm), for a packet that leaves `behind` packets there.
+    fn native(&self, sojourn: Duration, behind: u64) -> f64 {
+        if behind < self.config.min_qlen_step {
+            return 0.0;
+        }
+        if self.config.step_packets > 0 {
+            return if behind > self.config.step_packets { 1.0 } else { 0.0 };
+        }
+        let above = sojourn - self.config.step_thresh;
+        match (above > Duration::ZERO, above >= self.config.ramp) {
+            (false, _) => 0.0,
+            (true, true) => 1.0,
+            (true, false) => above.as_nanos() as f64 / self.config.ramp.as_nanos() as f64,
+        }
+    }
+}
+
+/// The queue of a packet.
+pub(super) fn side(classify: Classify, meta: &Meta) -> Side {
+    let is_l4s = match classify {
+        Classify::L4sEct => meta.ecn.is_l4s(),
+        Classify::AnyEct => meta.ecn.is_ect(),
+    };
+    if is_l4s { Side::L4s } else { Side::Classic }
+}
+
+impl DualAqm for Rfc9332 {
+    fn classify(&self, meta: &Meta) -> Side {
+        side(self.config.classify, meta)
+    }
+
+    fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let p = self.p(cx);
+        if !self.config.drop_enqueue || p == 0.0 {
+            return Verdict::Accept;
+        }
+        self.decide(p, 0.0, cx, meta, side)
+    }
+
+    fn choose(&mut self, _: Instant, link: Link, queues: &Both) -> Option<Side> {
+        match (self.config.scheduler, queues.classic.since, queues.l4s.since) {
+            (Scheduler::TsFifo, Some(classic), Some(l4s)) => {
+                Some(if l4s <= classic + self.config.tshift { Side::L4s } else { Side::Classic })
+            }
+            _ => self.wrr.choose(link, queues),
+        }
+    }
+
+    fn judge(&mut self, cx: &mut Cx, meta: &Meta, side: Side) -> Verdict {
+        let native = match side {
+            Side::L4s => self.native(cx.now - meta.enqueued, cx.backlog.packets as u64),
+            Side::Classic => 0.0,
+        };
+        let p = if self.config.drop_enqueue { 0.0 } else { self.p(cx) };
+        if p == 0.0 && native == 0.0 {
+            return Verdict::Accept;
+        }
+        self.decide(p, native, cx, meta, side)
+    }
+
+    fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+        self.wrr.sent(side, len, queues);
+    }
+
+    fn next_update(&self) -> Instant {
+        self.next_update
+    }
+
+    fn update(&mut self, at: Instant, queues: &Both) {
+        self.next_update = at + self.config.tupdate;
+        self.controller.update(queues.classic.delay(at).max(queues.l4s.delay(at)));
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.controller.observe(see);
+        see("p_c", self.controller.p * self.controller.p);
+        see("p_cl", (self.coupling.k * self.controller.p).min(1.0));
+        see("credit", self.wrr.bytes());
+    }
+}
+
+/// Evenly spaced decisions (recur of RFC 9332, Appendix A): the sum of the probabilities since the last one.
+pub(super) struct Recur<'a>(pub &'a mut f64);
+
+impl Dice for Recur<'_> {
+    fn once(&mut self, p: f64) -> bool {
+        *self.0 += p;
+        let passes = *self.0 > 1.0;
+        if passes {
+            *self.0 -= 1.0;
+        }
+        passes
+    }
+    fn squared(&mut self, p: f64) -> bool {
+        self.once(p * p)
+    }
+}

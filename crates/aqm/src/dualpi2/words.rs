@@ -1,0 +1,136 @@
+//! DualPI2 as tc spells it: `dualpi2 any_ect overflow step_thresh 5p classic_protection 10%`. Words become parameters.
+
+use crate::given::{lacks, once};
+use crate::params::Param;
+use crate::refusal::Refusal;
+use crate::units;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
+
+/// Reads the next words if they are tc's and no parameter's; whether they were (q_dualpi2.c).
+pub(crate) fn read(
+    words: &mut Peekable<SplitWhitespace<'_>>,
+    given: &mut Vec<(String, String)>,
+    _: &[Param],
+) -> Result<bool, Refusal> {
+    let Some(&word) = words.peek() else { return Ok(false) };
+    if let Some(&(_, param, value)) = WORDS.iter().find(|(known, ..)| *known == word) {
+        words.next();
+        if !param.is_empty() {
+            once(given, NAME, param, value)?;
+        }
+        return Ok(true);
+    }
+    if !["step_thresh", "classic_protection"].contains(&word) {
+        return Ok(false);
+    }
+    words.next();
+    let value = words.next().ok_or_else(|| lacks(NAME, word))?;
+    match units::packets(value) {
+        Ok(0) if word == "step_thresh" => {
+            Err("step_thresh: 0 packets would mark every one; write e.g. step_thresh 1p or step_thresh 1ms".into())
+        }
+        Ok(packets) if word == "step_thresh" => once(given, NAME, "step_packets", &packets.to_string()),
+        _ if word == "step_thresh" && value.bytes().all(|byte| byte.is_ascii_digit()) => Err(format!(
+            "step_thresh: {value:?} is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh {value}p"
+        )
+        .into()),
+        _ => once(given, NAME, word, value.trim_end_matches('%')),
+    }
+    .map(|()| true)
+}
+
+/// Words without a value: the parameter that they set, if any, and to what. Packets here are single segments, so there
+/// is nothing to split.
+const WORDS: &[(&str, &str, &str)] = &[
+    ("l4s_ect", "classify", "l4s-ect"),
+    ("any_ect", "classify", "any-ect"),
+    ("overflow", "drop_on_overload", "off"),
+    ("drop_dequeue", "drop_enqueue", "off"),
+    ("split_gso", "", ""),
+    ("no_split_gso", "", ""),
+];
+const NAME: &str = "dualpi2";
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::{Named, parse};
+    use alloc::string::ToString;
+
+    #[test]
+    fn tcs_words_are_parameters() {
+        for (text, spelling) in [
+            ("dualpi2 l4s_ect drop_dequeue split_gso", "dualpi2"),
+            (
+                "dualpi2@linux any_ect overflow drop_enqueue",
+                "dualpi2@linux nodrop_on_overload drop_enqueue classify any-ect",
+            ),
+            ("dualpi2@linux step_thresh 5pkts min_qlen_step 2", "dualpi2@linux step_packets 5 min_qlen_step 2"),
+            (
+                "dualpi2@linux step_thresh 700us classic_protection 25%",
+                "dualpi2@linux step_thresh 700us classic_protection 25",
+            ),
+            ("dualpi2@linux max_rtt 100ms memlimit 1MB no_split_gso", "dualpi2@linux memlimit 1000000B max_rtt 100ms"),
+            ("dualpi2@linux drop_on_overload", "dualpi2@linux"),
+        ] {
+            let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(named.spelling(), spelling, "{text}");
+            assert_eq!(Named::parse(spelling).expect("a spelling is read").spelling(), spelling);
+        }
+    }
+
+    #[test]
+    fn what_tc_or_the_kernel_would_refuse_gets_a_line() {
+        for (text, error) in [
+            ("dualpi2 any_ect l4s_ect", "dualpi2 has both any-ect and l4s-ect for classify; leave one of them out"),
+            (
+                "dualpi2 drop_on_overload overflow",
+                "dualpi2 has both on and off for drop_on_overload; leave one of them out",
+            ),
+            ("dualpi2@linux step_thresh", "step_thresh of dualpi2 lacks its value"),
+            (
+                "dualpi2@linux step_thresh 5",
+                r#"step_thresh: "5" is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh 5p"#,
+            ),
+            (
+                "dualpi2@linux step_thresh 0p",
+                "step_thresh: 0 packets would mark every one; write e.g. step_thresh 1p or step_thresh 1ms",
+            ),
+            ("dualpi2@linux classic_protection 101%", "classic_protection = 101 is out of range; from 0 to 100"),
+            (
+                "dualpi2@linux coupling_factor 1.5",
+                "coupling_factor (1.5) must be a whole number in version linux; write e.g. coupling_factor 2",
+            ),
+            (
+                "dualpi2@linux alpha 0.003",
+                "alpha (0.003) is nothing in tc's unit of 1/256 per second; write e.g. alpha 0.16",
+            ),
+            ("dualpi2@linux beta 0", "beta (0) is nothing in tc's unit of 1/256 per second; write e.g. beta 3.2"),
+            (
+                "dualpi2@linux max_rtt 50ms target 10ms",
+                "target follows from max_rtt and typical_rtt; leave one of them out",
+            ),
+            (
+                "dualpi2@linux max_rtt 10ms typical_rtt 11ms",
+                "typical_rtt (11 ms) must not exceed max_rtt (10 ms); write e.g. typical_rtt 16ms max_rtt 100ms",
+            ),
+            (
+                "dualpi2@linux max_rtt 5s",
+                "max_rtt makes alpha nothing in tc's unit of 1/256 per second; write e.g. max_rtt 100ms",
+            ),
+            (
+                "dualpi2@linux scheduler ts-fifo",
+                "scheduler: version linux of DualPI2 does not have it; leave it at wrr (or write dualpi2@linux for the version)",
+            ),
+            (
+                "dualpi2 memlimit 1MB",
+                "memlimit: version rfc9332 of DualPI2 does not have it; leave it at 0 B (or write dualpi2@rfc9332 for the version)",
+            ),
+        ] {
+            assert_eq!(parse(text).expect_err(text).to_string(), error, "{text}");
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Weighted round robin by credit, as in Linux: the L4S queue first, but for the classic one's share of the bytes.
+
+use crate::dual::{Both, Side};
+use crate::link::Link;
+
+/// The credit of both queues.
+#[derive(Clone, Debug)]
+pub(super) struct Wrr {
+    /// The share of the classic queue in per cent (wc); the L4S queue has the rest (wl).
+    classic: i64,
+    /// What the classic queue has been given in advance, in bytes times per cent; L4S is served while it is not positive.
+    /// `None` when both queues have run empty, and before anything was served.
+    credit: Option<i64>,
+}
+
+impl Wrr {
+    pub fn new(classic_protection: u64) -> Self {
+        Self { classic: classic_protection as i64, credit: None }
+    }
+
+    /// The queue that is served next, which is not empty.
+    pub fn choose(&mut self, link: Link, queues: &Both) -> Option<Side> {
+        match (queues.classic.since, queues.l4s.since) {
+            (None, None) => {
+                self.credit = None;
+                None
+            }
+            (Some(_), None) => Some(Side::Classic),
+            (None, Some(_)) => Some(Side::L4s),
+            (Some(_), Some(_)) => {
+                // After a pause the L4S queue is ahead by a packet of the largest size.
+                let start = (self.classic - self.l4s()) * link.mtu as i64;
+                Some(if *self.credit.get_or_insert(start) <= 0 { Side::L4s } else { Side::Classic })
+            }
+        }
+    }
+
+    /// A packet was sent, `queues` being without it: the credit changes while the other queue waits.
+    pub fn sent(&mut self, side: Side, len: u32, queues: &Both) {
+        let l4s = self.l4s();
+        let Some(credit) = &mut self.credit else { return };
+        match side {
+            Side::L4s if queues.classic.since.is_some() => *credit += self.classic * len as i64,
+            Side::Classic if queues.l4s.since.is_some() => *credit -= l4s * len as i64,
+            _ => {}
+        }
+    }
+
+    /// The credit in bytes.
+    pub fn bytes(&self) -> f64 {
+        self.credit.unwrap_or(0) as f64 / 100.0
+    }
+
+    fn l4s(&self) -> i64 {
+        100 - self.classic
+    }
+}

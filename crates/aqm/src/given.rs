@@ -1,0 +1,35 @@
+//! Parameters that were given so far, by name: what the readers of tc's words share.
+
+use crate::refusal::Refusal;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The value given for a parameter.
+pub(crate) fn value<'a>(given: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    given.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// Sets a parameter, in place of what was given for it before.
+pub(crate) fn set(given: &mut Vec<(String, String)>, name: &str, value: String) {
+    match given.iter_mut().find(|(known, _)| known == name) {
+        Some((_, old)) => *old = value,
+        None => given.push((name.into(), value)),
+    }
+}
+
+/// Sets a parameter of `aqm` that was not given yet: of two words the first would be ignored.
+pub(crate) fn once(given: &mut Vec<(String, String)>, aqm: &str, name: &str, to: &str) -> Result<(), Refusal> {
+    match value(given, name) {
+        Some(old) => Err(format!("{aqm} has both {old} and {to} for {name}; leave one of them out").into()),
+        None => {
+            set(given, name, to.into());
+            Ok(())
+        }
+    }
+}
+
+/// A word of `aqm` without the value that it needs.
+pub(crate) fn lacks(aqm: &str, word: &str) -> Refusal {
+    Refusal::LacksValue { param: word.into(), name: aqm.into() }
+}
