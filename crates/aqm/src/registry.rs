@@ -51,7 +51,7 @@ macro_rules! algorithms {
                 queues: Queues::One,
                 state_bytes: core::mem::size_of::<$module::$type>(),
                 queue_bytes: core::mem::size_of::<SingleQueue<$module::$type, u32>>(),
-                words: None,
+                words: Some(codel::selector::words),
                 configure: &|_, profile, params| configure::<$module::Config>(profile, params).map(AnyConfig::$type),
             }, )+
             $( Algorithm {
@@ -63,7 +63,7 @@ macro_rules! algorithms {
                 queues: Queues::PerFlow,
                 state_bytes: flow::flow_bytes::<<$flows::Config as Composed>::Aqm>(),
                 queue_bytes: flow::queue_bytes::<<$flows::Config as Composed>::Aqm>(),
-                words: None,
+                words: Some(codel::selector::words),
                 configure: &|_, profile, params| configure::<$flows::Config>(profile, params).map(AnyConfig::$Flows),
             }, )+
             $( Algorithm {

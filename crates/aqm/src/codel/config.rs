@@ -2,6 +2,7 @@
 
 use super::historic::{self, Reentry};
 use super::rfc8289;
+use super::selector::Selector;
 use crate::params::{self, Value};
 use crate::time::Duration;
 use crate::{choice, config};
@@ -39,6 +40,11 @@ macro_rules! versions {
                 ecn: bool = false, in Value::Flag(false) => Value::Flag(true);
                 /// Marks every ECN-capable packet that has waited longer than this; an hour, the default, is never reached.
                 ce_threshold: Duration = HOUR, in Value::Time(Duration::ZERO) => Value::Time(HOUR);
+                /// Of which packets only: those whose DS field under ce_threshold_mask is this (tc's ce_threshold_selector VALUE/MASK);
+                /// 1 of 3 is ECT(1) (linux).
+                ce_threshold_selector: u64 = 0, in Value::Count(0) => Value::Count(255);
+                /// The bits of the DS field that ce_threshold_selector looks at; zero is none, for every packet (linux).
+                ce_threshold_mask: u64 = 0, in Value::Count(0) => Value::Count(255);
                 /// Whose algorithm it is; each has its profile, and refuses parameters that it lacks.
                 version: Version = Version::Rfc8289, in WORD => WORD, choices Version::WORDS;
                 /// The constant drop count (count-n).
@@ -76,7 +82,8 @@ macro_rules! versions {
                 if c.version == Version::Mahimahi && c.interval < MILLISECOND {
                     return Err(format!("interval ({}) is nothing in whole milliseconds, in which mahimahi computes; write e.g. interval 100ms", c.interval).into());
                 }
-                params::refuse_foreign(c, "CoDel", c.version.word(), |param| c.version.has(param))
+                params::refuse_foreign(c, "CoDel", c.version.word(), |param| c.version.has(param))?;
+                Selector::validate(c)
             }
         }
     };
@@ -165,7 +172,9 @@ impl Version {
     fn has(self, param: &str) -> bool {
         let own: &[&str] = match self.engine() {
             Engine::Rfc8289 => &["ecn", "ce_threshold"],
-            Engine::Linux => &["ecn", "ce_threshold", "maxpacket", "keep_above"],
+            Engine::Linux => {
+                &["ecn", "ce_threshold", "ce_threshold_selector", "ce_threshold_mask", "maxpacket", "keep_above"]
+            }
             // Its queue drops only.
             Engine::Mahimahi => &[],
             Engine::Historic(variant) => match param {

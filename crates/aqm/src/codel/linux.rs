@@ -6,6 +6,7 @@
 //!
 //! Differs: `count` saturates.
 
+use super::selector::Selector;
 use super::{Config, MAX_COUNT, MaxPacket, Observed, counted, mark_beyond_threshold, mark_or_drop};
 use crate::aqm::{Aqm, Cx, Fifo, Popped};
 use crate::inverse_root::newton_step;
@@ -88,6 +89,7 @@ pub(super) struct Linux {
     target: Ticks,
     interval: Ticks,
     ce_threshold: Ticks,
+    selector: Selector,
     /// Largest packet seen, where that is the measure of a small backlog.
     maxpacket: Option<u32>,
 }
@@ -110,6 +112,7 @@ impl Linux {
             target: Ticks::of(config.target),
             interval: Ticks::of(config.interval),
             ce_threshold: Ticks::of(config.ce_threshold),
+            selector: Selector::new(config),
             maxpacket: match config.maxpacket {
                 MaxPacket::Mtu => None,
                 MaxPacket::Seen256 => Some(256),
@@ -227,7 +230,7 @@ impl Aqm for Linux {
             self.enter_dropping(now, cx, queue);
         }
         if self.ldelay.is_after(self.ce_threshold) {
-            mark_beyond_threshold(queue);
+            mark_beyond_threshold(queue, |head| self.selector.admits(head));
         }
         queue.pop()
     }

@@ -21,6 +21,7 @@ mod historic;
 mod linux;
 mod mahimahi;
 mod rfc8289;
+pub(crate) mod selector;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod tests;
 pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
+use crate::packet::Meta;
 use historic::Historic;
 use linux::Linux;
 use mahimahi::Mahimahi;
@@ -123,10 +125,10 @@ fn mark_or_drop<Q: Fifo>(queue: &mut Q, ecn: bool) -> bool {
     false
 }
 
-/// Marks the head if it understands marks: it has waited longer than `ce_threshold`.
+/// Marks the head if it understands marks and is one of those that `admits`: it has waited longer than `ce_threshold`.
 #[cold]
-fn mark_beyond_threshold<Q: Fifo>(queue: &mut Q) {
-    if queue.meta(0).is_some_and(|head| head.ecn.is_ect()) {
+fn mark_beyond_threshold<Q: Fifo>(queue: &mut Q, admits: impl FnOnce(&Meta) -> bool) {
+    if queue.meta(0).is_some_and(|head| head.ecn.is_ect() && admits(&head)) {
         queue.mark(0, DropReason::Late);
     }
 }

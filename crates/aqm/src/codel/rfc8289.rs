@@ -90,7 +90,7 @@ impl Aqm for Rfc8289 {
             self.enter_dropping(now, cx, queue, &mut r);
         }
         if r.sojourn_time > self.ce_threshold {
-            mark_beyond_threshold(queue);
+            mark_beyond_threshold(queue, |_| true);
         }
         queue.pop()
     }
