@@ -72,6 +72,21 @@ pub const MUTANTS: &[Mutant] = &[
         edits: &[("MAX_PROB as u64) >> 2)", "MAX_PROB as u64) >> 8)")],
         caught_by: ("lib", "dualpi2::linux::tests::gains_are_the_kernels_units_of_64_ns"),
     },
+    // SFB
+    Mutant {
+        name: "sfb-warm-up-forgotten",
+        history: "slots that change places without double buffering: every flow that does not listen is let through again",
+        file: "src/sfb/mod.rs",
+        edits: &[("                self.bins[other].arrived(hashes[other], self.steps);\n", "")],
+        caught_by: ("lib", "sfb::tests::slots_change_places_after_a_warm_up_by_what_does_not_listen"),
+    },
+    Mutant {
+        name: "sfb-key-of-the-wrong-slot",
+        history: "the key of the slot that takes over is renewed: what was warmed under the old one is never found",
+        file: "src/sfb/mod.rs",
+        edits: &[("keys[self.slot] = drawn(rng);", "keys[self.slot ^ 1] = drawn(rng);")],
+        caught_by: ("lib", "sfb::tests::slots_change_places_after_a_warm_up_by_what_does_not_listen"),
+    },
     // CAKE
     Mutant {
         name: "cake-deficit-of-zero-is-served",

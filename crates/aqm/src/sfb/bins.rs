@@ -1,0 +1,86 @@
+//! The bins of one slot: for each level an array, in which a flow has the bin that a part of its hash names
+//! (`struct sfb_bins`).
+
+/// How many packets wait that were counted in a bin, and with what probability its arrivals are marked or dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Bin {
+    pub qlen: u16,
+    /// In units of 1/65535.
+    pub p_mark: u16,
+}
+
+/// What an arrival finds in the bins of its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Least {
+    pub qlen: u16,
+    pub p_mark: u16,
+}
+
+/// What moves the probabilities.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    /// Packets from which on a bin's probability rises (bin_size).
+    pub bin_size: u64,
+    pub increment: u16,
+    pub decrement: u16,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bins([[Bin; NUMBUCKETS]; LEVELS]);
+
+impl Bins {
+    pub const fn new() -> Self {
+        Self([[Bin { qlen: 0, p_mark: 0 }; NUMBUCKETS]; LEVELS])
+    }
+
+    /// An arrival with this hash moves the probabilities of its bins; the least of what they hold then.
+    pub fn arrived(&mut self, hash: u32, steps: Steps) -> Least {
+        let mut least = Least { qlen: u16::MAX, p_mark: u16::MAX };
+        self.each(hash, |bin| {
+            if bin.qlen == 0 {
+                bin.p_mark = bin.p_mark.saturating_sub(steps.decrement);
+            } else if bin.qlen as u64 >= steps.bin_size {
+                bin.p_mark = bin.p_mark.saturating_add(steps.increment);
+            }
+            least.qlen = least.qlen.min(bin.qlen);
+            least.p_mark = least.p_mark.min(bin.p_mark);
+        });
+        least
+    }
+
+    /// A packet with this hash waits.
+    pub fn queued(&mut self, hash: u32) {
+        self.each(hash, |bin| bin.qlen = bin.qlen.saturating_add(1));
+    }
+
+    /// A packet with this hash waits no more.
+    pub fn left(&mut self, hash: u32) {
+        self.each(hash, |bin| bin.qlen = bin.qlen.saturating_sub(1));
+    }
+
+    /// The greatest length, the greatest probability, and the mean one, rounded down (`sfb_compute_qlen`).
+    pub fn summary(&self) -> (u16, u16, u16) {
+        let all = || self.0.iter().flatten();
+        let qlen = all().map(|bin| bin.qlen).max().unwrap_or(0);
+        let prob = all().map(|bin| bin.p_mark).max().unwrap_or(0);
+        let total: u32 = all().map(|bin| bin.p_mark as u32).sum();
+        (qlen, prob, (total / (LEVELS * NUMBUCKETS) as u32) as u16)
+    }
+
+    /// The sum of the lengths on each level.
+    #[cfg(test)]
+    pub fn lengths(&self) -> [usize; LEVELS] {
+        self.0.map(|level| level.iter().map(|bin| bin.qlen as usize).sum())
+    }
+
+    fn each(&mut self, hash: u32, mut act: impl FnMut(&mut Bin)) {
+        for (i, level) in self.0.iter_mut().enumerate() {
+            act(&mut level[(hash >> (BUCKET_SHIFT * i as u32)) as usize & (NUMBUCKETS - 1)]);
+        }
+    }
+}
+
+const BUCKET_SHIFT: u32 = 4;
+const NUMBUCKETS: usize = 1 << BUCKET_SHIFT;
+/// As many as a hash of 32 bits has parts.
+const LEVELS: usize = 32 / BUCKET_SHIFT as usize;
