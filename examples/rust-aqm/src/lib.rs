@@ -9,7 +9,7 @@ use sojourn_aqm::{Aqm, Cx, Duration, Fifo, Instant, Meta, Popped, Verdict, confi
 
 /// The algorithm, for a catalogue: `Scenario::parse_with(text, &[], base, &[&BLUE])`.
 pub static BLUE: Algorithm = Algorithm::own::<Config>(
-    "blue",
+    "my_blue",
     "BLUE: a drop probability steered by overflows and idle times",
     "W. Feng et al., University of Michigan CSE-TR-387-99, 1999",
 );

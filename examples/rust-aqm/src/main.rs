@@ -23,14 +23,14 @@ spread = "1 s"
 "#;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("{:<20} {:>12} {:>16} {:>12}", "aqm", "utilisation", "mean sojourn", "drops");
-    for aqm in ["droptail", "codel", "blue", "blue increment 0.05", "fq(blue)"] {
+    println!("{:<24} {:>12} {:>16} {:>12}", "aqm", "utilisation", "mean sojourn", "drops");
+    for aqm in ["droptail", "codel", "my_blue", "my_blue increment 0.05", "fq(my_blue)"] {
         let sets = [("link.aqm".to_string(), aqm.to_string())];
         let scenario = Scenario::parse_with(SCENARIO, &sets, Path::new("."), &[&BLUE])?;
         let summary = Simulation::new(&scenario, scenario.seed).finish().summary;
         let link = &summary.links.forward;
         let mean = link.sojourn_ms.mean.unwrap_or(f64::NAN);
-        println!("{aqm:<20} {:>12.3} {mean:>13.2} ms {:>12}", link.utilisation, link.dropped);
+        println!("{aqm:<24} {:>12.3} {mean:>13.2} ms {:>12}", link.utilisation, link.dropped);
     }
     Ok(())
 }

@@ -27,17 +27,17 @@ fn run(aqm: &str) -> Output {
 
 #[test]
 fn blue_is_simulated_by_name() {
-    let (tail, blue) = (run("droptail"), run("blue"));
+    let (tail, blue) = (run("droptail"), run("my_blue"));
     let (tail, blue) = (tail.summary.links.forward, blue.summary.links.forward);
     assert_eq!(tail.dropped_by["early"], 0);
     assert!(blue.dropped_by["early"] > 50, "it drops by itself: {}", blue.dropped_by["early"]);
     assert!(blue.dropped_by["limit"] < tail.dropped_by["limit"], "and spares the limit");
-    assert!(run("blue ecn").summary.links.forward.marked > 50);
+    assert!(run("my_blue ecn").summary.links.forward.marked > 50);
 }
 
 #[test]
 fn blue_manages_each_flow_under_fq() {
-    let output = run("fq(blue increment 0.05) quantum 300B limit 20");
+    let output = run("fq(my_blue increment 0.05) quantum 300B limit 20");
     assert!(output.summary.links.forward.dropped_by["limit"] > 0);
     let state = output.tables.iter().find(|table| table.name == "state").expect("its probe is on");
     let columns: Vec<&str> = state.columns.iter().map(|(name, _)| name.as_str()).collect();
@@ -47,9 +47,9 @@ fn blue_manages_each_flow_under_fq() {
 #[test]
 fn the_canonical_scenario_names_it_and_reads_again() {
     for (aqm, text) in [
-        ("blue", "blue"),
-        ("blue freeze_time 0.05s increment 0.02", "blue freeze_time 50ms"),
-        ("fq(blue  ecn) flows 16", "fq(blue ecn) flows 16"),
+        ("my_blue", "my_blue"),
+        ("my_blue freeze_time 0.05s increment 0.02", "my_blue freeze_time 50ms"),
+        ("fq(my_blue  ecn) flows 16", "fq(my_blue ecn) flows 16"),
     ] {
         let scenario = parse(aqm, &[&BLUE]).unwrap();
         assert_eq!(scenario.link.aqm.text, text);
@@ -62,18 +62,18 @@ fn the_canonical_scenario_names_it_and_reads_again() {
 #[test]
 fn refusals_name_the_mend() {
     for (aqm, error) in [
-        ("blu", r#"link.aqm: unknown AQM "blu"; did you mean "blue"?"#),
-        ("blue increment 2", "link.aqm: increment = 2 is out of range; from 0 to 1"),
-        ("blue incremnt 1", r#"link.aqm: unknown parameter "incremnt"; did you mean "increment"?"#),
-        ("blue@red", r#"link.aqm: unknown profile "red"; one of plain"#),
+        ("my_blu", r#"link.aqm: unknown AQM "my_blu"; did you mean "my_blue"?"#),
+        ("my_blue increment 2", "link.aqm: increment = 2 is out of range; from 0 to 1"),
+        ("my_blue incremnt 1", r#"link.aqm: unknown parameter "incremnt"; did you mean "increment"?"#),
+        ("my_blue@red", r#"link.aqm: unknown profile "red"; one of plain"#),
         (
-            "fq(blue decrement 0.1)",
+            "fq(my_blue decrement 0.1)",
             "link.aqm: decrement (0.1) must not exceed increment (0.02); write e.g. increment 0.02 decrement 0.002",
         ),
     ] {
         assert_eq!(parse(aqm, &[&BLUE]).unwrap_err(), error, "{aqm}");
     }
-    assert!(parse("blue", REGISTERED).unwrap_err().starts_with(r#"link.aqm: unknown AQM "blue"; "#));
+    assert!(parse("my_blue", REGISTERED).unwrap_err().starts_with(r#"link.aqm: unknown AQM "my_blue"; "#));
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_program_prints_a_line_for_each() {
     let ran = std::process::Command::new(env!("CARGO_BIN_EXE_sojourn-example-aqm")).output().expect("it starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let printed = String::from_utf8(ran.stdout).expect("text");
-    let names: Vec<&str> = printed.lines().map(|line| line[..20].trim_end()).collect();
-    assert_eq!(names, ["aqm", "droptail", "codel", "blue", "blue increment 0.05", "fq(blue)"]);
+    let names: Vec<&str> = printed.lines().map(|line| line[..24].trim_end()).collect();
+    assert_eq!(names, ["aqm", "droptail", "codel", "my_blue", "my_blue increment 0.05", "fq(my_blue)"]);
 }
 
 proptest! {
@@ -90,7 +90,7 @@ proptest! {
 
     #[test]
     fn blue_keeps_to_the_rules(ops in proptest::collection::vec(op(), 1..400), seed: u64) {
-        for (aqm, order) in [("blue increment 0.3 ecn", Order::Fifo), ("fq(blue increment 0.3)", Order::PerFlow)] {
+        for (aqm, order) in [("my_blue increment 0.3 ecn", Order::Fifo), ("fq(my_blue increment 0.3)", Order::PerFlow)] {
             let config = Named::parse_with(aqm, &[&BLUE]).expect("valid").config;
             let limits = Limits::packets(10);
             let make = || -> Box<dyn Qdisc<u32>> {

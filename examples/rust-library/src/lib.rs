@@ -4,7 +4,7 @@
 use sojourn_example_aqm::BLUE;
 
 sojourn_library::export!(
-    "blue",
+    "my_blue",
     "BLUE: a drop probability steered by overflows and idle times",
     "W. Feng et al., University of Michigan CSE-TR-387-99, 1999",
     BLUE

@@ -38,6 +38,6 @@ fn it_does_as_a_library_what_it_does_in_a_program() {
     for text in ["", " increment 0.21 ecn"] {
         let library = format!("libsojourn_example_library.so{text}");
         let as_library = fingerprint(library, base, &Libraries { base });
-        assert_eq!(as_library, fingerprint(format!("blue{text}"), base, &[&BLUE]));
+        assert_eq!(as_library, fingerprint(format!("my_blue{text}"), base, &[&BLUE]));
     }
 }

@@ -164,6 +164,11 @@ AXES = {
     "new_flow_count": Axis("new_flow_\ncount", **_COUNT),
     "drop_overlimit": Axis("drop_\noverlimit", **_COUNT),
     "matched": Axis("matched", **_COUNT),
+    "maxprob": Axis("maxprob [%]", 100),
+    "avgprob": Axis("avgprob [%]", 100),
+    "maxqlen": Axis("maxqlen", **_COUNT),
+    "v_rate": Axis("v_rate [Mbit/s]", 8e-6),
+    "v_queue": Axis("v_queue [kB]", 1e-3),
 }
 """How the variables are shown; others under their name as they are."""
 
@@ -179,6 +184,11 @@ USUAL = {
     "red": ("avg", "prob", "count"),
     "ared": ("avg", "max_p", "prob"),
     "choke": ("avg", "matched"),
+    "blue": ("p",),
+    "sfb": ("maxprob", "avgprob", "maxqlen"),
+    "pi": ("p", "q_old"),
+    "rem": ("price", "p"),
+    "avq": ("v_rate", "v_queue"),
     "fq_codel": (*_FLOWS, *_CODEL),
     "sfqcodel": (*_FLOWS, *_CODEL),
     "fq_pie": (*_FLOWS, *_PIE),

@@ -175,5 +175,10 @@ OWN: Mapping[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, Any], Traff
     "sfq": (("ns2",), _sfq),
 }
 """By name in scenarios: the profiles that are ns-2's, and the translation."""
-JUDGE_ARRIVALS = frozenset(("pie", "pi2", "fq_pie", "red", "ared", "choke", "sfq_red", "dualpi2", "sfq"))
+JUDGE_ARRIVALS = frozenset(
+    (
+        *("pie", "pi2", "fq_pie", "red", "ared", "choke", "sfq_red", "dualpi2", "sfq"),
+        *("blue", "sfb", "pi", "rem", "avq"),
+    )
+)
 """Queue managers that drop arrivals before the queue is full."""

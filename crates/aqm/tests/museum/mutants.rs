@@ -72,7 +72,14 @@ pub const MUTANTS: &[Mutant] = &[
         edits: &[("MAX_PROB as u64) >> 2)", "MAX_PROB as u64) >> 8)")],
         caught_by: ("lib", "dualpi2::linux::tests::gains_are_the_kernels_units_of_64_ns"),
     },
-    // SFB
+    // BLUE, SFB
+    Mutant {
+        name: "blue-never-frozen",
+        history: "each overflow counts: a burst of losses takes the probability to one at once",
+        file: "src/blue.rs",
+        edits: &[("now - last > self.config.freeze_time", "now >= last")],
+        caught_by: ("lib", "blue::tests::overflows_raise_p_and_an_idle_link_lowers_it_once_per_freeze_time"),
+    },
     Mutant {
         name: "sfb-warm-up-forgotten",
         history: "slots that change places without double buffering: every flow that does not listen is let through again",
@@ -86,6 +93,38 @@ pub const MUTANTS: &[Mutant] = &[
         file: "src/sfb/mod.rs",
         edits: &[("keys[self.slot] = drawn(rng);", "keys[self.slot ^ 1] = drawn(rng);")],
         caught_by: ("lib", "sfb::tests::slots_change_places_after_a_warm_up_by_what_does_not_listen"),
+    },
+    // PI, REM, AVQ
+    Mutant {
+        name: "pi-reference-with-the-other-sign",
+        history: "the old queue's deviation added instead of taken away: an integrator of twice the error",
+        file: "src/pi.rs",
+        edits: &[("- self.b * (self.q_old - qref)", "- self.b * (self.q_old + qref)")],
+        caught_by: ("lib", "pi::tests::updates_by_hand"),
+    },
+    Mutant {
+        name: "pi-old-queue-forgotten",
+        history: "the queue of the last update not kept: a proportional part that never ends",
+        file: "src/pi.rs",
+        edits: &[("        self.q_old = q;\n", "")],
+        caught_by: ("lib", "pi::tests::updates_by_hand"),
+    },
+    Mutant {
+        name: "rem-what-is-refused-never-came",
+        history: "arrivals counted behind the limit: the price does not see the overload that it is for",
+        file: "src/rem.rs",
+        edits: &[(
+            "    fn overflowed(&mut self, _: &mut Cx, meta: &Meta) {\n        self.count += self.packets(meta);",
+            "    fn overflowed(&mut self, _: &mut Cx, meta: &Meta) {\n        let _ = self.packets(meta);",
+        )],
+        caught_by: ("lib", "rem::tests::what_the_limit_refuses_counts_as_having_come"),
+    },
+    Mutant {
+        name: "avq-capacity-above-the-links",
+        history: "tokens without a bound: after a pause a burst passes the virtual queue",
+        file: "src/avq.rs",
+        edits: &[("since).min(self.capacity);", "since).min(f64::MAX);")],
+        caught_by: ("lib", "avq::tests::the_virtual_queue_and_its_capacity_by_hand"),
     },
     // CAKE
     Mutant {
