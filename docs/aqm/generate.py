@@ -21,13 +21,15 @@ EXCLUDE_CE = (
     "without them, and sojourn times without the time that the link spent on such packets in between. Limits and "
     "statistics count every packet."
 )
-# Changed parameters that serve as examples.
+# Changed parameters that serve as examples, by the name and the kind of one of them.
 CHANGES = {
-    "tins": "bandwidth 50mbit diffserv4 dual-srchost docsis",
-    "ack_filter": "unlimited besteffort ack-filter",
-    "target": "target 20ms",
-    "ecn": "ecn",
-    "quantum": "quantum 300B",
+    ("tins", "choice"): "bandwidth 50mbit diffserv4 dual-srchost docsis",
+    ("ack_filter", "choice"): "unlimited besteffort ack-filter",
+    ("target", "time"): "target 20ms",
+    ("ecn", "flag"): "ecn",
+    ("quantum", "bytes"): "quantum 300B",
+    ("penalty_rate", "count"): "target 30 penalty_rate 20",
+    ("qref", "number"): "n 60 rtt 100ms",
 }
 SOURCES = HERE.parents[1] / "crates" / "aqm" / "src"
 
@@ -97,7 +99,7 @@ def _prose(text: str) -> list[str]:
 
 def _examples(entry: dict[str, Any]) -> list[str]:
     """Lines of a scenario: the plain name, a profile, a parameter."""
-    name, params = entry["name"], {param["name"] for param in entry["params"]}
+    name, params = entry["name"], {(param["name"], param["kind"]) for param in entry["params"]}
     texts = [name if name != "fq" else "fq(codel@act ecn)"]
     texts += [profile["spelling"] for profile in entry["profiles"][1:2]]
     texts += [f"{name} {words}" for param, words in CHANGES.items() if param in params][:2]

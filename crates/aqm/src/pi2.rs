@@ -1,6 +1,6 @@
 //! PI2: a proportional-integral controller whose output `p'` is squared for classic traffic and used linearly for
 //! scalable one, so that neither needs PIE's damping (K. De Schepper et al., CoNEXT 2016; the single queue of
-//! RFC 9332's DualPI2, with the gains of its Appendix A and the decisions of Linux's sch_dualpi2).
+//! RFC 9332's DualPI2, with the gains and the decisions of Linux's sch_dualpi2).
 //!
 //! Squaring is two independent draws. Scalable is what carries ECT(1) or CE.
 //!
@@ -18,7 +18,7 @@ use crate::params::Value;
 use crate::time::{Duration, Instant};
 
 config! {
-    /// PI2's configuration; the default has the gains of RFC 9332.
+    /// PI2's configuration; the default has the gains of Linux's DualPI2.
     pub struct Config {
         /// The delay that the controller steers to.
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;

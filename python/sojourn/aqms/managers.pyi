@@ -4,8 +4,8 @@ from typing import Literal, final
 
 from sojourn.aqms.registered import Registered
 
-__all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke",
-    "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake"]
+__all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
+    "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake"]
 
 @final
 class Droptail(Registered):
@@ -52,6 +52,8 @@ class Codel(Registered):
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        ce_threshold_selector: int = ...,
+        ce_threshold_mask: int = ...,
         version: Literal["rfc8289", "acm2012", "ns2-2012", "ns2-patch", "draft00", "act", "linux", "hardlimit",
             "hardlimit-ns2", "mahimahi", "count-n"] = ...,
         n: int = ...,
@@ -70,6 +72,10 @@ class Codel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
+        ce_threshold_selector: Of which packets only: those whose DS field under ce_threshold_mask is this (tc's
+            ce_threshold_selector VALUE/MASK); 1 of 3 is ECT(1) (linux). Default 0.
+        ce_threshold_mask: The bits of the DS field that ce_threshold_selector looks at; zero is none, for every
+            packet (linux). Default 0.
         version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
             rfc8289.
         n: The constant drop count (count-n). Default 600.
@@ -467,6 +473,184 @@ class Choke(Registered):
         """
 
 @final
+class Blue(Registered):
+    """BLUE: drops arrivals with a probability that overflows raise and idle times lower.
+
+    Source: W. Feng et al., University of Michigan CSE-TR-387-99, 1999; IEEE/ACM ToN 10(4), 2002.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain"] | None = None,
+        *,
+        freeze_time: str = ...,
+        increment: float = ...,
+        decrement: float = ...,
+        threshold: int = ...,
+        idle: Literal["event", "time"] = ...,
+        ecn: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        freeze_time: Least time between two changes of the probability, which lets the last one have an effect.
+            Default 10 ms.
+        increment: What an overflow adds to the probability (d1). Default 0.0025.
+        decrement: What an idle link takes from the probability (d2). Default 0.00025.
+        threshold: Waiting packets above which an arrival counts as an overflow as well (L); zero: the limit
+            alone. Default 0.
+        idle: What an idle period takes from the probability. Default event.
+        ecn: Marks ECN-capable packets instead of dropping them. Default false.
+        """
+
+@final
+class Sfb(Registered):
+    """Stochastic Fair BLUE: a BLUE in each of the bins that a flow hashes to, and a rate for flows that do not
+        listen.
+
+    Source: Linux, sch_sfb.c; W. Feng et al., INFOCOM 2001.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "tc"] | None = None,
+        *,
+        rehash: str = ...,
+        db: str = ...,
+        max: int = ...,
+        target: int = ...,
+        increment: float = ...,
+        decrement: float = ...,
+        penalty_rate: int = ...,
+        penalty_burst: int = ...,
+        jiffy: str = ...,
+        created: str = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        rehash: How often the slots of bins change places; zero is never. Default 600 s.
+        db: How long before that the other slot is warmed (double buffering); zero is not at all. Default 60 s.
+        max: Packets of a flow's shortest bin from which on its arrivals are dropped. Zero: 5/4 of target, or
+            25. Default 0.
+        target: Packets of a bin from which on its probability rises with each arrival (bin_size). Zero: 4/5 of
+            max, or 20. Default 0.
+        increment: What an arrival adds to the probability of a long bin; in units of 1/65535, rounded: 66 of
+            them. Default 0.001007.
+        decrement: What an arrival takes from the probability of an empty bin; in units of 1/65535, rounded: 11
+            of them. Default 0.000168.
+        penalty_rate: Packets per second that flows with probability one get together; zero is none. Default 10.
+        penalty_burst: How many of them may come at once; zero is none. Default 20.
+        jiffy: The unit of the kernel's clock, 1/HZ. Default 1 ms.
+        created: When the queue was made, on the clock of the host: from then on the first rehash and the tokens
+            count. Default 0 s.
+        """
+
+@final
+class Pi(Registered):
+    """PI: a proportional-integral controller of the queue's length.
+
+    Source: C. Hollot et al., INFOCOM 2001; ns-2, pi.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain", "ns2"] | None = None,
+        *,
+        a: float = ...,
+        b: float = ...,
+        w: float = ...,
+        qref: float = ...,
+        n: int = ...,
+        rtt: str = ...,
+        mean_pktsize: str = ...,
+        queue_in_bytes: bool = ...,
+        bytes: bool = ...,
+        ecn: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        a: What a packet above qref adds to the probability at each update. Default 0.00001822.
+        b: What a packet that was above qref at the update before takes from it; not more than a. Default
+            0.00001816.
+        w: Updates per second. Default 160.
+        qref: Length in packets that the controller steers to. Default 200.
+        n: The least number of long flows that a and b follow from; zero: they are as given. Default 0.
+        rtt: The longest round-trip time, for n. Default 246 ms.
+        mean_pktsize: The average packet, for n and where bytes count. Default 500 B.
+        queue_in_bytes: Measures the queue in bytes, in packets of mean_pktsize. Default false.
+        bytes: Drops large packets with a greater probability: by their size over mean_pktsize. Default false.
+        ecn: Marks ECN-capable packets instead of dropping them (setbit). Default false.
+        """
+
+@final
+class Rem(Registered):
+    """Random Exponential Marking: a probability exponential in a price, so that prices add up along a path.
+
+    Source: S. Athuraliya et al., IEEE Network 15(3), 2001; ns-2, rem.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain", "ns2"] | None = None,
+        *,
+        gamma: float = ...,
+        phi: float = ...,
+        alpha: float = ...,
+        pbo: float = ...,
+        pupdtime: str = ...,
+        inw: float = ...,
+        mean_pktsize: str = ...,
+        queue_in_bytes: bool = ...,
+        price: Literal["rates", "backlog"] = ...,
+        ecn: bool = ...,
+        mark_on_departure: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        gamma: What a packet too many adds to the price at each update. Default 0.001.
+        phi: The base of the probability. Default 1.001.
+        alpha: Weight of a packet that waits against one that comes; always 0.1 in ns-2. Default 0.1.
+        pbo: Length in packets that the price steers to (b*). Default 20.
+        pupdtime: How often the price is updated. Default 10 ms.
+        inw: Weight of the newest count of arrivals in their average; 1 is no average. Default 1.
+        mean_pktsize: The average packet: what the link carries is counted in it, and what waits where bytes
+            count. Default 1000 B.
+        queue_in_bytes: Counts what comes and what waits in bytes, in packets of mean_pktsize, and drops by a
+            packet's size (qib). Default false.
+        price: What the price is made of. Default rates.
+        ecn: Marks ECN-capable packets instead of dropping them (markpkts). Default false.
+        mark_on_departure: Marks on departure, and then drops nothing: packets that are not ECN-capable are left
+            alone (with ecn). Default false.
+        """
+
+@final
+class Avq(Registered):
+    """Adaptive Virtual Queue: drops what would overflow a virtual queue, which is served at less than the link's
+        rate.
+
+    Source: S. Kunniyur, R. Srikant, SIGCOMM 2001; IEEE/ACM ToN 12(2), 2004; ns-2, vq.cc.
+    """
+    def __init__(
+        self,
+        profile: Literal["plain", "ns2"] | None = None,
+        *,
+        gamma: float = ...,
+        alpha: float = ...,
+        buffer: str = ...,
+        mean_pktsize: str = ...,
+        ecnlim: float = ...,
+        adapt_on_drops: bool = ...,
+        ecn: bool = ...,
+        exclude_ce: bool = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        gamma: The utilisation that is aimed at. Default 0.98.
+        alpha: How fast the virtual capacity moves, per second. Default 0.15.
+        buffer: Bytes of the virtual queue (B). Zero: as many as the real one holds, packets taken as of
+            mean_pktsize; a queue without a limit is taken to hold 1000 packets. Default 0 B.
+        mean_pktsize: The average packet, for a limit in packets; zero is the link's largest. Default 0 B.
+        ecnlim: The virtual capacity at first, as a share of the link's rate (ecnlim). Default 1.
+        adapt_on_drops: Moves the virtual capacity also for arrivals that are dropped by the virtual queue; ns-2
+            goes by those that are let in. Default true.
+        ecn: Marks ECN-capable packets instead of dropping them (markpkts). Default false.
+        """
+
+@final
 class FqCodel(Registered):
     """FQ-CoDel: flows queued apart under CoDel, new ones first (DRR++).
 
@@ -495,6 +679,8 @@ class FqCodel(Registered):
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        ce_threshold_selector: int = ...,
+        ce_threshold_mask: int = ...,
         version: Literal["rfc8289", "acm2012", "ns2-2012", "ns2-patch", "draft00", "act", "linux", "hardlimit",
             "hardlimit-ns2", "mahimahi", "count-n"] = ...,
         n: int = ...,
@@ -540,6 +726,10 @@ class FqCodel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default true.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
+        ce_threshold_selector: Of which packets only: those whose DS field under ce_threshold_mask is this (tc's
+            ce_threshold_selector VALUE/MASK); 1 of 3 is ECT(1) (linux). Default 0.
+        ce_threshold_mask: The bits of the DS field that ce_threshold_selector looks at; zero is none, for every
+            packet (linux). Default 0.
         version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
             rfc8289.
         n: The constant drop count (count-n). Default 600.
@@ -585,6 +775,8 @@ class Sfqcodel(Registered):
         interval: str = ...,
         ecn: bool = ...,
         ce_threshold: str = ...,
+        ce_threshold_selector: int = ...,
+        ce_threshold_mask: int = ...,
         version: Literal["rfc8289", "acm2012", "ns2-2012", "ns2-patch", "draft00", "act", "linux", "hardlimit",
             "hardlimit-ns2", "mahimahi", "count-n"] = ...,
         n: int = ...,
@@ -630,6 +822,10 @@ class Sfqcodel(Registered):
         ecn: Marks ECN-capable packets instead of dropping them, at most one per dequeue. Default false.
         ce_threshold: Marks every ECN-capable packet that has waited longer than this; an hour, the default, is
             never reached. Default 3600 s.
+        ce_threshold_selector: Of which packets only: those whose DS field under ce_threshold_mask is this (tc's
+            ce_threshold_selector VALUE/MASK); 1 of 3 is ECT(1) (linux). Default 0.
+        ce_threshold_mask: The bits of the DS field that ce_threshold_selector looks at; zero is none, for every
+            packet (linux). Default 0.
         version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
             ns2-2012.
         n: The constant drop count (count-n). Default 600.
@@ -1024,10 +1220,13 @@ class Dualpi2(Registered):
         profile: Literal["rfc9332", "linux"] | None = None,
         *,
         limit: int = ...,
+        memlimit: str = ...,
         target: str = ...,
         tupdate: str = ...,
         alpha: float = ...,
         beta: float = ...,
+        max_rtt: str = ...,
+        typical_rtt: str = ...,
         coupling_factor: float = ...,
         step_thresh: str = ...,
         ramp: str = ...,
@@ -1041,23 +1240,32 @@ class Dualpi2(Registered):
         classic_protection: int = ...,
         tshift: str = ...,
         marking: Literal["recur", "random"] = ...,
+        version: Literal["rfc9332", "linux"] = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         limit: The most waiting packets of both queues; the host's own limit holds as well. Default 10000.
+        memlimit: The most waiting bytes of both queues; zero is twice the limit in packets of the link's
+            largest size. Linux counts what its packets occupy in memory, here it is their sizes (linux).
+            Default 0 B.
         target: The delay that the controller steers to. Default 15 ms.
-        tupdate: How often the probability is updated (Tupdate). Default 16 ms.
-        alpha: Gain of the deviation from the target, per second. Default 0.16.
-        beta: Gain of the delay's change between two updates, per second. Default 3.2.
-        coupling_factor: k: what p' is multiplied by for L4S packets. Default 2.
-        step_thresh: Sojourn time from which on L4S packets are marked by their own queue (minTh). Default 800
-            us.
+        tupdate: How often the probability is updated (Tupdate). Default 15 ms.
+        alpha: Gain of the deviation from the target, per second; linux rounds down to 1/256, tc's unit. Default
+            0.15.
+        beta: Gain of the delay's change between two updates, per second; linux rounds down to 1/256, tc's unit.
+            Default 3.
+        max_rtt: The longest round-trip time that is expected: in place of target, tupdate, alpha and beta,
+            which follow from it as in tc; zero is as these say (linux). Default 0 s.
+        typical_rtt: The usual round-trip time, as max_rtt; zero is a sixth of that (linux). Default 0 s.
+        coupling_factor: k: what p' is multiplied by for L4S packets; a whole number in linux. Default 2.
+        step_thresh: Sojourn time above which L4S packets are marked by their own queue (minTh). Default 800 us.
         ramp: Over how much more sojourn time the probability of these marks rises to 1 (range); zero is a step.
             Default 400 us.
         step_packets: Marks by the length of the L4S queue instead: where more packets are left behind. Zero: by
             sojourn time. Default 0.
-        min_qlen_step: Packets that an L4S packet must leave behind to be marked by its own queue. Default 0.
+        min_qlen_step: Packets of the L4S queue from which on its packets are marked by their own queue: those
+            that an arrival finds (linux), or those that a packet leaves behind. Default 0.
         min_backlog: Backlog of both queues, in packets of the link's largest size, below which p' has no
-            effect. Default 0.
+            effect; always two in linux. Default 0.
         drop_on_overload: Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets
             are always marked. Default true.
         drop_enqueue: Decides by p' on arrival (tc's drop_enqueue) instead of on departure. Default false.
@@ -1066,7 +1274,9 @@ class Dualpi2(Registered):
         classic_protection: wrr: per cent of the bytes that the classic queue gets. Default 10.
         tshift: ts-fifo: how much sooner an L4S packet is served than a classic one that came at the same time.
             Default 30 ms.
-        marking: How packets are picked with a probability. Default recur.
+        marking: How packets are picked with a probability; always at random in linux. Default recur.
+        version: Whose algorithm it is; each has its profile, and refuses parameters that it lacks. Default
+            rfc9332.
         """
 
 @final
