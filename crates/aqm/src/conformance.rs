@@ -43,9 +43,9 @@ pub enum Order {
     PerFlow,
     /// As they came within each flow, among packets that came with the same ECN field.
     PerFlowAndEcn,
-    /// As they came within each flow, among packets that came with the same DSCP.
+    /// As they came within each flow, among packets that came with the same DSCP and class.
     PerFlowAndDscp,
-    /// As they came within each flow, among packets that came with the same ECN field and the same DSCP.
+    /// As they came within each flow, among packets that came with the same ECN field, DSCP and class.
     PerFlowEcnAndDscp,
 }
 
@@ -57,7 +57,8 @@ impl Order {
             Queues::PerFlow => Self::PerFlow,
             Queues::Two => Self::PerFlowAndEcn,
             Queues::PerFlowAndClass => Self::PerFlowAndDscp,
-            Queues::Any => Self::PerFlowEcnAndDscp,
+            // Those that it holds are not seen from here.
+            Queues::Tree | Queues::Any => Self::PerFlowEcnAndDscp,
         }
     }
 }
@@ -222,9 +223,12 @@ impl Subject {
                         Order::Fifo => true,
                         Order::PerFlow => other.flow == original.flow,
                         Order::PerFlowAndEcn => (other.flow, other.ecn) == (original.flow, original.ecn),
-                        Order::PerFlowAndDscp => (other.flow, other.dscp) == (original.flow, original.dscp),
+                        Order::PerFlowAndDscp => {
+                            (other.flow, other.dscp, other.class) == (original.flow, original.dscp, original.class)
+                        }
                         Order::PerFlowEcnAndDscp => {
-                            (other.flow, other.ecn, other.dscp) == (original.flow, original.ecn, original.dscp)
+                            let kind = |meta: &Meta| (meta.flow, meta.ecn, meta.dscp, meta.class);
+                            kind(&other) == kind(&original)
                         }
                     };
                     let first = self.waiting.iter().find(before).map(|&(first, _)| first);

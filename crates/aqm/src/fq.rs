@@ -33,6 +33,7 @@ impl Config {
             let does = match (&aqm.config, aqm.algorithm().queues) {
                 (AnyConfig::Foreign(_), _) => "holds packets itself",
                 (_, Queues::Two) => "has two queues itself",
+                (_, Queues::Tree) => "holds other disciplines itself",
                 _ => "queues flows itself",
             };
             return Err(Refusal::NotSingle { name, does });

@@ -12,8 +12,9 @@
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
+//! | [`tbf`], [`prio`], [`htb`], [`parent`] | disciplines that hold other ones |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
-//! | [`packet`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
+//! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
 //! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
@@ -36,6 +37,7 @@ pub mod backlog;
 pub mod blue;
 pub mod cake;
 pub mod choke;
+pub mod class;
 pub mod cobalt;
 pub mod codel;
 pub mod codel_dt;
@@ -47,6 +49,7 @@ mod departure;
 pub mod drophead;
 pub mod droptail;
 pub mod drr;
+pub mod dscp;
 pub mod dual;
 pub mod dualpi2;
 pub mod flow;
@@ -55,6 +58,7 @@ pub mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
 mod given;
+pub mod htb;
 mod inverse_root;
 mod left_out;
 pub mod limits;
@@ -64,9 +68,12 @@ pub mod named;
 pub mod own;
 pub mod packet;
 pub mod params;
+pub mod parent;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
+pub mod prio;
+mod psched;
 pub mod qdisc;
 pub mod rate;
 pub mod red;
@@ -81,6 +88,7 @@ pub mod sfq;
 pub mod sfq_red;
 pub mod sfqcodel;
 pub mod single;
+pub mod tbf;
 pub mod tcp_view;
 #[cfg(test)]
 mod testing;

@@ -2,6 +2,7 @@
 
 use crate::fq;
 use crate::params::{Value, unknown};
+use crate::parent::text;
 use crate::refusal::Refusal;
 use crate::registry::{Algorithm, AnyConfig, Catalogue, EXCLUDE_CE, REGISTERED};
 use alloc::format;
@@ -18,8 +19,8 @@ pub struct Named {
 }
 
 impl Named {
-    /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]…`, tc's way: `codel@act target 5ms
-    /// ecn`, `fq(codel@act ecn) quantum 300B`.
+    /// Reads `NAME[(AQM…)][@PROFILE] [PARAM VALUE]… [FLAG [on|off]]… [noFLAG]… [{ … }]`, tc's way: `codel@act target 5ms
+    /// ecn`, `fq(codel@act ecn) quantum 300B`, `tbf rate 10mbit burst 5kB { fq_codel }`.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         Self::parse_with(text, REGISTERED)
     }
@@ -41,6 +42,7 @@ impl Named {
         above: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
+        let (text, braces) = braces(text, own)?;
         let (name, words) = split_name(text)?;
         let (name, profile) = name.rsplit_once('@').filter(|(_, p)| !p.contains(')')).unwrap_or((name, ""));
         let algorithm = algorithm(name, own)?;
@@ -49,11 +51,11 @@ impl Named {
             all.retain(|(param, _)| given.iter().all(|(known, _)| known != param));
             all.extend(given);
         }
-        Self::configure_with(name, profile, &all, own)
+        Self::configure_with(&text::join(name, braces.map(String::from)), profile, &all, own)
     }
 
-    /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets, with
-    /// `params` set by name.
+    /// The configuration of `profile` (empty: the plain one) of `name`, which may have a manager in brackets or what it
+    /// holds in braces, with `params` set by name.
     pub fn configure(name: &str, profile: &str, params: &[(String, String)]) -> Result<Self, Refusal> {
         Self::configure_with(name, profile, params, REGISTERED)
     }
@@ -66,7 +68,8 @@ impl Named {
         params: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
-        let Some(inside) = brackets(name) else { return Self::configure_with(name, profile, params, own) };
+        let plain = braces(name, own)?.0;
+        let Some(inside) = brackets(plain) else { return Self::configure_with(name, profile, params, own) };
         let outer = algorithm(name, own)?;
         let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
         let (head, _) = split_name(inside)?;
@@ -95,6 +98,7 @@ impl Named {
         params: &[(String, String)],
         own: &dyn Catalogue,
     ) -> Result<Self, Refusal> {
+        let (name, braces) = braces(name, own)?;
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
         let mut config = algorithm.configure(profile, &params)?;
@@ -109,6 +113,7 @@ impl Named {
             };
             config = AnyConfig::Fq(flows.with_aqm(Self::parse_with(inner, own)?)?);
         }
+        config = config.holding(braces, own)?;
         for (name, text) in common {
             if is_on(&text).ok_or(Refusal::NotSwitch { name, text })? {
                 config = config.excluding_ce()?;
@@ -119,13 +124,14 @@ impl Named {
         Ok(Self { profile, config })
     }
 
-    /// The name in the registry, with the manager in brackets if there is one: `codel`, `fq(codel@act)`.
+    /// The name in the registry, with what is in brackets or braces if there is anything: `codel`, `fq(codel@act)`,
+    /// `tbf { fq_codel }`.
     pub fn name(&self) -> String {
         match self.config.with_ce() {
             AnyConfig::Fq(flows) if *flows.aqm() != *fq::Config::default().aqm() => {
                 format!("{}({})", self.config.name(), flows.aqm().spelling())
             }
-            config => config.name().to_string(),
+            config => text::join(config.name(), config.braces()),
         }
     }
 
@@ -146,7 +152,8 @@ impl Named {
     /// The shortest text that [`Named::parse`] reads as this.
     pub fn spelling(&self) -> String {
         let algorithm = self.algorithm();
-        let mut text = self.name();
+        let braces = self.config.with_ce().braces();
+        let mut text = if braces.is_some() { algorithm.name.to_string() } else { self.name() };
         if self.profile != algorithm.profiles[0].0 {
             text = format!("{text}@{}", self.profile);
         }
@@ -158,7 +165,16 @@ impl Named {
                 other => format!(" {name} {}", other.to_string().replace(' ', "")),
             };
         }
-        text
+        text::join(&text, braces)
+    }
+}
+
+/// The words of a discipline and what is in its braces. Those of a library are its own, braces among them.
+fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a str>), Refusal> {
+    let head = text.trim().split(|c: char| c.is_whitespace() || "(@{".contains(c)).next().unwrap_or("");
+    match Algorithm::find_with(head, own) {
+        Ok(algorithm) if algorithm.takes_text() => Ok((text, None)),
+        _ => text::split(text),
     }
 }
 

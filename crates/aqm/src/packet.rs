@@ -1,5 +1,6 @@
 //! What a queue discipline may see of a packet.
 
+use crate::class::{self, ClassId};
 use crate::time::Instant;
 
 /// The ECN field of the IP header (RFC 3168 §5).
@@ -47,12 +48,20 @@ pub struct Meta {
     pub dscp: u8,
     /// ECN field.
     pub ecn: Ecn,
+    /// What the sender names instead of a class that follows from the DSCP: Linux's `skb->priority`.
+    pub class: ClassId,
 }
 
 impl Meta {
     /// A packet of `len` bytes of `flow`, not ECN-capable, between unnamed hosts.
     pub const fn new(len: u32, flow: u32) -> Self {
-        Self { enqueued: Instant::ZERO, len, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct }
+        Self { enqueued: Instant::ZERO, len, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct, class: ClassId::NONE }
+    }
+
+    /// Linux's `skb->priority`: the class that the sender names, else a priority from 0 to 15 by the DSCP.
+    #[inline]
+    pub const fn priority(&self) -> ClassId {
+        if self.class.is_none() { class::by_dscp(self.dscp) } else { self.class }
     }
 
     /// The same packet with another ECN field.

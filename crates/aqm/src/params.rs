@@ -1,5 +1,6 @@
 //! Parameters by name: what a scenario file, a command line and a docs page share.
 
+use crate::class::{Minor, Priomap};
 use crate::rate::Rate;
 pub use crate::refusal::Refusal;
 use crate::time::Duration;
@@ -25,6 +26,10 @@ pub enum Value {
     Flag(bool),
     /// One of a few words.
     Choice(&'static str),
+    /// The band of each of 16 priorities.
+    Bands(Priomap),
+    /// The number of a class, in hexadecimal.
+    Minor(Minor),
 }
 
 impl fmt::Display for Value {
@@ -37,6 +42,8 @@ impl fmt::Display for Value {
             Self::Number(x) => write!(f, "{x}"),
             Self::Flag(on) => write!(f, "{on}"),
             Self::Choice(word) => f.write_str(word),
+            Self::Bands(map) => write!(f, "{map}"),
+            Self::Minor(minor) => write!(f, "{minor}"),
         }
     }
 }
@@ -48,7 +55,7 @@ pub struct Param {
     pub name: &'static str,
     /// Meaning, in one sentence.
     pub doc: &'static str,
-    /// Smallest and largest value; for [`Value::Choice`] unused.
+    /// Smallest and largest value; for [`Value::Choice`] and [`Value::Bands`] unused.
     pub range: (Value, Value),
     /// The words of a choice.
     pub choices: &'static [&'static str],
@@ -84,6 +91,14 @@ impl Param {
                 "false" | "off" | "no" | "0" => Ok(Value::Flag(false)),
                 _ => Err(Refusal::NotSwitch { name: name.into(), text: text.into() }),
             },
+            Value::Bands(_) => {
+                let map = Priomap::parse(text).map(Value::Bands);
+                map.ok_or_else(|| Refusal::NotBands { name, text: text.into() })
+            }
+            Value::Minor(_) => {
+                let minor = Minor::parse(text).map(Value::Minor);
+                minor.ok_or_else(|| Refusal::NotClass { name, text: text.into() })
+            }
             Value::Choice(_) => {
                 let word = self.choices.iter().find(|&&c| c == text);
                 word.map(|w| Value::Choice(w)).ok_or_else(|| Refusal::NoChoice {
@@ -102,6 +117,7 @@ impl Param {
             (Value::Rate(least), Value::Rate(x), Value::Rate(most)) => least <= x && x <= most,
             (Value::Count(least), Value::Count(x), Value::Count(most)) => least <= x && x <= most,
             (Value::Number(least), Value::Number(x), Value::Number(most)) => least <= x && x <= most,
+            (Value::Minor(least), Value::Minor(x), Value::Minor(most)) => least <= x && x <= most,
             _ => true,
         }
     }

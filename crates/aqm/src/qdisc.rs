@@ -30,6 +30,13 @@ pub trait Sink<P> {
         let _ = packet;
         None
     }
+
+    /// When a packet that is offered or queued may leave at the earliest, as its sender has it (Linux's earliest departure
+    /// time, `skb->tstamp`); none if it may go at once, or if the host does not tell.
+    fn departs(&self, packet: &P) -> Option<Instant> {
+        let _ = packet;
+        None
+    }
 }
 
 impl<P, F: FnMut(Meta, P, DropReason)> Sink<P> for F {

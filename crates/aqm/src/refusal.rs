@@ -54,6 +54,22 @@ pub enum Refusal {
         /// The words that it knows.
         choices: &'static [&'static str],
     },
+    /// The number of a class that is none.
+    #[error("{name}: {text:?} is not the number of a class; write it in hexadecimal as tc, e.g. 20")]
+    NotClass {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        text: String,
+    },
+    /// A map of priorities to bands that is none.
+    #[error("{name}: {text:?} is not a band for each of 16 priorities; write e.g. 1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1")]
+    NotBands {
+        /// The parameter.
+        name: &'static str,
+        /// What was written.
+        text: String,
+    },
     /// A value below or above its range.
     #[error("{name} = {value} is out of range; from {least} to {most}")]
     OutOfRange {
@@ -91,6 +107,30 @@ pub enum Refusal {
     /// A closing bracket too few.
     #[error("{0:?} lacks a closing bracket; write e.g. \"fq(codel@act)\"")]
     NotClosed(String),
+    /// A closing brace too many.
+    #[error("{0:?} closes a brace that it does not open")]
+    BraceNotOpened(String),
+    /// A closing brace too few.
+    #[error("{0:?} lacks a closing brace; write e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
+    BraceNotClosed(String),
+    /// Words behind the braces.
+    #[error(
+        "{0:?} comes behind the braces; write parameters before them, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\""
+    )]
+    BehindBraces(String),
+    /// Braces behind what holds no other discipline.
+    #[error("{0} holds no other discipline; {1} do, e.g. \"tbf rate 10mbit burst 5kB {{ fq_codel }}\"")]
+    HoldsNone(&'static str, String),
+    /// A discipline with something in its braces that cannot be there.
+    #[error("{parent}: {inside:?} is not what it holds; write e.g. {example:?}")]
+    NotHeld {
+        /// The parent.
+        parent: &'static str,
+        /// What was written.
+        inside: String,
+        /// What it could be.
+        example: String,
+    },
     /// The last word is a parameter that needs a value.
     #[error("{param} of {name} lacks its value")]
     LacksValue {
@@ -130,6 +170,11 @@ pub enum Refusal {
     /// `exclude_ce` of a discipline that has no such choice.
     #[error("exclude_ce: {0} measures every packet, as Linux does; leave it out, or take fq(cobalt) exclude_ce")]
     MeasuresAll(&'static str),
+    /// `exclude_ce` of a parent.
+    #[error(
+        "exclude_ce: {0} measures nothing; write it behind the discipline in the braces, e.g. {{ fq_codel exclude_ce }}"
+    )]
+    ExcludedOutside(&'static str),
     /// Values that do not go together: what [`crate::params::Config::validate`] or an algorithm of others says.
     #[error("{0}")]
     Combination(String),

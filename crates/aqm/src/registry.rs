@@ -6,11 +6,12 @@ use crate::dual::DualQueue;
 use crate::flow::{self, Composed};
 use crate::limits::Limits;
 use crate::params::{Config as _, Param, Value, unknown};
+use crate::parent::Inside as _;
 use crate::qdisc::{Host, Qdisc};
 use crate::refusal::Refusal;
 use crate::single::SingleQueue;
 use crate::{ared, avq, blue, cake, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb};
-use crate::{drr, dualpi2, fq, fq_codel, fq_pie, sfq, sfq_red, sfqcodel};
+use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, prio, sfq, sfq_red, sfqcodel, tbf};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -24,7 +25,7 @@ pub use crate::own::{Catalogue, Managed, Own, OwnConfig, REGISTERED};
 
 /// Declares the algorithms: name, module, type, one sentence, sources; first those that manage one queue, then those
 /// that queue flows apart, each with a name for its configuration, then those that manage two coupled queues, then queue
-/// disciplines of their own, with words that tc has for them.
+/// disciplines of their own, with words that tc has for them, then those that hold other disciplines.
 macro_rules! algorithms {
     (
         $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+
@@ -34,11 +35,13 @@ macro_rules! algorithms {
         $( $dual:literal => $two:ident :: $Two:ident, $does:literal, $from:literal; )+
         whole:
         $( $whole:literal => $all:ident :: $All:ident, $is:literal, $by:literal; )+
+        parents:
+        $( $parent:literal => $outer:ident :: $Outer:ident, $holds:literal, $per:literal; )+
     ) => {
         /// A validated configuration of any algorithm.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
+        pub enum AnyConfig { $( $type($module::Config), )+ $( $Flows($flows::Config), )+ $( $Two($two::Config), )+ $( $All($all::Config), )+ $( $Outer($outer::Config), )+ Own(Own), Foreign(Foreign), ExcludingCe(Box<AnyConfig>) }
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
@@ -90,6 +93,18 @@ macro_rules! algorithms {
                 words: Some($all::words::read),
                 configure: &|_, profile, params| configure::<$all::Config>(profile, params).map(AnyConfig::$All),
             }, )+
+            $( Algorithm {
+                name: $parent,
+                summary: $holds,
+                source: $per,
+                params: <$outer::Config as crate::params::Config>::PARAMS,
+                profiles: <$outer::Config as crate::params::Config>::PROFILES,
+                queues: Queues::Tree,
+                state_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
+                queue_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
+                words: Some($outer::words),
+                configure: &|_, profile, params| configure::<$outer::Config>(profile, params).map(AnyConfig::$Outer),
+            }, )+
         ];
 
         impl AnyConfig {
@@ -100,6 +115,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => $by_flow, )+
                     $( Self::$Two(_) => $dual, )+
                     $( Self::$All(_) => $whole, )+
+                    $( Self::$Outer(_) => $parent, )+
                     Self::Own(own) => own.algorithm.name,
                     Self::Foreign(foreign) => foreign.algorithm.name,
                     Self::ExcludingCe(config) => config.name(),
@@ -113,6 +129,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(config) => config.value(param), )+
                     $( Self::$Two(config) => config.value(param), )+
                     $( Self::$All(config) => config.value(param), )+
+                    $( Self::$Outer(config) => config.value(param), )+
                     Self::Own(own) => own.config.value(param),
                     Self::Foreign(foreign) => foreign.value(param),
                     Self::ExcludingCe(config) => config.value(param),
@@ -138,6 +155,7 @@ macro_rules! algorithms {
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
                     $( Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+
+                    $( Self::$Outer(config) => Box::new($outer::$Outer::new(config, limits, host)), )+
                     Self::Own(own) => single(own.config.manager(), limits, host),
                     Self::Foreign(foreign) => foreign.queue(limits, host),
                     Self::ExcludingCe(config) => {
@@ -148,6 +166,35 @@ macro_rules! algorithms {
                 }
             }
 
+            /// A parent with these braces, or without any; the same for whatever holds nothing, which has no braces.
+            pub(crate) fn holding(self, braces: Option<&str>, own: &dyn Catalogue) -> Result<Self, Refusal> {
+                match (self, braces) {
+                    $( (Self::$Outer(config), braces) => config.holding(braces, own).map(Self::$Outer), )+
+                    (other, None) => Ok(other),
+                    (other, Some(_)) => {
+                        let parents = [$( $parent ),+].join(", ");
+                        Err(Refusal::HoldsNone(other.name(), parents))
+                    }
+                }
+            }
+
+            /// What a parent has in its braces; none of what holds nothing, and where they can be left out.
+            pub fn braces(&self) -> Option<String> {
+                match self {
+                    $( Self::$Outer(config) => config.inside.spelling(), )+
+                    _ => None,
+                }
+            }
+
+            /// What a parent holds.
+            fn children(&self) -> Vec<&Named> {
+                match self {
+                    $( Self::$Outer(config) => config.inside.children(), )+
+                    Self::Fq(flows) => alloc::vec![flows.aqm()],
+                    _ => Vec::new(),
+                }
+            }
+
             /// The manager of a single queue, to put under a discipline of one's own; `None` for one of several queues.
             pub fn manager(&self) -> Option<Box<dyn DynAqm + Send>> {
                 match self {
@@ -155,6 +202,7 @@ macro_rules! algorithms {
                     $( Self::$Flows(_) => None, )+
                     $( Self::$Two(_) => None, )+
                     $( Self::$All(_) => None, )+
+                    $( Self::$Outer(_) => None, )+
                     Self::Own(own) => Some(own.config.manager()),
                     Self::Foreign(_) | Self::ExcludingCe(_) => None,
                 }
@@ -191,6 +239,10 @@ algorithms! {
     "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
     whole:
     "cake" => cake::Cake, "CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
+    parents:
+    "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces", "Linux, sch_tbf.c";
+    "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with another discipline in braces", "Linux, sch_prio.c";
+    "htb" => htb::Htb, "Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with another discipline in braces", "M. Devera; Linux, sch_htb.c";
 }
 
 impl AnyConfig {
@@ -207,6 +259,7 @@ impl AnyConfig {
         match self.algorithm().queues {
             Queues::Two => return Err(Refusal::Coupled(self.name())),
             Queues::PerFlowAndClass => return Err(Refusal::MeasuresAll(self.name())),
+            Queues::Tree => return Err(Refusal::ExcludedOutside(self.name())),
             Queues::One | Queues::PerFlow | Queues::Any => {}
         }
         Ok(Self::ExcludingCe(Box::new(self)))
@@ -214,7 +267,15 @@ impl AnyConfig {
 
     /// What a queue of this configuration has done that no queue may do; never anything of a discipline of ours.
     pub fn fault(&self) -> Option<String> {
-        if let Self::Foreign(foreign) = self { foreign.fault() } else { None }
+        self.each()
+            .into_iter()
+            .find_map(|config| if let Self::Foreign(foreign) = config { foreign.fault() } else { None })
+    }
+
+    /// This configuration and all that are in its brackets and braces.
+    pub fn each(&self) -> Vec<&Self> {
+        let inside = self.with_ce().children().into_iter().flat_map(|named| named.config.each());
+        core::iter::once(self.with_ce()).chain(inside).collect()
     }
 
     /// The algorithm that it configures.
@@ -266,6 +327,8 @@ pub enum Queues {
     Two,
     /// Each flow's own in each of several classes of traffic.
     PerFlowAndClass,
+    /// Those of other disciplines, which it holds.
+    Tree,
     /// Any of these, as its parameters say: a shared library with several disciplines.
     Any,
 }

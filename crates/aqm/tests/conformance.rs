@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::conformance::{Op, Order, case, check};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Named, Queues};
 use sojourn_aqm::{Duration, Ecn, Host, Limits, Link, Meta, Qdisc, Rate, Rng};
@@ -21,7 +22,7 @@ fn every_registered_algorithm_keeps_to_the_rules() {
             .map(|(profile, _)| check_all(profile, algorithm, config(algorithm, profile)))
             .sum();
         // A suite that never makes an algorithm act shows nothing of it.
-        let acts = !["droptail", "drophead", "sfq", "drr", "fq"].contains(&algorithm.name);
+        let acts = !["droptail", "drophead", "sfq", "drr", "fq", "tbf", "prio", "htb"].contains(&algorithm.name);
         assert!(managed > 100 || !acts, "{} acted {managed} times", algorithm.name);
     }
 }
@@ -41,6 +42,16 @@ fn flow_queueing_with_every_manager_keeps_to_the_rules() {
             let hardly_acts = ["droptail", "drophead", "rem"].contains(&algorithm.name);
             assert!(managed > 20 || hardly_acts, "fq({spelling}) acted {managed} times");
         }
+    }
+}
+
+#[test]
+fn trees_keep_to_the_rules() {
+    for tree in case::SHAPERS.iter().chain(case::TREES) {
+        let config = Named::parse(tree).unwrap_or_else(|e| panic!("{tree}: {e}")).config;
+        let algorithm = config.algorithm();
+        let managed = check_all(tree, algorithm, Just(config));
+        assert!(managed > 20 || case::SHAPERS.contains(tree), "{tree} acted {managed} times");
     }
 }
 
@@ -135,8 +146,10 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 fn packet() -> impl Strategy<Value = Meta> {
     let len = prop_oneof![3 => Just(1500u32), 2 => 40u32..1500, 1 => Just(40u32), 1 => 1501u32..9000];
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
-    (len, 0u32..4, ecn, 0u8..64).prop_map(|(len, flow, ecn, dscp)| Meta {
+    let class = prop_oneof![3 => Just((0, 0)), 1 => (0u16..3, 0u16..0x22)];
+    (len, 0u32..4, ecn, 0u8..64, class).prop_map(|(len, flow, ecn, dscp, (major, minor))| Meta {
         dscp,
+        class: ClassId::new(major, minor),
         hosts: (flow, flow + 1),
         ..Meta::new(len, flow).with_ecn(ecn)
     })

@@ -2,7 +2,8 @@
 //!
 //! Without the test harness: its other thread may allocate while this one counts.
 
-use sojourn_aqm::registry::ALGORITHMS;
+use sojourn_aqm::conformance::case::{SHAPERS, TREES};
+use sojourn_aqm::registry::{ALGORITHMS, Queues, parse};
 use sojourn_aqm::{Duration, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, SingleQueue, codel};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -13,39 +14,35 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 const LINK: Link = Link::new(Rate::from_bps(12_000_000), 1500);
 
 fn main() {
-    for algorithm in ALGORITHMS {
-        for (profile, _) in algorithm.profiles {
-            let config = algorithm.configure(profile, &[]).expect("a profile is valid");
-            for limits in [Limits::packets(300), Limits::bytes(3_000_000)] {
-                let mut queue = config.build::<u32>(limits, Host { link: LINK, rng: Rng::from_state(1) });
-                let mut now = Instant::ZERO;
-                let mut dropped = 0u64;
-                // Twice what the link carries, so that the queue fills, is managed and overflows.
-                let mut run = |packets: u32| {
-                    for id in 0..packets {
-                        let meta = Meta::new(1500, id % 8).with_ecn(if id % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct });
-                        queue.enqueue(now, meta, id, &mut |_, _, _| dropped += 1);
-                        if id % 2 == 0 {
-                            now += Duration::from_millis(1);
-                            queue.dequeue(now, &mut |_, _, _| dropped += 1);
-                        }
+    let profiles = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
+    for spelling in profiles.chain(SHAPERS.iter().chain(TREES).map(|tree| tree.to_string())) {
+        let config = parse(&spelling).expect("it is valid");
+        let algorithm = config.algorithm();
+        for limits in [Limits::packets(300), Limits::bytes(3_000_000)] {
+            let mut queue = config.build::<u32>(limits, Host { link: LINK, rng: Rng::from_state(1) });
+            let mut now = Instant::ZERO;
+            let mut dropped = 0u64;
+            // Twice what the link carries, so that the queue fills, is managed and overflows.
+            let mut run = |packets: u32| {
+                for id in 0..packets {
+                    let meta = Meta { dscp: (id % 64) as u8, hosts: (id % 8, 1), ..Meta::new(1500, id % 8) };
+                    let meta = meta.with_ecn(if id % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct });
+                    queue.enqueue(now, meta, id, &mut |_, _, _| dropped += 1);
+                    if id % 2 == 0 {
+                        now += Duration::from_millis(1);
+                        queue.dequeue(now, &mut |_, _, _| dropped += 1);
                     }
-                };
-                // A single queue has room for so many packets from the start.
-                if algorithm.queues.are_by_flow() || limits.packets.is_none() {
-                    run(10_000);
                 }
-                let region = Region::new(ALLOCATOR);
+            };
+            // A single queue has room for so many packets from the start.
+            if !matches!(algorithm.queues, Queues::One | Queues::Two) || limits.packets.is_none() {
                 run(10_000);
-                let change = region.change();
-                assert_eq!(
-                    (change.allocations, change.reallocations),
-                    (0, 0),
-                    "{}@{profile}, {limits}",
-                    algorithm.name
-                );
-                assert!(dropped > 1_000, "{}@{profile} is overloaded", algorithm.name);
             }
+            let region = Region::new(ALLOCATOR);
+            run(10_000);
+            let change = region.change();
+            assert_eq!((change.allocations, change.reallocations), (0, 0), "{spelling}, {limits}");
+            assert!(dropped > 1_000, "{spelling} is overloaded");
         }
     }
     with_room();

@@ -200,7 +200,7 @@ fn meta(packet: &Packet) -> Result<Meta, Error> {
     if reserved != 0 {
         return Err(Error::invalid("packet.reserved is not 0; set the whole struct to zero before its fields"));
     }
-    Ok(Meta { enqueued: Instant::ZERO, len: length, flow, hosts: (source, destination), dscp, ecn })
+    Ok(Meta { hosts: (source, destination), dscp, ..Meta::new(length, flow).with_ecn(ecn) })
 }
 
 fn limits(host: &abi::Host) -> Result<Limits, Error> {

@@ -71,7 +71,8 @@ impl Classes<'_> {
 
 /// The configurations of libraries among `configs`.
 pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfig> {
-    configs.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
+    let all = configs.flat_map(AnyConfig::each);
+    all.filter(|config| matches!(config, AnyConfig::Foreign(_))).cloned().collect()
 }
 
 /// What a library has done wrong, as an exception.
@@ -82,11 +83,7 @@ pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyRe
 
 /// Whether a configuration calls Python.
 pub fn is_python(config: &AnyConfig) -> bool {
-    match config.with_ce() {
-        AnyConfig::Own(_) => true,
-        AnyConfig::Fq(flows) => is_python(&flows.aqm().config),
-        _ => false,
-    }
+    config.each().iter().any(|config| matches!(config, AnyConfig::Own(_)))
 }
 
 /// A class as an algorithm. What it holds lives as long as the program, like a registered one; there is one per class.
@@ -207,6 +204,8 @@ fn parameter(name: &str, default: &Bound<'_, PyAny>, choices: Vec<String>) -> Re
         Value::Number(_) => (Value::Number(f64::MIN), Value::Number(f64::MAX)),
         Value::Flag(_) => (Value::Flag(false), Value::Flag(true)),
         Value::Choice(_) => (Value::Choice(""), Value::Choice("")),
+        // What no default of a class is read as.
+        other @ (Value::Bands(_) | Value::Minor(_)) => (other, other),
     };
     Ok((Param { name: leak(name), doc: "", range, choices: choices.leak() }, value))
 }

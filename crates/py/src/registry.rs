@@ -49,7 +49,7 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
 }
 
 fn param(param: &Param, plain: &AnyConfig) -> Value {
-    let is_choice = matches!(param.range.0, params::Value::Choice(_));
+    let is_choice = matches!(param.range.0, params::Value::Choice(_) | params::Value::Bands(_));
     let bound = |value: params::Value| if is_choice { Value::Null } else { value.to_string().into() };
     json!({
         "name": param.name,
@@ -81,6 +81,8 @@ fn kind(value: params::Value) -> &'static str {
         params::Value::Number(_) => "number",
         params::Value::Flag(_) => "flag",
         params::Value::Choice(_) => "choice",
+        params::Value::Bands(_) => "bands",
+        params::Value::Minor(_) => "class",
     }
 }
 

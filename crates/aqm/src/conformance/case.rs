@@ -2,6 +2,7 @@
 //! does. Every sequence of bytes is one, so whatever makes bytes can drive it: a random stream, a fuzzer.
 
 use super::{Op, Order, Violation, check};
+use crate::class::{Minor, Priomap};
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
@@ -35,14 +36,37 @@ pub struct Case {
     pub ops: Vec<Op>,
 }
 
-/// Every discipline that the first two bytes of a case choose from, in order: the registry's, each profile, and flow
-/// queueing with each manager of one queue.
+/// Every discipline that the first two bytes of a case choose from, in order: the registry's, each profile, flow
+/// queueing with each manager of one queue, [`SHAPERS`] and [`TREES`].
 pub fn disciplines() -> Vec<String> {
     let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
     let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One);
     let under_flows = managers.flat_map(|algorithm| algorithm.spellings()).map(|manager| format!("fq({manager})"));
-    plain.chain(under_flows).collect()
+    let trees = SHAPERS.iter().chain(TREES).map(|tree| tree.to_string());
+    plain.chain(under_flows).chain(trees).collect()
 }
+
+/// Disciplines that hold others without a manager.
+pub const SHAPERS: &[&str] = &[
+    "tbf rate 7777777bit burst 9001B latency 30ms",
+    "htb default 2 { class 1 rate 2mbit ceil 9mbit match dscp EF; class 2 rate 4mbit prio 1 }",
+    "prio bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match src 1 match flow 3 { drophead } }",
+];
+
+/// Disciplines that hold others of every kind: one queue, queues by flow, two coupled ones, a shaper, a parent.
+pub const TREES: &[&str] = &[
+    "tbf rate 20mbit burst 9100B peakrate 50mbit mtu 9050B overhead 38 mpu 84 { codel ecn }",
+    "tbf rate 3mbit burst 9kB linklayer atm overhead 40 { fq_codel }",
+    "tbf rate 9mbit burst 9kB { dualpi2 }",
+    "tbf { red ecn }",
+    "prio { band 1 match dscp EF { tbf rate 1mbit burst 9kB { pie ecn } }; band 2 { fq_pie ecn }; band 3 { cake bandwidth 2mbit } }",
+    "htb default 20 r2q 20 { class 1 rate 10mbit burst 3kB; class 10 parent 1 rate 1234567bit ceil 10mbit match dscp EF \
+     match src 1 { pie ecn }; class 20 parent 1 rate 4mbit ceil 9mbit prio 1 { fq_codel }; class 21 parent 1 rate 2mbit \
+     prio 1 quantum 1514B match flow 3 { tbf rate 1mbit burst 9kB { red ecn } } }",
+    "htb { class 1 rate 5mbit ceil 20mbit; class 2 parent 1 rate 3mbit ceil 7mbit; class 3 parent 2 rate 1mbit ceil 7mbit \
+     match dst 2 { dualpi2 }; class 4 parent 2 rate 2mbit ceil 2mbit match dst 3; class 5 rate 640kbit match src 0 \
+     { cake bandwidth 500kbit } }",
+];
 
 impl Case {
     /// The case that `bytes` stand for.
@@ -98,6 +122,8 @@ pub fn drawn(param: &Param, draw: u64) -> String {
         (Value::Count(least), Value::Count(most)) => Value::Count(scaled(least, most)),
         (Value::Number(least), Value::Number(most)) => Value::Number(least + u * (most - least)),
         (Value::Flag(_), _) => Value::Flag(u < 0.5),
+        (Value::Minor(least), Value::Minor(most)) => Value::Minor(Minor(scaled(least.0 as u64, most.0 as u64) as u16)),
+        (Value::Bands(_), _) => Value::Bands(Priomap::new([0; 16].map(|_: u8| rng.below(3) as u8))),
         (Value::Choice(_), _) => Value::Choice(param.choices[rng.below(param.choices.len() as u64) as usize]),
         (least, most) => panic!("{} ranges from {least:?} to {most:?}", param.name),
     };
@@ -157,6 +183,10 @@ impl Bytes<'_> {
                 Some((param.name.to_string(), drawn(param, self.word() as u64)))
             })
             .collect();
+        // What a tree sets itself stays where nothing else is drawn.
+        let own = plain.changed().into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let params =
+            own.filter(|(name, _)| params.iter().all(|(drawn, _)| drawn != name)).chain(params.clone()).collect();
         let name = plain.name();
         let configure = |params: &[_]| Named::configure(&name, plain.profile, params).map(|named| named.config);
         Named { config: agreeing(params, configure), profile: plain.profile }

@@ -1,0 +1,200 @@
+//! Classes that senders name and priorities that follow from the DSCP, as Linux has both in `skb->priority`.
+
+use crate::params::{Parameter, Value};
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+
+/// A class as tc writes it, `MAJOR:MINOR` in hexadecimal: `1:10` is the class 10 of the discipline with the handle 1.
+/// `0:6` is no class but the priority 6, as `SO_PRIORITY` sets it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(u32);
+
+impl ClassId {
+    /// Nothing is named.
+    pub const NONE: Self = Self(0);
+
+    /// The class `minor` of the discipline with the handle `major`; with 0 the priority `minor`.
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self((major as u32) << 16 | minor as u32)
+    }
+
+    /// The handle of the discipline; 0 for a priority.
+    pub const fn major(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// The number of the class or the priority.
+    pub const fn minor(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// Whether nothing is named.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Reads `1:10`, or `10` for a class of the discipline with the handle `major`.
+    pub fn parse(text: &str, major: u16) -> Result<Self, String> {
+        let part = |digits: &str| {
+            let number = u16::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'));
+            number.ok_or_else(|| format!("{text:?} is not a class; write e.g. \"1:10\", in hexadecimal as tc"))
+        };
+        match text.split_once(':') {
+            Some((major, "")) => Ok(Self::new(part(major)?, 0)),
+            Some((major, minor)) => Ok(Self::new(part(major)?, part(minor)?)),
+            None => Ok(Self::new(major, part(text)?)),
+        }
+    }
+}
+
+impl fmt::Display for ClassId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}:{:x}", self.major(), self.minor())
+    }
+}
+
+/// The number of a class or a handle as a parameter, written in hexadecimal as tc does: `10`, `1:10`, `1:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Minor(pub u16);
+
+impl Minor {
+    /// Reads it; of `1:10` the second number, of `1:` the first.
+    pub fn parse(text: &str) -> Option<Self> {
+        let class = ClassId::parse(text, 0).ok()?;
+        Some(Self(if class.minor() == 0 { class.major() } else { class.minor() }))
+    }
+}
+
+impl fmt::Display for Minor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+impl Parameter for Minor {
+    fn to_value(self) -> Value {
+        Value::Minor(self)
+    }
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Minor(minor) => minor,
+            other => unreachable!("a parameter keeps its kind, got {other:?}"),
+        }
+    }
+}
+
+/// The priority of a packet with this DSCP (`rt_tos2priority` with `ip_tos2prio` of `net/ipv4/route.c`): it looks at the
+/// bits that were the type of service, the lower three of the DSCP, so that EF (46) is 4 and CS6 (48) is 0.
+pub const fn by_dscp(dscp: u8) -> ClassId {
+    ClassId::new(0, [BEST_EFFORT, BEST_EFFORT, BULK, BULK, INTERACTIVE, INTERACTIVE, 4, 4][(dscp & 7) as usize])
+}
+
+const BEST_EFFORT: u16 = 0;
+const BULK: u16 = 2;
+const INTERACTIVE: u16 = 6;
+
+/// The band, counted from 0, of each of the 16 priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Priomap(
+    /// Four bits for each, those of the priority 0 lowest.
+    u64,
+);
+
+impl Priomap {
+    /// Linux's (`sch_default_prio2band`, `prio2band`): of three bands 0 is the first.
+    pub const DEFAULT: Self = Self::new([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+
+    /// The bands of the priorities from 0 on, each below 16.
+    pub const fn new(bands: [u8; 16]) -> Self {
+        let (mut packed, mut i) = (0, 0);
+        while i < 16 {
+            packed |= ((bands[i] & 15) as u64) << (4 * i);
+            i += 1;
+        }
+        Self(packed)
+    }
+
+    /// The band of a priority; of one above 15 that of its lower four bits, as in Linux.
+    #[inline]
+    pub const fn band(self, priority: u16) -> usize {
+        (self.0 >> (4 * (priority & 15)) & 15) as usize
+    }
+
+    /// The band of the highest number.
+    pub fn most(self) -> usize {
+        (0..16).map(|priority| self.band(priority)).max().expect("there are 16")
+    }
+
+    /// Reads 16 numbers with commas or blanks between them.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split([',', ' ']).filter(|number| !number.is_empty());
+        let mut bands = [0; 16];
+        for band in &mut bands {
+            *band = numbers.next()?.parse().ok().filter(|&band| band < 16)?;
+        }
+        numbers.next().is_none().then_some(Self::new(bands))
+    }
+}
+
+impl fmt::Display for Priomap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (0..16).try_for_each(|priority| {
+            let comma = if priority > 0 { "," } else { "" };
+            write!(f, "{comma}{}", self.band(priority))
+        })
+    }
+}
+
+impl Parameter for Priomap {
+    fn to_value(self) -> Value {
+        Value::Bands(self)
+    }
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::Bands(map) => map,
+            other => unreachable!("a parameter keeps its kind, got {other:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn classes_are_read_and_written_as_tc_does() {
+        for (text, major, minor, spelled) in
+            [("1:10", 1, 0x10, "1:10"), ("10", 7, 0x10, "7:10"), ("a:ff", 10, 255, "a:ff"), ("1:", 1, 0, "1:0")]
+        {
+            let class = ClassId::parse(text, 7).unwrap();
+            assert_eq!((class.major(), class.minor(), class.to_string().as_str()), (major, minor, spelled));
+        }
+        for text in ["", ":1", "1:10000", "x", "+1", "1:2:3"] {
+            assert!(ClassId::parse(text, 1).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn priorities_are_those_that_linux_gives_a_type_of_service() {
+        // (DSCP, priority): CS0, CS1, AF41, EF, CS6, the old type of service "low delay" (0x10), and AF11.
+        for (dscp, priority) in [(0, 0), (8, 0), (34, 2), (46, 4), (48, 0), (4, 6), (10, 2)] {
+            assert_eq!(by_dscp(dscp), ClassId::new(0, priority), "{dscp}");
+            // Of three bands: low delay goes first, bulk last, all else in between.
+            let band = [1, 9, 2, 9, 1, 9, 0][priority as usize];
+            assert_eq!(Priomap::DEFAULT.band(priority), band);
+        }
+    }
+
+    #[test]
+    fn maps_are_read_as_they_print() {
+        let text = "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,15";
+        let map = Priomap::parse(text).unwrap();
+        assert_eq!((map.to_string().as_str(), map.most(), map.band(31)), (text, 15, 15));
+        assert_eq!(Priomap::parse("1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"), Some(Priomap::DEFAULT));
+        for text in ["", "1", "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1", "1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,16"] {
+            assert_eq!(Priomap::parse(text), None, "{text}");
+        }
+    }
+}

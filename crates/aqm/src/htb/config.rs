@@ -1,0 +1,261 @@
+//! HTB's parameters and its classes, in tc's words.
+
+use super::tree::LEVELS;
+use crate::class::Minor;
+use crate::params::{Bytes, Config as _, Param, Value};
+use crate::parent::class::{Match, own, read_matches, spelled};
+use crate::parent::{Holding, Inside, text};
+use crate::psched::{Framing, LEAST, LinkLayer, RATES};
+use crate::rate::Rate;
+use crate::refusal::Refusal;
+use crate::registry::{Catalogue, Named};
+use crate::{choice, config};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// The configuration.
+pub type Config = Holding<Settings, Classes>;
+
+config! {
+    /// What holds of all classes.
+    pub struct Settings {
+        /// The handle, as in tc's `handle 1:`: classes that senders name belong to it.
+        handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
+        /// The class, in hexadecimal as tc has it, of what matches no filter; with 0 that goes directly, without a shaper.
+        default: Minor = Minor(0), in Value::Minor(Minor(0)) => Value::Minor(Minor(0xffff));
+        /// A class's rate in bytes per second over this is its quantum where it has none of its own.
+        r2q: u64 = 10, in Value::Count(1) => Value::Count(u32::MAX as u64);
+        /// Most packets that wait to go directly; the length of the device's queue in Linux.
+        direct_qlen: u64 = 1000, in Value::Count(0) => Value::Count(1_000_000_000);
+        /// How tc makes ticks of 64 ns of the depth of a bucket.
+        rounding: Rounding = Rounding::Up, in Value::Choice("") => Value::Choice(""), choices Rounding::WORDS;
+    }
+    profiles {
+        "linux", "Linux 6.12 and a tc of 6.14 or later, which rounds the depths of buckets up" => |_| {};
+        "linux-6.1", "as a tc before 6.14 sets it up, which rounds the depths of buckets down" => |c| c.rounding = Rounding::Down;
+    }
+    validate |_| Ok(())
+}
+
+choice! {
+    /// How tc makes ticks of the depth of a bucket (`tc_calc_xmittime` of iproute2).
+    pub enum Rounding {
+        /// The next tick, since 6.14.
+        Up = "up",
+        /// Down to a microsecond, then down to a tick.
+        Down = "down",
+    }
+}
+
+config! {
+    /// A class's own parameters: the words of `tc class add … htb`.
+    pub struct ClassSettings {
+        /// What it is promised; 8 bit/s or more.
+        rate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
+        /// What it may have at most, with what it borrows; zero is its rate.
+        ceil: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
+        /// Depth of the rate's bucket; zero is `mtu` and what the rate carries in a nanosecond.
+        burst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
+        /// Depth of the ceiling's bucket, likewise.
+        cburst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
+        /// Of those that may send the lowest goes first.
+        prio: u64 = 0, in Value::Count(0) => Value::Count(7);
+        /// Bytes of a turn; zero takes the rate over `r2q`, from 1000 to 200,000.
+        quantum: Bytes = Bytes(0), in Value::Bytes(0) => Value::Bytes(i32::MAX as u64);
+        /// The size that tc takes for the depth of a bucket.
+        mtu: Bytes = Bytes(1600), in Value::Bytes(1) => SIZE;
+        /// Bytes that every packet has more on the wire.
+        overhead: u64 = 0, in Value::Count(0) => Value::Count(65_535);
+        /// The least size on the wire, with the overhead.
+        mpu: u64 = 0, in Value::Count(0) => Value::Count(65_535);
+        /// What the link layer makes of a packet with its overhead.
+        linklayer: LinkLayer = LinkLayer::Ethernet, in Value::Choice("") => Value::Choice(""), choices LinkLayer::WORDS;
+    }
+    profiles { "class", "a class" => |_| {}; }
+    validate |_| Ok(())
+}
+
+/// What tc's 32 bits hold.
+const SIZE: Value = Value::Bytes(u32::MAX as u64);
+
+impl ClassSettings {
+    /// The ceiling.
+    pub fn ceiling(&self) -> Rate {
+        if self.ceil > Rate::from_bps(0) { self.ceil } else { self.rate }
+    }
+
+    pub(super) fn framing(&self) -> Framing {
+        Framing { overhead: self.overhead as u32, mpu: self.mpu as u32, layer: self.linklayer }
+    }
+}
+
+/// The classes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Classes(
+    /// In the order of their filters.
+    pub Vec<Class>,
+);
+
+/// A class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Class {
+    /// Its number, not 0.
+    pub minor: u16,
+    /// The number of the class that it borrows from; none for a class of the root.
+    pub parent: Option<u16>,
+    /// Rates and buckets.
+    pub settings: ClassSettings,
+    /// Who joins it.
+    pub matches: Vec<Match>,
+    /// What waits in it; without it a queue that drops at its tail.
+    pub child: Option<Named>,
+}
+
+impl Class {
+    fn read(part: &str, handle: u16, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+        let (head, child) = text::split(part)?;
+        let mut words = head.split_whitespace().peekable();
+        if words.next() != Some("class") {
+            let example = Classes::EXAMPLE.into();
+            return Err(Refusal::NotHeld { parent: "htb", inside: part.into(), example });
+        }
+        let lacks = |param: &str| Refusal::LacksValue { param: param.into(), name: "htb".into() };
+        let name = words.next().ok_or_else(|| lacks("class"))?;
+        let minor = own(name, handle)?;
+        let (mut parent, mut settings, mut seen) = (None, ClassSettings::default(), Vec::new());
+        let placed = |reason: Refusal| Refusal::from(format!("class {name}: {reason}"));
+        let matches = read_matches(&mut words, |word, words| {
+            let word = match word {
+                "buffer" | "maxburst" => "burst",
+                "cbuffer" | "cmaxburst" => "cburst",
+                word => word,
+            };
+            let value = words.next().ok_or_else(|| lacks(&format!("{word} of class {name}")))?;
+            if seen.iter().any(|known| known == word) {
+                return Err(Refusal::Twice { param: format!("{word} of class {name}"), name: "htb".into() });
+            }
+            seen.push(word.to_string());
+            match (word, value) {
+                ("parent", value) => own(value, handle).map(|minor| parent = Some(minor)),
+                ("linklayer", "adsl") => settings.set("linklayer", "atm").map_err(placed),
+                ("overhead" | "mpu", value) => settings.set(word, value.trim_end_matches('b')).map_err(placed),
+                (word, value) => settings.set(word, value).map_err(placed),
+            }
+        })?;
+        let child = child.map(|child| Named::parse_with(child, own_ones)).transpose()?;
+        Ok(Self { minor, parent, settings, matches, child })
+    }
+
+    fn spelling(&self) -> String {
+        let plain = ClassSettings::default();
+        let mut words = format!("class {:x}", self.minor);
+        if let Some(parent) = self.parent {
+            words += &format!(" parent {parent:x}");
+        }
+        for Param { name, .. } in ClassSettings::PARAMS {
+            let value = self.settings.value(name).filter(|&value| plain.value(name) != Some(value));
+            if let Some(value) = value {
+                words += &format!(" {name} {}", value.to_string().replace(' ', ""));
+            }
+        }
+        text::join(&(words + &spelled(&self.matches)), self.child.as_ref().map(Named::spelling))
+    }
+}
+
+impl Classes {
+    /// By number, as HTB has them in its trees.
+    pub(super) fn sorted(&self) -> Vec<&Class> {
+        let mut classes: Vec<_> = self.0.iter().collect();
+        classes.sort_by_key(|class| class.minor);
+        classes
+    }
+
+    fn find(&self, minor: u16) -> Option<&Class> {
+        self.0.iter().find(|class| class.minor == minor)
+    }
+
+    fn is_inner(&self, minor: u16) -> bool {
+        self.0.iter().any(|class| class.parent == Some(minor))
+    }
+
+    /// Refuses what is wrong with one class among the others.
+    fn check_class(&self, i: usize) -> Result<(), String> {
+        let class = &self.0[i];
+        let Class { minor, settings, .. } = class;
+        if self.0[..i].iter().any(|other| other.minor == *minor) {
+            return Err("is given twice; leave one of them out".into());
+        }
+        if settings.rate == Rate::from_bps(0) {
+            return Err("rate is required; write e.g. rate 1mbit".into());
+        }
+        for (name, rate) in [("rate", settings.rate), ("ceil", settings.ceiling())] {
+            if rate < LEAST {
+                return Err(format!(
+                    "{name} ({rate}) is below {LEAST}, a byte per second, the least that Linux shapes to"
+                ));
+            }
+        }
+        if settings.ceiling() < settings.rate {
+            let text = format!("ceil ({}) is below rate ({})", settings.ceil, settings.rate);
+            return Err(format!("{text}, which it would never reach; write a higher ceil or a lower rate"));
+        }
+        let parents = core::iter::successors(class.parent, |&parent| self.find(parent)?.parent);
+        match class.parent {
+            Some(parent) if self.find(parent).is_none() => {
+                return Err(format!(
+                    "parent {parent:x} is no class of this htb; write it as well, or leave parent out for a class of the root"
+                ));
+            }
+            _ if parents.clone().take(self.0.len()).any(|parent| parent == *minor) => {
+                return Err("is its own parent by way of others; let one of them be a class of the root".into());
+            }
+            _ if parents.count() >= LEVELS => {
+                return Err(format!(
+                    "is too deep: Linux has {LEVELS} levels; write it below a class nearer to the root"
+                ));
+            }
+            _ => {}
+        }
+        if self.is_inner(*minor) && (class.child.is_some() || !class.matches.is_empty()) {
+            let what = if class.child.is_some() { "hold a queue" } else { "have a filter" };
+            return Err(format!("has classes below it and cannot {what}; write that at one of those"));
+        }
+        Ok(())
+    }
+}
+
+impl Inside<Settings> for Classes {
+    const EXAMPLE: &'static str = "htb default 20 { class 1 rate 10mbit; class 10 parent 1 rate 2mbit ceil 10mbit match dscp EF; \
+         class 20 parent 1 rate 8mbit ceil 10mbit { fq_codel } }";
+
+    fn read(inside: &str, settings: &Settings, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+        let parts = text::parts(inside)?.into_iter();
+        parts.map(|part| Class::read(part, settings.handle.0, own_ones)).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+        for (i, class) in self.0.iter().enumerate() {
+            self.check_class(i).map_err(|reason| format!("class {:x}: {reason}", class.minor))?;
+        }
+        match settings.default.0 {
+            0 => Ok(()),
+            minor if self.find(minor).is_none() => Err(format!(
+                "default {minor:x}: there is no class {minor:x}; write e.g. {{ class {minor:x} rate 10mbit }}"
+            )
+            .into()),
+            minor if self.is_inner(minor) => {
+                Err(format!("default {minor:x}: the class {minor:x} has classes below it; write one of those").into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn spelling(&self) -> Option<String> {
+        (!self.0.is_empty()).then(|| self.0.iter().map(Class::spelling).collect::<Vec<_>>().join("; "))
+    }
+
+    fn children(&self) -> Vec<&Named> {
+        self.0.iter().filter_map(|class| class.child.as_ref()).collect()
+    }
+}

@@ -1,0 +1,298 @@
+//! Who may send: the classes, those of each level that have tokens, and those that wait for some.
+
+use super::class::{Class, Feed, Mode, PRIOS};
+use super::config::{Class as Configured, Settings};
+use crate::time::{Duration, Instant};
+use alloc::vec::Vec;
+
+/// All classes.
+#[derive(Clone, Debug)]
+pub(super) struct Tree {
+    /// In the order of their numbers.
+    classes: Vec<Class>,
+    levels: [Level; LEVELS],
+    /// When a packet was asked for last.
+    pub now: Instant,
+    /// How often a class ran into its ceiling.
+    pub overlimits: u64,
+}
+
+/// The classes of a level.
+#[derive(Clone, Debug)]
+struct Level {
+    /// For each priority those that can send, by number.
+    rows: Vec<Feed>,
+    row_mask: u8,
+    /// Those whose mode will change, the soonest first; of equals the first to come.
+    waiting: Vec<usize>,
+    /// No mode changes before this.
+    near_event: Instant,
+}
+
+impl Tree {
+    /// Of `configured`, which are in the order of their numbers and name parents that exist.
+    pub fn new(settings: &Settings, configured: &[&Configured]) -> Self {
+        let place = |minor: u16| configured.iter().position(|class| class.minor == minor);
+        let parents: Vec<_> = configured.iter().map(|class| class.parent.and_then(place)).collect();
+        let children = |i: usize| parents.iter().filter(|&&parent| parent == Some(i)).count();
+        let depth = |i: usize| core::iter::successors(parents[i], |&parent| parents[parent]).count();
+        let mut leaves = 0..;
+        let classes: Vec<_> = (0..configured.len())
+            .map(|i| {
+                let (leaf, level) = if children(i) == 0 { (leaves.next(), 0) } else { (None, LEVELS - 1 - depth(i)) };
+                Class::new(settings, configured[i], parents[i], level, leaf, children(i))
+            })
+            .collect();
+        let levels = core::array::from_fn(|level| {
+            let most = classes.iter().filter(|class| class.level == level).count();
+            let rows = (0..PRIOS).map(|_| Feed::new(most)).collect();
+            Level { rows, row_mask: 0, waiting: Vec::with_capacity(most), near_event: Instant::ZERO }
+        });
+        Self { classes, levels, now: Instant::ZERO, overlimits: 0 }
+    }
+
+    /// Number of the queue of class `i`, if it is a leaf.
+    #[inline]
+    pub fn leaf_of(&self, i: usize) -> Option<usize> {
+        self.classes[i].leaf
+    }
+
+    /// The class with a number.
+    pub fn find(&self, minor: u16) -> Option<usize> {
+        self.classes.binary_search_by_key(&minor, |class| class.minor).ok()
+    }
+
+    /// Number and tokens of class `i`.
+    pub fn state(&self, i: usize) -> (u16, i64, i64) {
+        let class = &self.classes[i];
+        (class.minor, class.tokens, class.ctokens)
+    }
+
+    /// The priorities of which a class of `level` can send.
+    #[inline]
+    pub fn row_mask(&self, level: usize) -> u8 {
+        self.levels[level].row_mask
+    }
+
+    /// A leaf has packets (`htb_activate`).
+    #[inline]
+    pub fn activate(&mut self, i: usize) {
+        if self.classes[i].prio_activity == 0 {
+            self.classes[i].prio_activity = 1 << self.classes[i].prio;
+            self.activate_prios(i);
+        }
+    }
+
+    /// A leaf has none any more (`htb_deactivate`).
+    pub fn deactivate(&mut self, i: usize) {
+        if self.classes[i].prio_activity != 0 {
+            self.deactivate_prios(i);
+            self.classes[i].prio_activity = 0;
+        }
+    }
+
+    /// Puts an active class where it may send from: into its level's rows, or into the feeds of those it borrows from.
+    fn activate_prios(&mut self, mut i: usize) {
+        let mut mask = self.classes[i].prio_activity;
+        while let (Mode::MayBorrow, Some(parent)) = (self.classes[i].mode, self.classes[i].parent) {
+            if mask == 0 {
+                return;
+            }
+            for prio in prios(mask) {
+                let feed = &mut self.classes[parent].feeds[prio];
+                if !feed.is_empty() {
+                    // The parent is where it should be already.
+                    mask &= !(1 << prio);
+                }
+                feed.insert(i);
+            }
+            self.classes[parent].prio_activity |= mask;
+            i = parent;
+        }
+        if self.classes[i].mode == Mode::CanSend {
+            let level = &mut self.levels[self.classes[i].level];
+            level.row_mask |= mask;
+            prios(mask).for_each(|prio| level.rows[prio].insert(i));
+        }
+    }
+
+    /// Takes an active class out of all feeds and rows; its mode is still the one it had there.
+    fn deactivate_prios(&mut self, mut i: usize) {
+        let mut mask = self.classes[i].prio_activity;
+        while let (Mode::MayBorrow, Some(parent)) = (self.classes[i].mode, self.classes[i].parent) {
+            if mask == 0 {
+                return;
+            }
+            let mut emptied = 0;
+            for prio in prios(mask) {
+                let feed = &mut self.classes[parent].feeds[prio];
+                if feed.ptr == Some(i) {
+                    (feed.last, feed.ptr) = (Some(i), None);
+                }
+                feed.remove(i);
+                if feed.is_empty() {
+                    emptied |= 1 << prio;
+                }
+            }
+            self.classes[parent].prio_activity &= !emptied;
+            (i, mask) = (parent, emptied);
+        }
+        if self.classes[i].mode == Mode::CanSend {
+            let level = &mut self.levels[self.classes[i].level];
+            for prio in prios(mask) {
+                let row = &mut level.rows[prio];
+                if row.ptr == Some(i) {
+                    row.advance();
+                }
+                row.remove(i);
+                if row.is_empty() {
+                    level.row_mask &= !(1 << prio);
+                }
+            }
+        }
+    }
+
+    /// Gives class `i` the mode that it has `ahead` nanoseconds after its tokens were counted; in how many that changes
+    /// (`htb_change_class_mode`).
+    fn change_mode(&mut self, i: usize, ahead: i64) -> i64 {
+        let (mode, wait) = self.classes[i].mode_in(ahead);
+        let old = self.classes[i].mode;
+        if mode == old {
+            return wait;
+        }
+        self.overlimits += u64::from(mode == Mode::CantSend);
+        let is_active = self.classes[i].prio_activity != 0;
+        if is_active && old != Mode::CantSend {
+            self.deactivate_prios(i);
+        }
+        self.classes[i].mode = mode;
+        if is_active && mode != Mode::CantSend {
+            self.activate_prios(i);
+        }
+        wait
+    }
+
+    /// Class `i` will change its mode in `wait` nanoseconds (`htb_add_to_wait_tree`).
+    fn add_to_wait(&mut self, i: usize, wait: i64) {
+        let key = self.now + Duration::from_nanos(wait.max(1));
+        self.classes[i].pq_key = key;
+        let level = &mut self.levels[self.classes[i].level];
+        level.near_event = level.near_event.min(key);
+        let at = level.waiting.partition_point(|&other| self.classes[other].pq_key <= key);
+        level.waiting.insert(at, i);
+    }
+
+    /// A packet of `len` bytes leaves the leaf `i`, with tokens of the class at `lender`: all classes from the leaf up are
+    /// charged (`htb_charge_class`).
+    #[inline]
+    pub fn charge(&mut self, i: usize, lender: usize, len: u32) {
+        let mut next = Some(i);
+        while let Some(i) = next {
+            let class = &mut self.classes[i];
+            class.account(self.now, len, class.level >= lender);
+            let (old, level) = (class.mode, class.level);
+            next = class.parent;
+            let wait = self.change_mode(i, 0);
+            let mode = self.classes[i].mode;
+            if mode != old {
+                if old != Mode::CanSend {
+                    self.levels[level].waiting.retain(|&other| other != i);
+                }
+                if mode != Mode::CanSend {
+                    self.add_to_wait(i, wait);
+                }
+            }
+        }
+    }
+
+    /// Changes the modes of a level that are due (`htb_do_events`); when the next one is, or when to look again.
+    #[inline]
+    pub fn do_events(&mut self, level: usize) -> Instant {
+        if self.now < self.levels[level].near_event {
+            return self.levels[level].near_event;
+        }
+        let event = loop {
+            let Some(&i) = self.levels[level].waiting.first() else { break self.now + Duration::from_secs(1) };
+            let key = self.classes[i].pq_key;
+            if key > self.now {
+                break key;
+            }
+            self.levels[level].waiting.remove(0);
+            let wait = self.change_mode(i, self.classes[i].since(self.now));
+            if self.classes[i].mode != Mode::CanSend {
+                self.add_to_wait(i, wait);
+            }
+        };
+        self.levels[level].near_event = event;
+        event
+    }
+
+    /// The leaf whose turn it is among those that can send, at `level` itself or with the tokens of a class there
+    /// (`htb_lookup_leaf`).
+    #[inline]
+    pub fn lookup_leaf(&mut self, prio: usize, level: usize) -> Option<usize> {
+        if self.levels[level].row_mask & 1 << prio == 0 {
+            return None;
+        }
+        // The way down: whose feed is looked at, below the row.
+        let mut way = [0; LEVELS];
+        let mut depth = 0;
+        loop {
+            let feed = self.feed(way[..depth].last().copied(), prio, level);
+            if let (None, Some(last)) = (feed.ptr, feed.last) {
+                feed.ptr = feed.from(last);
+            }
+            feed.last = None;
+            let ptr = feed.ptr;
+            if ptr.is_none() {
+                // Behind the last one: the first, and what is above goes on.
+                feed.ptr = feed.first();
+            }
+            match ptr {
+                Some(i) if self.classes[i].leaf.is_some() => return Some(i),
+                Some(i) => {
+                    way[depth] = i;
+                    depth += 1;
+                }
+                None if depth > 0 => {
+                    depth -= 1;
+                    self.feed(way[..depth].last().copied(), prio, level).advance();
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn feed(&mut self, class: Option<usize>, prio: usize, level: usize) -> &mut Feed {
+        match class {
+            Some(i) => &mut self.classes[i].feeds[prio],
+            None => &mut self.levels[level].rows[prio],
+        }
+    }
+
+    /// The leaf `i` has sent `len` bytes: the turn may go on to the next one.
+    #[inline]
+    pub fn spend_turn(&mut self, i: usize, prio: usize, level: usize, len: u32) {
+        if self.classes[i].spend_turn(level, len) {
+            self.pass_turn(i, prio, level);
+        }
+    }
+
+    /// The turn goes on from the leaf `i`.
+    pub fn pass_turn(&mut self, i: usize, prio: usize, level: usize) {
+        let above = if level > 0 { self.classes[i].parent } else { None };
+        self.feed(above, prio, 0).advance();
+    }
+}
+
+/// The priorities in a mask, the highest first.
+fn prios(mut mask: u8) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let prio = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(prio)
+    })
+}
+
+/// `TC_HTB_MAXDEPTH`.
+pub(super) const LEVELS: usize = 8;

@@ -1,0 +1,61 @@
+//! The children of a parent that has several, under the limits of all.
+
+use super::leaf::{Books, Leaf};
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Sink};
+use crate::time::Instant;
+use alloc::vec::Vec;
+
+/// The children, by number.
+pub(crate) struct Family<P> {
+    leaves: Vec<Leaf<P>>,
+    pub books: Books,
+    limits: Limits,
+    link: Link,
+}
+
+impl<P: Send + 'static> Family<P> {
+    /// These, which hold together no more than `limits`.
+    pub fn new(leaves: Vec<Leaf<P>>, limits: Limits, link: Link) -> Self {
+        Self { leaves, books: Books::default(), limits, link }
+    }
+}
+
+impl<P> Family<P> {
+    /// Offers a packet to child `i`. Where others wait as well it must fit into the limits of all; a child that waits alone
+    /// makes room by its own rules, since its limits are the same.
+    #[inline]
+    pub fn enqueue(&mut self, i: usize, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.books.arrived(meta.len);
+        let total = self.books.total;
+        if self.leaves[i].backlog() != total && !self.limits.admit(total, meta.len, self.link) {
+            return self.books.refuse(now, meta, packet, sink);
+        }
+        self.leaves[i].enqueue(now, meta, packet, &mut self.books, sink)
+    }
+
+    /// Asks child `i` for a packet.
+    #[inline]
+    pub fn dequeue(&mut self, i: usize, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.leaves[i].dequeue(now, &mut self.books, sink)
+    }
+
+    /// Whether nothing waits in child `i`.
+    #[inline]
+    pub fn is_empty(&self, i: usize) -> bool {
+        self.leaves[i].is_empty()
+    }
+
+    /// What waits in each child.
+    pub fn backlogs(&self) -> impl Iterator<Item = Backlog> + '_ {
+        self.leaves.iter().map(Leaf::backlog)
+    }
+
+    /// See [`crate::Qdisc::settle`].
+    pub fn settle(&mut self, now: Instant) {
+        self.leaves.iter_mut().for_each(|leaf| leaf.settle(now));
+    }
+}

@@ -1,0 +1,231 @@
+//! A discipline that another one holds, and the books that the parent keeps of all that it holds.
+
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::droptail;
+use crate::limits::Limits;
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::rate::Rate;
+use crate::registry::{Named, Queues};
+use crate::rng::Rng;
+use crate::single::SingleQueue;
+use crate::tcp_view::TcpView;
+use crate::time::Instant;
+use alloc::boxed::Box;
+
+/// What a parent has counted, packets that wait at a door included.
+#[derive(Debug, Default)]
+pub(crate) struct Books {
+    pub stats: Stats,
+    pub total: Backlog,
+}
+
+impl Books {
+    /// A packet has come.
+    pub fn arrived(&mut self, len: u32) {
+        self.stats.arrived.add(len);
+    }
+
+    /// A packet that does not wait is dropped by the parent itself.
+    #[cold]
+    pub fn refuse<P>(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        let meta = Meta { enqueued: now, ..meta };
+        self.stats.dropped[DropReason::Limit as usize].add(meta.len);
+        sink.dropped(meta, packet, DropReason::Limit);
+        Enqueued::Dropped(DropReason::Limit)
+    }
+
+    /// A packet waits from now on.
+    pub fn queued(&mut self, len: u32) {
+        self.total.packets += 1;
+        self.total.bytes += len as u64;
+    }
+
+    /// A packet leaves for transmission.
+    pub fn departed(&mut self, len: u32) {
+        self.left(len);
+        self.stats.departed.add(len);
+    }
+
+    fn left(&mut self, len: u32) {
+        self.total.packets -= 1;
+        self.total.bytes -= len as u64;
+    }
+}
+
+/// Hears of what a leaf drops on its way to the host.
+struct Heard<'a, P> {
+    books: &'a mut Books,
+    sink: &'a mut dyn Sink<P>,
+}
+
+impl<P> Sink<P> for Heard<'_, P> {
+    fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason) {
+        self.books.left(meta.len);
+        self.books.stats.dropped[reason as usize].add(meta.len);
+        self.sink.dropped(meta, packet, reason);
+    }
+    fn tcp(&self, packet: &P) -> Option<TcpView> {
+        self.sink.tcp(packet)
+    }
+    fn departs(&self, packet: &P) -> Option<Instant> {
+        self.sink.departs(packet)
+    }
+}
+
+/// The answer to a look at the head.
+pub(crate) enum Head {
+    /// The next packet has so many bytes.
+    Bytes(u32),
+    /// Nothing waits.
+    Empty,
+    /// What waits may not go before then.
+    NotBefore(Instant),
+}
+
+/// A discipline that a parent holds.
+pub(crate) struct Leaf<P> {
+    qdisc: Box<dyn Qdisc<P> + Send>,
+    /// The packet that was taken to be looked at, which stays one of the queue (`qdisc_peek_dequeued`).
+    held: Option<(Meta, P)>,
+    /// Of a discipline that is looked at: what it may hold with the packet at the door, which it does not count.
+    limits: Option<Limits>,
+    link: Link,
+    /// It leaves room for a packet of the largest size by itself.
+    leaves_room: bool,
+}
+
+impl<P: Send + 'static> Leaf<P> {
+    /// The discipline `named`, or a queue that drops at its tail.
+    pub fn new(named: Option<&Named>, limits: Limits, host: Host) -> Self {
+        let link = host.link;
+        let qdisc = match named {
+            Some(named) => named.config.build(limits, host),
+            None => {
+                let fifo = droptail::DropTail::new(&droptail::Config::default());
+                Box::new(SingleQueue::new(fifo, limits, host)) as Box<dyn Qdisc<P> + Send>
+            }
+        };
+        Self { qdisc, held: None, limits: None, link, leaves_room: false }
+    }
+
+    /// The same, to be [peeked](Self::peek) at. A single queue refuses what does not fit behind the packet at the door; one
+    /// that makes room by rules of its own is given less room instead.
+    pub fn with_door(named: Option<&Named>, limits: Limits, host: Host) -> Self {
+        let is_single = named.is_none_or(|named| named.algorithm().queues == Queues::One);
+        let smaller = smaller(limits, host.link).filter(|_| !is_single);
+        let leaf = Self::new(named, smaller.unwrap_or(limits), host);
+        Self { limits: Some(limits), leaves_room: smaller.is_some(), ..leaf }
+    }
+}
+
+/// The limits without a packet of the largest size; none where they are too small for that.
+fn smaller(limits: Limits, link: Link) -> Option<Limits> {
+    let (mtu, time) = (link.mtu as u64, link.rate.time_for(link.mtu as u64));
+    let packets = limits.packets.map(|most| most.checked_sub(1).filter(|&most| most > 0));
+    let bytes = limits.bytes.map(|most| most.checked_sub(mtu).filter(|&most| most >= mtu));
+    let span = limits.time.map(|most| Some(most - time).filter(|&most| most >= time));
+    if packets == Some(None) || bytes == Some(None) || span == Some(None) {
+        return None;
+    }
+    Some(Limits { packets: packets.flatten(), bytes: bytes.flatten(), time: span.flatten() })
+}
+
+/// What leaf `index` of several is built from, which is sent at no more than `rate`.
+pub(crate) fn host_of(host: &Host, index: usize, rate: Rate) -> Host {
+    Host { link: Link { rate, ..host.link }, rng: Rng::stream(host.rng.state(), "leaf", index as u64) }
+}
+
+impl<P> Leaf<P> {
+    /// What waits.
+    #[inline]
+    pub fn backlog(&self) -> Backlog {
+        let inside = self.qdisc.backlog();
+        match &self.held {
+            None => inside,
+            Some((meta, _)) => Backlog { packets: inside.packets + 1, bytes: inside.bytes + meta.len as u64 },
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.qdisc.backlog().packets == 0
+    }
+
+    /// Offers a packet that has been counted as arrived.
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        packet: P,
+        books: &mut Books,
+        sink: &mut dyn Sink<P>,
+    ) -> Enqueued {
+        if let (Some((held, _)), Some(limits)) = (&self.held, self.limits) {
+            let has_room = self.leaves_room && held.len <= self.link.mtu;
+            if !has_room && !limits.admit(self.backlog(), meta.len, self.link) {
+                return books.refuse(now, meta, packet, sink);
+            }
+        }
+        books.queued(meta.len);
+        self.booked(books, sink, |qdisc, heard| qdisc.enqueue(now, meta, packet, heard))
+    }
+
+    /// Asks for a packet.
+    #[inline]
+    pub fn dequeue(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        let next = match self.held.take() {
+            Some((meta, packet)) => Dequeued::Packet(meta, packet),
+            None => self.booked(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)),
+        };
+        if let Dequeued::Packet(meta, _) = &next {
+            books.departed(meta.len);
+        }
+        next
+    }
+
+    /// Looks at the next packet, which the discipline has then given up.
+    #[inline]
+    pub fn peek(&mut self, now: Instant, books: &mut Books, sink: &mut dyn Sink<P>) -> Head {
+        if let Some((meta, _)) = &self.held {
+            return Head::Bytes(meta.len);
+        }
+        match self.booked(books, sink, |qdisc, heard| qdisc.dequeue(now, heard)) {
+            Dequeued::Packet(meta, packet) => {
+                self.held = Some((meta, packet));
+                Head::Bytes(meta.len)
+            }
+            Dequeued::Empty => Head::Empty,
+            Dequeued::NotBefore(at) => Head::NotBefore(at),
+        }
+    }
+
+    /// Has the discipline do something, and books what it drops and marks.
+    #[inline]
+    fn booked<R>(
+        &mut self,
+        books: &mut Books,
+        sink: &mut dyn Sink<P>,
+        act: impl FnOnce(&mut dyn Qdisc<P>, &mut dyn Sink<P>) -> R,
+    ) -> R {
+        let before = self.qdisc.stats().marked;
+        let done = act(&mut *self.qdisc, &mut Heard { books, sink });
+        let (after, marked) = (self.qdisc.stats().marked, &mut books.stats.marked);
+        marked.packets += after.packets - before.packets;
+        marked.bytes += after.bytes - before.bytes;
+        done
+    }
+
+    /// See [`Qdisc::settle`].
+    pub fn settle(&mut self, now: Instant) {
+        self.qdisc.settle(now);
+    }
+
+    /// See [`Qdisc::observe`].
+    pub fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.qdisc.observe(see);
+    }
+}

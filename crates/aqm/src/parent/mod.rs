@@ -1,0 +1,76 @@
+//! Queue disciplines that hold other queue disciplines, as Linux's classful ones do: in braces behind their own words,
+//! `tbf rate 10mbit burst 5kB latency 50ms { fq_codel }`.
+//!
+//! A parent is a `Settings` with parameters as any other discipline has, and an [`Inside`], what is in the braces. Both
+//! make a [`Holding`], the configuration in the registry. The queue itself owns [`leaf::Leaf`]s and keeps
+//! [`leaf::Books`] of all of them.
+
+pub(crate) mod class;
+pub(crate) mod family;
+pub(crate) mod leaf;
+pub(crate) mod text;
+
+use crate::params::{Config, Param, Value};
+use crate::refusal::Refusal;
+use crate::registry::{Catalogue, Named};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What a parent with the parameters `S` has in its braces.
+pub trait Inside<S>: Clone + Default + PartialEq + fmt::Debug + Send + Sync {
+    /// What stands in the braces, to be written in a message.
+    const EXAMPLE: &'static str;
+
+    /// Reads it.
+    fn read(text: &str, settings: &S, own: &dyn Catalogue) -> Result<Self, Refusal>;
+
+    /// Refuses what does not go with the parameters.
+    fn check(&self, settings: &S) -> Result<(), Refusal>;
+
+    /// The shortest text that [`Inside::read`] reads as this; none where the braces can be left out.
+    fn spelling(&self) -> Option<String>;
+
+    /// The disciplines that it names.
+    fn children(&self) -> Vec<&Named>;
+}
+
+/// A parent's configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Holding<S, I> {
+    /// Its own parameters.
+    pub settings: S,
+    /// What it holds.
+    pub inside: I,
+}
+
+impl<S: Config, I: Inside<S>> Holding<S, I> {
+    /// The same parameters with the braces `text`, or without braces.
+    pub(crate) fn holding(self, text: Option<&str>, own: &dyn Catalogue) -> Result<Self, Refusal> {
+        let Self { settings, .. } = self;
+        let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, own))?;
+        inside.check(&settings)?;
+        Ok(Self { settings, inside })
+    }
+}
+
+impl<S: Config, I: Inside<S>> Config for Holding<S, I> {
+    const PARAMS: &'static [Param] = S::PARAMS;
+    const PROFILES: &'static [(&'static str, &'static str)] = S::PROFILES;
+
+    fn profile(name: &str) -> Option<Self> {
+        S::profile(name).map(|settings| Self { settings, inside: I::default() })
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        self.settings.value(name)
+    }
+
+    fn set_value(&mut self, name: &str, value: Value) {
+        self.settings.set_value(name, value);
+    }
+
+    fn validate(&self) -> Result<(), Refusal> {
+        self.settings.validate()
+    }
+}

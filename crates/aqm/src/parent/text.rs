@@ -1,0 +1,82 @@
+//! Text with braces.
+
+use crate::refusal::Refusal;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A discipline's own words and what is in the braces at their end.
+pub(crate) fn split(text: &str) -> Result<(&str, Option<&str>), Refusal> {
+    let text = text.trim();
+    let Some(open) = text.find('{') else {
+        return if text.contains('}') { Err(Refusal::BraceNotOpened(text.into())) } else { Ok((text, None)) };
+    };
+    let close = closing(text, open)?;
+    match text[close + 1..].trim() {
+        "" => Ok((text[..open].trim_end(), Some(text[open + 1..close].trim()))),
+        behind => Err(Refusal::BehindBraces(behind.into())),
+    }
+}
+
+/// The parts of what is in braces, which semicolons or ends of lines part.
+pub(crate) fn parts(text: &str) -> Result<Vec<&str>, Refusal> {
+    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
+    for (i, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => return Err(Refusal::BraceNotOpened(text.into())),
+            '}' => depth -= 1,
+            ';' | '\n' if depth == 0 => {
+                parts.push(text[begin..i].trim());
+                begin = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[begin..].trim());
+    parts.retain(|part| !part.is_empty());
+    Ok(parts)
+}
+
+/// `words { inside }`, without braces where there is nothing to say.
+pub(crate) fn join(words: &str, inside: Option<String>) -> String {
+    inside.map_or_else(|| words.into(), |inside| format!("{words} {{ {inside} }}"))
+}
+
+/// The place of the brace that closes the one at `open`.
+fn closing(text: &str, open: usize) -> Result<usize, Refusal> {
+    let mut depth = 0;
+    for (i, c) in text[open..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 1 => return Ok(open + i),
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    Err(Refusal::BraceNotClosed(text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_are_at_the_end_and_balanced() {
+        assert_eq!(split("tbf rate 1mbit {fq_codel} ").unwrap(), ("tbf rate 1mbit", Some("fq_codel")));
+        assert_eq!(
+            split("htb{ class 1 { a }; class 2 { b } }").unwrap(),
+            ("htb", Some("class 1 { a }; class 2 { b }"))
+        );
+        assert_eq!(split("codel").unwrap(), ("codel", None));
+        assert!(matches!(split("tbf { codel"), Err(Refusal::BraceNotClosed(_))));
+        assert!(matches!(split("tbf codel }"), Err(Refusal::BraceNotOpened(_))));
+        assert!(matches!(split("tbf { codel } rate 1mbit"), Err(Refusal::BehindBraces(_))));
+    }
+
+    #[test]
+    fn parts_end_with_a_semicolon_or_a_line() {
+        assert_eq!(parts("a { b; c } ; d\n\n e;").unwrap(), ["a { b; c }", "d", "e"]);
+        assert!(parts("a } b {").is_err());
+    }
+}

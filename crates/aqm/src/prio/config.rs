@@ -1,0 +1,141 @@
+//! The bands and what is in them, in tc's words.
+
+use crate::class::{Minor, Priomap};
+use crate::config;
+use crate::params::{Param, Value};
+use crate::parent::class::{Match, own, read_matches, spelled};
+use crate::parent::{Holding, Inside, text};
+use crate::refusal::Refusal;
+use crate::registry::{Catalogue, Named};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
+
+/// The configuration.
+pub type Config = Holding<Settings, Bands>;
+
+/// `TCQ_PRIO_BANDS`.
+pub(super) const MOST_BANDS: u64 = 16;
+
+config! {
+    /// How many bands there are, and who joins which.
+    pub struct Settings {
+        /// The handle, as in tc's `handle 1:`: a class that a sender names belongs to it.
+        handle: Minor = Minor(1), in Value::Minor(Minor(1)) => Value::Minor(Minor(0xffff));
+        /// Number of bands.
+        bands: u64 = 3, in Value::Count(2) => Value::Count(MOST_BANDS);
+        /// The band, from 0 on, of each of the priorities 0 to 15: 16 numbers.
+        priomap: Priomap = Priomap::DEFAULT, in Value::Bands(Priomap::DEFAULT) => Value::Bands(Priomap::DEFAULT);
+    }
+    profiles { "linux", "Linux" => |_| {}; }
+    validate validate
+}
+
+fn validate(c: &Settings) -> Result<(), Refusal> {
+    let (most, bands) = (c.priomap.most(), c.bands);
+    if (most as u64) < bands {
+        return Ok(());
+    }
+    Err(format!("priomap has the band {most} and there are {bands}, counted from 0; write lower ones, or more bands")
+        .into())
+}
+
+/// What is in the bands; those that are not named drop at their tails.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bands(
+    /// In the order of their filters.
+    pub Vec<Band>,
+);
+
+/// A band that is named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// From 1 on, as the minor number of tc's class.
+    pub number: usize,
+    /// Who joins it whatever the priority.
+    pub matches: Vec<Match>,
+    /// What waits; without it a queue that drops at its tail.
+    pub child: Option<Named>,
+}
+
+impl Bands {
+    /// Band `band`, from 0 on, if it is named.
+    pub(super) fn of(&self, band: usize) -> Option<&Band> {
+        self.0.iter().find(|named| named.number == band + 1)
+    }
+}
+
+impl Inside<Settings> for Bands {
+    const EXAMPLE: &'static str = "prio { band 1 match dscp EF; band 2 { fq_codel } }";
+
+    fn read(inside: &str, settings: &Settings, own_ones: &dyn Catalogue) -> Result<Self, Refusal> {
+        let bands = text::parts(inside)?.into_iter().map(|part| {
+            let (head, child) = text::split(part)?;
+            let mut words = head.split_whitespace().peekable();
+            if words.next() != Some("band") {
+                return Err(Refusal::NotHeld { parent: "prio", inside: part.into(), example: Self::EXAMPLE.into() });
+            }
+            let class =
+                words.next().ok_or_else(|| Refusal::LacksValue { param: "band".into(), name: "prio".into() })?;
+            let number = own(class, settings.handle.0)? as usize;
+            let matches = read_matches(&mut words, |word, _| {
+                Err(Refusal::Unknown(format!("unknown word of band {class} {word:?}; write match, e.g. match dscp EF")))
+            })?;
+            let child = child.map(|child| Named::parse_with(child, own_ones)).transpose()?;
+            Ok(Band { number, matches, child })
+        });
+        bands.collect::<Result<_, _>>().map(Self)
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+        for (i, band) in self.0.iter().enumerate() {
+            let Band { number, .. } = band;
+            if *number as u64 > settings.bands {
+                let text = format!(
+                    "band {number:x}: there are {} bands; write bands {number} before the braces",
+                    settings.bands
+                );
+                return Err(text.into());
+            }
+            if self.0[..i].iter().any(|other| other.number == *number) {
+                return Err(Refusal::Twice { param: format!("band {number:x}"), name: "prio".into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn spelling(&self) -> Option<String> {
+        let one = |band: &Band| {
+            let words = format!("band {:x}{}", band.number, spelled(&band.matches));
+            text::join(&words, band.child.as_ref().map(Named::spelling))
+        };
+        (!self.0.is_empty()).then(|| self.0.iter().map(one).collect::<Vec<_>>().join("; "))
+    }
+
+    fn children(&self) -> Vec<&Named> {
+        self.0.iter().filter_map(|band| band.child.as_ref()).collect()
+    }
+}
+
+/// Reads tc's `priomap`, which is 16 words.
+pub(crate) fn words(
+    words: &mut Peekable<SplitWhitespace<'_>>,
+    given: &mut Vec<(String, String)>,
+    _: &[Param],
+) -> Result<bool, Refusal> {
+    if words.peek() != Some(&"priomap") {
+        return Ok(false);
+    }
+    words.next();
+    let mut map: Vec<&str> = Vec::new();
+    while let Some(word) = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+        map.push(word);
+    }
+    if given.iter().any(|(name, _)| name == "priomap") {
+        return Err(Refusal::Twice { param: "priomap".into(), name: "prio".into() });
+    }
+    given.push(("priomap".to_string(), map.join(",")));
+    Ok(true)
+}

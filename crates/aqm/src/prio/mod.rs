@@ -1,0 +1,135 @@
+//! `prio`: bands served in strict order of priority, each with a queue discipline of its own (Linux, `sch_prio.c`).
+//!
+//! A packet joins the band that its sender names (`class = "1:2"` of a flow group is the second), else the first band whose
+//! filter it matches, else that of its priority: `priomap` has a band, counted from 0, for each of the 16 priorities, which
+//! follow from the DSCP where the sender names none. Bands without braces drop at their tails:
+//! `prio bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match dscp EF { codel }; band 2 { fq_codel } }`.
+//!
+//! Differs: the limit of the link holds for all bands together. What does not fit while several bands wait is dropped when
+//! it comes; Linux has a limit in each band.
+//!
+//! # When to use
+//!
+//! Where one kind of traffic must not wait for another and cannot starve it: a little voice, routing, acknowledgments. What
+//! has no bound of its own is to be shaped first, by [HTB](crate::htb). Linux's default of three bands without anything to
+//! set is [pfifo_fast](crate::pfifo_fast).
+
+mod config;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use config::words;
+pub use config::{Band, Bands, Config, Settings};
+
+use crate::backlog::Backlog;
+use crate::class::Priomap;
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::parent::class::Filters;
+use crate::parent::family::Family;
+use crate::parent::leaf::{Leaf, host_of};
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::time::Instant;
+use core::fmt;
+
+/// The queue discipline.
+pub struct Prio<P> {
+    handle: u16,
+    bands: usize,
+    priomap: Priomap,
+    filters: Filters,
+    family: Family<P>,
+}
+
+impl<P: Send + 'static> Prio<P> {
+    /// Empty bands.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let Settings { handle, bands, priomap } = config.settings;
+        let bands = bands as usize;
+        let child = |band: usize| config.inside.of(band).and_then(|band| band.child.as_ref());
+        let leaf = |band: usize| Leaf::new(child(band), limits, host_of(&host, band, host.link.rate));
+        let matches = config.inside.0.iter().map(|band| (band.number - 1, &band.matches[..]));
+        let family = Family::new((0..bands).map(leaf).collect(), limits, host.link);
+        Self { handle: handle.0, bands, priomap, filters: Filters::new(matches), family }
+    }
+}
+
+impl<P> Prio<P> {
+    /// The band of a packet (`prio_classify`).
+    #[inline]
+    fn classify(&self, meta: &Meta) -> usize {
+        let priority = meta.priority();
+        let first = self.priomap.band(0);
+        if priority.major() == self.handle {
+            // A class that is none, and the discipline itself, are the band of the priority 0.
+            return (priority.minor() as usize).checked_sub(1).filter(|&band| band < self.bands).unwrap_or(first);
+        }
+        // A class of another discipline, too.
+        let by_priority = || if priority.major() == 0 { self.priomap.band(priority.minor()) } else { first };
+        self.filters.find(meta).unwrap_or_else(by_priority)
+    }
+}
+
+impl<P> Qdisc<P> for Prio<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        let band = self.classify(&meta);
+        self.family.enqueue(band, now, meta, packet, sink)
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        let mut soonest: Option<Instant> = None;
+        for band in 0..self.bands {
+            match self.family.dequeue(band, now, sink) {
+                Dequeued::Empty => {}
+                // What shapes in one band does not hold up those behind it.
+                Dequeued::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
+                packet => return packet,
+            }
+        }
+        soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.family.settle(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.family.books.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.family.books.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        for (name, backlog) in BACKLOGS.iter().zip(self.family.backlogs()) {
+            see(name, backlog.packets as f64);
+        }
+    }
+}
+
+impl<P> fmt::Debug for Prio<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prio").field("bands", &self.bands).field("books", &self.family.books).finish_non_exhaustive()
+    }
+}
+
+/// Names of what waits in each band.
+const BACKLOGS: [&str; config::MOST_BANDS as usize] = [
+    "backlog_1",
+    "backlog_2",
+    "backlog_3",
+    "backlog_4",
+    "backlog_5",
+    "backlog_6",
+    "backlog_7",
+    "backlog_8",
+    "backlog_9",
+    "backlog_10",
+    "backlog_11",
+    "backlog_12",
+    "backlog_13",
+    "backlog_14",
+    "backlog_15",
+    "backlog_16",
+];

@@ -1,0 +1,178 @@
+//! The token bucket filter's parameters, in tc's words.
+
+use crate::config;
+use crate::params::{Bytes, Param, Value};
+use crate::parent::{Holding, Inside, text};
+use crate::psched::{Framing, LEAST, LinkLayer, Psched, RATES};
+use crate::rate::Rate;
+use crate::refusal::Refusal;
+use crate::registry::{Catalogue, Named};
+use crate::time::Duration;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
+
+/// The configuration.
+pub type Config = Holding<Settings, Child>;
+
+config! {
+    /// What is filtered to.
+    pub struct Settings {
+        /// The rate to shape to, 8 bit/s or more; zero does not shape.
+        rate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
+        /// Size of the bucket, also `buffer` and `maxburst`: what may go at once after a pause. A packet above it is dropped.
+        burst: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
+        /// Bytes that may wait in the queue that is there without braces; either this or `latency`. Zero leaves it to the
+        /// limit of the link.
+        limit: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
+        /// The same as a time: how long a packet may wait for tokens.
+        latency: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1000));
+        /// The rate at which the bucket itself is emptied; zero does not bound it.
+        peakrate: Rate = Rate::from_bps(0), in RATES.0 => RATES.1;
+        /// Size of the bucket of `peakrate`, also `minburst`.
+        mtu: Bytes = Bytes(0), in Value::Bytes(0) => SIZE;
+        /// Bytes that every packet has more on the wire.
+        overhead: u64 = 0, in Value::Count(0) => Value::Count(65_535);
+        /// The least size on the wire, with the overhead.
+        mpu: u64 = 0, in Value::Count(0) => Value::Count(65_535);
+        /// What the link layer makes of a packet with its overhead.
+        linklayer: LinkLayer = LinkLayer::Ethernet, in Value::Choice("") => Value::Choice(""), choices LinkLayer::WORDS;
+    }
+    profiles { "linux", "Linux 6.1 and 6.12" => |_| {}; }
+    validate validate
+}
+
+/// What Linux's 32 bits hold.
+const SIZE: Value = Value::Bytes(u32::MAX as u64);
+
+fn validate(c: &Settings) -> Result<(), Refusal> {
+    let zero = Rate::from_bps(0);
+    if c.rate == zero {
+        let without = [
+            ("burst", c.burst.0 > 0),
+            ("latency", c.latency > Duration::ZERO),
+            ("peakrate", c.peakrate > zero),
+            ("mtu", c.mtu.0 > 0),
+        ];
+        let needs = without.iter().find(|(_, given)| *given);
+        return needs.map_or(Ok(()), |(name, _)| {
+            Err(format!("tbf has {name} and no rate; write e.g. rate 10mbit burst 5kB latency 50ms").into())
+        });
+    }
+    for (name, rate) in [("rate", c.rate), ("peakrate", c.peakrate)] {
+        if rate > zero && rate < LEAST {
+            let text = format!("{name} ({rate}) is below {LEAST}, a byte per second, the least that Linux shapes to");
+            return Err(text.into());
+        }
+    }
+    if c.burst.0 == 0 {
+        return Err("tbf needs a burst with its rate; write e.g. rate 10mbit burst 5kB latency 50ms".into());
+    }
+    if c.limit.0 > 0 && c.latency > Duration::ZERO {
+        return Err("tbf has both limit and latency, which say the same; leave one of them out".into());
+    }
+    match (c.peakrate > zero, c.mtu.0 > 0) {
+        (true, false) => Err("tbf needs an mtu with its peakrate; write e.g. peakrate 20mbit mtu 1514B".into()),
+        (false, true) => {
+            Err("mtu is the bucket of peakrate; write e.g. peakrate 20mbit mtu 1514B, or leave it out".into())
+        }
+        (true, true) if c.peakrate.as_bps() / 8 <= c.rate.as_bps() / 8 => {
+            let text = format!(
+                "peakrate ({}) must be above rate ({}); write a higher one, or leave it out",
+                c.peakrate, c.rate
+            );
+            Err(text.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Settings {
+    pub(super) fn framing(&self) -> Framing {
+        Framing { overhead: self.overhead as u32, mpu: self.mpu as u32, layer: self.linklayer }
+    }
+
+    /// Bytes that may wait in the queue without braces, if they are bounded (`tbf_parse_opt` of tc).
+    pub(super) fn limit_bytes(&self) -> Option<u64> {
+        if self.latency == Duration::ZERO {
+            return Some(self.limit.0).filter(|&limit| limit > 0);
+        }
+        let within = |rate: Rate, bucket: Bytes| {
+            let micros = (self.latency.as_nanos() / 1000) as u128;
+            let psched = Psched::new(rate, Framing::NONE);
+            let bytes = psched.bytes_per_second as u128 * micros / 1_000_000 + bucket.0 as u128;
+            bytes.min(u32::MAX as u128) as u64
+        };
+        let limit = within(self.rate, self.burst);
+        let peaks = self.peakrate > Rate::from_bps(0);
+        Some(if peaks { limit.min(within(self.peakrate, self.mtu)) } else { limit })
+    }
+
+    /// The largest packet that goes through, where there is one.
+    pub(super) fn max_size(&self) -> Option<u32> {
+        let least = if self.mtu.0 > 0 { self.burst.0.min(self.mtu.0) } else { self.burst.0 };
+        (self.rate > Rate::from_bps(0)).then_some(least as u32)
+    }
+}
+
+/// What waits for the tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Child(
+    /// Without one a queue that drops at its tail, limited in bytes.
+    pub Option<Box<Named>>,
+);
+
+impl Inside<Settings> for Child {
+    const EXAMPLE: &'static str = "tbf rate 10mbit burst 5kB { fq_codel }";
+
+    fn read(text: &str, _: &Settings, own: &dyn Catalogue) -> Result<Self, Refusal> {
+        match text::parts(text)?[..] {
+            [] => Ok(Self(None)),
+            [one] => Ok(Self(Some(Box::new(Named::parse_with(one, own)?)))),
+            _ => Err(Refusal::NotHeld { parent: "tbf", inside: text.into(), example: Self::EXAMPLE.into() }),
+        }
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+        let bounded = settings.limit.0 > 0 || settings.latency > Duration::ZERO;
+        if settings.rate > Rate::from_bps(0) && !bounded && self.0.is_none() {
+            return Err(
+                "tbf needs limit or latency, or what waits in braces; write e.g. latency 50ms, or { fq_codel }".into(),
+            );
+        }
+        Ok(())
+    }
+
+    fn spelling(&self) -> Option<String> {
+        self.0.as_ref().map(|named| named.spelling())
+    }
+
+    fn children(&self) -> Vec<&Named> {
+        self.0.as_deref().map_or_else(Vec::new, |named| vec![named])
+    }
+}
+
+/// Reads tc's other words for parameters.
+pub(crate) fn words(
+    words: &mut Peekable<SplitWhitespace<'_>>,
+    given: &mut Vec<(String, String)>,
+    _: &[Param],
+) -> Result<bool, Refusal> {
+    let Some(&word) = words.peek() else { return Ok(false) };
+    let name = match word {
+        "buffer" | "maxburst" => "burst",
+        "minburst" => "mtu",
+        _ => return Ok(false),
+    };
+    words.next();
+    let value = words.next().ok_or_else(|| Refusal::LacksValue { param: word.into(), name: "tbf".into() })?;
+    if given.iter().any(|(known, _)| known == name) {
+        return Err(Refusal::Twice { param: name.into(), name: "tbf".into() });
+    }
+    given.push((name.to_string(), value.to_string()));
+    Ok(true)
+}

@@ -1,0 +1,153 @@
+//! The token bucket filter: shapes to a rate, with bursts as long as the bucket is deep; what waits for tokens is held by
+//! another queue discipline (Linux, `sch_tbf.c` of 6.1 and 6.12, whose arithmetic this follows).
+//!
+//! Tokens are nanoseconds at the rate. A packet goes when both buckets, that of `rate` and that of `peakrate`, have its
+//! time; until then the discipline says when that will be. Without braces what waits is a queue that drops at its tail, of
+//! `limit` bytes or as many as `latency` allows; with braces it is what they name, `tbf rate 10mbit burst 5kB { fq_codel }`,
+//! and `limit` has no effect, as in Linux.
+//!
+//! Differs: all words have defaults, so that `tbf` alone shapes to nothing; tc insists on `rate`, `burst` and `limit` or
+//! `latency`, as is done here where there is a `rate`. The packet that was taken out to be looked at is not in the
+//! backlog by which the discipline in the braces judges; in limits it counts, those of several queues are smaller by the
+//! largest packet instead.
+//!
+//! # When to use
+//!
+//! To write a shaper down as it is deployed: in front of a modem with [FQ-CoDel](crate::fq_codel) in its braces, or as the
+//! policer-like bottleneck of a testbed with a `limit`. Where classes share a rate take [HTB](crate::htb). For a link that
+//! is itself slow and bursty, `link.bucket` of a scenario is below its queue, not above.
+
+mod config;
+#[cfg(test)]
+mod tests;
+
+pub use crate::psched::LinkLayer;
+pub(crate) use config::words;
+pub use config::{Child, Config, Settings};
+
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::link::Link;
+use crate::packet::Meta;
+use crate::parent::leaf::{Books, Head, Leaf};
+use crate::psched::Psched;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::rate::Rate;
+use crate::time::{Duration, Instant};
+use core::fmt;
+
+/// The queue discipline.
+pub struct Tbf<P> {
+    buckets: Option<Buckets>,
+    leaf: Leaf<P>,
+    books: Books,
+    /// How often there was a packet and no tokens.
+    overlimits: u64,
+}
+
+/// Tokens, in nanoseconds.
+#[derive(Clone, Debug)]
+struct Buckets {
+    rate: Psched,
+    peak: Option<Psched>,
+    /// Depths.
+    buffer: i64,
+    mtu: i64,
+    max_size: u32,
+    tokens: i64,
+    ptokens: i64,
+    /// When they were counted last.
+    t_c: Instant,
+}
+
+impl Buckets {
+    fn new(settings: &Settings) -> Option<Self> {
+        let max_size = settings.max_size()?;
+        let rate = Psched::new(settings.rate, settings.framing());
+        let peak = (settings.mtu.0 > 0).then(|| Psched::new(settings.peakrate, settings.framing()));
+        let buffer = rate.time_for(settings.burst.0 as u32);
+        let mtu = peak.map_or(0, |peak| peak.time_for(settings.mtu.0 as u32));
+        Some(Self { rate, peak, buffer, mtu, max_size, tokens: buffer, ptokens: mtu, t_c: Instant::ZERO })
+    }
+
+    /// Takes the tokens of `len` bytes; else, how long they are to be waited for.
+    #[inline]
+    fn take(&mut self, now: Instant, len: u32) -> Result<(), Duration> {
+        let since = (now - self.t_c).as_nanos().min(self.buffer);
+        let ptoks = self.peak.map_or(0, |peak| (since + self.ptokens).min(self.mtu) - peak.time_for(len));
+        let toks = (since + self.tokens).min(self.buffer) - self.rate.time_for(len);
+        if toks < 0 || ptoks < 0 {
+            return Err(Duration::from_nanos((-toks).max(-ptoks)));
+        }
+        (self.t_c, self.tokens, self.ptokens) = (now, toks, ptoks);
+        Ok(())
+    }
+}
+
+impl<P: Send + 'static> Tbf<P> {
+    /// An empty queue with full buckets.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let settings = &config.settings;
+        let buckets = Buckets::new(settings);
+        let rate = if settings.rate > Rate::from_bps(0) { settings.rate.min(host.link.rate) } else { host.link.rate };
+        let host = Host { link: Link { rate, ..host.link }, ..host };
+        let child = config.inside.0.as_deref();
+        let limits = match settings.limit_bytes().filter(|_| child.is_none()) {
+            Some(most) => Limits { bytes: Some(limits.bytes.map_or(most, |bytes| bytes.min(most))), ..limits },
+            None => limits,
+        };
+        Self { buckets, leaf: Leaf::with_door(child, limits, host), books: Books::default(), overlimits: 0 }
+    }
+}
+
+impl<P> Qdisc<P> for Tbf<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.books.arrived(meta.len);
+        if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
+            return self.books.refuse(now, meta, packet, sink);
+        }
+        self.leaf.enqueue(now, meta, packet, &mut self.books, sink)
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        if let Some(buckets) = &mut self.buckets {
+            match self.leaf.peek(now, &mut self.books, sink) {
+                Head::Bytes(len) => {
+                    if let Err(wait) = buckets.take(now, len) {
+                        self.overlimits += 1;
+                        return Dequeued::NotBefore(now + wait);
+                    }
+                }
+                Head::Empty => return Dequeued::Empty,
+                Head::NotBefore(at) => return Dequeued::NotBefore(at),
+            }
+        }
+        self.leaf.dequeue(now, &mut self.books, sink)
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.leaf.settle(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.books.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.books.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        let seconds = |nanos: i64| Duration::from_nanos(nanos).as_secs_f64();
+        see("tokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.tokens)));
+        see("ptokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.ptokens)));
+        see("overlimits", self.overlimits as f64);
+        self.leaf.observe(see);
+    }
+}
+
+impl<P> fmt::Debug for Tbf<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tbf").field("buckets", &self.buckets).field("books", &self.books).finish_non_exhaustive()
+    }
+}
