@@ -1,6 +1,7 @@
 //! Packets in flight: small fixed records in a slab, transport headers in a parallel slab.
 
-use sojourn_aqm::Ecn;
+use sojourn_aqm::class::ClassId;
+use sojourn_aqm::{Ecn, Meta};
 use sojourn_tcp::Header;
 
 /// Names a packet in flight.
@@ -17,10 +18,29 @@ pub struct Packet {
     pub len: u32,
     /// ECN field as sent.
     pub ecn: Ecn,
+    /// Differentiated services code point, which a queue may clear.
+    pub dscp: u8,
     /// Links of its path that it has still to cross behind the present one.
     pub more: u16,
     /// Whether it travels from the flow's source to its sink (else: an acknowledgment on the reverse path).
     pub to_sink: bool,
+}
+
+/// What a queue learns of a packet from the flow that sends it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    /// The sending and the receiving host.
+    pub hosts: (u32, u32),
+    /// The class that the flow names.
+    pub class: ClassId,
+}
+
+impl Packet {
+    /// What a queue that counts it as `len` bytes knows of it.
+    #[inline(always)]
+    pub fn meta(&self, len: u32, Origin { hosts, class }: Origin) -> Meta {
+        Meta { ecn: self.ecn, dscp: self.dscp, hosts, class, ..Meta::new(len, self.flow) }
+    }
 }
 
 /// All packets in flight. A freed place is used again, so it grows to the largest number at a time and stays.

@@ -174,6 +174,8 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     next: usize,
     free: Instant,
     idle: bool,
+    /// What waits may not go before `free`; what comes may.
+    throttled: bool,
 }
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
@@ -181,7 +183,18 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, wire: Wire) -> Self {
         let fates = vec![Fate::Waiting; arrivals.len()];
         let (decided, marked) = (Vec::new(), Vec::with_capacity(arrivals.len()));
-        Self { arrivals, queue, wire, fates, decided, marked, next: 0, free: Instant::ZERO, idle: true }
+        Self {
+            arrivals,
+            queue,
+            wire,
+            fates,
+            decided,
+            marked,
+            next: 0,
+            free: Instant::ZERO,
+            idle: true,
+            throttled: false,
+        }
     }
 
     /// One arrival, or one time that the link asks for a packet; a link that falls idle asks once more, in vain.
@@ -252,7 +265,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
             decided.push(packet);
         });
         self.marked.push(verdict == Enqueued::Marked);
-        if self.idle {
+        if self.idle || self.throttled {
             (self.free, self.idle) = (at, false);
         }
         self.next += 1;
@@ -264,6 +277,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
             fates[packet as usize] = Fate::Dropped { at, reason, arriving: false };
             decided.push(packet);
         });
+        self.throttled = false;
         match served {
             Dequeued::Packet(meta, packet) => {
                 let came = self.arrivals[packet as usize].meta.ecn;
@@ -272,7 +286,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
                 self.decided.push(packet);
                 self.free = at + self.wire.time_for(meta.len);
             }
-            Dequeued::NotBefore(later) if later < Instant::NEVER => self.free = later,
+            Dequeued::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
             Dequeued::Empty | Dequeued::NotBefore(_) => self.idle = true,
         }
     }

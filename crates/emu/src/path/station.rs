@@ -22,8 +22,9 @@ pub struct Station {
 }
 
 enum Serves {
-    /// One packet after the other: when the next can be taken, unless the link is idle.
-    OneByOne { free: Instant, idle: bool },
+    /// One packet after the other: when the next can be taken, unless the link is idle; it may be idle until then because
+    /// what waits may not go earlier.
+    OneByOne { free: Instant, idle: bool, throttled: bool },
     /// In opportunities: the packet of which a part is sent, with the bytes that are not, and whether anything waits.
     Opportunities { part: Option<(u32, u32)>, awake: bool },
 }
@@ -41,7 +42,7 @@ impl Station {
         let host = Host { link, rng: Rng::stream(seed, "queue", index as u64) };
         let serves = match transmitter.opportunity() {
             Some(_) => Serves::Opportunities { part: None, awake: false },
-            None => Serves::OneByOne { free: Instant::ZERO, idle: true },
+            None => Serves::OneByOne { free: Instant::ZERO, idle: true, throttled: false },
         };
         let qdisc = spec.aqm.config.build(spec.limits, host);
         Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0 }
@@ -69,7 +70,10 @@ impl Station {
             course.counters.backlog = self.qdisc.backlog().packets as u64;
         }
         match &mut self.serves {
-            Serves::OneByOne { free, idle } if *idle => (*free, *idle) = (now, false),
+            // What comes may go before what waits.
+            Serves::OneByOne { free, idle, throttled } if *idle || *throttled => {
+                (*free, *idle, *throttled) = (now, false, false);
+            }
             Serves::Opportunities { awake, .. } if !*awake => {
                 *awake = true;
                 // Nothing was there to be sent.
@@ -82,7 +86,7 @@ impl Station {
     /// When the link asks for a packet next; nothing for an idle link.
     pub fn next(&self) -> Option<Instant> {
         match self.serves {
-            Serves::OneByOne { free, idle } => Some(free).filter(|_| !idle),
+            Serves::OneByOne { free, idle, .. } => Some(free).filter(|_| !idle),
             Serves::Opportunities { awake, .. } => self.transmitter.opportunity().filter(|_| awake),
         }
     }
@@ -99,18 +103,18 @@ impl Station {
     }
 
     fn serve(&mut self, at: Instant, course: &mut Course) {
-        let (free, idle) = match self.dequeue(at, course) {
+        let (free, idle, throttled) = match self.dequeue(at, course) {
             Dequeued::Packet(meta, handle) => {
                 let bytes = self.wire(meta.len);
                 let sent = self.transmitter.send(at, bytes);
                 self.used += self.transmitter.used(at, sent.free, bytes);
                 course.left(sent.end, handle);
-                (sent.free, false)
+                (sent.free, false, false)
             }
-            Dequeued::NotBefore(later) if later < Instant::NEVER => (later, false),
-            Dequeued::Empty | Dequeued::NotBefore(_) => (at, true),
+            Dequeued::NotBefore(later) if later < Instant::NEVER => (later, false, true),
+            Dequeued::Empty | Dequeued::NotBefore(_) => (at, true, false),
         };
-        self.serves = Serves::OneByOne { free, idle };
+        self.serves = Serves::OneByOne { free, idle, throttled };
     }
 
     /// Sends what fits into an opportunity; what it does not carry is lost.

@@ -29,7 +29,7 @@ pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Discipline, Metered, NONE, Queue, discipline};
 pub(crate) use served::{Again, Left, Served};
 
-use crate::packet::{Handle, Packet};
+use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
@@ -73,16 +73,16 @@ impl Link {
         self.body.queue.qdisc = qdisc;
     }
 
-    /// A packet arrives between two `hosts`.
+    /// A packet arrives from `origin`.
     pub fn arrive<P: Probe>(
         &mut self,
         now: Instant,
         handle: Handle,
         packet: Packet,
-        hosts: (u32, u32),
+        origin: Origin,
         books: &mut Books<P>,
     ) -> Served {
-        let meta = meta(now, self.body.accounted(packet.len), handle, &packet, hosts, books);
+        let meta = meta(now, self.body.accounted(packet.len), handle, &packet, origin, books);
         self.server.offer(now, meta, handle, packet, &mut self.body, books)
     }
 
@@ -133,17 +133,17 @@ pub(crate) struct Plain<'a> {
 }
 
 impl Plain<'_> {
-    /// A packet arrives between two `hosts`.
+    /// A packet arrives from `origin`.
     #[inline(always)]
     pub fn arrive<P: Probe>(
         &mut self,
         now: Instant,
         handle: Handle,
         packet: Packet,
-        hosts: (u32, u32),
+        origin: Origin,
         books: &mut Books<P>,
     ) -> Served {
-        let meta = meta(now, packet.len + self.body.overhead(), handle, &packet, hosts, books);
+        let meta = meta(now, packet.len + self.body.overhead(), handle, &packet, origin, books);
         self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
     }
 
@@ -161,10 +161,10 @@ fn meta<P: Probe>(
     bytes: u32,
     handle: Handle,
     packet: &Packet,
-    hosts: (u32, u32),
+    origin: Origin,
     books: &mut Books<P>,
 ) -> Meta {
-    let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
+    let meta = packet.meta(bytes, origin);
     books.probe.arrived(now, books.link, handle, &meta, books.packets);
     meta
 }

@@ -20,6 +20,8 @@ pub(crate) struct OneByOne<T> {
     owes_poll: bool,
     /// Whether an event is pending for when it falls idle.
     pending: bool,
+    /// The event is for when what waits may go, and the transmitter is idle: what comes may go earlier.
+    throttled: bool,
 }
 
 /// A constant rate.
@@ -33,7 +35,7 @@ impl Pace for Serializer {
 
 impl<T: Pace> OneByOne<T> {
     pub fn new(pace: T) -> Self {
-        Self { pace, busy_until: Instant::ZERO, owes_poll: false, pending: false }
+        Self { pace, busy_until: Instant::ZERO, owes_poll: false, pending: false, throttled: false }
     }
 
     /// Starts a transmission of `bytes` at `now`.
@@ -83,6 +85,7 @@ impl<T: Pace> OneByOne<T> {
         body: &mut Body,
         books: &mut Books<P>,
     ) -> Served {
+        self.throttled = false;
         let (meta, handle) = match body.take::<PLAIN, P>(now, books) {
             Dequeued::Packet(meta, handle) => (meta, handle),
             Dequeued::Empty => {
@@ -90,7 +93,7 @@ impl<T: Pace> OneByOne<T> {
                 return Served::nothing(Again::At(Instant::NEVER));
             }
             Dequeued::NotBefore(at) => {
-                self.pending = true;
+                (self.pending, self.throttled) = (true, true);
                 return Served::nothing(Again::At(at));
             }
         };
@@ -112,7 +115,7 @@ impl<T: Pace> OneByOne<T> {
     /// Something waits: the transmitter starts, or is told to go on when it is free.
     #[inline(always)]
     fn wake<const PLAIN: bool, P: Probe>(&mut self, now: Instant, body: &mut Body, books: &mut Books<P>) -> Served {
-        if !self.pending && self.busy_until <= now {
+        if (!self.pending || self.throttled) && self.busy_until <= now {
             return self.serve::<PLAIN, P>(now, body, books);
         }
         let again = if self.pending { Again::AsBefore } else { Again::At(self.busy_until) };

@@ -66,6 +66,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             let packet = books.packets.packet_mut(*handle);
             let newly_marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
             packet.ecn = meta.ecn;
+            packet.dscp = meta.dscp;
             self.tally.departure(now, meta, newly_marked);
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
             books.fingerprint.record(now, books.link, meta.flow, meta.len, fate);

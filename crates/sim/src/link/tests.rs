@@ -3,6 +3,7 @@
 use super::*;
 use crate::fingerprint::Fingerprint;
 use crate::packet::Packets;
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::path::Path;
@@ -28,14 +29,19 @@ impl Bench {
     }
 
     fn arrive(&mut self, us: u64, len: u32) -> (Option<u64>, Again) {
-        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, more: 0, to_sink: true };
+        self.arrive_for(us, len, ClassId::NONE)
+    }
+
+    fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, Again) {
+        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, to_sink: true };
+        let origin = Origin { hosts: (0, 1), class };
         let handle = self.packets.insert(packet, &Header::default());
         let mut books =
             Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
-            Some(mut plain) => plain.arrive(now, handle, packet, (0, 1), &mut books),
-            None => self.link.arrive(now, handle, packet, (0, 1), &mut books),
+            Some(mut plain) => plain.arrive(now, handle, packet, origin, &mut books),
+            None => self.link.arrive(now, handle, packet, origin, &mut books),
         })
     }
 
@@ -96,6 +102,25 @@ fn an_opportunity_is_used_up_by_calls_at_once() {
 fn what_gets_lost_does_not_leave_and_frees_its_place() {
     let mut bench = Bench::new("rate = \"10 Mbit/s\"\nloss = 1.0");
     assert_eq!(bench.arrive(0, 1250), (None, Again::AsBefore));
-    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, more: 0, to_sink: true };
+    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, dscp: 0, more: 0, to_sink: true };
     assert_eq!(bench.packets.insert(packet, &Header::default()), 0, "the first place is free again");
+}
+
+#[test]
+fn what_may_go_earlier_is_sent_while_something_else_waits_for_its_tokens() {
+    // Class 10: 1000 B/s with a bucket of 100 B, so that after 1000 B it waits for 900 ms. 1000 B take 80 us on the link.
+    for buffered in ["", "below = \"3028 B\"\n"] {
+        let mut bench = Bench::new(&format!(
+            "{buffered}rate = \"100 Mbit/s\"\naqm = \"htb {{ class 10 rate 8kbit burst 100B; class 20 rate 80mbit }}\""
+        ));
+        let (slow, fast) = (ClassId::new(1, 0x10), ClassId::new(1, 0x20));
+        assert_eq!(bench.arrive_for(0, 1000, slow).0, Some(80));
+        bench.on_server(80);
+        assert_eq!(bench.arrive_for(100, 1000, slow), (None, at(900_000)), "no tokens");
+        assert_eq!(bench.arrive_for(200, 1000, fast), (Some(280), at(280)), "another class has some");
+        assert_eq!(bench.arrive_for(250, 1000, fast), (None, Again::AsBefore), "the transmitter is busy");
+        assert_eq!(bench.on_server(280), (Some(360), at(360)));
+        assert_eq!(bench.on_server(360), (None, at(900_000)));
+        assert_eq!(bench.on_server(900_000), (Some(900_080), IDLE));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::link::Pipe;
 use crate::packet::Handle;
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
 /// How a flow's packets travel. When a connection ends, the next one in its slot inherits the access links with
@@ -20,6 +21,9 @@ pub(crate) struct Route {
     pub cells: (Option<u16>, Option<u16>),
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
+    /// The code point and the class that the flow's group asks for.
+    pub dscp: u8,
+    pub class: ClassId,
     pub up: Access,
     pub down: Access,
 }

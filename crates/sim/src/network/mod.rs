@@ -17,7 +17,7 @@ use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
-use crate::packet::{Handle, Packet, Packets};
+use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Paths};
 use crate::wlan::{Air, Place, Settled, Wlan};
@@ -96,6 +96,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
             flow: NOBODY,
             group,
             hosts,
+            dscp: spec.dscp.unwrap_or_default().0,
+            class: spec.class.unwrap_or_default(),
             up,
             down,
         });
@@ -194,7 +196,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
         let route = &mut self.routes[slot as usize];
         let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
-        let packet = Packet { flow: route.flow, slot, len, ecn, more, to_sink };
+        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
@@ -274,35 +276,30 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet arrives at a link's queue.
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
-        let (source, sink) = self.routes[packet.slot as usize].hosts;
+        let route = &self.routes[packet.slot as usize];
+        let (source, sink) = route.hosts;
         let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
+        let origin = Origin { hosts, class: route.class };
         let mut books = books!(self, l);
         let link = match self.air.place(l) {
             Place::Link(link) => link,
             Place::Cell(cell) => {
-                self.air.cells_mut()[cell].arrive(now, handle, packet, hosts, &mut books);
+                self.air.cells_mut()[cell].arrive(now, handle, packet, origin, &mut books);
                 return self.after_cell(now, cell);
             }
         };
         match self.links[link].as_plain() {
             Some(mut link) => {
-                let served = link.arrive(now, handle, packet, hosts, &mut books);
+                let served = link.arrive(now, handle, packet, origin, &mut books);
                 self.follow(l, served);
             }
-            None => self.arrive_any(now, (l, link), handle, packet, hosts),
+            None => self.arrive_any(now, (l, link), handle, packet, origin),
         }
     }
 
     #[inline(never)]
-    fn arrive_any(
-        &mut self,
-        now: Instant,
-        (l, link): (usize, usize),
-        handle: Handle,
-        packet: Packet,
-        hosts: (u32, u32),
-    ) {
-        let served = self.links[link].arrive(now, handle, packet, hosts, &mut books!(self, l));
+    fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle, packet: Packet, origin: Origin) {
+        let served = self.links[link].arrive(now, handle, packet, origin, &mut books!(self, l));
         self.follow(l, served);
     }
 

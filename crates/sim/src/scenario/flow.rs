@@ -2,8 +2,10 @@
 
 use super::keys::{DIRECTIONS, Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
 use super::paths::{Topology, Wanted};
+use super::sender::{CLASS, DSCP, Dscp};
 use super::{Error, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
 
 /// Which way a flow's data goes.
@@ -49,6 +51,10 @@ pub struct FlowSpec {
     pub access_delay: Duration,
     /// By how much the round-trip time of each flow is longer than that of the one before it.
     pub rtt_stagger: Option<Duration>,
+    /// The code point that packets of both directions carry; without it, 0.
+    pub dscp: Option<Dscp>,
+    /// The class of a queue that packets of both directions name.
+    pub class: Option<ClassId>,
     /// What is sent.
     pub traffic: Traffic,
 }
@@ -83,6 +89,8 @@ impl FlowSpec {
             route,
             return_route,
             station: table.field("station")?,
+            dscp: table.field("dscp")?,
+            class: table.field("class")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
         for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
@@ -122,6 +130,8 @@ impl FlowSpec {
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
         write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
+        write(KEYS, "dscp", &self.dscp, &mut out);
+        write(KEYS, "class", &self.class, &mut out);
         self.traffic.write(&mut out);
         out
     }
@@ -227,5 +237,19 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::PositiveTime,
         need: Need::Optional,
         doc: "The round-trip time of each flow of the group is so much longer than that of the one before it.",
+    },
+    Key {
+        name: "dscp",
+        kind: Kind::Own(&DSCP),
+        need: Need::Optional,
+        doc: "Differentiated services code point of the packets of both directions, by name (EF, CS1, AF41) or number; without \
+              it, 0. Sorts them into the tins of cake, the bands of prio and the classes of htb.",
+    },
+    Key {
+        name: "class",
+        kind: Kind::Own(&CLASS),
+        need: Need::Optional,
+        doc: "Class of htb or prio that the packets of both directions name, as tc writes it (1:10), or a priority (0:6); \
+              without it, the filters there choose one.",
     },
 ];

@@ -1,9 +1,11 @@
 //! Keys of scenario tables: each is declared once, and read, written, checked and exported from that.
 
+use super::sender::{Dscp, read_class};
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
 use super::values::{ValueError, count, in_range, limits, names, rate, time};
 use super::{AqmSpec, Direction, Error, Http};
 use serde_json::{Map, Value};
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, Ecn, Limits, Rate, units};
 
@@ -232,6 +234,8 @@ fields! {
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
     Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
+    Dscp: Own(x) => Dscp::read(&x).expect("the key has checked it"), self => self.write();
+    ClassId: Own(x) => read_class(&x).expect("the key has checked it"), self => self.to_string().into();
 }
 
 /// The words of an ECN field that a source may send.

@@ -16,6 +16,7 @@ mod loss;
 mod paths;
 mod probes;
 mod schema;
+mod sender;
 pub mod service;
 mod steps;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use loss::{Gilbert, LossError, LossSpec};
 pub use paths::Paths;
 pub use probes::Probes;
 pub use schema::schema;
+pub use sender::Dscp;
 pub use service::{
     BucketService, Change, CoxService, PoissonService, Service, StepsService, TraceService, WlanService,
 };

@@ -5,23 +5,23 @@ use super::sockets::is_counted;
 use super::turns::{Offer, Turns};
 use super::{ACCESS_POINT, Wlan};
 use crate::link::{Books, Metered};
-use crate::packet::{Handle, Packet};
+use crate::packet::{Handle, Origin, Packet};
 use crate::probe::Probe;
 use sojourn_aqm::{Dequeued, Instant, Meta};
 
 impl Wlan {
-    /// A packet arrives at the queue of a node, between two `hosts`.
+    /// A packet arrives at the queue of a node, from `origin`.
     pub fn arrive<P: Probe>(
         &mut self,
         now: Instant,
         handle: Handle,
         packet: Packet,
-        hosts: (u32, u32),
+        origin: Origin,
         books: &mut Books<P>,
     ) {
         let node = books.link - self.first;
         let bytes = self.interfaces[node].accounted(packet.len);
-        let meta = Meta { ecn: packet.ecn, hosts, ..Meta::new(bytes, packet.flow) };
+        let meta = packet.meta(bytes, origin);
         books.probe.arrived(now, books.link, handle, &meta, books.packets);
         if is_counted(node != ACCESS_POINT, books.packets.header(handle)) {
             self.sockets.entered(packet.slot);
