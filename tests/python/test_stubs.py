@@ -58,6 +58,6 @@ def test_help_and_completion_know_the_parameters() -> None:
         given = {key: one.default for key, one in taken.items() if key != "profile"}
         assert cls(**given) == plain, f"{name}: the defaults shown are those of the plain profile"
     assert inspect.signature(sj.Codel).parameters["target"].default == "5 ms"
-    assert str(sj.Fq(raise_=False, exclude_ce=True)) == "fq noraise exclude_ce"
+    assert str(sj.Fq(raise_=False, exclude_ce=True)) == "fq(droptail) noraise exclude_ce"
     with pytest.raises(sj.InputError, match='"tagret" is unknown; did you mean "target"'):
         sj.Codel(tagret="5 ms")

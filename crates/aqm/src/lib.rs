@@ -11,7 +11,7 @@
 //! | [`aqm`] | [`Aqm`], the interface of a queue manager on one queue; reasons of drops |
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
-//! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
+//! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`], [`sch_fq`], [`pfifo_fast`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
 //! | [`tbf`], [`prio`], [`htb`], [`parent`] | disciplines that hold other ones |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
@@ -69,6 +69,7 @@ pub mod own;
 pub mod packet;
 pub mod params;
 pub mod parent;
+pub mod pfifo_fast;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
@@ -83,6 +84,7 @@ pub mod rem;
 pub mod replay;
 mod ring;
 pub mod rng;
+pub mod sch_fq;
 pub mod sfb;
 pub mod sfq;
 pub mod sfq_red;

@@ -1,6 +1,5 @@
 //! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
 
-use crate::fq;
 use crate::params::{Value, unknown};
 use crate::parent::text;
 use crate::refusal::Refusal;
@@ -128,9 +127,8 @@ impl Named {
     /// `tbf { fq_codel }`.
     pub fn name(&self) -> String {
         match self.config.with_ce() {
-            AnyConfig::Fq(flows) if *flows.aqm() != *fq::Config::default().aqm() => {
-                format!("{}({})", self.config.name(), flows.aqm().spelling())
-            }
+            // Without brackets it is another discipline.
+            AnyConfig::Fq(flows) => format!("{}({})", self.config.name(), flows.aqm().spelling()),
             config => text::join(config.name(), config.braces()),
         }
     }
@@ -208,8 +206,11 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
     }
 }
 
-/// The algorithm of a name that may have a manager in brackets.
+/// The algorithm of a name that may have a manager in brackets; `fq` without them is Linux's pacing scheduler.
 fn algorithm(name: &str, own: &dyn Catalogue) -> Result<&'static Algorithm, Refusal> {
+    if name.trim() == "fq" {
+        return Algorithm::find("sch_fq");
+    }
     Algorithm::find_with(name.split('(').next().unwrap_or(name).trim(), own)
 }
 

@@ -11,7 +11,7 @@ use crate::qdisc::{Host, Qdisc};
 use crate::refusal::Refusal;
 use crate::single::SingleQueue;
 use crate::{ared, avq, blue, cake, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb};
-use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, prio, sfq, sfq_red, sfqcodel, tbf};
+use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -87,10 +87,10 @@ macro_rules! algorithms {
                 source: $by,
                 params: <$all::Config as crate::params::Config>::PARAMS,
                 profiles: <$all::Config as crate::params::Config>::PROFILES,
-                queues: Queues::PerFlowAndClass,
-                state_bytes: $all::FLOW_BYTES,
+                queues: $all::QUEUES,
+                state_bytes: $all::STATE_BYTES,
                 queue_bytes: core::mem::size_of::<$all::$All<u32>>(),
-                words: Some($all::words::read),
+                words: $all::WORDS,
                 configure: &|_, profile, params| configure::<$all::Config>(profile, params).map(AnyConfig::$All),
             }, )+
             $( Algorithm {
@@ -239,6 +239,8 @@ algorithms! {
     "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
     whole:
     "cake" => cake::Cake, "CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
+    "sch_fq" => sch_fq::SchFq, "Linux's pacing scheduler, fq without brackets: flows in turn, none before its time", "E. Dumazet; Linux, sch_fq.c";
+    "pfifo_fast" => pfifo_fast::PfifoFast, "Three bands by the type of service, each with tail drop: what Linux has where nothing is set", "Linux, sch_generic.c";
     parents:
     "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces", "Linux, sch_tbf.c";
     "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with another discipline in braces", "Linux, sch_prio.c";
@@ -270,6 +272,16 @@ impl AnyConfig {
         self.each()
             .into_iter()
             .find_map(|config| if let Self::Foreign(foreign) = config { foreign.fault() } else { None })
+    }
+
+    /// Refuses a token bucket that drops packets of `mtu` bytes, the largest of the link, because it is less deep.
+    pub fn check_mtu(&self, mtu: u32) -> Result<(), Refusal> {
+        for config in self.each() {
+            if let Self::Tbf(tbf) = config {
+                tbf.settings.check_mtu(mtu)?;
+            }
+        }
+        Ok(())
     }
 
     /// This configuration and all that are in its brackets and braces.
@@ -378,7 +390,8 @@ impl Algorithm {
 
     /// The profiles' names as a user writes them: `codel`, `codel@act`, ….
     pub fn spellings(&self) -> impl Iterator<Item = String> + '_ {
-        core::iter::once(self.name.to_string())
+        let plain = if self.name == "fq" { "fq(droptail)" } else { self.name };
+        core::iter::once(plain.to_string())
             .chain(self.profiles.iter().skip(1).map(|(p, _)| format!("{}@{p}", self.name)))
     }
 }

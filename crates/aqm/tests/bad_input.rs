@@ -126,7 +126,8 @@ fn combinations_that_mean_nothing_are_refused() {
         .iter()
         .filter(|algorithm| algorithm.queues == Queues::PerFlow && !by_packets.contains(&algorithm.name))
     {
-        let error = parse(&format!("{} quantum 0B", by_flow.name)).expect_err(by_flow.name).to_string();
+        let plain = by_flow.spellings().next().expect("it has a plain profile");
+        let error = parse(&format!("{plain} quantum 0B")).expect_err(by_flow.name).to_string();
         assert!(error.starts_with("quantum (0 B) must be positive") && error.ends_with("quantum 1514B"), "{error}");
     }
     for limit in ["0 packets", "0 B", "0 ms", "1000 packets + 0 B"] {

@@ -161,18 +161,20 @@ fn every_sequence_of_bytes_is_a_case() {
 /// Cases of each discipline, at least.
 const ROUNDS: u64 = 30;
 /// Disciplines without an algorithm that drops or marks of its own accord.
-const LIMITS_ONLY: [&str; 13] = [
+const LIMITS_ONLY: [&str; 15] = [
     "droptail",
     "drophead",
     "sfq",
     "sfq@linux-3.10",
     "sfq@ns2",
     "drr",
-    "fq",
     "fq(droptail)",
     "fq(drophead)",
     "tbf",
     "prio",
     "htb",
     "htb@linux-6.1",
+    "pfifo_fast",
+    "sch_fq",
+    "sch_fq@linux-6.1",
 ];

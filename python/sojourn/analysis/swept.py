@@ -104,7 +104,7 @@ def aqm_without(result: Result, chosen: Sequence[Parameter]) -> str:
         return result.scenario.aqm
     table = {key: value for key, value in result.scenario.bottleneck["aqm"].items() if key not in left_out}
     name, bracket, inside = str(table["name"]).partition("(")
-    if bracket:  # numbers of the one in brackets stand there with their values
+    if bracket and "{" not in name:  # numbers of the one in brackets stand there with their values
         words = inside.removesuffix(")").split()
         kept = [word for at, word in enumerate(words) if not {word, words[at - 1] if at else ""} & left_out]
         table["name"] = f"{name}({' '.join(kept)})"

@@ -38,7 +38,8 @@ class Registered(Aqm, metaclass=_Plain):
         for name in params:
             if name not in known:
                 raise unknown(f"parameter of {self.algorithm}", name, known or ["none"])
-        head = f"{self.algorithm}@{profile}" if profile else self.algorithm
+        name = "fq(droptail)" if self.algorithm == "fq" else self.algorithm  # fq alone is Linux's pacing scheduler
+        head = f"{name}@{profile}" if profile else name
         words = [word for name, value in params.items() for word in param_words(name, value)]
         self._text = spelled_aqm(" ".join([head, *words]))
 

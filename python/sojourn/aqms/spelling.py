@@ -20,11 +20,11 @@ from sojourn.base.errors import InputError
 if TYPE_CHECKING:
     from sojourn.aqms.aqm import Aqm
 
-LIBRARY = r"[^\s(),@:]*[^\s(),@:/]\.so(?:\.\d+)*(?![^\s(),@])"
-REFERENCE = re.compile(rf"[^\s(),@]+:[^\s(),@:]+|{LIBRARY}")
+LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?![^\s(){},;@])"
+REFERENCE = re.compile(rf"[^\s(){{}},;@]+:[^\s(){{}},;@:]+|{LIBRARY}")
 """A class or library by name, as it is written in the spelling of an AQM.
 
-A blank, bracket, comma, colon, @ or % in a path is escaped.
+A blank, bracket, brace, comma, semicolon, colon, @ or % in a path is escaped.
 """
 
 
@@ -102,12 +102,14 @@ def in_files(names: list[str]) -> bool:
 
 
 def label(aqm: Mapping[str, Any]) -> str:
-    """Spelling of the table of an AQM that is, or has in its brackets, a user's class or library; does not load it."""
+    """Spelling of the table of an AQM that is, or has in its brackets or braces, a user's class or library; does not load it."""
     name, params = str(aqm["name"]), {key: value for key, value in aqm.items() if key not in ("name", "profile")}
     if is_library(name):
         return shown(f"{name} {params.get('text', '')}".rstrip())
-    if "(" not in name:
-        return shown(" ".join([name, *(word for pair in params.items() for word in param_words(*pair))]))
+    if "(" not in name or "{" in name:
+        head, brace, inside = name.partition("{")
+        words = " ".join([head.strip(), *(word for pair in params.items() for word in param_words(*pair))])
+        return shown(f"{words} {brace}{inside}".rstrip())
     inner = name[name.index("(") + 1 : -1]
     around = spelled_aqm({**aqm, "name": name.replace(inner, _STAND_IN)})
     return shown(around.replace(_STAND_IN, inner, 1))
@@ -121,7 +123,7 @@ def shown(text: str) -> str:
 
 def escape(path: str) -> str:
     """A path as a word of a spelling."""
-    return re.sub(r"[\s%@(),:]", lambda char: quote(char[0], safe=""), path)
+    return re.sub(r"[\s%@(){},:;]", lambda char: quote(char[0], safe=""), path)
 
 
 _STAND_IN = "codel"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,7 @@ def forward_state(result: Result) -> pl.DataFrame:
 
 def usual(result: Result, table: pl.DataFrame) -> list[str]:
     """Return the variables that tell most about a result's queue manager; all of one that is not listed."""
-    name = result.setup["aqm"]["name"].split("(")[0]
+    name = re.split(r"[({]", result.setup["aqm"]["name"])[0].strip()
     found = [variable for variable in USUAL.get(name, table.columns[1:]) if variable in table.columns]
     return found or table.columns[1:]
 

@@ -105,6 +105,9 @@ def _add_group(
     `routed`: the routers on the path learn the next one for each address.
     """
     place, forward = f"flows[{group}]", flow["direction"] == "forward"
+    for key in ("dscp", "class"):
+        if flow.get(key):
+            refuse(f"{place}.{key}", "sends all packets alike", "leave it out")
     near, far = path.data[0].router, path.acks[0].router
     here, there = (1, 2) if forward else (3, 4)
     source, sink = f"s{group}", f"k{group}"

@@ -113,6 +113,9 @@ def _traffic(document: Mapping[str, Any], routes: Sequence[tuple[list[int], list
 
 def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Sequence[int], *, by_host: bool) -> Group:
     place = f"flows[{number}]"
+    for key in ("dscp", "class"):
+        if flow.get(key):
+            refuse(f"{place}.{key}", "sends all packets alike", "leave it out")
     if flow.get("rtt_stagger"):
         refuse(f"{place}.rtt_stagger", "has one delay for all flows of a group", "write a group for each flow")
     if by_host and flow["count"] > 1:

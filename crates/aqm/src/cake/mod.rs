@@ -41,6 +41,7 @@ use crate::flow::line::Slab;
 use crate::limits::Limits;
 use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::registry::{Queues, Words};
 use crate::rng::mix;
 use crate::time::Instant;
 use alloc::string::{String, ToString};
@@ -200,6 +201,8 @@ impl<P> fmt::Debug for Cake<P> {
     }
 }
 
+pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
+pub(crate) const WORDS: Option<Words> = Some(words::read);
 /// Bytes of state of a flow.
-pub(crate) const FLOW_BYTES: usize = size_of::<flow::Flow>() + size_of::<u32>();
+pub(crate) const STATE_BYTES: usize = size_of::<flow::Flow>() + size_of::<u32>();
 const MAX_PREALLOCATED: u32 = 1024;

@@ -41,7 +41,8 @@ pub struct Case {
 pub fn disciplines() -> Vec<String> {
     let plain = ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings());
     let managers = ALGORITHMS.iter().filter(|algorithm| algorithm.queues == Queues::One);
-    let under_flows = managers.flat_map(|algorithm| algorithm.spellings()).map(|manager| format!("fq({manager})"));
+    let managers = managers.flat_map(|algorithm| algorithm.spellings()).filter(|manager| manager != "droptail");
+    let under_flows = managers.map(|manager| format!("fq({manager})"));
     let trees = SHAPERS.iter().chain(TREES).map(|tree| tree.to_string());
     plain.chain(under_flows).chain(trees).collect()
 }

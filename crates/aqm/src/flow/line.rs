@@ -92,6 +92,27 @@ impl<P> Slab<P> {
         at
     }
 
+    /// Puts a packet into `line` behind the one with the handle `behind`, or before all; its handle.
+    pub fn insert(&mut self, line: &mut Line, behind: Option<u32>, meta: Meta, packet: P) -> u32 {
+        if behind == line.tail() {
+            return self.push(line, meta, packet);
+        }
+        // Appended, and then moved to its place.
+        let before = line.tail;
+        let at = self.push(line, meta, packet);
+        line.tail = before;
+        self.nodes[before as usize].next = NONE;
+        let next = behind.map_or(line.head, |behind| self.nodes[behind as usize].next);
+        self.nodes[at as usize].prev = behind.unwrap_or(NONE);
+        self.nodes[at as usize].next = next;
+        self.nodes[next as usize].prev = at;
+        match behind {
+            Some(behind) => self.nodes[behind as usize].next = at,
+            None => line.head = at,
+        }
+        at
+    }
+
     /// Takes the packet with handle `at` out of `line`, in which it waits.
     #[inline]
     pub fn remove(&mut self, line: &mut Line, at: u32) -> (Meta, P) {
@@ -171,6 +192,11 @@ impl<P> Slab<P> {
     /// Handle of the packet behind the one with the handle `at`.
     pub fn behind(&self, at: u32) -> Option<u32> {
         Some(self.nodes[at as usize].next).filter(|&next| next != NONE)
+    }
+
+    /// Handle of the packet before the one with the handle `at`.
+    pub fn before(&self, at: u32) -> Option<u32> {
+        Some(self.nodes[at as usize].prev).filter(|&prev| prev != NONE)
     }
 
     /// Handle of packet `i` of `line`: at once for the first and the last, else by walking there.

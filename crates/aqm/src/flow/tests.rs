@@ -90,7 +90,7 @@ fn saturated_flows_of_any_packet_sizes_get_equal_bytes() {
         "sfq limit 10000 depth 10000",
         "sfq@linux-3.10 limit 10000 depth 10000",
         "sfq_red limit 10000 depth 10000 redflowlimit 1GB min 900MB max 1GB burst 900000",
-        "fq scheduler ns2",
+        "fq(droptail) scheduler ns2",
         "sfqcodel limit 10000 target 1s interval 10s",
         "fq_codel target 1s interval 10s",
         "fq_pie target 50s",
@@ -155,7 +155,7 @@ fn new_bins_of_sfqcodel_go_before_the_others_and_behind_new_ones() {
 
 #[test]
 fn drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old() {
-    let mut bench = Bench::new("fq hash perfect quantum 1000B");
+    let mut bench = Bench::new("fq(droptail) hash perfect quantum 1000B");
     (0..6).for_each(|_| {
         bench.push(1, 1000);
     });
@@ -176,7 +176,7 @@ fn drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old
 
 #[test]
 fn a_flow_that_returns_has_one_quantum_whatever_it_left() {
-    for (aqm, scheduler) in [("drr", "drr"), ("fq", "drr++"), ("sfq", "sfq")] {
+    for (aqm, scheduler) in [("drr", "drr"), ("fq(droptail)", "drr++"), ("sfq", "sfq")] {
         let mut bench =
             Bench::new(&format!("{aqm} scheduler {scheduler} hash perfect quantum 1000B limit 10000 depth 10000"));
         // Flow 1 comes and goes a hundred times with a small packet each, and leaves credit behind.
@@ -202,7 +202,7 @@ fn collisions_are_as_probable_as_with_random_numbers() {
         let mut apart = 0;
         let mut sharing = 0;
         for seed in 0..runs {
-            let mut bench = Bench::seeded("fq", seed);
+            let mut bench = Bench::seeded("fq(droptail)", seed);
             let found = (0..flows).map(|flow| {
                 bench.push(flow, 100);
                 bench.state("new_flow_count") as u32
@@ -224,7 +224,7 @@ fn collisions_are_as_probable_as_with_random_numbers() {
 
 #[test]
 fn without_collisions_flows_come_and_go_in_as_many_places_as_asked_for() {
-    let mut bench = Bench::new("fq hash perfect flows 8");
+    let mut bench = Bench::new("fq(droptail) hash perfect flows 8");
     // Ten flows at once need ten places; a hundred thousand that follow each other do not.
     (0..10).for_each(|flow| {
         bench.push(flow, 100);
@@ -244,7 +244,7 @@ fn flows_are_isolated_by_what_is_asked_for() {
     let packets = [packet(1, 1, 8), packet(2, 1, 9), packet(3, 2, 8), packet(4, 2, 9), packet(4, 2, 9)];
     for (isolation, flows) in [("flow", 4.0), ("src-host", 2.0), ("dst-host", 2.0), ("host-pair", 4.0)] {
         for hash in ["perfect", "modulo", "jenkins", "perturbed"] {
-            let mut bench = Bench::new(&format!("fq isolation {isolation} hash {hash} flows 65536"));
+            let mut bench = Bench::new(&format!("fq(droptail) isolation {isolation} hash {hash} flows 65536"));
             packets.into_iter().for_each(|meta| {
                 bench.push_meta(meta);
             });
@@ -256,7 +256,7 @@ fn flows_are_isolated_by_what_is_asked_for() {
     let make = || crate::droptail::DropTail;
     let by_code_point = super::FlowQueue::new(&super::Config::default(), make, Limits::default(), host)
         .classified_by(Box::new(|meta| meta.dscp as u64));
-    let mut bench = Bench { queue: Box::new(by_code_point), ..Bench::new("fq") };
+    let mut bench = Bench { queue: Box::new(by_code_point), ..Bench::new("fq(droptail)") };
     packets.into_iter().for_each(|meta| {
         bench.push_meta(Meta { dscp: (meta.flow % 3) as u8, ..meta });
     });
@@ -405,7 +405,7 @@ impl Aqm for Spy {
 fn a_flow_s_manager_is_told_of_its_own_queue_of_all_and_of_its_turns() {
     let host = Host { link: LINK, rng: Rng::from_state(1) };
     let queue = super::FlowQueue::new(&super::Config::default(), Spy::default, Limits::packets(50), host);
-    let mut bench = Bench { queue: Box::new(queue), ..Bench::new("fq") };
+    let mut bench = Bench { queue: Box::new(queue), ..Bench::new("fq(droptail)") };
     for (flow, len) in [(1, 1000), (1, 600), (2, 700)] {
         bench.push(flow, len);
     }

@@ -112,6 +112,14 @@ impl Settings {
         Some(if peaks { limit.min(within(self.peakrate, self.mtu)) } else { limit })
     }
 
+    /// Refuses a bucket that a packet of `mtu` bytes never fits into.
+    pub(crate) fn check_mtu(&self, mtu: u32) -> Result<(), Refusal> {
+        let Some(most) = self.max_size().filter(|&most| most < mtu) else { return Ok(()) };
+        let name = if self.burst.0 == most as u64 { "burst" } else { "mtu" };
+        let text = format!("{name} ({most} B) is below the largest packet of the link ({mtu} B), which tbf would drop");
+        Err(format!("{text}; write at least {name} {mtu}B").into())
+    }
+
     /// The largest packet that goes through, where there is one.
     pub(super) fn max_size(&self) -> Option<u32> {
         let least = if self.mtu.0 > 0 { self.burst.0.min(self.mtu.0) } else { self.burst.0 };

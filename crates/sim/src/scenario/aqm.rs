@@ -178,7 +178,15 @@ mod tests {
             (json!("fq( codel@act  ecn )"), "fq(codel@act ecn)"),
             (json!("fq (pie target 15ms) quantum 1514B flows 16"), "fq(pie) flows 16"),
             (json!({"name": "fq(codel@act)", "flows": 16}), "fq(codel@act) flows 16"),
-            (json!("fq(droptail)"), "fq"),
+            (json!("fq(droptail)"), "fq(droptail)"),
+            (json!("fq"), "sch_fq"),
+            (json!("fq@linux-6.1 maxrate 20mbit"), "sch_fq@linux-6.1 maxrate 20Mbit/s"),
+            (json!({"name": "fq", "flow_limit": 50}), "sch_fq flow_limit 50"),
+            (json!("tbf rate 1mbit burst 5kB { fq(codel) }"), "tbf rate 1Mbit/s burst 5000B { fq(codel) }"),
+            (
+                json!({"name": "tbf { fq(codel) }", "rate": "1 Mbit/s", "burst": "5 kB"}),
+                "tbf rate 1Mbit/s burst 5000B { fq(codel) }",
+            ),
             (json!({"name": "fq(codel)", "target": "7.5 ms"}), "fq(codel target 7.5ms)"),
             (
                 json!({"name": "fq(codel@act target 9ms ecn)", "target": "8 ms", "ecn": false}),

@@ -81,6 +81,10 @@ impl LinkSpec {
             },
             limits: table.field("limit")?,
         })
+        .and_then(|link: Self| {
+            let largest = link.aqm.config.check_mtu(link.framing.accounted(link.mtu));
+            largest.map(|()| link).map_err(|wrong| table.error("aqm", wrong.to_string()))
+        })
     }
 
     /// Reads the reverse path of `self`, from which it inherits what `value` leaves out, but not the queue.

@@ -4,7 +4,7 @@ use super::keys::{Key, Kind, Need, literal};
 use super::{ChannelSpec, KEYS, Probes, StationSpec, cells, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, Queues};
 
 /// The schema (JSON Schema, draft 2020-12). It refuses unknown keys and quantities without a unit; ranges and
 /// what depends on several keys is checked by [`Scenario::parse`](super::Scenario::parse) alone.
@@ -145,8 +145,7 @@ fn flow_schema(kind: &traffic::TrafficKind) -> Value {
 
 fn aqm_schema() -> Value {
     let names: Vec<_> = ALGORITHMS.iter().map(|a| a.name).collect();
-    let text =
-        json!({ "type": "string", "pattern": format!(r"^\s*(({})(@\S+)?(\s|$)|fq\s*\(.+\)|{OWN})", names.join("|")) });
+    let text = json!({ "type": "string", "pattern": format!(r"^\s*(({})(@\S+)?(\s|\{{|$)|fq\s*\(.+\)|{OWN})", names.join("|")) });
     let tables = ALGORITHMS.iter().map(algorithm_schema);
     let own = json!({
         "type": "object",
@@ -164,7 +163,11 @@ fn algorithm_schema(algorithm: &Algorithm) -> Value {
     let mut properties: Map<_, _> =
         algorithm.params.iter().map(|param| (param.name.to_string(), param_schema(param))).collect();
     let name = match algorithm.name {
-        "fq" => json!({ "type": "string", "pattern": r"^fq\s*(\(.+\))?$" }),
+        "fq" => json!({ "type": "string", "pattern": r"^fq\s*\(.+\)$" }),
+        "sch_fq" => json!({ "enum": ["fq", "sch_fq"] }),
+        name if algorithm.queues == Queues::Tree => {
+            json!({ "type": "string", "pattern": format!(r"^{name}\s*(\{{[\s\S]*\}})?$") })
+        }
         name => json!({ "const": name }),
     };
     properties.insert("name".into(), name);

@@ -1,0 +1,285 @@
+//! Flows: where each one's packets wait, whose turn it is, and who waits for a time.
+
+use crate::flow::line::{Line, Slab};
+use crate::packet::Meta;
+use crate::time::{Duration, Instant};
+use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::ops::{Index, IndexMut};
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    /// Its packets, by the time at which they may go.
+    pub line: Line,
+    pub credit: i64,
+    band: usize,
+    /// The next one in its list.
+    next: u32,
+    state: State,
+    /// When its next packet may go by its pace.
+    pub time_next_packet: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In no list; since when.
+    Detached(Instant),
+    /// In a list.
+    InTurn,
+    /// It waits for its time.
+    Throttled,
+}
+
+/// A packet with its time.
+#[derive(Debug)]
+pub(super) struct Timed<P> {
+    pub packet: P,
+    time_to_send: Instant,
+    /// Whether its sender gave it that.
+    pub has_time: bool,
+    band: usize,
+}
+
+/// A list of flows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    band: usize,
+    /// Of new flows; else of old ones.
+    pub is_new: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// All flows; the first one, [`INTERNAL`], goes before all others.
+pub(super) struct Flows<P> {
+    flows: Vec<Flow>,
+    by_key: BTreeMap<u32, u32>,
+    packets: Slab<Timed<P>>,
+    new: [List; BANDS],
+    old: [List; BANDS],
+    /// Those that wait for a time, with the order in which they came to it.
+    delayed: BinaryHeap<Reverse<(Instant, u64, u32)>>,
+    delays: u64,
+    inactive: usize,
+    /// Packets of each band, those of [`INTERNAL`] apart.
+    waiting: [u64; BANDS],
+}
+
+impl<P> Index<usize> for Flows<P> {
+    type Output = Flow;
+    fn index(&self, f: usize) -> &Flow {
+        &self.flows[f]
+    }
+}
+
+impl<P> IndexMut<usize> for Flows<P> {
+    fn index_mut(&mut self, f: usize) -> &mut Flow {
+        &mut self.flows[f]
+    }
+}
+
+impl<P> Flows<P> {
+    pub fn new(packets: usize) -> Self {
+        let (new, old) = ([EMPTY; BANDS], [EMPTY; BANDS]);
+        Self {
+            flows: vec![Flow::new(0)],
+            by_key: BTreeMap::new(),
+            packets: Slab::with_capacity(packets),
+            new,
+            old,
+            delayed: BinaryHeap::new(),
+            delays: 0,
+            inactive: 0,
+            waiting: [0; BANDS],
+        }
+    }
+
+    /// Flows, without [`INTERNAL`].
+    pub fn len(&self) -> usize {
+        self.flows.len() - 1
+    }
+
+    /// Those without packets.
+    pub fn inactive(&self) -> usize {
+        self.inactive
+    }
+
+    pub fn throttled(&self) -> usize {
+        self.delayed.len()
+    }
+
+    /// Flows that have packets and do not wait for a time.
+    pub fn eligible(&self) -> usize {
+        self.len() - self.inactive - self.delayed.len()
+    }
+
+    /// Packets of a band.
+    pub fn waiting(&self, band: usize) -> u64 {
+        self.waiting[band]
+    }
+
+    /// When the first of those that wait for a time may go.
+    pub fn next_delayed(&self) -> Option<Instant> {
+        self.delayed.peek().map(|Reverse((at, _, _))| *at)
+    }
+
+    /// The flow of a key; one that has been idle for long begins anew.
+    pub fn find(&mut self, key: u32, now: Instant, initial_quantum: i64) -> usize {
+        if let Some(&f) = self.by_key.get(&key) {
+            let flow = &mut self.flows[f as usize];
+            if matches!(flow.state, State::Detached(since) if now - since > LONGEST_IDLE) {
+                (flow.credit, flow.time_next_packet, flow.state) = (initial_quantum, None, State::Detached(now));
+            }
+            return f as usize;
+        }
+        let f = self.flows.len();
+        self.flows.push(Flow { state: State::Detached(now), ..Flow::new(initial_quantum) });
+        self.by_key.insert(key, f as u32);
+        self.inactive += 1;
+        f
+    }
+
+    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn.
+    pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill_delay: Duration, quantum: i64) {
+        let flow = &mut self.flows[f];
+        if let State::Detached(since) = flow.state {
+            flow.state = State::InTurn;
+            if now - since > refill_delay {
+                flow.credit = flow.credit.max(quantum);
+            }
+            // The list is that of the band that it had; the next one will be that of this packet's, as in Linux.
+            let place = Place { band: flow.band, is_new: true };
+            self.push(place, f);
+        }
+        self.flows[f].band = band;
+        self.inactive -= usize::from(self.flows[f].line.is_empty());
+    }
+
+    /// Queues a packet by its time (`flow_queue_add`).
+    pub fn queue(&mut self, f: usize, band: usize, time_to_send: Instant, has_time: bool, meta: Meta, packet: P) {
+        if f != INTERNAL {
+            self.waiting[band] += 1;
+        }
+        let line = &mut self.flows[f].line;
+        let mut behind = line.tail();
+        while let Some(at) = behind.filter(|&at| self.packets.packet(at).time_to_send > time_to_send) {
+            behind = self.packets.before(at);
+        }
+        self.packets.insert(line, behind, meta, Timed { packet, time_to_send, has_time, band });
+    }
+
+    /// When the first packet of a flow may go.
+    pub fn time_to_send(&self, f: usize) -> Option<Instant> {
+        self.flows[f].line.head().map(|head| self.packets.packet(head).time_to_send)
+    }
+
+    /// Takes the first packet of a flow, which has one.
+    pub fn pop(&mut self, f: usize) -> (Meta, Timed<P>) {
+        let line = &mut self.flows[f].line;
+        let head = line.head().expect("a packet was seen");
+        let (meta, timed) = self.packets.pop(line, head);
+        if f != INTERNAL {
+            self.inactive += usize::from(line.is_empty());
+            self.waiting[timed.band] -= 1;
+        }
+        (meta, timed)
+    }
+
+    /// The list of a band that is served: of its new flows, else of its old ones.
+    pub fn first_list(&self, band: usize) -> Option<Place> {
+        let place = |is_new| Place { band, is_new };
+        [place(true), place(false)].into_iter().find(|&place| self.list(place).first != NONE)
+    }
+
+    /// The first flow of a list that is not empty.
+    pub fn first(&self, place: Place) -> usize {
+        self.list(place).first as usize
+    }
+
+    /// The first flow of a list goes behind the old ones.
+    pub fn move_to_old(&mut self, place: Place) {
+        let f = self.take(place);
+        let band = self.flows[f].band;
+        self.push(Place { band, is_new: false }, f);
+    }
+
+    /// The first flow of a list, which has no packets, leaves it.
+    pub fn detach(&mut self, place: Place, now: Instant) {
+        let f = self.take(place);
+        self.flows[f].state = State::Detached(now);
+    }
+
+    /// The first flow of a list waits until `at`.
+    pub fn throttle(&mut self, place: Place, at: Instant) {
+        let f = self.take(place);
+        let flow = &mut self.flows[f];
+        (flow.state, flow.time_next_packet) = (State::Throttled, Some(at));
+        self.delays += 1;
+        self.delayed.push(Reverse((at, self.delays, f as u32)));
+    }
+
+    /// Those whose time has come are in turn again (`fq_check_throttled`).
+    pub fn release(&mut self, now: Instant) {
+        while let Some(Reverse((at, _, f))) = self.delayed.peek().copied() {
+            if at > now {
+                return;
+            }
+            self.delayed.pop();
+            let flow = &mut self.flows[f as usize];
+            flow.state = State::InTurn;
+            let place = Place { band: flow.band, is_new: false };
+            self.push(place, f as usize);
+        }
+    }
+
+    fn list(&self, place: Place) -> &List {
+        if place.is_new { &self.new[place.band] } else { &self.old[place.band] }
+    }
+
+    fn list_mut(&mut self, place: Place) -> &mut List {
+        if place.is_new { &mut self.new[place.band] } else { &mut self.old[place.band] }
+    }
+
+    fn push(&mut self, place: Place, f: usize) {
+        self.flows[f].next = NONE;
+        let list = self.list_mut(place);
+        let last = core::mem::replace(&mut list.last, f as u32);
+        if list.first == NONE {
+            list.first = f as u32;
+        } else {
+            self.flows[last as usize].next = f as u32;
+        }
+    }
+
+    fn take(&mut self, place: Place) -> usize {
+        let f = self.list(place).first;
+        let next = self.flows[f as usize].next;
+        self.list_mut(place).first = next;
+        f as usize
+    }
+}
+
+impl Flow {
+    fn new(credit: i64) -> Self {
+        let state = State::Detached(Instant::ZERO);
+        Self { line: Line::default(), credit, band: 0, next: NONE, state, time_next_packet: None }
+    }
+}
+
+/// The flow that goes before all others.
+pub(super) const INTERNAL: usize = 0;
+/// `FQ_BANDS`.
+pub(super) const BANDS: usize = 3;
+/// Bytes of a flow.
+pub(super) const FLOW_BYTES: usize = size_of::<Flow>();
+/// `FQ_GC_AGE`.
+const LONGEST_IDLE: Duration = Duration::from_secs(3);
+const EMPTY: List = List { first: NONE, last: NONE };
+const NONE: u32 = u32::MAX;

@@ -1,0 +1,323 @@
+//! `fq`, Linux's pacing scheduler: flows in turn, each sending no earlier than its pace or its packets' own departure times
+//! allow (E. Dumazet; `sch_fq.c`, whose order and names this follows).
+//!
+//! In texts it is `fq`, as tc has it: `fq maxrate 20mbit`. `fq(NAME)`, with brackets, is another thing: [flow
+//! queueing](crate::fq) with a manager for each flow. In results and tables this one is called `sch_fq`.
+//!
+//! A flow is paced by `maxrate`, or by the departure times that its sender gives its packets, where the host tells of them.
+//! New flows go first, then all take turns by `quantum`. Three bands by priority have shares by `weights`. While all flows
+//! are idle or wait for their times, packets whose time has come take a short way past all of this.
+//!
+//! Differs: every flow number is a socket with `hash socket`; what waits is never reordered by the collection of idle flows,
+//! which are forgotten when they come again after 3 s, whatever path the kernel's trees would take to them; times are
+//! compared in nanoseconds, not in ticks, and the timer has no slack. Offloading to a card does not exist.
+//!
+//! # When to use
+//!
+//! On a sending host, whose sockets it paces; it is what servers run. It manages no queue: where the bottleneck is, take
+//! [FQ-CoDel](crate::fq_codel).
+
+mod config;
+mod flow;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Config, Hash, Version};
+
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::rate::Rate;
+use crate::registry::{Queues, Words};
+use crate::rng::mix;
+use crate::single::mark;
+use crate::time::{Duration, Instant};
+use core::fmt;
+use flow::{BANDS, Flows, INTERNAL, Place};
+
+/// The queue discipline.
+pub struct SchFq<P> {
+    config: Config,
+    limits: Limits,
+    host: Host,
+    /// What flows are hashed with.
+    seed: u64,
+    quantum: i64,
+    initial_quantum: i64,
+    /// Bytes per second; none for no bound.
+    maxrate: Option<u64>,
+    flows: Flows<P>,
+    /// The band that is served, and what is left of the turn of each.
+    band: usize,
+    credit: [i64; BANDS],
+    total: Backlog,
+    stats: Stats,
+    seen: Seen,
+}
+
+/// What is counted of the whole.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    throttled: u64,
+    flows_plimit: u64,
+    horizon_drops: u64,
+    horizon_caps: u64,
+    fastpath: u64,
+    pkts_too_long: u64,
+}
+
+impl<P> SchFq<P> {
+    /// An empty queue.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let mtu = host.link.mtu as i64;
+        let or = |given: u64, packets: i64| if given > 0 { given as i64 } else { packets * mtu };
+        let waiting = limits.packets.map_or(config.limit, |most| config.limit.min(most as u64));
+        Self {
+            limits,
+            seed: mix(host.rng.clone().next_u64()),
+            quantum: or(config.quantum.0, 2),
+            initial_quantum: or(config.initial_quantum.0, 10),
+            maxrate: (config.maxrate > Rate::from_bps(0)).then_some(config.maxrate.as_bps() / 8),
+            flows: Flows::new(waiting.min(MAX_PREALLOCATED) as usize),
+            band: 0,
+            credit: [0; BANDS],
+            total: Backlog::default(),
+            stats: Stats::default(),
+            seen: Seen::default(),
+            host,
+            config: config.clone(),
+        }
+    }
+
+    /// The band of a packet, and whether it goes before all flows.
+    fn band_of(&self, meta: &Meta) -> (usize, bool) {
+        let priority = meta.priority().minor();
+        match self.config.version {
+            Version::Linux => (self.config.priomap.band(priority), false),
+            Version::Linux61 => (0, priority & 15 == CONTROL),
+        }
+    }
+
+    /// Whether a packet may take the short way (`fq_fastpath_check`).
+    fn may_pass(&self, now: Instant, time_to_send: Instant) -> bool {
+        if self.config.version == Version::Linux61 || self.maxrate.is_some() || time_to_send > now {
+            return false;
+        }
+        let flows = &self.flows;
+        self.total.packets == 0
+            || flows.eligible() == 0
+                && flows[INTERNAL].line.packets < 8
+                && flows.next_delayed().is_none_or(|at| at > now)
+    }
+
+    /// The flow of a packet (`fq_classify`).
+    fn flow_of(&mut self, now: Instant, meta: &Meta) -> usize {
+        let key = match self.config.hash {
+            Hash::Socket => meta.flow,
+            Hash::Orphan => (mix(meta.flow as u64 ^ self.seed) >> 32) as u32 & self.config.orphan_mask as u32,
+        };
+        self.flows.find(key, now, self.initial_quantum)
+    }
+
+    fn refuse(&mut self, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.stats.dropped[DropReason::Limit as usize].add(meta.len);
+        sink.dropped(meta, packet, DropReason::Limit);
+        Enqueued::Dropped(DropReason::Limit)
+    }
+
+    /// A packet of `len` bytes of flow `f` leaves at `now`: when its next one may (`fq_dequeue`).
+    fn pace(&mut self, f: usize, now: Instant, len: u32, has_time: bool) {
+        if !self.config.pacing {
+            return;
+        }
+        let mut bytes = len as u64;
+        if !has_time {
+            let low = self.config.low_rate_threshold.as_bps() / 8;
+            if self.maxrate.is_some_and(|rate| rate <= low) {
+                self.flows[f].credit = 0;
+            } else {
+                bytes = bytes.max(self.quantum as u64);
+                if self.flows[f].credit > 0 {
+                    return;
+                }
+            }
+        }
+        let Some(rate) = self.maxrate else { return };
+        let mut wait = (bytes as u128 * 1_000_000_000 / rate as u128) as i64;
+        if wait > SECOND {
+            wait = SECOND;
+            self.seen.pkts_too_long += 1;
+        }
+        let flow = &mut self.flows[f];
+        // What the host is late with the next packet makes up for, up to the half.
+        if let Some(due) = flow.time_next_packet {
+            wait -= (wait / 2).min((now - due).as_nanos().max(0));
+        }
+        flow.time_next_packet = Some(now + Duration::from_nanos(wait));
+    }
+
+    /// The list whose first flow is served: of the band `self.band` if it has credit, else of the next one that has and that
+    /// is not empty; none if all are.
+    fn choose(&mut self) -> Option<Place> {
+        let mut tried = 0;
+        loop {
+            if self.credit[self.band] > 0 {
+                if let Some(place) = self.flows.first_list(self.band) {
+                    return Some(place);
+                }
+            }
+            if tried == self.bands() {
+                return None;
+            }
+            // As often as it takes for a turn's credit: a band may be in debt for many.
+            loop {
+                self.band = (self.band + 1) % self.bands();
+                let quantum = [self.config.weight_1, self.config.weight_2, self.config.weight_3][self.band] as i64;
+                self.credit[self.band] = (self.credit[self.band] + quantum).min(quantum);
+                if self.credit[self.band] > 0 {
+                    tried += 1;
+                    break;
+                }
+                tried = 0;
+            }
+        }
+    }
+
+    fn bands(&self) -> usize {
+        if self.config.version == Version::Linux { BANDS } else { 1 }
+    }
+
+    fn leave(&mut self, meta: Meta, packet: P) -> Dequeued<P> {
+        self.total.packets -= 1;
+        self.total.bytes -= meta.len as u64;
+        self.stats.departed.add(meta.len);
+        Dequeued::Packet(meta, packet)
+    }
+}
+
+impl<P> Qdisc<P> for SchFq<P> {
+    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        meta.enqueued = now;
+        self.stats.arrived.add(meta.len);
+        let (band, goes_first) = self.band_of(&meta);
+        let waiting = if self.bands() > 1 { self.flows.waiting(band) } else { self.total.packets as u64 };
+        if waiting >= self.config.limit || !self.limits.admit(self.total, meta.len, self.host.link) {
+            return self.refuse(meta, packet, sink);
+        }
+        let mut departs = sink.departs(&packet);
+        if departs.is_some_and(|at| at > now + self.config.horizon) {
+            if self.config.horizon_drop {
+                self.seen.horizon_drops += 1;
+                return self.refuse(meta, packet, sink);
+            }
+            self.seen.horizon_caps += 1;
+            departs = Some(now + self.config.horizon);
+        }
+        let time_to_send = departs.unwrap_or(now);
+        let f = if goes_first || self.may_pass(now, time_to_send) {
+            self.seen.fastpath += u64::from(!goes_first);
+            INTERNAL
+        } else {
+            let f = self.flow_of(now, &meta);
+            if self.flows[f].line.packets as u64 >= self.config.flow_limit {
+                self.seen.flows_plimit += 1;
+                return self.refuse(meta, packet, sink);
+            }
+            self.flows.activate(f, band, now, self.config.refill_delay, self.quantum);
+            f
+        };
+        self.flows.queue(f, band, time_to_send, departs.is_some(), meta, packet);
+        self.total.packets += 1;
+        self.total.bytes += meta.len as u64;
+        Enqueued::Queued
+    }
+
+    fn dequeue(&mut self, now: Instant, _: &mut dyn Sink<P>) -> Dequeued<P> {
+        if self.total.packets == 0 {
+            return Dequeued::Empty;
+        }
+        if self.flows[INTERNAL].line.head().is_some() {
+            let (meta, timed) = self.flows.pop(INTERNAL);
+            return self.leave(meta, timed.packet);
+        }
+        self.flows.release(now);
+        loop {
+            let Some(place) = self.choose() else {
+                let at = self.flows.next_delayed().expect("what waits and is not in turn is delayed");
+                return Dequeued::NotBefore(at);
+            };
+            let f = self.flows.first(place);
+            if self.flows[f].credit <= 0 {
+                self.flows[f].credit += self.quantum;
+                self.flows.move_to_old(place);
+                continue;
+            }
+            let Some(time_to_send) = self.flows.time_to_send(f) else {
+                // One that was new makes a round among the old ones, so that it cannot come back first at once.
+                if place.is_new {
+                    self.flows.move_to_old(place)
+                } else {
+                    self.flows.detach(place, now)
+                }
+                continue;
+            };
+            let due = self.flows[f].time_next_packet.map_or(time_to_send, |next| next.max(time_to_send));
+            if due > now {
+                self.seen.throttled += 1;
+                self.flows.throttle(place, due);
+                continue;
+            }
+            let (mut meta, timed) = self.flows.pop(f);
+            if now - due > self.config.ce_threshold && meta.ecn.is_ect() {
+                mark(&mut meta, &mut self.stats);
+            }
+            self.flows[f].credit -= meta.len as i64;
+            self.credit[self.band] -= meta.len as i64;
+            self.pace(f, now, meta.len, timed.has_time);
+            return self.leave(meta, timed.packet);
+        }
+    }
+
+    fn settle(&mut self, _: Instant) {}
+
+    fn backlog(&self) -> Backlog {
+        self.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("flows", self.flows.len() as f64);
+        see("inactive_flows", self.flows.inactive() as f64);
+        see("throttled_flows", self.flows.throttled() as f64);
+        see("throttled", self.seen.throttled as f64);
+        see("flows_plimit", self.seen.flows_plimit as f64);
+        see("horizon_drops", self.seen.horizon_drops as f64);
+        see("horizon_caps", self.seen.horizon_caps as f64);
+        see("fastpath", self.seen.fastpath as f64);
+        see("pkts_too_long", self.seen.pkts_too_long as f64);
+    }
+}
+
+impl<P> fmt::Debug for SchFq<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("SchFq");
+        shown
+            .field("config", &self.config)
+            .field("total", &self.total)
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
+pub(crate) const WORDS: Option<Words> = Some(config::words);
+pub(crate) const STATE_BYTES: usize = flow::FLOW_BYTES;
+/// `TC_PRIO_CONTROL`.
+const CONTROL: u16 = 7;
+const SECOND: i64 = 1_000_000_000;
+const MAX_PREALLOCATED: u64 = 1024;
