@@ -13,7 +13,16 @@ from typing import Any
 from sojourn.aqms.registry import EXCLUDE_CE, argument, class_name, registry
 
 TARGET = Path(__file__).parent / "sojourn" / "aqms" / "managers.pyi"
-KINDS = {"time": "str", "bytes": "str", "rate": "str", "count": "int", "number": "float", "flag": "bool"}
+KINDS = {
+    "time": "str",
+    "bytes": "str",
+    "rate": "str",
+    "count": "int",
+    "number": "float",
+    "flag": "bool",
+    "bands": "str",
+    "class": "str",
+}
 """Types by the kind of a parameter; what has a unit is a text such as "5 ms"."""
 WIDTH = 112
 

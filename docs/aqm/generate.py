@@ -16,10 +16,10 @@ from sojourn.aqms.registry import registry
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (
-    "Each that manages one queue or flows apart takes one flag more: with `exclude_ce` (`ared ecn exclude_ce`) packets that carry "
-    "CE are left out of what its algorithm measures, as khademi2013 recommends in section 7. It then sees a backlog "
-    "without them, and sojourn times without the time that the link spent on such packets in between. Limits and "
-    "statistics count every packet."
+    "Each that manages one queue or flows apart takes one flag more: with `exclude_ce` (`ared ecn exclude_ce`) packets "
+    "that carry CE are left out of what its algorithm measures, as khademi2013 recommends in section 7. It then sees a "
+    "backlog without them, and sojourn times without the time that the link spent on such packets in between. Limits "
+    "and statistics count every packet."
 )
 # Changed parameters that serve as examples, by the name and the kind of one of them.
 CHANGES = {
@@ -30,7 +30,7 @@ CHANGES = {
     ("quantum", "bytes"): "quantum 300B",
     ("penalty_rate", "count"): "target 30 penalty_rate 20",
     ("qref", "number"): "n 60 rtt 100ms",
-    ("burst", "bytes"): "rate 10mbit burst 5kB { fq_codel }",
+    ("peakrate", "rate"): "rate 10mbit burst 5kB { fq_codel }",
     ("bands", "count"): "{ band 1 match dscp EF; band 2 { fq_codel } }",
     ("r2q", "count"): (
         "default 20 { class 1 rate 10mbit; class 10 parent 1 rate 2mbit ceil 10mbit match dscp EF; "
@@ -140,7 +140,7 @@ def _state(entry: dict[str, Any]) -> str:
 
 
 def _observed(name: str) -> str:
-    queue = sj.Queue(name)
+    queue = sj.Queue("fq(droptail)" if name == "fq" else name)  # fq alone is sch_fq
     queue.push(0)
     return ", ".join(f"`{variable}`" for variable in queue.state()) or "nothing"
 

@@ -164,7 +164,7 @@ def test_aqm_list(cli: Cli) -> None:
 
 def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
     for entry in printed_json(cli("aqm", "list", "--json")):
-        shown = " ".join(cli("aqm", "show", entry["name"]).output.split())
+        shown = " ".join(cli("aqm", "show", entry["profiles"][0]["spelling"]).output.split())
         assert entry["source"] in shown
         for param in entry["params"]:
             assert param["doc"].split()[0] in shown
@@ -172,11 +172,12 @@ def test_aqm_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
                 ["false", "true"] if param["kind"] == "flag" else [param["min"], param["max"]]
             )
             assert all(str(bound).split()[0] in shown for bound in bounds), param["name"]
-        assert all(profile["spelling"] in shown for profile in entry["profiles"])
+        several = entry["profiles"] if len(entry["profiles"]) > 1 else []  # a single one is not listed
+        assert all(profile["spelling"] in shown for profile in several)
         state = f"{entry['state_bytes']} bytes {'per flow' if entry['by_flow'] else 'of the manager'}"
         assert f"{state}, {entry['queue_bytes']} " in shown
-        # Whatever a queue is made of, the manager is a part of it.
-        assert entry["by_flow"] or entry["state_bytes"] < entry["queue_bytes"]
+        # Whatever a queue is made of, the manager is a part of it, or all of it where it holds others.
+        assert entry["by_flow"] or entry["state_bytes"] <= entry["queue_bytes"]
 
 
 def test_aqm_show_of_a_configured_one_shows_its_values(cli: Cli) -> None:

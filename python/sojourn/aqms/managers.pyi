@@ -1332,3 +1332,157 @@ class Cake(Registered):
         hash: How packets find their places. Default perturbed.
         version: Whose COBALT manages the queues. Default linux.
         """
+
+@final
+class SchFq(Registered):
+    """Linux's pacing scheduler, fq without brackets: flows in turn, none before its time.
+
+    Source: E. Dumazet; Linux, sch_fq.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "linux-6.1"] | None = None,
+        *,
+        limit: int = ...,
+        flow_limit: int = ...,
+        quantum: str = ...,
+        initial_quantum: str = ...,
+        pacing: bool = ...,
+        maxrate: str = ...,
+        low_rate_threshold: str = ...,
+        refill_delay: str = ...,
+        ce_threshold: str = ...,
+        horizon: str = ...,
+        horizon_drop: bool = ...,
+        priomap: str = ...,
+        weight_1: int = ...,
+        weight_2: int = ...,
+        weight_3: int = ...,
+        hash: Literal["socket", "orphan"] = ...,
+        orphan_mask: int = ...,
+        version: Literal["linux", "linux-6.1"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: Most packets that wait, of each band where there are bands. Default 10000.
+        flow_limit: Most packets of a flow. Default 100.
+        quantum: Bytes of a flow's turn; zero takes two packets of the largest size. Default 0 B.
+        initial_quantum: Bytes that a new flow may send at once; zero takes ten packets of the largest size.
+            Default 0 B.
+        pacing: Whether flows are paced. Default true.
+        maxrate: Most that a flow gets; zero bounds none. Default 0 bit/s.
+        low_rate_threshold: Flows up to this rate are paced packet by packet, faster ones by their quanta.
+            Default 550 kbit/s.
+        refill_delay: A flow that has been idle for longer gets a quantum when it comes again. Default 40 ms.
+        ce_threshold: A packet that leaves so much later than it could have gone is marked; one that is not ECN-
+            capable stays as it is. Default 4294.967295 s.
+        horizon: How far ahead a packet's own time may lie. Default 10 s.
+        horizon_drop: Whether a packet beyond the horizon is dropped, as tc's `horizon_drop` says; `horizon_cap`
+            lets it go at the horizon. Default true.
+        priomap: The band, from 0 to 2, of each of the priorities 0 to 15: 16 numbers. Default
+            1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1.
+        weight_1: Bytes of a turn of the first band; tc's `weights` are all three. Default 589824.
+        weight_2: Of the second. Default 196608.
+        weight_3: Of the third. Default 65536.
+        hash: How packets find their flows. Default socket.
+        orphan_mask: With `hash orphan` the number of flows, less one. Default 1023.
+        version: Whose scheduler it is. Default linux.
+        """
+
+@final
+class PfifoFast(Registered):
+    """Three bands by the type of service, each with tail drop: what Linux has where nothing is set.
+
+    Source: Linux, sch_generic.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        limit: int = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: Most packets that wait in each band: the length of the device's queue in Linux. Default 1000.
+        """
+
+@final
+class Tbf(Registered):
+    """Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces.
+
+    Source: Linux, sch_tbf.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        rate: str = ...,
+        burst: str = ...,
+        limit: str = ...,
+        latency: str = ...,
+        peakrate: str = ...,
+        mtu: str = ...,
+        overhead: int = ...,
+        mpu: int = ...,
+        linklayer: Literal["ethernet", "atm"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        rate: The rate to shape to, 8 bit/s or more; zero does not shape. Default 0 bit/s.
+        burst: Size of the bucket, also `buffer` and `maxburst`: what may go at once after a pause. A packet
+            above it is dropped. Default 0 B.
+        limit: Bytes that may wait in the queue that is there without braces; either this or `latency`. Zero
+            leaves it to the limit of the link. Default 0 B.
+        latency: The same as a time: how long a packet may wait for tokens. Default 0 s.
+        peakrate: The rate at which the bucket itself is emptied; zero does not bound it. Default 0 bit/s.
+        mtu: Size of the bucket of `peakrate`, also `minburst`. Default 0 B.
+        overhead: Bytes that every packet has more on the wire. Default 0.
+        mpu: The least size on the wire, with the overhead. Default 0.
+        linklayer: What the link layer makes of a packet with its overhead. Default ethernet.
+        """
+
+@final
+class Prio(Registered):
+    """Strict priorities: bands by class, DSCP or priority, each with another discipline in braces.
+
+    Source: Linux, sch_prio.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        handle: str = ...,
+        bands: int = ...,
+        priomap: str = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        handle: The handle, as in tc's `handle 1:`: a class that a sender names belongs to it. Default 1.
+        bands: Number of bands. Default 3.
+        priomap: The band, from 0 on, of each of the priorities 0 to 15: 16 numbers. Default
+            1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1.
+        """
+
+@final
+class Htb(Registered):
+    """Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with another
+        discipline in braces.
+
+    Source: M. Devera; Linux, sch_htb.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux", "linux-6.1"] | None = None,
+        *,
+        handle: str = ...,
+        default: str = ...,
+        r2q: int = ...,
+        direct_qlen: int = ...,
+        rounding: Literal["up", "down"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        handle: The handle, as in tc's `handle 1:`: classes that senders name belong to it. Default 1.
+        default: The class, in hexadecimal as tc has it, of what matches no filter; with 0 that goes directly,
+            without a shaper. Default 0.
+        r2q: A class's rate in bytes per second over this is its quantum where it has none of its own. Default
+            10.
+        direct_qlen: Most packets that wait to go directly; the length of the device's queue in Linux. Default
+            1000.
+        rounding: How tc makes ticks of 64 ns of the depth of a bucket. Default up.
+        """

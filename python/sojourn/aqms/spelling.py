@@ -102,7 +102,7 @@ def in_files(names: list[str]) -> bool:
 
 
 def label(aqm: Mapping[str, Any]) -> str:
-    """Spelling of the table of an AQM that is, or has in its brackets or braces, a user's class or library; does not load it."""
+    """Spelling of the table of an AQM that is, or has inside, a user's class or library; does not load it."""
     name, params = str(aqm["name"]), {key: value for key, value in aqm.items() if key not in ("name", "profile")}
     if is_library(name):
         return shown(f"{name} {params.get('text', '')}".rstrip())

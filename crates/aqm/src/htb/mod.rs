@@ -8,6 +8,11 @@
 //! one whose filter it matches, else the `default`; without one it goes directly, before all others and without a shaper.
 //! Leaves without braces drop at their tails.
 //!
+//! A class takes `parent` (none for one of the root), `rate`, `ceil` (else its rate), `burst` and `cburst` (the depths of its
+//! buckets; else `mtu`, 1600 B as tc has it), `prio` from 0 to 7, `quantum` (else its rate over `r2q`, from 1000 to 200,000
+//! B), `overhead`, `mpu` and `linklayer` (`ethernet` or `atm`), and as many of `match dscp EF`, `match src HOST`, `match dst
+//! HOST` and `match flow FLOW` as it takes, any of which is enough.
+//!
 //! Every class has two buckets, one for its rate and one for its ceiling. A leaf with tokens of both sends; without those of
 //! its rate it may borrow from the nearest ancestor that has them; classes of lower `prio` go first, and those of one
 //! `prio` take turns by their `quantum`. All changes of a class's mode come at times that are known beforehand, so what

@@ -1,0 +1,102 @@
+//! Shapers and priorities on a simulated link: what classes get, who waits, and what a queue leaves to those behind it.
+
+mod common;
+
+use common::{run, whole};
+use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{Output, Simulation};
+use std::path::Path;
+
+/// Goodput of each group of flows in Mbit/s.
+fn goodputs(output: &Output) -> Vec<f64> {
+    output.summary.groups.iter().map(|group| group.payload.goodput_bps / 1e6).collect()
+}
+
+#[test]
+fn classes_that_flow_groups_name_share_a_link_as_they_are_promised() {
+    // Of 8 Mbit/s below a link of 20 the classes are promised 6 and 2; the third has a ceiling of its own.
+    let output = run(r#"
+duration = "30 s"
+warmup = "10 s"
+[link]
+rate = "20 Mbit/s"
+limit = "1000 packets"
+aqm = """htb {
+  class 1 rate 8mbit burst 15kB cburst 15kB
+  class 10 parent 1 rate 6mbit ceil 8mbit cburst 15kB { fq_codel }
+  class 20 parent 1 rate 2mbit ceil 8mbit cburst 15kB { fq_codel }
+  class 30 rate 1mbit cburst 15kB match dscp CS1 { fq_codel }
+}"""
+[[flows]]
+kind = "tcp"
+class = "1:10"
+rtt = "20 ms"
+[[flows]]
+kind = "tcp"
+class = "1:20"
+rtt = "20 ms"
+count = 3
+[[flows]]
+kind = "tcp"
+dscp = "CS1"
+rtt = "20 ms"
+"#);
+    // Of 1500 bytes of a packet 1448 are payload.
+    for (goodput, rate) in goodputs(&output).into_iter().zip([6.0, 2.0, 1.0]) {
+        let expected = rate * 1448.0 / 1500.0;
+        assert!((goodput / expected - 1.0).abs() < 0.03, "{goodput} Mbit/s where {expected} are promised");
+    }
+}
+
+#[test]
+fn sqm_keeps_calls_short_and_the_modem_empty() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/sqm.toml");
+    let text = std::fs::read_to_string(file).expect("the scenario is there");
+    let mut scenario = Scenario::parse(&text, &[], Path::new("/")).expect("a scenario");
+    scenario.duration = sojourn_aqm::Duration::from_secs(20);
+    scenario.probes.packets = true;
+    let output = Simulation::new(&scenario, 1).finish();
+    let (links, flows, sojourns) =
+        (whole(&output, "packets", "link"), whole(&output, "packets", "flow"), whole(&output, "packets", "sojourn_ns"));
+    let of = |calls: bool| {
+        let rows = links.iter().zip(&flows).zip(&sojourns);
+        let mut waited: Vec<_> = rows.filter(|&((&l, &f), _)| l == 0 && (f < 2) == calls).map(|(_, &ns)| ns).collect();
+        waited.sort_unstable();
+        assert!(waited.len() > 500, "{} packets", waited.len());
+        waited[waited.len() * 99 / 100] as f64 / 1e6
+    };
+    // A call waits for a packet of its own class and one that is being sent, 1500 B at 50 Mbit/s: far less than a millisecond.
+    let (calls, others) = (of(true), of(false));
+    assert!(calls < 1.0 && others > 5.0, "calls wait {calls} ms, others {others} ms");
+    // 45 Mbit/s of packets of 1500 B, less what the calls take.
+    let down: f64 = goodputs(&output)[1];
+    assert!((0.95..1.0).contains(&(down / (45.0 * 1448.0 / 1500.0))), "{down} Mbit/s");
+}
+
+#[test]
+fn a_code_point_that_a_queue_clears_is_not_seen_behind_it() {
+    for (wash, rate) in [("", 1.0), (" wash", 5.0)] {
+        let output = run(&format!(
+            r#"
+duration = "20 s"
+warmup = "10 s"
+[link]
+rate = "20 Mbit/s"
+aqm = "cake diffserv4{wash}"
+limit = "1000 packets"
+[[links]]
+name = "second"
+rate = "20 Mbit/s"
+limit = "1000 packets"
+aqm = "htb default 20 {{ class 10 rate 1mbit cburst 15kB match dscp EF {{ fq_codel }}; class 20 rate 5mbit cburst 15kB {{ fq_codel }} }}"
+[[flows]]
+kind = "tcp"
+dscp = "EF"
+rtt = "20 ms"
+route = ["link", "second"]
+"#
+        ));
+        let (goodput, expected) = (goodputs(&output)[0], rate * 1448.0 / 1500.0);
+        assert!((goodput / expected - 1.0).abs() < 0.03, "{wash}: {goodput} Mbit/s, not {expected}");
+    }
+}
