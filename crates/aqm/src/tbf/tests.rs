@@ -136,11 +136,8 @@ fn with_a_child_it_judges_when_it_looks_and_hands_out_what_it_holds() {
         for one in 0..2 {
             queue.enqueue(now, Meta::new(1500, 0), 2 * round + one, &mut |_, _, _| dropped += 1);
         }
-        loop {
-            match queue.dequeue(now, &mut |_, _, _| dropped += 1) {
-                Dequeued::Packet(..) => sent += 1,
-                _ => break,
-            }
+        while let Dequeued::Packet(..) = queue.dequeue(now, &mut |_, _, _| dropped += 1) {
+            sent += 1;
         }
         now += Duration::from_micros(1500);
     }
