@@ -56,6 +56,8 @@ def check(scenario: Scenario) -> None:
     for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
         if link.get("below"):
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
+        if link.get("tick"):
+            raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
         if link["mtu"] != "1500 B":
             raise InputError(f'{place}.mtu: {link["mtu"]} cannot be emulated; write "1500 B"')
     if names := scenario.user_aqms():

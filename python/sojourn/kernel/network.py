@@ -183,7 +183,11 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
 
 def _bottleneck(direction: Direction) -> list[str]:
     place, link = direction.place, direction.keys
-    lacks = {"loss": "loses no packets behind the queue", "reorder": "keeps the order of packets"}
+    lacks = {
+        "loss": "loses no packets behind the queue",
+        "reorder": "keeps the order of packets",
+        "tick": "delays by the nanosecond",
+    }
     refuse_links(place, link, lacks)
     if "@" in link["delay"]:
         refuse(f"{place}.delay", "has constant delays", 'write e.g. "20 ms"')

@@ -159,7 +159,11 @@ def _link(number: int, link: Link) -> list[str]:
 
 
 def _refuse_others(place: str, keys: Mapping[str, Any]) -> None:
-    lacks = {"loss": "loses no packets behind the queue", "below": "has no buffer below the queue"}
+    lacks = {
+        "loss": "loses no packets behind the queue",
+        "below": "has no buffer below the queue",
+        "tick": "delays without a clock",
+    }
     refuse_links(place, keys, lacks)
     framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]
     if keys["framing"] != "ethernet":

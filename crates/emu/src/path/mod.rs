@@ -76,6 +76,9 @@ impl Direction {
                 if spec.below.is_some() {
                     return Err(Error::Input("below: an emulated link has no buffer there; leave it out".into()));
                 }
+                if spec.tick.is_some() {
+                    return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));
+                }
                 station = Some(Station::new(spec, seed, index));
                 let plain = spec.loss.is_none() && !spec.delays.changes() && spec.delay == Duration::ZERO;
                 (!plain).then(|| medium(spec.loss, &spec.delays, spec.reorder))

@@ -1,4 +1,4 @@
-//! What happens between a link's server and its far end: loss, and a delay that changes.
+//! What happens between a link's server and its far end: loss, a delay that changes, the clock of who delays.
 
 use crate::scenario::{Gilbert, LinkSpec, LossSpec, Steps};
 use sojourn_aqm::{Duration, Instant, Rng};
@@ -12,6 +12,8 @@ pub(crate) struct Medium {
     at: usize,
     /// Whether packets overtake each other.
     reorders: bool,
+    /// Packets arrive at multiples of it only.
+    tick: Option<Duration>,
     last_arrival: Instant,
 }
 
@@ -32,10 +34,12 @@ enum Kind {
 impl Medium {
     /// The medium of link `index`; `None` if it is a constant delay.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64) -> Option<Box<Self>> {
-        if spec.loss.is_none() && !spec.delays.changes() {
+        if spec.loss.is_none() && !spec.delays.changes() && spec.tick.is_none() {
             return None;
         }
-        Some(Self::build(spec.loss, &spec.delays, spec.reorder, index, seed))
+        let mut medium = Self::build(spec.loss, &spec.delays, spec.reorder, index, seed);
+        medium.tick = spec.tick;
+        Some(medium)
     }
 
     /// A medium with these losses and delays.
@@ -47,7 +51,7 @@ impl Medium {
         seed: u64,
     ) -> Box<Self> {
         let loss = loss.map(|loss| Loss::new(loss, Rng::stream(seed, "loss", index as u64)));
-        Box::new(Self { loss, delays: steps(delays), at: 0, reorders, last_arrival: Instant::ZERO })
+        Box::new(Self { loss, delays: steps(delays), at: 0, reorders, tick: None, last_arrival: Instant::ZERO })
     }
 
     /// When a packet whose last bit leaves the server at `end` reaches the far end; `None` if it gets lost.
@@ -59,6 +63,7 @@ impl Medium {
             self.at += 1;
         }
         let at = end + self.delays[self.at].1;
+        let at = self.tick.map_or(at, |tick| next_tick(at, tick));
         if self.reorders {
             return Some(at);
         }
@@ -99,6 +104,12 @@ impl Loss {
         };
         self.rng.uniform() < probability
     }
+}
+
+/// The first tick at or after `at`; one is at the start of the run.
+fn next_tick(at: Instant, tick: Duration) -> Instant {
+    let tick = tick.as_nanos() as u64;
+    Instant::from_nanos(at.as_nanos().div_ceil(tick) * tick)
 }
 
 /// Probability of the bad state after so many steps.
@@ -170,6 +181,25 @@ mod tests {
             let burst = mean_burst(&losses);
             assert!((burst / expected_burst - 1.0).abs() < 0.12, "{gap_us} us: {burst}");
         }
+    }
+
+    #[test]
+    fn packets_arrive_with_the_next_tick() {
+        let ms = Duration::from_millis;
+        let delays = Steps::from_ordered(vec![(Duration::ZERO, Duration::from_micros(3_700)), (ms(20), ms(1))]);
+        let arrivals = |tick_us: Option<i64>, reorders| {
+            let mut medium = Medium::build(None, &delays, reorders, 0, 1);
+            medium.tick = tick_us.map(Duration::from_micros);
+            let ends_us = [1, 300, 301, 4_300, 20_000];
+            ends_us
+                .map(|end| medium.arrival(Instant::from_nanos(end * 1000)).expect("nothing is lost").as_nanos() / 1000)
+        };
+        assert_eq!(arrivals(None, true), [3_701, 4_000, 4_001, 8_000, 21_000]);
+        // 4.000 ms is a tick; 4.001 ms is too late for it.
+        assert_eq!(arrivals(Some(1_000), true), [4_000, 4_000, 5_000, 8_000, 21_000]);
+        assert_eq!(arrivals(Some(10_000), false), [10_000, 10_000, 10_000, 10_000, 30_000]);
+        // A clock that no delay is a multiple of: 14.002 ms is the second tick of 7.001 ms, 21.003 ms the third.
+        assert_eq!(arrivals(Some(7_001), true), [7_001, 7_001, 7_001, 14_002, 21_003]);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct LinkSpec {
     pub delays: Steps<Duration>,
     /// Whether packets overtake each other when the delay falls; else none arrives before its predecessors.
     pub reorder: bool,
+    /// The clock of the node that delays: packets arrive at its ticks only.
+    pub tick: Option<Duration>,
     /// What becomes of an IP packet on the medium.
     pub framing: Framing,
     /// Loss between the server and the far end.
@@ -67,9 +69,10 @@ impl LinkSpec {
         service.check(framing.wire(mtu)).map_err(|(key, text)| table.error(key, text))?;
         let delays: Steps<Duration> = table.field("delay")?;
         Ok(Self {
-            service,
             delay: delays.first(),
             delays,
+            // A Cox link's rate moves in steps of that name.
+            tick: if matches!(service, Service::Cox(_)) { None } else { table.field("tick")? },
             reorder: table.field("reorder")?,
             framing,
             loss: table.field("loss")?,
@@ -80,6 +83,7 @@ impl LinkSpec {
                 None => table.field("aqm")?,
             },
             limits: table.field("limit")?,
+            service,
         })
         .and_then(|link: Self| {
             let largest = link.aqm.config.check_mtu(link.framing.accounted(link.mtu));
@@ -115,6 +119,7 @@ impl LinkSpec {
         self.service.write(&mut out);
         write(KEYS, "delay", &self.delays, &mut out);
         write(KEYS, "reorder", &self.reorder, &mut out);
+        write(KEYS, "tick", &self.tick, &mut out);
         self.framing.write(&mut out);
         write(KEYS, "loss", &self.loss, &mut out);
         write(KEYS, "below", &self.below, &mut out);
@@ -141,6 +146,12 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::Flag,
         need: Need::Default("false"),
         doc: "Whether packets overtake each other when the delay falls; else none arrives before its predecessors.",
+    },
+    Key {
+        name: "tick",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "Clock of the node that delays, as dummynet's at 1/HZ: packets arrive with its next tick; without it, at once.",
     },
     Key {
         name: "framing",

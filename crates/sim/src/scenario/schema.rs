@@ -92,8 +92,9 @@ fn required(keys: &[&str]) -> Vec<Value> {
 /// A link; the bottleneck must say how it serves, the reverse path may.
 fn link_schema(serves: bool) -> Value {
     let mut schema = object(link::KEYS.iter());
-    // A key that several kinds share is described by the last of them.
-    for key in service::KINDS.iter().copied().flatten() {
+    // A key that several kinds share is described by the last of them; one that every link has, by the link.
+    let is_of_kind = |key: &&Key| !link::KEYS.iter().any(|other| other.name == key.name);
+    for key in service::KINDS.iter().copied().flatten().filter(is_of_kind) {
         schema["properties"][key.name] = property(key);
     }
     let mut kinds = required(&service::first_keys());
@@ -104,7 +105,7 @@ fn link_schema(serves: bool) -> Value {
     let mut dependent = Map::new();
     for keys in service::KINDS {
         let (first, others) = keys.split_first().expect("a kind has a key");
-        dependent.extend(others.iter().map(|key| (key.name.to_string(), json!([first.name]))));
+        dependent.extend(others.iter().filter(is_of_kind).map(|key| (key.name.to_string(), json!([first.name]))));
         let needed = others.iter().filter(|key| matches!(key.need, Need::Required(_))).map(|key| key.name);
         let needed: Vec<_> = needed.collect();
         if !needed.is_empty() {

@@ -216,6 +216,9 @@ impl WlanSpec {
         if link.delays.changes() || link.delay > Duration::ZERO {
             return error("delay", "a channel has none; write rtt or access_delay in the flows");
         }
+        if link.tick.is_some() {
+            return error("tick", "nothing delays behind a channel; leave it out");
+        }
         if link.loss.is_some() {
             return error("loss", "a channel loses by its stations' snr; write that");
         }

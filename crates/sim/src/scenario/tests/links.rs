@@ -33,6 +33,10 @@ fn kinds_are_read_and_come_back() {
     let Service::Cox(spec) = &cox.link.service else { panic!("cox") };
     assert_eq!((spec.sigma, spec.tick, spec.outage), (300, Duration::from_millis(20), Duration::from_secs(1)));
 
+    let ticking = link(&[("rate", "10 Mbit/s"), ("tick", "4 ms")]).unwrap();
+    let ticks = [&cox, &ticking].map(|scenario| (scenario.link.tick, scenario.reverse.tick));
+    assert_eq!(ticks, [(None, None), (Some(Duration::from_millis(4)), None)], "a Cox link's tick is its own");
+
     let poisson =
         link(&[("poisson", "3 Mbit/s"), ("framing", "docsis"), ("below", "1514 B"), ("loss", "0.25")]).unwrap();
     assert_eq!(poisson.link.loss, Some(LossSpec::Random(0.25)));
@@ -42,7 +46,7 @@ fn kinds_are_read_and_come_back() {
     let of_queue = (poisson.reverse.below, poisson.reverse.loss, poisson.reverse.framing);
     assert_eq!(of_queue, (None, None, poisson.link.framing), "framing is inherited, a buffer and losses are not");
 
-    for scenario in [steps, late, bucket, cox, poisson] {
+    for scenario in [steps, late, bucket, cox, ticking, poisson] {
         assert_eq!(parse(&scenario.canonical()).unwrap(), scenario);
     }
 }
@@ -158,6 +162,8 @@ fn refusals() {
             vec![("below", "0 packets")],
             r#"link.below: "0 packets" holds nothing; write at least 1, or leave the key out"#,
         ),
+        (vec![("tick", "0 ms")], r#"link.tick: "0 ms" is not above zero; write e.g. "5 ms""#),
+        (vec![("tick", "1")], r#"link.tick: expected a text with a unit such as "5 ms", found a number"#),
         (vec![("framing", "atn")], r#"link.framing: unknown framing "atn"; did you mean "atm"?"#),
         (vec![("mpu", "64")], r#"link.mpu: expected a text with a unit such as "1500 B", found a number"#),
         (vec![("account", "wire")], r#"link.account: unknown account "wire"; one of adjusted, ip"#),
