@@ -35,6 +35,11 @@ impl Control {
         Self::new(stack, config.cc.clone(), cwnd, mss, ssthresh)
     }
 
+    /// Growth counts bytes, in slow start for `most` segments per acknowledgment; with none, acknowledgments.
+    pub fn count_by(&mut self, most: u32) {
+        self.window.counting = if most == 0 { Counting::Acknowledgments } else { Counting::Bytes(most) };
+    }
+
     /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
     pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
         cc.attach(stack);
@@ -125,7 +130,7 @@ impl Control {
     #[inline]
     pub fn count_bytes(&mut self, bytes: u64, state: State) {
         let window = &mut self.window;
-        if window.counting == Counting::Bytes {
+        if matches!(window.counting, Counting::Bytes(_)) {
             match state {
                 State::Open | State::Disorder => window.bytes_acked += bytes,
                 // One segment is assumed to have left the network.

@@ -47,6 +47,18 @@ impl Sender {
         }
     }
 
+    /// The same with appropriate byte counting (RFC 3465): in slow start an acknowledgment is worth `most` segments at the
+    /// most, 1 or 2; 0 switches it off. Linux's `tcp_abc`.
+    ///
+    /// # Panics
+    ///
+    /// If the stack does not [have it](crate::stack::Stack::has_byte_counting).
+    pub fn with_byte_counting(mut self, most: u32) -> Self {
+        assert!(self.control.window.counting.may_be_bytes(), "the stack has appropriate byte counting");
+        self.control.count_by(most);
+        self
+    }
+
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);

@@ -34,7 +34,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("early_retransmit", &["early_retransmit", "stack/mod"]),
     ("loss_probe", &["tlp", "stack/mod"]),
     ("frto", &["frto"]),
-    ("counting", &["control"]),
+    ("counting", &["control", "stack/mod"]),
     ("cubic", &["cc/cubic/mod"]),
     ("validation", &["validation", "stack/mod"]),
     ("validates_every_send", &["validation", "stack/mod"]),

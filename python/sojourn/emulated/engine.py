@@ -236,5 +236,5 @@ def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]
 
 
 KINDS = ("tcp", "web")
-REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "dscp", "class"}
+REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "dscp", "class"}
 """Keys of flows that the host's TCP or its programs do not know."""

@@ -51,6 +51,10 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
         initial_window: spec.initial_window,
         receive_window: spec.receive_window,
     });
+    let sender = match spec.abc {
+        Some(most) => sender.with_byte_counting(most),
+        None => sender,
+    };
     let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
     let receive_window = spec.receive_window;
     (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window }))

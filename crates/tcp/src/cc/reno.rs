@@ -33,7 +33,7 @@ pub(super) fn increase(window: &mut Window, mut packets: u32) {
             return;
         }
     }
-    if window.counting == Counting::Bytes {
+    if matches!(window.counting, Counting::Bytes(_)) {
         // RFC 3465: one segment per window of bytes, however few acknowledgments tell of them.
         let bytes_per_step = window.cwnd as u64 * window.mss as u64;
         if window.bytes_acked >= bytes_per_step {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn byte_counting_ignores_the_number_of_acknowledgments() {
-        let mut w = window(10, 5, Counting::Bytes);
+        let mut w = window(10, 5, Counting::Bytes(2));
         for _ in 0..5 {
             // Delayed acknowledgments: two segments each.
             w.bytes_acked += 2 * 1448;

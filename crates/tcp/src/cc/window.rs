@@ -24,14 +24,22 @@ pub struct Window {
 pub enum Counting {
     /// Acknowledgments, however much they tell of: delayed ones slow the growth down (Linux before 3.13).
     Acknowledgments,
-    /// Bytes, one segment per acknowledgment at the most: appropriate byte counting with L = 1 (RFC 3465).
-    Bytes,
+    /// Bytes: appropriate byte counting (RFC 3465), in slow start for so many segments per acknowledgment at the most (L,
+    /// 1 or 2; Linux's `tcp_abc` before 3.9).
+    Bytes(u32),
     /// Packets in slow start, acknowledgments above the threshold (Linux 3.13 to 3.19).
     PacketsInSlowStart,
     /// Packets (Linux since 4.0).
     Packets,
     /// Acknowledgments, each 1 / cwnd in congestion avoidance, exactly (RFC 5681, ns-2); `cwnd_cnt` is the fraction.
     Fractions,
+}
+
+impl Counting {
+    /// Whether the kernel that counts so can also count bytes, or not (`tcp_abc`, before Linux 3.9).
+    pub(crate) fn may_be_bytes(self) -> bool {
+        matches!(self, Self::Acknowledgments | Self::Bytes(_))
+    }
 }
 
 impl Window {
@@ -71,10 +79,10 @@ impl Window {
     /// A step of slow start on an acknowledgment of `packets`; returns those left for congestion avoidance.
     pub(super) fn slow_start(&mut self, packets: u32) -> u32 {
         match self.counting {
-            Counting::Bytes if self.bytes_acked < self.mss as u64 => 0,
-            Counting::Acknowledgments | Counting::Bytes => {
+            Counting::Bytes(_) if self.bytes_acked < self.mss as u64 => 0,
+            Counting::Acknowledgments | Counting::Bytes(_) => {
+                self.cwnd_cnt += self.cwnd * self.segments_acknowledged();
                 self.bytes_acked = 0;
-                self.cwnd_cnt += self.cwnd;
                 while self.cwnd_cnt >= self.cwnd {
                     self.cwnd_cnt -= self.cwnd;
                     self.cwnd += 1;
@@ -95,6 +103,15 @@ impl Window {
                 self.cwnd = cwnd;
                 left
             }
+        }
+    }
+
+    /// What an acknowledgment is worth in slow start, in segments: more than one if byte counting allows that and it tells of
+    /// so many bytes.
+    fn segments_acknowledged(&self) -> u32 {
+        match self.counting {
+            Counting::Bytes(most) => most.min((self.bytes_acked / self.mss as u64) as u32),
+            _ => 1,
         }
     }
 
@@ -142,7 +159,9 @@ mod tests {
         // Acknowledgments of two packets each: the growth, per kernel.
         for (counting, after) in [
             (Counting::Acknowledgments, [11, 12, 13, 14]),
-            (Counting::Bytes, [11, 12, 13, 14]),
+            (Counting::Bytes(1), [11, 12, 13, 14]),
+            // Two windows' worth count, compared with a window that grows meanwhile: 20 leaves 10, 32 leaves 9, 35 leaves 8.
+            (Counting::Bytes(2), [11, 13, 15, 17]),
             (Counting::PacketsInSlowStart, [12, 14, 16, 16]),
             (Counting::Packets, [12, 14, 15, 15]),
             (Counting::Fractions, [11, 12, 13, 14]),
@@ -167,10 +186,16 @@ mod tests {
 
     #[test]
     fn byte_counting_waits_for_a_whole_segment() {
-        let mut w = window(10, 100, Counting::Bytes);
-        w.bytes_acked = 1447;
-        w.slow_start(1);
-        assert_eq!((w.cwnd, w.bytes_acked), (10, 1447));
+        for most in [1, 2] {
+            let mut w = window(10, 100, Counting::Bytes(most));
+            w.bytes_acked = 1447;
+            w.slow_start(1);
+            assert_eq!((w.cwnd, w.bytes_acked), (10, 1447));
+            // One segment and a half is worth one, whatever the most.
+            w.bytes_acked = 2895;
+            w.slow_start(2);
+            assert_eq!((w.cwnd, w.cwnd_cnt, w.bytes_acked), (11, 0, 0));
+        }
     }
 
     #[test]

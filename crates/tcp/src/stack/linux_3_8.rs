@@ -12,7 +12,7 @@ pub const STACK: Stack = Stack {
     marks_beyond_high_seq: true,
     disorder_while_undoable: false,
     early_retransmit: true,
-    counting: Counting::Bytes,
+    counting: Counting::Bytes(1),
     cubic: cubic::LINUX_3,
     validation: Validation::NearlyFull,
     // The first window advertised is ten segments.

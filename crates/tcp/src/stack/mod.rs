@@ -237,6 +237,11 @@ impl Stack {
         self.tunes_window && size.is_none()
     }
 
+    /// Whether the kernel has appropriate byte counting (`tcp_abc`, RFC 3465): Linux before 3.9.
+    pub fn has_byte_counting(&self) -> bool {
+        self.counting.may_be_bytes()
+    }
+
     /// Whether an acknowledgment is dealt with in the order recovery, window, transmission.
     pub(super) fn recovers_first(&self) -> bool {
         self.machine == Machine::Linux3_10

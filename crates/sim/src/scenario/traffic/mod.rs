@@ -74,9 +74,23 @@ traffic! {
 impl Traffic {
     /// What single keys cannot tell.
     fn check(&self, table: &Table) -> Result<(), Error> {
+        if let Some(tcp) = self.tcp() {
+            tcp.check(table)?;
+        }
         match self {
             Self::Tcp(file) => file.check(table),
             _ => Ok(()),
+        }
+    }
+
+    /// How its connections are made, where it has connections.
+    pub fn tcp(&self) -> Option<&TcpSpec> {
+        match self {
+            Self::Tcp(spec) => Some(&spec.tcp),
+            Self::Web(spec) => Some(&spec.tcp),
+            Self::PackMime(spec) => Some(&spec.tcp),
+            Self::Request(spec) => Some(&spec.tcp),
+            Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
         }
     }
 

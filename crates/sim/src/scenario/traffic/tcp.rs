@@ -1,6 +1,8 @@
 //! TCP with an application that always has data.
 
-use crate::scenario::keys::{Kind, Need, table};
+use crate::scenario::Error;
+use crate::scenario::keys::{Kind, Need, Table, table};
+use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, stack};
 
 table! {
@@ -18,10 +20,27 @@ table! {
         mss: u32 = Kind::Size(1, MOST_MSS), Need::Default("1448 B");
         /// Initial window in segments; without it, the stack's own.
         initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
+        /// Appropriate byte counting in slow start: segments per acknowledgment at the most, 1 or 2, or 0 for none; without it, the stack's own.
+        abc: Option<u32> = Kind::Count(0, 2), Need::Optional;
         /// Receive window in bytes; without it, unlimited.
         receive_window: Option<u64> = Kind::Size(1, 1 << 40), Need::Optional;
         /// Negotiates ECN, so that marks stand for drops.
         ecn: bool = Kind::Flag, Need::Default("false");
+    }
+}
+
+impl TcpSpec {
+    /// Refuses what the stack does not have.
+    pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
+        let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
+        if self.abc.is_some() && !stack.has_byte_counting() {
+            let text = format!(
+                "{} has no appropriate byte counting, which Linux dropped in 3.9; choose linux-2.6.29 or linux-3.8",
+                self.stack
+            );
+            return Err(table.error("abc", text));
+        }
+        Ok(())
     }
 }
 

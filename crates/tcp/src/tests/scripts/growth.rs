@@ -132,7 +132,7 @@ const CASES: &[Case] = &[
     Case {
         name: "byte counting: a step per window of bytes, in spite of few acknowledgments",
         with: |s| {
-            s.stack.counting = Counting::Bytes;
+            s.stack.counting = Counting::Bytes(1);
             s.window = Some(4);
         },
         script: "
@@ -144,6 +144,20 @@ const CASES: &[Case] = &[
             700  < 12      > 12-16   = 5/2 open
         ",
         without: &[counting_acknowledgments],
+    },
+    Case {
+        name: "byte counting in slow start: two segments per acknowledgment of two, as far as the window's own count goes",
+        with: |s| {
+            s.stack.counting = Counting::Bytes(2);
+            s.window = Some(4);
+        },
+        script: "
+            0              > 0-3     = 4/inf open
+            100  < 2       > 4-6     = 5/inf open
+                 < 4       > 7-10    = 7/inf open
+                 < 5       > 11-12   = 8/inf open   # of one segment it is worth one
+        ",
+        without: &[|s| s.stack.counting = Counting::Bytes(1), counting_acknowledgments],
     },
     Case {
         name: "an acknowledgment of what was acknowledged, and of what was never sent",
