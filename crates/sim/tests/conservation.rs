@@ -59,6 +59,7 @@ fn links() -> impl Strategy<Value = String> {
         3 => Just(""),
         1 => Just("below = \"1514 B\""),
         1 => Just("below = \"8 packets wake 3 packets\""),
+        1 => Just("below = \"6 packets bql\"\ntick = \"700 us\""),
         1 => Just("loss = 0.02"),
         1 => Just("loss = { p = 0.01, r = 0.2, step = \"1 ms\" }\nbelow = \"20 kB\"\nframing = \"atm\""),
         1 => Just("framing = \"ptm\"\naccount = \"ip\"\nmpu = \"84 B\""),

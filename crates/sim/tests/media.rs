@@ -40,6 +40,11 @@ fn a_buffer_below_takes_packets_out_of_the_queue_and_delivers_none_earlier() {
         // Three, and again when one is left.
         ("below = \"3 packets wake 1 packet\"", [0, 0, 0, 2, 2, 4]),
         ("below = \"1 MB\"", [0; 6]),
+        // The limit is nothing at first, and a packet once the driver has run dry.
+        ("below = \"bql\"", [0, 1, 1, 2, 3, 4]),
+        ("below = \"2 packets bql\"", [0, 1, 1, 2, 3, 4]),
+        ("below = \"bql max 1513 B\"", [0, 1, 2, 3, 4, 5]),
+        ("below = \"1 packet bql\"", [0, 1, 2, 3, 4, 5]),
     ] {
         let output = six_at_once(&format!("rate = \"12 Mbit/s\"\n{below}"));
         assert_eq!(dequeues_us(&output), dequeued_ms.map(|ms| ms * 1000), "{below}");

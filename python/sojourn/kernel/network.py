@@ -209,6 +209,8 @@ def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
     """Where the buffer below the queue stops and wakes, and its flag; without one nothing waits there."""
     if not link.get("below"):
         return 0, 0, 0
+    if "bql" in link["below"]:
+        refuse(f"{place}.below", "has fixed limits below the queue", 'write bytes or packets, e.g. "1514 B"')
     stop, _, wake = link["below"].partition(" wake ")
     if "packet" in stop:
         return int(stop.split()[0]), int(wake.split()[0]), BELOW_PACKETS

@@ -1,8 +1,10 @@
 //! The buffer below a queue discipline: what the driver and the card have taken is out of the queue manager's reach.
 //!
 //! A packet's sojourn time in the queue ends when it passes into the buffer. The packet in transmission stays in the
-//! buffer until its last bit has gone, as it does in a driver's ring and in Linux's byte queue limits (BQL).
+//! buffer until its last bit has gone, as it does in a driver's ring and in Linux's byte queue limits (BQL). A ring and a
+//! limit may both bound what the driver takes.
 
+use super::dql::Dql;
 use super::{Books, Queue};
 use crate::packet::Handle;
 use crate::probe::Probe;
@@ -19,11 +21,23 @@ pub(crate) struct Below {
     inside: u64,
     in_transmission: u64,
     stopped: bool,
+    /// The byte limit that finds itself, and bytes of the packet in transmission.
+    dql: Option<Dql>,
+    in_transmission_bytes: u64,
 }
 
 impl Below {
     pub fn new(spec: BelowSpec) -> Self {
-        Self { spec, ring: VecDeque::new(), inside: 0, in_transmission: 0, stopped: false }
+        let dql = spec.bql.map(Dql::new);
+        Self {
+            spec,
+            ring: VecDeque::new(),
+            inside: 0,
+            in_transmission: 0,
+            stopped: false,
+            dql,
+            in_transmission_bytes: 0,
+        }
     }
 
     /// Whether a packet waits in the buffer.
@@ -37,20 +51,33 @@ impl Below {
             Unit::Bytes => self.inside > self.spec.stop,
             Unit::Packets => self.inside >= self.spec.stop,
         };
+        if let Some(dql) = &mut self.dql {
+            dql.queued(bytes(ip_bytes));
+        }
         self.ring.push_back((meta, handle));
     }
 
+    /// Whether the buffer takes another packet.
+    fn is_open(&self) -> bool {
+        !self.stopped && self.dql.as_ref().is_none_or(Dql::is_open)
+    }
+
     /// The packet in transmission has gone.
-    fn complete(&mut self) {
+    fn complete(&mut self, now: Instant) {
         self.inside -= std::mem::take(&mut self.in_transmission);
         if self.inside <= self.spec.wake {
             self.stopped = false;
+        }
+        // Without anything behind it a completion is told with the next packet; only how long slack was watched depends on when.
+        let sent = std::mem::take(&mut self.in_transmission_bytes);
+        if let Some(dql) = self.dql.as_mut().filter(|_| sent > 0) {
+            dql.completed(now, sent);
         }
     }
 
     fn size(&self, ip_bytes: u32) -> u64 {
         match self.spec.unit {
-            Unit::Bytes => (ip_bytes + ETHERNET_HEADER) as u64,
+            Unit::Bytes => bytes(ip_bytes),
             Unit::Packets => 1,
         }
     }
@@ -60,19 +87,20 @@ impl Below {
     /// The next packet for the server, which has nothing in transmission.
     #[inline(never)]
     pub fn take<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) -> Dequeued<Handle> {
-        self.complete();
+        self.complete(now);
         let not_before = self.refill(now, queue, books);
         let Some((meta, handle)) = self.ring.pop_front() else {
             return not_before.map_or(Dequeued::Empty, Dequeued::NotBefore);
         };
-        self.in_transmission = self.size(books.packets.packet(handle).len);
+        let ip_bytes = books.packets.packet(handle).len;
+        (self.in_transmission, self.in_transmission_bytes) = (self.size(ip_bytes), bytes(ip_bytes));
         Dequeued::Packet(meta, handle)
     }
 
     /// Moves packets from the queue into the buffer until that stops; tells when the queue allows more, if it said so.
     #[inline(never)]
     pub fn refill<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) -> Option<Instant> {
-        while !self.stopped {
+        while self.is_open() {
             match queue.dequeue(now, books) {
                 Dequeued::Packet(meta, handle) => self.push(meta, handle, books.packets.packet(handle).len),
                 Dequeued::Empty => return None,
@@ -84,9 +112,14 @@ impl Below {
 
     /// The last byte of a packet has gone, and the next is taken later if at all.
     pub fn sent<P: Probe>(&mut self, now: Instant, queue: &mut Queue, books: &mut Books<P>) {
-        self.complete();
+        self.complete(now);
         self.refill(now, queue, books);
     }
+}
+
+/// Bytes of a packet as Linux's drivers count them.
+fn bytes(ip_bytes: u32) -> u64 {
+    (ip_bytes + ETHERNET_HEADER) as u64
 }
 
 /// What Linux's `skb->len` has more than the IP packet.

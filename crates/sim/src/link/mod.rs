@@ -12,6 +12,7 @@ mod body;
 mod books;
 mod bucket;
 mod cox;
+mod dql;
 mod medium;
 mod one_by_one;
 mod opportunity;

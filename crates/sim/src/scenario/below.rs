@@ -15,6 +15,9 @@ pub struct BelowSpec {
     pub stop: u64,
     /// It begins again when the buffer holds at most so much.
     pub wake: u64,
+    /// Byte queue limits besides: the limit follows what keeps the driver busy (Linux's dynamic queue limits), up to so many
+    /// bytes.
+    pub bql: Option<u64>,
 }
 
 /// What a buffer counts.
@@ -28,8 +31,29 @@ pub enum Unit {
 
 impl BelowSpec {
     fn parse(text: &str) -> Result<Self, String> {
-        let (stop, wake) = match text.split_once("wake") {
-            None => (text.trim(), None),
+        let Some((ring, bql)) = text.split_once(BQL) else { return Self::parse_ring(text, text) };
+        let bql = Some(match bql.trim() {
+            "" => MOST_BQL,
+            most => most_bytes(most).ok_or_else(|| {
+                format!(r#"{text:?}: {most:?} does not bound a byte limit; write e.g. "bql max 3 kB""#)
+            })?,
+        });
+        if ring.trim().is_empty() {
+            return Ok(Self { unit: Unit::Packets, stop: ENDLESS, wake: ENDLESS - 1, bql });
+        }
+        let ring = Self::parse_ring(ring, text)?;
+        if ring.unit == Unit::Bytes {
+            return Err(format!(
+                r#"{text:?} has two limits in bytes; write a ring of packets, "4 packets bql", or one limit"#
+            ));
+        }
+        Ok(Self { bql, ..ring })
+    }
+
+    /// A ring or a fixed limit in `ring`, which is `text` or a part of it.
+    fn parse_ring(ring: &str, text: &str) -> Result<Self, String> {
+        let (stop, wake) = match ring.split_once("wake") {
+            None => (ring.trim(), None),
             Some((stop, wake)) => (stop.trim(), Some(wake.trim())),
         };
         let (unit, stop) = read_size(stop)?;
@@ -48,13 +72,19 @@ impl BelowSpec {
             }
             Some((_, wake)) => wake,
         };
-        Ok(Self { unit, stop, wake })
+        Ok(Self { unit, stop, wake, bql: None })
     }
 }
 
 impl fmt::Display for BelowSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} wake {}", show(self.unit, self.stop), show(self.unit, self.wake))
+        if self.stop < ENDLESS {
+            write!(f, "{} wake {}", show(self.unit, self.stop), show(self.unit, self.wake))?;
+        }
+        let Some(most) = self.bql else { return Ok(()) };
+        let space = if self.stop < ENDLESS { " " } else { "" };
+        write!(f, "{space}{BQL}")?;
+        if most < MOST_BQL { write!(f, " max {}", show(Unit::Bytes, most)) } else { Ok(()) }
     }
 }
 
@@ -74,20 +104,34 @@ pub(super) static BELOW: Own = Own {
         let text = text(value, r#"a text with a unit such as "1514 B""#)?;
         BelowSpec::parse(text).map(|_| ()).map_err(ValueError::Form)
     },
-    schema: || json!({ "type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-z]+\s*(wake\s*[0-9.]+\s*[A-Za-z]+\s*)?$" }),
+    schema: || json!({ "type": "string", "pattern": r"^\s*[0-9.]+\s*[A-Za-z]+\s*(wake\s*[0-9.]+\s*[A-Za-z]+\s*)?(bql\s*(max\s*[0-9.]+\s*[A-Za-z]+\s*)?)?$|^\s*bql\s*(max\s*[0-9.]+\s*[A-Za-z]+\s*)?$" }),
 };
 
 fn read_size(text: &str) -> Result<(Unit, u64), String> {
     if let Ok(packets) = units::packets(text) {
         return Ok((Unit::Packets, packets));
     }
-    let wrong = || format!(r#"{text:?} is no size; write e.g. "1514 B" or "256 packets wake 64 packets""#);
+    let wrong =
+        || format!(r#"{text:?} is no size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#);
     units::bytes(text).map(|bytes| (Unit::Bytes, bytes)).map_err(|_| wrong())
+}
+
+/// The bytes of `max 3 kB`; above zero.
+fn most_bytes(text: &str) -> Option<u64> {
+    let bytes = units::bytes(text.strip_prefix("max")?.trim()).ok()?;
+    (bytes > 0 && bytes <= MOST_BQL).then_some(bytes)
 }
 
 fn show(unit: Unit, n: u64) -> String {
     format!("{n} {}", if unit == Unit::Bytes { "B" } else { "packets" })
 }
+
+/// Linux's byte queue limits.
+const BQL: &str = "bql";
+/// The kernel's largest limit (`DQL_MAX_LIMIT`).
+pub(crate) const MOST_BQL: u64 = u32::MAX as u64 / 2 - u32::MAX as u64 / 16;
+/// A ring without end: only the byte limit bounds what the driver takes.
+const ENDLESS: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {
@@ -101,13 +145,24 @@ mod tests {
             ("256 packets", "256 packets wake 255 packets"),
             ("256p wake 64p", "256 packets wake 64 packets"),
             ("1 packet", "1 packets wake 0 packets"),
+            ("bql", "bql"),
+            (" bql  max 1514B ", "bql max 1514 B"),
+            ("4 packets bql", "4 packets wake 3 packets bql"),
+            ("4p wake 1p bql max 3 kB", "4 packets wake 1 packets bql max 3000 B"),
         ] {
             let spec = BelowSpec::parse(text).unwrap();
             assert_eq!(spec.to_string(), canonical);
             assert_eq!(BelowSpec::parse(canonical).unwrap(), spec);
         }
         for (text, error) in [
-            ("1514", r#""1514" is no size; write e.g. "1514 B" or "256 packets wake 64 packets""#),
+            ("1514", r#""1514" is no size; write e.g. "1514 B", "256 packets wake 64 packets" or "4 packets bql""#),
+            ("bql 3 kB", r#""bql 3 kB": "3 kB" does not bound a byte limit; write e.g. "bql max 3 kB""#),
+            ("bql max 0 B", r#""bql max 0 B": "max 0 B" does not bound a byte limit; write e.g. "bql max 3 kB""#),
+            (
+                "3 kB bql",
+                r#""3 kB bql" has two limits in bytes; write a ring of packets, "4 packets bql", or one limit"#,
+            ),
+            ("0 packets bql", r#""0 packets bql" holds nothing; write at least 1, or leave the key out"#),
             ("0 B", r#""0 B" holds nothing; write at least 1, or leave the key out"#),
             (
                 "9 packets wake 1 B",

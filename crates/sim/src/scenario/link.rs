@@ -71,9 +71,9 @@ impl LinkSpec {
         Ok(Self {
             delay: delays.first(),
             delays,
+            reorder: table.field("reorder")?,
             // A Cox link's rate moves in steps of that name.
             tick: if matches!(service, Service::Cox(_)) { None } else { table.field("tick")? },
-            reorder: table.field("reorder")?,
             framing,
             loss: table.field("loss")?,
             below: table.field("below")?,
@@ -187,7 +187,7 @@ pub(super) const KEYS: &[Key] = &[
         name: "below",
         kind: Kind::Own(&BELOW),
         need: Need::Optional,
-        doc: "Buffer between the queue and the server, e.g. \"1514 B\" or \"256 packets wake 64 packets\".",
+        doc: "Buffer between the queue and the server: bytes (\"1514 B\"), a ring (\"256 packets wake 64 packets\"), byte queue limits (\"bql\", \"bql max 3 kB\"), or both (\"4 packets bql\").",
     },
     Key {
         name: "mtu",

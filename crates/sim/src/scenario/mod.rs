@@ -28,6 +28,8 @@ mod warmup;
 mod wlan;
 
 pub use aqm::{AqmError, AqmSpec};
+#[cfg(test)]
+pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
 pub use flow::{Direction, FlowSpec};

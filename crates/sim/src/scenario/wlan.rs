@@ -223,7 +223,7 @@ impl WlanSpec {
             return error("loss", "a channel loses by its stations' snr; write that");
         }
         match link.below {
-            Some(ring) if ring.unit == Unit::Packets => Ok(()),
+            Some(ring) if ring.unit == Unit::Packets && ring.bql.is_none() => Ok(()),
             _ => error("below", r#"a driver's ring holds packets; write e.g. "50 packets wake 24 packets""#),
         }
     }

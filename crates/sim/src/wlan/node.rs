@@ -288,7 +288,7 @@ pub(super) mod tests {
     }
 
     fn node(htb_rate: Option<Rate>) -> Node {
-        let ring = BelowSpec { unit: Unit::Packets, stop: 50, wake: 24 };
+        let ring = BelowSpec { unit: Unit::Packets, stop: 50, wake: 24, bql: None };
         let control = AnyControl::Fixed(Fixed(Bitrate::SIX));
         Node::new(ring, Duration::from_micros(12), htb_rate, vec![control])
     }
