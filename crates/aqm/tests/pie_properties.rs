@@ -5,10 +5,11 @@ use sojourn_aqm::{
 };
 
 /// Version; bytes, with the arriving packet not counted, up to which it drops nothing; the largest p.
-const VERSIONS: [(&str, u64, f64); 6] = [
+const VERSIONS: [(&str, u64, f64); 7] = [
     ("pie", 2048, 1.0),
     ("pie@draft00", 2048, 1.0),
     ("pie@cisco2013", 2999, 1.0),
+    ("pie@cisco2013-ticks", 2999, 1.0),
     ("pie@docsis", 2048, 13.6),
     // The kernel's p is stopped by a wrap at 256 only.
     ("pie@linux", 2999, 256.0),
@@ -92,7 +93,8 @@ fn nothing_is_dropped_in_bursts_or_small_backlogs_and_p_has_its_range() {
 /// Of the museum: a bypass of two packets instead of two packets' bytes.
 #[test]
 fn many_tiny_packets_are_a_small_backlog_however_long_they_wait() {
-    for (aqm, _, _) in VERSIONS {
+    // At 10 kbit/s the integers of 2013 have a departure rate of zero, so no delay.
+    for (aqm, _, _) in VERSIONS.into_iter().filter(|(aqm, ..)| *aqm != "pie@cisco2013-ticks") {
         // Thirty packets of 64 bytes wait for a second and a half.
         let measured = if matches!(aqm, "pie" | "pie@draft00" | "pie@cisco2013") { " dq_threshold 500B" } else { "" };
         let mut dropped = [0, 0];

@@ -11,9 +11,9 @@ config! {
         target: Duration = Duration::from_millis(15), in MICROSECOND => MINUTE;
         /// How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and one more.
         tupdate: Duration = Duration::from_millis(15), in Value::Time(Duration::from_micros(100)) => MINUTE;
-        /// Gain of the deviation from the target, per second; linux rounds to sixteenths, tc's unit.
+        /// Gain of the deviation from the target, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
         alpha: f64 = 0.125, in Value::Number(0.0) => Value::Number(1000.0);
-        /// Gain of the delay's change between two updates, per second; linux rounds to sixteenths, tc's unit.
+        /// Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to sixteenths, tc's unit.
         beta: f64 = 1.25, in Value::Number(0.0) => Value::Number(1000.0);
         /// How long nothing is dropped after the queue becomes busy (MAX_BURST).
         max_burst: Duration = Duration::from_millis(150), in Value::Time(Duration::ZERO) => MINUTE;
@@ -60,6 +60,7 @@ config! {
     profiles {
         "rfc8033", "RFC 8033 (2017)" => |_| {};
         "cisco2013", "the first Linux module (Cisco 2013; R. Pan et al., HPSR 2013)" => cisco2013;
+        "cisco2013-ticks", "the same module in its arithmetic: 32-bit integers, ticks of 64 ns" => cisco2013_ticks;
         "draft00", "draft-ietf-aqm-pie-00 (2014) with the corrections of Schwarzkopf et al. 2016" => draft00;
         "docsis", "DOCSIS-PIE (RFC 8034, 2017) of cable modems" => docsis;
         "linux", "Linux since 5.1, in its arithmetic of 64-bit integers" => linux;
@@ -76,6 +77,8 @@ choice! {
         Rfc8033 = "rfc8033",
         /// Cisco's first module's.
         Cisco2013 = "cisco2013",
+        /// The same in its integers.
+        Cisco2013Ticks = "cisco2013-ticks",
         /// Cable modems'.
         Docsis = "docsis",
         /// Linux's.
@@ -129,6 +132,7 @@ impl Version {
         match self {
             Self::Rfc8033 => "rfc8033",
             Self::Cisco2013 => "cisco2013",
+            Self::Cisco2013Ticks => "cisco2013-ticks",
             Self::Docsis => "docsis",
             Self::Linux => "linux",
         }
@@ -139,10 +143,11 @@ impl Version {
         let own: &[&str] = match self {
             Self::Rfc8033 => &["derandomise", "activation", "dq_threshold", "mean_pktsize"],
             Self::Cisco2013 => &["derandomise", "dq_threshold", "bytemode"],
+            Self::Cisco2013Ticks => &["dq_threshold", "bytemode", "mark_ecnth"],
             Self::Docsis => &["mean_pktsize", "burst_reset", "msr", "max_traffic_burst"],
             Self::Linux => &["mark_ecnth", "bytemode", "dq_rate_estimator", "jiffy", "created"],
         };
-        let in_reals = self != Self::Linux && IN_REALS.contains(&param);
+        let in_reals = !matches!(self, Self::Linux | Self::Cisco2013Ticks) && IN_REALS.contains(&param);
         COMMON.contains(&param) || in_reals || own.contains(&param)
     }
 }
@@ -167,6 +172,15 @@ fn cisco2013(c: &mut Config) {
     c.dq_threshold = Bytes(10_000);
     c.scaling = Scaling::ThreeLevels;
     c.decay = Decay::Empty2;
+}
+
+fn cisco2013_ticks(c: &mut Config) {
+    cisco2013(c);
+    c.version = Version::Cisco2013Ticks;
+    // The rules below are the module's own, in its integers.
+    let reals = Config::default();
+    (c.derandomise, c.activation, c.scaling, c.decay) =
+        (reals.derandomise, reals.activation, reals.scaling, reals.decay);
 }
 
 fn docsis(c: &mut Config) {
@@ -213,6 +227,9 @@ mod tests {
             ("linux", "derandomise", "off", true),
             ("cisco2013", "derandomise", "on", false),
             ("cisco2013", "activation", "once", true),
+            ("cisco2013-ticks", "bytemode", "on", false),
+            ("cisco2013-ticks", "scaling", "four-levels", true),
+            ("cisco2013-ticks", "high_delay", "1 s", true),
             ("docsis", "msr", "0.5", false),
             ("docsis", "bytemode", "off", true),
             ("draft00", "msr", "0.5", true),

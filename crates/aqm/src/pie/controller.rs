@@ -32,7 +32,7 @@ pub fn updated_probability(config: &Config, p: f64, qdelay: f64, qdelay_old: f64
 fn largest_probability(config: &Config) -> f64 {
     match config.version {
         Version::Docsis => PROB_LOW * config.mean_pktsize.0 as f64 / MIN_PKTSIZE,
-        Version::Rfc8033 | Version::Cisco2013 | Version::Linux => 1.0,
+        Version::Rfc8033 | Version::Cisco2013 | Version::Cisco2013Ticks | Version::Linux => 1.0,
     }
 }
 

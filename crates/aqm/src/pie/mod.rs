@@ -7,9 +7,11 @@
 //!
 //! Where drops have to happen on arrival and a random drop is welcome: hardware, cable modems (`docsis`), and links
 //! with so many flows that CoDel's delay grows. It needs a link whose rate changes slowly against `tupdate`. `linux`
-//! is what a Linux box does; `draft00` and `cisco2013` are for results published before the RFC.
+//! is what a Linux box does; `draft00` and `cisco2013` are for results published before the RFC,
+//! `cisco2013-ticks` for what the integers of the module of 2013 make of it at low rates.
 
 mod cisco2013;
+mod cisco2013_ticks;
 mod config;
 mod controller;
 mod docsis;
@@ -25,6 +27,7 @@ use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::Instant;
 use cisco2013::Cisco2013;
+use cisco2013_ticks::Cisco2013Ticks;
 use docsis::Docsis;
 use linux::Linux;
 use rfc8033::Rfc8033;
@@ -37,6 +40,7 @@ pub struct Pie(Engine);
 enum Engine {
     Rfc8033(Rfc8033),
     Cisco2013(Cisco2013),
+    Cisco2013Ticks(Cisco2013Ticks),
     Docsis(Docsis),
     Linux(Linux),
 }
@@ -47,6 +51,7 @@ impl Pie {
         Self(match config.version {
             Version::Rfc8033 => Engine::Rfc8033(Rfc8033::new(config)),
             Version::Cisco2013 => Engine::Cisco2013(Cisco2013::new(config)),
+            Version::Cisco2013Ticks => Engine::Cisco2013Ticks(Cisco2013Ticks::new(config)),
             Version::Docsis => Engine::Docsis(Docsis::new(config)),
             Version::Linux => Engine::Linux(Linux::new(config)),
         })
@@ -59,6 +64,7 @@ macro_rules! of_version {
         match $pie {
             Engine::Rfc8033($version) => $call,
             Engine::Cisco2013($version) => $call,
+            Engine::Cisco2013Ticks($version) => $call,
             Engine::Docsis($version) => $call,
             Engine::Linux($version) => $call,
         }
