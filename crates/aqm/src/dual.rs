@@ -47,6 +47,11 @@ pub struct Both {
 
 /// A manager of two queues: which one a packet joins, which one is served, and what becomes of a packet.
 pub trait DualAqm {
+    /// Whether super-packets are cut before they are queued, see [`Qdisc::splits`].
+    fn splits(&self) -> bool {
+        false
+    }
+
     /// The queue that a packet joins.
     fn classify(&self, meta: &Meta) -> Side;
 
@@ -143,6 +148,10 @@ impl<A: DualAqm, P> DualQueue<A, P> {
 }
 
 impl<A: DualAqm, P> Qdisc<P> for DualQueue<A, P> {
+    fn splits(&self) -> bool {
+        self.aqm.splits()
+    }
+
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.run_updates(now, false);
         meta.enqueued = now;

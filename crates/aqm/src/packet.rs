@@ -38,7 +38,7 @@ impl Ecn {
 pub struct Meta {
     /// When the queue accepted it; stamped by the qdisc.
     pub enqueued: Instant,
-    /// Size in bytes as this queue accounts it.
+    /// Size in bytes as this queue accounts it; of a super-packet that of all its segments, headers included.
     pub len: u32,
     /// Identifier of the transport flow (its 5-tuple).
     pub flow: u32,
@@ -50,18 +50,28 @@ pub struct Meta {
     pub ecn: Ecn,
     /// What the sender names instead of a class that follows from the DSCP: Linux's `skb->priority`.
     pub class: ClassId,
+    /// Segments of a super-packet that segmentation offload cuts later; 1 for a packet. It is judged, counted and dropped
+    /// whole, as in Linux.
+    pub segments: u16,
 }
 
 impl Meta {
     /// A packet of `len` bytes of `flow`, not ECN-capable, between unnamed hosts.
     pub const fn new(len: u32, flow: u32) -> Self {
-        Self { enqueued: Instant::ZERO, len, flow, hosts: (0, 0), dscp: 0, ecn: Ecn::NotEct, class: ClassId::NONE }
+        let (hosts, class) = ((0, 0), ClassId::NONE);
+        Self { enqueued: Instant::ZERO, len, flow, hosts, dscp: 0, ecn: Ecn::NotEct, class, segments: 1 }
     }
 
     /// Linux's `skb->priority`: the class that the sender names, else a priority from 0 to 15 by the DSCP.
     #[inline]
     pub const fn priority(&self) -> ClassId {
         if self.class.is_none() { class::by_dscp(self.dscp) } else { self.class }
+    }
+
+    /// The same packet as a super-packet of so many segments; at least 1.
+    pub const fn with_segments(mut self, segments: u16) -> Self {
+        self.segments = segments;
+        self
     }
 
     /// The same packet with another ECN field.

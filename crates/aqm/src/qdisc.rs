@@ -116,6 +116,10 @@ pub trait Qdisc<P> {
     fn exclude_ce(&mut self) -> bool {
         false
     }
+    /// Whether the discipline cuts super-packets before it queues them (`split-gso`): its host offers it their segments.
+    fn splits(&self) -> bool {
+        false
+    }
     /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
     fn settle(&mut self, now: Instant);
     /// What waits.

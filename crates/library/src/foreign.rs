@@ -493,7 +493,7 @@ impl Drop for Queue {
 fn describe(meta: &Meta, handle: usize) -> Packet {
     Packet {
         length: meta.len,
-        segments: 1,
+        segments: meta.segments.into(),
         flow: meta.flow,
         source: meta.hosts.0,
         destination: meta.hosts.1,

@@ -187,7 +187,7 @@ impl<O: Owner> Sink<u32> for Packets<O> {
 
 /// What an algorithm may know of a packet.
 fn meta(packet: &Packet) -> Result<Meta, Error> {
-    let Packet { length, flow, source, destination, dscp, ecn, reserved, .. } = *packet;
+    let Packet { length, segments, flow, source, destination, dscp, ecn, reserved, .. } = *packet;
     if length == 0 {
         return Err(Error::invalid("packet.length: 0 B is no packet; give at least 1"));
     }
@@ -197,10 +197,14 @@ fn meta(packet: &Packet) -> Result<Meta, Error> {
     let Some(&ecn) = Ecn::ALL.get(ecn as usize) else {
         return Err(Error::invalid(format!("packet.ecn: {ecn} is out of range; from 0 to 3")));
     };
+    let Ok(segments) = u16::try_from(segments.max(1)) else {
+        return Err(Error::invalid(format!("packet.segments: {segments} is out of range; at most {}", u16::MAX)));
+    };
     if reserved != 0 {
         return Err(Error::invalid("packet.reserved is not 0; set the whole struct to zero before its fields"));
     }
-    Ok(Meta { hosts: (source, destination), dscp, ..Meta::new(length, flow).with_ecn(ecn) })
+    let meta = Meta::new(length, flow).with_ecn(ecn).with_segments(segments);
+    Ok(Meta { hosts: (source, destination), dscp, ..meta })
 }
 
 fn limits(host: &abi::Host) -> Result<Limits, Error> {

@@ -103,7 +103,7 @@ impl Flows {
     #[inline]
     pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let flow = &mut self.ends[slot as usize];
-        let mut port = Port { network, now, slot, from_source: true };
+        let mut port = Port::new(network, now, slot, true);
         flow.on_source_timer(now, &mut port);
         network.set(Component::Source(slot), flow.source_deadline());
     }
@@ -111,7 +111,7 @@ impl Flows {
     #[inline]
     pub fn on_sink_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
         let flow = &mut self.ends[slot as usize];
-        let mut port = Port { network, now, slot, from_source: false };
+        let mut port = Port::new(network, now, slot, false);
         flow.on_sink_timer(now, &mut port);
         network.set(Component::Sink(slot), flow.sink_deadline());
     }
@@ -130,7 +130,7 @@ impl Flows {
             return;
         }
         let flow = &mut self.ends[slot as usize];
-        let mut port = Port { network, now, slot, from_source: !to_sink };
+        let mut port = Port::new(network, now, slot, !to_sink);
         let deadline = flow.on_packet(now, &header, packet, &mut port);
         let timer = if to_sink { Component::Sink(slot) } else { Component::Source(slot) };
         arm(timer, deadline, network);
@@ -144,7 +144,7 @@ impl Flows {
     pub fn resume<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, from_source)) = network.next_with_room() {
             let flow = &mut self.ends[slot as usize];
-            let mut port = Port { network, now, slot, from_source };
+            let mut port = Port::new(network, now, slot, from_source);
             flow.on_room(now, from_source, &mut port);
             let (source, sink) = (flow.source_deadline(), flow.sink_deadline());
             arm(Component::Source(slot), source, network);

@@ -135,7 +135,7 @@ impl Recorded {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
         let specs = scenario.hops().flat_map(|(_, link, reverse)| [link, reverse]);
-        let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
+        let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let count = links.len();
         assert_eq!(count, limited.len(), "an entry for each link");
         let every = Probes { headers: false, ..scenario.probes.clone() };

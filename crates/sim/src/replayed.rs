@@ -35,7 +35,7 @@ impl Replayed {
         let samplers = Samplers::new(&probes, links.len(), 0);
         let due = std::array::from_fn(|i| samplers.first(i));
         let window = statistics.window();
-        let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
+        let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let probe = probes.packets.then(|| EveryPacket::new(&probes));
         let (packets, fingerprint) = (Packets::default(), Fingerprint::default());
         Self { links, samplers, due, probe, packets, fingerprint, events: 0, statistics }

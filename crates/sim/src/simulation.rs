@@ -142,7 +142,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
         let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.place(i), Place::Link(_)));
-        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window)).collect();
+        let joined = scenario.has_super_packets();
+        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
         let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
@@ -228,6 +229,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 self.network.on_channel(now, cell);
                 self.flows.resume(now, &mut self.network);
             }
+            Component::Poll(link) => self.network.on_poll(now, link),
             Component::Sampler(i) => {
                 let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
                 self.network.set(component, next);

@@ -33,6 +33,7 @@
 //! | … what becomes of the window, and how that is undone | `reduction`, `undo`, `frto` |
 //! | round-trip times, the timer and what its expiry sends | `round_trip`, `rtt`, `timer`, `expiry` |
 //! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
+//! | segments as one super-packet | `offload` |
 //! | what queue disciplines see of a header | `view` |
 //!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
@@ -97,6 +98,7 @@ mod frto;
 mod handshake;
 mod min_filter;
 mod offered;
+mod offload;
 mod output;
 mod pacing;
 mod queue;
@@ -131,6 +133,14 @@ use sojourn_aqm::{Duration, Ecn, Instant};
 pub trait Wire {
     /// Sends a packet of `len` IP bytes now; `ecn` is its codepoint.
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn);
+
+    /// The segments that follow, up to [`Wire::end_burst`], are one super-packet: the sender has segmentation offload.
+    #[inline]
+    fn begin_burst(&mut self) {}
+
+    /// The last segment of a super-packet has been sent.
+    #[inline]
+    fn end_burst(&mut self) {}
 
     /// Whether the host takes new data now (TCP small queues); else it tells when it does again.
     #[inline]
@@ -242,6 +252,16 @@ impl Flags {
     /// The flags as bits: SYN 1, FIN 2, ACK 4, ECE 8, CWR 16, PSH 32, AE 128. Every segment has SYN or ACK.
     pub const fn bits(self) -> u8 {
         self.0
+    }
+
+    /// Whether any of `other` is set.
+    pub const fn has_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The flags but for those of `other`.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Whether all of `other` are set.

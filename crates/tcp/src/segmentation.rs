@@ -4,22 +4,41 @@
 //! Source: Linux 6.1.192 `tcp_write_xmit`, `tcp_cwnd_test`, `tcp_tso_autosize`, `tcp_tso_should_defer`,
 //! `tcp_update_pacing_rate`. Linux builds such bursts also for devices that cannot (4.17 on): they are then cut just
 //! above the device. A buffer has up to 64 kB, and no burst is taken from two of them.
+//!
+//! Older kernels send bursts only to a device that cuts them, here where a sender has segmentation offload: up to 64 kB
+//! (`tcp_xmit_size_goal`), or since 3.12 a millisecond of the rate; less than a third of the window waits for two ticks at
+//! the most, while acknowledgments are due (`tcp_tso_should_defer` of 2.6.29, 3.8 and 3.13, `tcp_tso_win_divisor`).
 
 use crate::cc::Window;
 use crate::queue::SendQueue;
 use crate::stack::Stack;
+use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
 /// The sender's bursts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bursts {
-    on: bool,
+    rule: Rule,
     /// The last transmission.
     last: Instant,
     /// Segments that are left of the buffer that is being sent; nothing before the first one.
     left: Option<u32>,
     /// The next new segment is the last of a burst.
     pushes: bool,
+    clock: Clock,
+    /// The tick from which on a burst has waited, in the kernels that wait by a third of the window.
+    deferred: Option<Ticks>,
+}
+
+/// By which rule segments leave together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// One by one.
+    Single,
+    /// By the next acknowledgment (6.1).
+    Near,
+    /// By a third of the window, and so large as the rate says or as they can be.
+    Third { by_rate: bool },
 }
 
 /// What the sender may send next.
@@ -50,18 +69,33 @@ pub(crate) struct Outlook<'a> {
     pub head_sent: Option<Instant>,
     pub srtt: Duration,
     pub in_recovery: bool,
+    /// Nothing suspicious was seen.
+    pub is_open: bool,
 }
 
 impl Bursts {
     /// Nothing was sent.
     pub fn new(stack: &Stack) -> Self {
-        Self { on: stack.bursts, last: Instant::ZERO, left: None, pushes: false }
+        let rule = if stack.bursts { Rule::Near } else { Rule::Single };
+        Self { rule, last: Instant::ZERO, left: None, pushes: false, clock: stack.clock(), deferred: None }
+    }
+
+    /// The sender leaves segmentation to its device.
+    ///
+    /// # Panics
+    ///
+    /// If the stack cannot.
+    pub fn offloaded(stack: &Stack) -> Self {
+        assert!(stack.has_segmentation_offload(), "the stack has segmentation offload");
+        let new = Self::new(stack);
+        let rule = if new.are_used() { new.rule } else { Rule::Third { by_rate: stack.sizes_bursts_by_rate } };
+        Self { rule, ..new }
     }
 
     /// Whether segments leave in bursts.
     #[inline]
     pub fn are_used(&self) -> bool {
-        self.on
+        self.rule != Rule::Single
     }
 
     /// Whether the next new segment is the last of a burst.
@@ -76,10 +110,30 @@ impl Bursts {
         self.last = at;
     }
 
+    /// Segments of a burst at the most.
+    pub fn most(&self, outlook: &Outlook) -> u32 {
+        match self.rule {
+            Rule::Third { by_rate: false } => Self::full(outlook),
+            Rule::Third { by_rate: true } => Self::of_rate(outlook, 200),
+            Rule::Single | Rule::Near => Self::size(outlook),
+        }
+    }
+
+    /// As many as 64 kB with headers, or half of what the receiver takes, have room for.
+    fn full(outlook: &Outlook) -> u32 {
+        let bytes = (outlook.receive_window / 2).min(MOST_OFFLOADED - 1 - HEADERS);
+        (bytes as u32 / outlook.window.mss).max(1)
+    }
+
     /// Segments of a burst: about a millisecond of the rate at which the connection sends, at least two.
     pub fn size(outlook: &Outlook) -> u32 {
         let window = outlook.window;
-        let percent = if window.cwnd < window.ssthresh / 2 { 200 } else { 120 };
+        Self::of_rate(outlook, if window.cwnd < window.ssthresh / 2 { 200 } else { 120 })
+    }
+
+    /// The same, the rate being so many percent of the window per round trip.
+    fn of_rate(outlook: &Outlook, percent: u64) -> u32 {
+        let window = outlook.window;
         let segments = window.cwnd.max(outlook.out) as u64 * percent / 100;
         let srtt_us = (outlook.srtt.as_nanos() as u64 / 1_000).max(1);
         let per_ms = segments * BURST_US / srtt_us;
@@ -87,11 +141,14 @@ impl Bursts {
     }
 
     /// What may be sent next, in bursts of `most` segments.
-    pub fn next(&self, outlook: &Outlook, most: u32) -> Turn {
+    pub fn next(&mut self, outlook: &Outlook, most: u32) -> Turn {
         let window = outlook.window;
         let room = window.cwnd.saturating_sub(outlook.in_flight);
         if room == 0 {
             return Turn::WaitsForWindow;
+        }
+        if let Rule::Third { by_rate } = self.rule {
+            return self.next_by_third(outlook, room, most, !by_rate);
         }
         let left = match self.left {
             Some(left) if left > 0 => left,
@@ -109,6 +166,34 @@ impl Bursts {
         }
         // Half the window at the most: two bursts in flight keep the acknowledgments coming.
         Turn::Burst { segments: room.min(most).min((window.cwnd / 2).max(1)).min(left.max(1)), left }
+    }
+
+    /// The same in older kernels; one that waits does so for two ticks, from each look on if it `restamps`.
+    fn next_by_third(&mut self, outlook: &Outlook, room: u32, most: u32, restamps: bool) -> Turn {
+        let unsent = outlook.queue.unsent();
+        let left = self.left.filter(|&left| left > 0).unwrap_or(most).min(unsent);
+        if left > 1 && self.defers(outlook, room, left, left == unsent) {
+            let now = self.clock.ticks(outlook.at);
+            self.deferred = Some(self.deferred.filter(|_| !restamps).unwrap_or(now));
+            return Turn::Waits;
+        }
+        if left > 1 {
+            self.deferred = None;
+        }
+        Turn::Burst { segments: room.min(left.max(1)), left }
+    }
+
+    /// Whether less than a third of the window, and less than can be sent at once, is to wait.
+    fn defers(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool) -> bool {
+        let now = self.clock.ticks(outlook.at);
+        if !outlook.is_open || self.deferred.is_some_and(|since| now.saturating_sub(since) > 1) {
+            return false;
+        }
+        let mss = outlook.window.mss as u64;
+        let limit = (room as u64 * mss).min(outlook.right_edge.saturating_sub(outlook.queue.nxt()));
+        let window = outlook.receive_window.min(outlook.window.cwnd as u64 * mss);
+        let whole = !is_last && limit >= left as u64 * mss;
+        limit < MOST_OFFLOADED && !whole && limit < window / WINDOW_DIVISOR
     }
 
     /// Segment `i` of a burst of `segments` goes out next, of a buffer that had `left` before it.
@@ -160,7 +245,13 @@ pub(crate) const LEAST_BURST: u32 = 2;
 pub(crate) const BUFFER: u64 = 65_279;
 
 /// Linux `tcp_tso_win_divisor`: a third of the window is worth sending.
-const WINDOW_DIVISOR: u64 = 3;
+pub(crate) const WINDOW_DIVISOR: u64 = 3;
+
+/// Bytes that a device cuts at once (`sk_gso_max_size`).
+pub(crate) const MOST_OFFLOADED: u64 = 65_536;
+
+/// Of them, for IP and TCP with timestamps.
+const HEADERS: u64 = 52;
 
 #[cfg(test)]
 mod tests {
@@ -184,7 +275,19 @@ mod tests {
         let head_sent = Some(at - Duration::from_millis(head_ms));
         let (out, right_edge, receive_window) = (in_flight, u64::MAX / 2, u64::MAX / 2);
         let srtt = Duration::from_millis(10);
-        Outlook { at, window, out, in_flight, queue, right_edge, receive_window, head_sent, srtt, in_recovery: false }
+        Outlook {
+            at,
+            window,
+            out,
+            in_flight,
+            queue,
+            right_edge,
+            receive_window,
+            head_sent,
+            srtt,
+            in_recovery: false,
+            is_open: true,
+        }
     }
 
     fn next(outlook: &Outlook) -> Turn {
@@ -219,6 +322,36 @@ mod tests {
         assert_eq!(next(&offered), Turn::Waits, "it is the receiver's window");
         let last = outlook(&w, &lone, 97, 10);
         assert_eq!(next(&last), Turn::Burst { segments: 1, left: 1 }, "a lone last segment never waits");
+    }
+
+    #[test]
+    fn older_kernels_send_a_third_of_the_window_or_wait_for_two_ticks() {
+        for (stack, most, tick_ms) in [("linux-2.6.29", 45, 1), ("linux-3.8", 45, 1), ("linux-3.13", 19, 1)] {
+            let stack = Stack::find(stack).expect("a stack");
+            assert_eq!(stack.clock().duration(1), Duration::from_millis(tick_ms));
+            let (w, much, mut bursts) = (window(100), queue(None), Bursts::offloaded(stack));
+            // Twice the window in 10 ms, 19 in 1/1024 s; or as much as 65,483 bytes have room for.
+            assert_eq!(bursts.most(&outlook(&w, &much, 0, 0)), most);
+            let mut turn = |in_flight, ms: i64| {
+                let outlook = outlook(&w, &much, in_flight, 0);
+                let outlook = Outlook { at: outlook.at + Duration::from_millis(ms), ..outlook };
+                bursts.next(&outlook, most)
+            };
+            let burst = |segments| Turn::Burst { segments, left: most };
+            // A third of 100 is 33 and a bit, but a whole burst in the middle of what is to be sent goes.
+            assert_eq!(turn(100, 0), Turn::WaitsForWindow);
+            assert_eq!(turn(66, 0), burst(most.min(34)));
+            assert_eq!(turn(67, 0), if most < 33 { burst(most) } else { Turn::Waits });
+            assert_eq!(turn(90, 1), Turn::Waits);
+            // From 0 or 1 ms on, or from the last look on.
+            let late = turn(90, 2);
+            assert_eq!(late, Turn::Waits, "no longer than two ticks");
+            let restamps = most == 45;
+            assert_eq!(turn(90, 3), if restamps { Turn::Waits } else { burst(10) });
+            assert_eq!(turn(90, 5), if restamps { burst(10) } else { Turn::Waits });
+            let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
+            assert_eq!(bursts.next(&trouble, most), burst(1));
+        }
     }
 
     #[test]

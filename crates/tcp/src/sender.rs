@@ -59,6 +59,18 @@ impl Sender {
         self
     }
 
+    /// The same with segmentation offload: new segments leave in bursts by the stack's own rule, each burst between
+    /// [`Wire::begin_burst`] and [`Wire::end_burst`].
+    ///
+    /// # Panics
+    ///
+    /// If the stack does not [have it](crate::stack::Stack::has_segmentation_offload).
+    pub fn with_segmentation_offload(mut self) -> Self {
+        self.transmission.offload();
+        self.control.usage.may_defer();
+        self
+    }
+
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);

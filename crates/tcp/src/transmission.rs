@@ -20,6 +20,7 @@ use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::Acked;
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
+use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
 use crate::validation::AfterSending;
 use crate::{Flags, Header, Now, Wire};
@@ -43,6 +44,9 @@ pub(crate) struct Transmission {
     /// Spaces what is sent, if stack or control ask for it.
     pub pacer: Option<Box<Pacer>>,
     bursts: Bursts,
+    /// The wire is told of bursts: they are super-packets.
+    offloads: bool,
+    stack: &'static Stack,
 }
 
 impl Transmission {
@@ -64,7 +68,14 @@ impl Transmission {
             sampler: samples.then(|| Box::new(RateSampler::new())),
             pacer: Pacer::of(stack, needs.paces),
             bursts: Bursts::new(stack),
+            offloads: false,
+            stack,
         }
+    }
+
+    /// Bursts leave as super-packets.
+    pub fn offload(&mut self) {
+        (self.bursts, self.offloads, self.is_plain) = (Bursts::offloaded(self.stack), true, false);
     }
 
     /// Where the receiver's window ends.
@@ -316,7 +327,7 @@ impl Transmission {
         wire: &mut impl Wire,
     ) -> bool {
         let most = match &self.pacer {
-            None => Bursts::size(&self.outlook(right_edge, now, control, episode)),
+            None => self.bursts.most(&self.outlook(right_edge, now, control, episode)),
             Some(pacer) => {
                 let sampled = self.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
                 let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
@@ -325,23 +336,32 @@ impl Transmission {
         };
         while !self.is_held(now) {
             let first = self.queue.nxt();
-            let turn = self.bursts.next(&self.outlook(right_edge, now, control, episode), most);
+            let mut bursts = self.bursts;
+            let turn = bursts.next(&self.outlook(right_edge, now, control, episode), most);
+            self.bursts = bursts;
             let (segments, left) = match turn {
                 Turn::Burst { segments, left } => (segments, left),
                 Turn::WaitsForWindow => return true,
                 Turn::Waits => return false,
             };
-            for i in 0..segments {
-                let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else {
-                    self.bursts.end(i, left);
-                    self.after_burst(now, i, first);
-                    return false;
-                };
-                self.bursts.begin(i, segments, left);
-                self.send_of_burst(len, now, control, episode, wire);
+            if self.offloads {
+                wire.begin_burst();
             }
-            self.bursts.end(segments, left);
-            self.after_burst(now, segments, first);
+            let mut sent = 0;
+            while sent < segments {
+                let Some(len) = self.queue.next(right_edge).filter(|_| wire.has_room()) else { break };
+                self.bursts.begin(sent, segments, left);
+                self.send_of_burst(len, now, control, episode, wire);
+                sent += 1;
+            }
+            if self.offloads {
+                wire.end_burst();
+            }
+            self.bursts.end(sent, left);
+            self.after_burst(now, sent, first);
+            if sent < segments {
+                return false;
+            }
         }
         false
     }
@@ -358,6 +378,7 @@ impl Transmission {
             head_sent: self.board.head().map(|head| head.sent),
             srtt: self.rtt.srtt(),
             in_recovery: episode.state >= State::Recovery,
+            is_open: episode.state == State::Open,
         }
     }
 

@@ -5,6 +5,7 @@
 use crate::cc::Window;
 use crate::config::State;
 use crate::round_trip::RoundTrip;
+use crate::segmentation::{MOST_OFFLOADED, WINDOW_DIVISOR};
 use crate::stack::{Stack, Validation};
 use crate::{Now, Ticks};
 use sojourn_aqm::Instant;
@@ -17,6 +18,8 @@ pub(crate) struct Usage {
     restarts: bool,
     decays: bool,
     every_send: bool,
+    /// The sender may hold back what is less than a third of the window (segmentation offload).
+    defers: bool,
     /// The window was full in this round, or the last one.
     limited: bool,
     /// Largest flight of a round that was not limited.
@@ -38,6 +41,7 @@ impl Usage {
             restarts: stack.idle_restart,
             decays: true,
             every_send: stack.validates_every_send,
+            defers: false,
             limited: false,
             max_packets_out: 0,
             round_end: 0,
@@ -51,6 +55,11 @@ impl Usage {
         Self { restarts: false, decays: false, ..Self::new(stack) }
     }
 
+    /// The sender has segmentation offload.
+    pub fn may_defer(&mut self) {
+        self.defers = true;
+    }
+
     /// The congestion control looked at the window.
     pub fn touched(&mut self, now: Now) {
         self.stamp = now.tick;
@@ -60,6 +69,9 @@ impl Usage {
     /// segments may be late.
     #[inline(always)]
     pub fn is_limited(&self, window: &Window, in_flight: u32, reordering: u32) -> bool {
+        if self.defers && self.form != Validation::Round && is_little(window, in_flight) {
+            return true;
+        }
         match self.form {
             Validation::InFlight => window.cwnd.saturating_sub(in_flight) <= reordering,
             Validation::NearlyFull => window.cwnd.saturating_sub(in_flight) <= NEARLY_FULL,
@@ -141,6 +153,14 @@ impl Usage {
         }
         self.used = 0;
     }
+}
+
+/// Whether so little of the window is open that a sender with segmentation offload waits for more (`tcp_is_cwnd_limited`
+/// before Linux 3.18).
+#[inline(never)]
+fn is_little(window: &Window, in_flight: u32) -> bool {
+    let left = u64::from(window.cwnd.saturating_sub(in_flight));
+    left * WINDOW_DIVISOR < u64::from(window.cwnd) && left * u64::from(window.mss) < MOST_OFFLOADED
 }
 
 /// How things stand after the sender has sent what it could.

@@ -48,6 +48,7 @@ const READ_IN: &[(&str, &[&str])] = &[
     ("ect_on_acks", &["ecn", "receiver/ecn"]),
     ("ect_on_retransmissions", &["ecn"]),
     ("bursts", &["segmentation", "receiver/mod", "stack/mod"]),
+    ("sizes_bursts_by_rate", &["segmentation"]),
     ("paces", &["pacing", "stack/mod"]),
     ("tunes_window", &["stack/mod"]),
     ("reordering", &["reordering"]),

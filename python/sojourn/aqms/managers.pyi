@@ -168,7 +168,7 @@ class Pie(Registered):
     """
     def __init__(
         self,
-        profile: Literal["rfc8033", "cisco2013", "draft00", "docsis", "linux"] | None = None,
+        profile: Literal["rfc8033", "cisco2013", "cisco2013-ticks", "draft00", "docsis", "linux"] | None = None,
         *,
         target: str = ...,
         tupdate: str = ...,
@@ -185,7 +185,7 @@ class Pie(Registered):
         cap: float = ...,
         high_delay: str = ...,
         decay: Literal["empty", "empty-2", "short", "low"] = ...,
-        version: Literal["rfc8033", "cisco2013", "docsis", "linux"] = ...,
+        version: Literal["rfc8033", "cisco2013", "cisco2013-ticks", "docsis", "linux"] = ...,
         bytemode: bool = ...,
         dq_rate_estimator: bool = ...,
         jiffy: str = ...,
@@ -200,10 +200,10 @@ class Pie(Registered):
         target: The delay that the controller steers to (QDELAY_REF). Default 15 ms.
         tupdate: How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and
             one more. Default 15 ms.
-        alpha: Gain of the deviation from the target, per second; linux rounds to sixteenths, tc's unit. Default
-            0.125.
-        beta: Gain of the delay's change between two updates, per second; linux rounds to sixteenths, tc's unit.
-            Default 1.25.
+        alpha: Gain of the deviation from the target, per second; linux and cisco2013-ticks round to sixteenths,
+            tc's unit. Default 0.125.
+        beta: Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to
+            sixteenths, tc's unit. Default 1.25.
         max_burst: How long nothing is dropped after the queue becomes busy (MAX_BURST). Default 150 ms.
         ecn: Marks ECN-capable packets instead of dropping them while p is below mark_ecnth. Default false.
         mark_ecnth: The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of
@@ -882,7 +882,7 @@ class FqPie(Registered):
         cap: float = ...,
         high_delay: str = ...,
         decay: Literal["empty", "empty-2", "short", "low"] = ...,
-        version: Literal["rfc8033", "cisco2013", "docsis", "linux"] = ...,
+        version: Literal["rfc8033", "cisco2013", "cisco2013-ticks", "docsis", "linux"] = ...,
         bytemode: bool = ...,
         dq_rate_estimator: bool = ...,
         jiffy: str = ...,
@@ -924,10 +924,10 @@ class FqPie(Registered):
         target: The delay that the controller steers to (QDELAY_REF). Default 15 ms.
         tupdate: How often the drop probability is updated (T_UPDATE); linux counts in jiffies, rounded up, and
             one more. Default 15 ms.
-        alpha: Gain of the deviation from the target, per second; linux rounds to sixteenths, tc's unit. Default
-            0.125.
-        beta: Gain of the delay's change between two updates, per second; linux rounds to sixteenths, tc's unit.
-            Default 1.25.
+        alpha: Gain of the deviation from the target, per second; linux and cisco2013-ticks round to sixteenths,
+            tc's unit. Default 0.125.
+        beta: Gain of the delay's change between two updates, per second; linux and cisco2013-ticks round to
+            sixteenths, tc's unit. Default 1.25.
         max_burst: How long nothing is dropped after the queue becomes busy (MAX_BURST). Default 150 ms.
         ecn: Marks ECN-capable packets instead of dropping them while p is below mark_ecnth. Default false.
         mark_ecnth: The drop probability above which also ECN-capable packets are dropped (tc's ecn_prob of
@@ -1234,6 +1234,7 @@ class Dualpi2(Registered):
         min_qlen_step: int = ...,
         min_backlog: int = ...,
         drop_on_overload: bool = ...,
+        split_gso: bool = ...,
         drop_enqueue: bool = ...,
         classify: Literal["l4s-ect", "any-ect"] = ...,
         scheduler: Literal["wrr", "ts-fifo"] = ...,
@@ -1268,6 +1269,7 @@ class Dualpi2(Registered):
             effect; always two in linux. Default 0.
         drop_on_overload: Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets
             are always marked. Default true.
+        split_gso: Takes super-packets of segmentation offload as their segments. Default true.
         drop_enqueue: Decides by p' on arrival (tc's drop_enqueue) instead of on departure. Default false.
         classify: Which packets join the L4S queue. Default l4s-ect.
         scheduler: Which queue is served where both have packets. Default wrr.
@@ -1303,6 +1305,7 @@ class Cake(Registered):
         mpu: int = ...,
         layer: Literal["noatm", "atm", "ptm"] = ...,
         link_header: int = ...,
+        split_gso: bool = ...,
         hash: Literal["perturbed", "modulo"] = ...,
         version: Literal["linux", "linux-6.1"] = ...,
     ) -> None:
@@ -1329,6 +1332,8 @@ class Cake(Registered):
         link_header: Bytes of a packet, as this queue accounts it, that come before its IP header; they do not
             count on the wire. 14 on Ethernet; links of scenarios account packets from the IP header on. Default
             0.
+        split_gso: Takes super-packets of segmentation offload as their segments; else each is one packet, whose
+            segments count on the wire as if they were equally long. Default true.
         hash: How packets find their places. Default perturbed.
         version: Whose COBALT manages the queues. Default linux.
         """

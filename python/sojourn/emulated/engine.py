@@ -56,6 +56,8 @@ def check(scenario: Scenario) -> None:
     for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
         if link.get("below"):
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")
+        if link.get("gro"):
+            raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
         if link.get("tick"):
             raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
         if link["mtu"] != "1500 B":
@@ -236,5 +238,5 @@ def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]
 
 
 KINDS = ("tcp", "web")
-REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "dscp", "class"}
+REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "dscp", "class", "gso", "gro"}
 """Keys of flows that the host's TCP or its programs do not know."""

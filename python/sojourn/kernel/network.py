@@ -187,6 +187,7 @@ def _bottleneck(direction: Direction) -> list[str]:
         "loss": "loses no packets behind the queue",
         "reorder": "keeps the order of packets",
         "tick": "delays by the nanosecond",
+        "gro": "takes packets one by one",
     }
     refuse_links(place, link, lacks)
     if "@" in link["delay"]:

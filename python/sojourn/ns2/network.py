@@ -163,6 +163,7 @@ def _refuse_others(place: str, keys: Mapping[str, Any]) -> None:
         "loss": "loses no packets behind the queue",
         "below": "has no buffer below the queue",
         "tick": "delays without a clock",
+        "gro": "has packets only",
     }
     refuse_links(place, keys, lacks)
     framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]

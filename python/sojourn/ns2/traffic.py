@@ -110,6 +110,8 @@ def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: str) -> li
     agents = AGENTS.get((flow["cc"], flow["sack"]))
     if agents is None:
         refuse(f"{place}.cc", f"does not send {flow['cc']}", "choose reno or newreno")
+    if "gro" in flow:
+        refuse(f"{place}.gro", "has packets only", "leave it out")
     if flow.get("pause"):
         refuse(f"{place}.pause", "opens one connection for each flow", "leave it out")
     mss = octets(f"{place}.mss", flow["mss"])

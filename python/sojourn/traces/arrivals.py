@@ -274,5 +274,5 @@ _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), (
 _WORDS = {str: "text", int: "whole number that is not negative"}
 _BEHIND_THE_QUEUE = {"delay", "reorder", "tick", "loss"}
 _PLAIN = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
-_OF_ANY_VALUE = {"rate", "overhead", "mtu", "aqm", "limit"} | _BEHIND_THE_QUEUE
+_OF_ANY_VALUE = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _BEHIND_THE_QUEUE
 _LOG_COLUMNS = ["arrival", "time_ns", "bytes", "flow", "ecn", "from_host", "to_host", "fate", "fate_ns"]

@@ -44,6 +44,9 @@ config! {
         /// Bytes of a packet, as this queue accounts it, that come before its IP header; they do not count on the wire. 14 on
         /// Ethernet; links of scenarios account packets from the IP header on.
         link_header: u64 = 0, in Value::Count(0) => Value::Count(256);
+        /// Takes super-packets of segmentation offload as their segments; else each is one packet, whose segments count on the
+        /// wire as if they were equally long.
+        split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// How packets find their places.
         hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;
         /// Whose COBALT manages the queues.

@@ -23,7 +23,7 @@ impl<P> Cake<P> {
         let isolation = self.config.isolation;
         let i = self.tins[t].place(&keys, isolation);
         self.shaper.refresh(&mut self.tins[t], self.total.packets == 0, now);
-        self.measure(meta.len);
+        self.measure(meta.len / u32::from(meta.segments.max(1)));
 
         let tin = &mut self.tins[t];
         tin.counts.largest = tin.counts.largest.max(meta.len);
@@ -64,7 +64,7 @@ impl<P> Cake<P> {
         Keys { flow: hashed(meta.flow, 0), source: hashed(source, HOST), destination: hashed(destination, HOST) }
     }
 
-    /// Takes note of a packet's sizes.
+    /// Takes note of the sizes of a packet, or of a super-packet's segments.
     #[inline]
     fn measure(&mut self, len: u32) {
         let network = self.framing.network(len);

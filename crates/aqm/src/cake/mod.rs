@@ -3,8 +3,8 @@
 //! `sch_cake.c` of 6.1 and 6.12, whose order and names this follows).
 //!
 //! With a `bandwidth` it says when the next packet may go; without one it is a queue discipline as any other. All words of
-//! tc are understood: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis`. `nat` and `split-gso` change nothing, since
-//! a packet here names the hosts at its ends and is a single segment.
+//! tc are understood: `cake bandwidth 50mbit diffserv4 dual-srchost nat docsis`. `nat` changes nothing, since a packet here
+//! names the hosts at its ends.
 //!
 //! Differs: flows and hosts are hashed by their numbers, and memory is counted in bytes of packets. Where Linux tells a
 //! sender of an overflow at once (`NET_XMIT_CN`), it learns of it by the loss.
@@ -143,7 +143,7 @@ impl<P> Cake<P> {
     /// Charges a packet to the shaper; its size on the wire.
     #[inline]
     fn charge(&mut self, t: usize, meta: &Meta, now: Instant, dropped: bool) -> u32 {
-        let bytes = self.framing.adjusted(self.framing.network(meta.len));
+        let bytes = self.framing.of_packet(meta.len, meta.segments);
         self.shaper.charge(&mut self.tins[t], bytes, now, dropped);
         bytes
     }
@@ -161,6 +161,10 @@ impl<P> Qdisc<P> for Cake<P> {
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.take(now, sink)
+    }
+
+    fn splits(&self) -> bool {
+        self.config.split_gso
     }
 
     fn settle(&mut self, _: Instant) {}

@@ -19,6 +19,18 @@ impl Overhead {
         len.saturating_sub(self.header)
     }
 
+    /// The adjusted size of a packet of `len` bytes as the queue accounts it, or of a super-packet of so many `segments`,
+    /// which are taken to be equally long.
+    #[inline]
+    pub fn of_packet(&self, len: u32, segments: u16) -> u32 {
+        if segments <= 1 {
+            return self.adjusted(self.network(len));
+        }
+        let others = u32::from(segments) - 1;
+        let each = len / (others + 1);
+        others * self.adjusted(self.network(each)) + self.adjusted(self.network(len - others * each))
+    }
+
     /// The adjusted size of a packet of `network` bytes.
     #[inline]
     pub fn adjusted(&self, network: u32) -> u32 {
@@ -72,6 +84,8 @@ mod tests {
         // The least size is reached with the overhead, before the layer.
         let docsis = Overhead { header: 14, overhead: 18, mpu: 64, layer: Layer::Plain };
         assert_eq!([60, 77, 1514].map(|len| docsis.adjusted(docsis.network(len))), [64, 81, 1518]);
+        // Three segments of 1500 B and 14 of Ethernet, and one of 60 and 44 that are padded each.
+        assert_eq!([(4542, 3), (104, 2), (77, 1)].map(|(len, n)| docsis.of_packet(len, n)), [3 * 1518, 2 * 64, 81]);
         let less = Overhead { overhead: -64, mpu: 0, ..docsis };
         assert_eq!([13, 60, 99].map(|len| less.adjusted(less.network(len))), [0, 0, 21]);
     }

@@ -74,8 +74,10 @@ fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), Refusal>
             set(given, "overhead", overhead.to_string());
             Ok(())
         }
-        // A packet names the hosts at its ends, which is what nat looks up; and it is a single segment.
-        "nat" | "nonat" | "split-gso" | "no-split-gso" => Ok(()),
+        "split-gso" => once(given, "split_gso", "on"),
+        "no-split-gso" => once(given, "split_gso", "off"),
+        // A packet names the hosts at its ends, which is what nat looks up.
+        "nat" | "nonat" => Ok(()),
         "fwmark" => {
             Err("fwmark: packets have no firewall mark here; sort them into tins by DSCP, e.g. diffserv4".into())
         }
@@ -170,6 +172,7 @@ mod tests {
             ("cake atm overhead 10 raw", "cake"),
             ("cake satellite ingress wash", "cake rtt 1s wash ingress"),
             ("cake rtt 33ms egress nowash no-ack-filter split-gso", "cake rtt 33ms"),
+            ("cake no-split-gso", "cake split_gso off"),
             ("cake memlimit 32mb autorate-ingress", "cake autorate_ingress memlimit 32000000B"),
             ("cake@linux-6.1 flowblind", "cake@linux-6.1 isolation flowblind"),
         ] {

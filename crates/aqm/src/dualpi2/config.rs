@@ -43,6 +43,8 @@ config! {
         min_backlog: u64 = 0, in Value::Count(0) => Value::Count(1_000_000);
         /// Drops where k times p' is above one; otherwise p' ends there, and ECN-capable packets are always marked.
         drop_on_overload: bool = true, in Value::Flag(false) => Value::Flag(true);
+        /// Takes super-packets of segmentation offload as their segments.
+        split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// Decides by p' on arrival (tc's drop_enqueue) instead of on departure.
         drop_enqueue: bool = false, in Value::Flag(false) => Value::Flag(true);
         /// Which packets join the L4S queue.

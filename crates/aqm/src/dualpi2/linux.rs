@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 /// The state of two coupled queues (`dualpi2_sched_data`).
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
-    config: Config,
+    pub(super) config: Config,
     pi2_target: i64,
     pi2_tupdate: Duration,
     /// p' in units of 1/(2³² - 1).

@@ -5,8 +5,7 @@
 //! A file per version; they share the scheduler, which the RFC leaves open and which is Linux's in both.
 //!
 //! Differs: the delay that the RFC's controller sees is the greater one of both queues, as in Linux; with the classic one
-//! alone, as in the RFC's first listing, unresponsive L4S traffic would never be dropped. tc's `split_gso` changes nothing,
-//! since a packet here is a single segment.
+//! alone, as in the RFC's first listing, unresponsive L4S traffic would never be dropped.
 //!
 //! # When to use
 //!
@@ -63,6 +62,10 @@ macro_rules! of_version {
 }
 
 impl DualAqm for DualPi2 {
+    fn splits(&self) -> bool {
+        of_version!(&self.0, pi2 => pi2.config.split_gso)
+    }
+
     fn classify(&self, meta: &Meta) -> Side {
         of_version!(&self.0, pi2 => pi2.classify(meta))
     }

@@ -12,7 +12,7 @@ use crate::time::{Duration, Instant};
 /// The state of two coupled queues.
 #[derive(Clone, Debug)]
 pub(super) struct Rfc9332 {
-    config: Config,
+    pub(super) config: Config,
     pub(super) controller: Controller,
     coupling: Coupling,
     next_update: Instant,

@@ -19,10 +19,7 @@ pub(crate) fn read(
     let Some(&word) = words.peek() else { return Ok(false) };
     if let Some(&(_, param, value)) = WORDS.iter().find(|(known, ..)| *known == word) {
         words.next();
-        if !param.is_empty() {
-            once(given, NAME, param, value)?;
-        }
-        return Ok(true);
+        return once(given, NAME, param, value).map(|()| true);
     }
     if !["step_thresh", "classic_protection"].contains(&word) {
         return Ok(false);
@@ -43,15 +40,14 @@ pub(crate) fn read(
     .map(|()| true)
 }
 
-/// Words without a value: the parameter that they set, if any, and to what. Packets here are single segments, so there
-/// is nothing to split.
+/// Words without a value: the parameter that they set, and to what.
 const WORDS: &[(&str, &str, &str)] = &[
     ("l4s_ect", "classify", "l4s-ect"),
     ("any_ect", "classify", "any-ect"),
     ("overflow", "drop_on_overload", "off"),
     ("drop_dequeue", "drop_enqueue", "off"),
-    ("split_gso", "", ""),
-    ("no_split_gso", "", ""),
+    ("split_gso", "split_gso", "on"),
+    ("no_split_gso", "split_gso", "off"),
 ];
 const NAME: &str = "dualpi2";
 
@@ -73,7 +69,10 @@ mod tests {
                 "dualpi2@linux step_thresh 700us classic_protection 25%",
                 "dualpi2@linux step_thresh 700us classic_protection 25",
             ),
-            ("dualpi2@linux max_rtt 100ms memlimit 1MB no_split_gso", "dualpi2@linux memlimit 1000000B max_rtt 100ms"),
+            (
+                "dualpi2@linux max_rtt 100ms memlimit 1MB no_split_gso",
+                "dualpi2@linux memlimit 1000000B max_rtt 100ms nosplit_gso",
+            ),
             ("dualpi2@linux drop_on_overload", "dualpi2@linux"),
         ] {
             let named = Named::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"));

@@ -223,6 +223,10 @@ impl<P> Qdisc<P> for Htb<P> {
         Dequeued::NotBefore(next_event.min(soonest))
     }
 
+    fn splits(&self) -> bool {
+        self.family.splits()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.family.settle(now);
     }

@@ -54,6 +54,11 @@ impl<P> Family<P> {
         self.leaves.iter().map(Leaf::backlog)
     }
 
+    /// Whether a child wants super-packets cut; then all get segments, as which child gets a packet shows later.
+    pub fn splits(&self) -> bool {
+        self.leaves.iter().any(Leaf::splits)
+    }
+
     /// See [`crate::Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.leaves.iter_mut().for_each(|leaf| leaf.settle(now));

@@ -219,6 +219,11 @@ impl<P> Leaf<P> {
         done
     }
 
+    /// See [`Qdisc::splits`].
+    pub fn splits(&self) -> bool {
+        self.qdisc.splits()
+    }
+
     /// See [`Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.qdisc.settle(now);

@@ -89,6 +89,10 @@ impl<P> Qdisc<P> for Prio<P> {
         soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
     }
 
+    fn splits(&self) -> bool {
+        self.family.splits()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.family.settle(now);
     }

@@ -125,6 +125,11 @@ impl<P> Qdisc<P> for Tbf<P> {
         self.leaf.dequeue(now, &mut self.books, sink)
     }
 
+    /// Linux cuts only super-packets that are larger than a bucket (`tbf_segment`).
+    fn splits(&self) -> bool {
+        true
+    }
+
     fn settle(&mut self, now: Instant) {
         self.leaf.settle(now);
     }

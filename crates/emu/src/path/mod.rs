@@ -76,6 +76,9 @@ impl Direction {
                 if spec.below.is_some() {
                     return Err(Error::Input("below: an emulated link has no buffer there; leave it out".into()));
                 }
+                if spec.gro.is_some() {
+                    return Err(Error::Input("gro: an emulated link takes packets one by one; leave it out".into()));
+                }
                 if spec.tick.is_some() {
                     return Err(Error::Input("tick: an emulated link has no clock of its own; leave it out".into()));
                 }

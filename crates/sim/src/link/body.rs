@@ -3,11 +3,11 @@
 use super::below::Below;
 use super::medium::Medium;
 use super::{Books, Left, Queue};
-use crate::packet::{Handle, Packet};
+use crate::packet::{Handle, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{Framing, LinkSpec};
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Duration, Instant};
+use sojourn_aqm::{Dequeued, Duration, Instant, Meta};
 
 /// All of a link but its server and its pipe.
 pub(crate) struct Body {
@@ -19,24 +19,30 @@ pub(crate) struct Body {
     medium: Option<Box<Medium>>,
     /// The buffer between the queue and the server.
     below: Option<Below>,
+    /// Super-packets may come.
+    cuts: bool,
+    /// The super-packet whose segments the server sends one after the other: those that are left of it.
+    cut: Option<(Meta, Handle)>,
 }
 
 /// `PLAIN` code is for links that are plain: it does not look for what they do not have.
 impl Body {
-    /// That of link `index` in a run with `seed`.
-    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
+    /// That of link `index` in a run with `seed`; one to which super-packets may come `cuts` them.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, cuts: bool) -> Self {
         Self {
             queue: Queue::new(spec, index, seed, window),
             delay: spec.delay,
             framing: spec.framing,
             medium: Medium::new(spec, index, seed),
             below: spec.below.map(Below::new),
+            cuts,
+            cut: None,
         }
     }
 
-    /// Whether the delay is constant, nothing is below the queue and framing is an overhead at most.
+    /// Whether the delay is constant, nothing is below the queue, framing is an overhead at most and no super-packets come.
     pub fn is_plain(&self) -> bool {
-        self.medium.is_none() && self.below.is_none() && self.framing.is_plain()
+        self.medium.is_none() && self.below.is_none() && self.framing.is_plain() && !self.cuts
     }
 
     /// Bytes that framing adds to each packet, where it is plain.
@@ -48,6 +54,12 @@ impl Body {
     /// Bytes of a packet as the queue counts them.
     pub fn accounted(&self, ip_bytes: u32) -> u32 {
         self.framing.accounted(ip_bytes)
+    }
+
+    /// Bytes of a packet, or of a super-packet with all of its segments, as the queue counts them, and its segments.
+    pub fn accounted_whole(&self, handle: Handle, packets: &Packets) -> (u32, u16) {
+        let (count, each, last) = packets.segments(handle);
+        ((count - 1) * self.accounted(each) + self.accounted(last), count as u16)
     }
 
     /// Bytes on the medium of a packet that the queue counts as so many.
@@ -70,16 +82,41 @@ impl Body {
     /// Whether a packet waits for the server.
     #[inline(always)]
     pub fn waits<const PLAIN: bool>(&self) -> bool {
-        self.queue.tally.waiting() > 0 || (!PLAIN && self.below.as_ref().is_some_and(Below::waits))
+        self.queue.tally.waiting() > 0
+            || (!PLAIN && (self.cut.is_some() || self.below.as_ref().is_some_and(Below::waits)))
     }
 
     /// The next packet for the server, which has nothing in transmission.
     #[inline(always)]
     pub fn take<const PLAIN: bool, P: Probe>(&mut self, now: Instant, books: &mut Books<P>) -> Dequeued<Handle> {
-        match &mut self.below {
-            Some(below) if !PLAIN => below.take(now, &mut self.queue, books),
-            _ => self.queue.dequeue(now, books),
+        if PLAIN {
+            return self.queue.dequeue(now, books);
         }
+        if self.cut.is_none() {
+            let taken = match &mut self.below {
+                Some(below) => below.take(now, &mut self.queue, books),
+                None => self.queue.dequeue(now, books),
+            };
+            match taken {
+                Dequeued::Packet(meta, handle) if books.packets.packet(handle).segment > 0 => {
+                    self.cut = Some((meta, handle));
+                }
+                other => return other,
+            }
+        }
+        self.take_segment(books)
+    }
+
+    /// The next segment of the super-packet that is being sent.
+    #[inline(never)]
+    fn take_segment<P: Probe>(&mut self, books: &mut Books<P>) -> Dequeued<Handle> {
+        let (meta, rest) = self.cut.expect("a super-packet is being sent");
+        let segment = books.packets.take_segment(rest);
+        if segment == rest {
+            self.cut = None;
+        }
+        let len = self.accounted(books.packets.packet(segment).len);
+        Dequeued::Packet(Meta { len, ..meta }.with_segments(1), segment)
     }
 
     /// A packet has come to the queue: hands down what the buffer takes.
@@ -92,7 +129,7 @@ impl Body {
 
     /// The last byte of a packet has gone, and the next is taken later if at all.
     pub fn sent<P: Probe>(&mut self, now: Instant, books: &mut Books<P>) {
-        if let Some(below) = &mut self.below {
+        if let Some(below) = self.below.as_mut().filter(|_| self.cut.is_none()) {
             below.sent(now, &mut self.queue, books);
         }
     }

@@ -13,6 +13,7 @@ mod books;
 mod bucket;
 mod cox;
 mod dql;
+mod gro;
 mod medium;
 mod one_by_one;
 mod opportunity;
@@ -30,13 +31,14 @@ pub(crate) use pipe::Pipe;
 pub(crate) use queue::{Discipline, Metered, NONE, Queue, discipline};
 pub(crate) use served::{Again, Left, Served};
 
-use crate::packet::{Handle, Origin, Packet};
+use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
 use any::AnyServer;
 use body::Body;
+use gro::Gro;
 use one_by_one::OneByOne;
 use server::{Seat, Server};
 use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
@@ -45,17 +47,19 @@ use sojourn_aqm::{Instant, Meta, Qdisc, Serializer};
 pub(crate) struct Link {
     server: AnyServer,
     body: Body,
+    /// What was received and not polled, where segments are joined.
+    gro: Option<Gro>,
     /// Packets on their way to the far end.
     pub pipe: Pipe,
 }
 
 impl Link {
-    /// Link `index` of a run with `seed`.
-    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
+    /// Link `index` of a run with `seed`, in which there are `super_packets` or not.
+    pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window, super_packets: bool) -> Self {
         let seat = Seat { index, seed, mtu: spec.mtu, window: window.clone() };
         let server = AnyServer::new(&spec.service, &seat).expect("a scenario has a channel's queues in its cell only");
-        let body = Body::new(spec, index, seed, window);
-        Self { server: server.with(&body), body, pipe: Pipe::new() }
+        let body = Body::new(spec, index, seed, window, super_packets);
+        Self { server: server.with(&body), body, gro: spec.gro.map(Gro::new), pipe: Pipe::new() }
     }
 
     /// The link as a plain one, if it is. Who calls it so gets code that does not look for what the link does not have, and
@@ -74,6 +78,28 @@ impl Link {
         self.body.queue.qdisc = qdisc;
     }
 
+    /// Whether what arrives waits for a poll, in which segments are joined.
+    pub fn joins(&self) -> bool {
+        self.gro.is_some()
+    }
+
+    /// A packet is received that waits for the poll. When that is, unless it is known.
+    pub fn receive(&mut self, now: Instant, handle: Handle, packets: &mut Packets) -> Option<Instant> {
+        self.gro.as_mut().and_then(|gro| gro.arrive(now, handle, packets))
+    }
+
+    /// What was received since the last poll, in the place of what was in `into`.
+    pub fn poll(&mut self, into: &mut Vec<Handle>) {
+        if let Some(gro) = &mut self.gro {
+            gro.poll(into);
+        }
+    }
+
+    /// Whether the queue discipline wants super-packets cut.
+    pub fn splits(&self) -> bool {
+        self.body.queue.qdisc.splits()
+    }
+
     /// A packet arrives from `origin`.
     pub fn arrive<P: Probe>(
         &mut self,
@@ -83,7 +109,8 @@ impl Link {
         origin: Origin,
         books: &mut Books<P>,
     ) -> Served {
-        let meta = meta(now, self.body.accounted(packet.len), handle, &packet, origin, books);
+        let whole = self.body.accounted_whole(handle, books.packets);
+        let meta = meta(now, whole, handle, &packet, origin, books);
         self.server.offer(now, meta, handle, packet, &mut self.body, books)
     }
 
@@ -144,7 +171,7 @@ impl Plain<'_> {
         origin: Origin,
         books: &mut Books<P>,
     ) -> Served {
-        let meta = meta(now, packet.len + self.body.overhead(), handle, &packet, origin, books);
+        let meta = meta(now, (packet.len + self.body.overhead(), 1), handle, &packet, origin, books);
         self.server.offer::<true, P>(now, meta, handle, packet, self.body, books)
     }
 
@@ -155,17 +182,17 @@ impl Plain<'_> {
     }
 }
 
-/// What a queue knows of a packet that arrives with so many accounted bytes; the probe sees it, too.
+/// What a queue knows of a packet that arrives with so many accounted bytes and segments; the probe sees it, too.
 #[inline(always)]
 fn meta<P: Probe>(
     now: Instant,
-    bytes: u32,
+    (bytes, segments): (u32, u16),
     handle: Handle,
     packet: &Packet,
     origin: Origin,
     books: &mut Books<P>,
 ) -> Meta {
-    let meta = packet.meta(bytes, origin);
+    let meta = packet.meta(bytes, origin).with_segments(segments);
     books.probe.arrived(now, books.link, handle, &meta, books.packets);
     meta
 }

@@ -68,8 +68,11 @@ impl<T: Pace> OneByOne<T> {
         books: &mut Books<P>,
     ) -> Served {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
-            if let Some(meta) = body.queue.qdisc.pass(now, meta) {
-                return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
+            // A super-packet is cut on its way out of the queue.
+            if PLAIN || packet.segment == 0 {
+                if let Some(meta) = body.queue.qdisc.pass(now, meta) {
+                    return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
+                }
             }
             self.poll_if_owed(body, books);
         }

@@ -19,7 +19,7 @@ impl Bench {
     fn new(spec: &str) -> Self {
         let table = toml::from_str::<serde_json::Value>(spec).unwrap();
         let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
-        let link = Link::new(&spec, 0, 1, &Window::new([], Instant::NEVER));
+        let link = Link::new(&spec, 0, 1, &Window::new([], Instant::NEVER), false);
         Self { link, packets: Packets::default(), fingerprint: Fingerprint::default() }
     }
 
@@ -33,7 +33,7 @@ impl Bench {
     }
 
     fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, Again) {
-        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, to_sink: true };
+        let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
         let origin = Origin { hosts: (0, 1), class };
         let handle = self.packets.insert(packet, &Header::default());
         let mut books =
@@ -102,7 +102,7 @@ fn an_opportunity_is_used_up_by_calls_at_once() {
 fn what_gets_lost_does_not_leave_and_frees_its_place() {
     let mut bench = Bench::new("rate = \"10 Mbit/s\"\nloss = 1.0");
     assert_eq!(bench.arrive(0, 1250), (None, Again::AsBefore));
-    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, dscp: 0, more: 0, to_sink: true };
+    let packet = Packet { flow: 0, slot: 0, len: 40, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
     assert_eq!(bench.packets.insert(packet, &Header::default()), 0, "the first place is free again");
 }
 

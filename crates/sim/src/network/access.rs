@@ -1,7 +1,7 @@
 //! Access links: ways that take time but hold nobody up.
 
 use crate::link::Pipe;
-use crate::packet::Handle;
+use crate::packet::{Handle, Origin};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
@@ -34,6 +34,13 @@ impl Route {
     #[inline(always)]
     pub fn access_at_source(&self) -> bool {
         self.cells.0.is_none()
+    }
+
+    /// What a queue learns of the flow's packets in one direction.
+    #[inline(always)]
+    pub fn origin(&self, to_sink: bool) -> Origin {
+        let (source, sink) = self.hosts;
+        Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class }
     }
 
     /// The wireless LAN of one end, if it is a station.
@@ -81,6 +88,11 @@ impl Access {
     #[inline]
     pub fn is_transparent(&self) -> bool {
         self.serializer.is_none() && self.delay == Duration::ZERO
+    }
+
+    /// Whether sending takes time.
+    pub fn has_rate(&self) -> bool {
+        self.serializer.is_some()
     }
 
     #[inline]

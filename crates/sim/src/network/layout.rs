@@ -48,6 +48,8 @@ pub(crate) enum Component {
     Sampler(usize),
     /// The channel of a wireless LAN: accesses start and end after everything else of their instant.
     Channel(usize),
+    /// The card before a link's queue: it is polled.
+    Poll(usize),
 }
 
 impl<T: Topology> Layout<T> {
@@ -81,6 +83,7 @@ impl<T: Topology> Layout<T> {
             Component::Generator(i) => first_flow + 4 * flows + i as u32,
             Component::Sampler(i) => first_flow + 4 * flows + self.generators + i as u32,
             Component::Channel(i) => first_flow + 4 * flows + self.generators + self.samplers + i as u32,
+            Component::Poll(link) => self.first_poll() + link as u32,
         }
     }
 
@@ -103,6 +106,11 @@ impl<T: Topology> Layout<T> {
 
     /// Number of slots.
     pub fn slots(self) -> u32 {
+        self.first_poll() + self.links()
+    }
+
+    /// The cards' slots come last.
+    const fn first_poll(self) -> u32 {
         self.first_flow() + 4 * self.flows + self.generators + self.samplers + self.channels
     }
 
@@ -130,7 +138,10 @@ impl<T: Topology> Layout<T> {
             _ => match slot - 4 * self.flows {
                 i if i < self.generators => Component::Generator(i as usize),
                 i if i < self.generators + self.samplers => Component::Sampler((i - self.generators) as usize),
-                i => Component::Channel((i - self.generators - self.samplers) as usize),
+                i if i < self.generators + self.samplers + self.channels => {
+                    Component::Channel((i - self.generators - self.samplers) as usize)
+                }
+                i => Component::Poll((i - self.generators - self.samplers - self.channels) as usize),
             },
         }
     }

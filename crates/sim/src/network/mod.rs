@@ -6,6 +6,7 @@
 
 mod access;
 mod cell;
+mod joined;
 mod layout;
 mod topology;
 
@@ -40,6 +41,8 @@ pub(crate) struct Network<P, T: Topology> {
     pub ledger: Ledger,
     routes: Vec<Route>,
     paths: Vec<Paths>,
+    /// Empty, but while a link is polled.
+    polled: Vec<Handle>,
 }
 
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
@@ -71,6 +74,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),
             paths: Vec::new(),
+            polled: Vec::new(),
         }
     }
 
@@ -183,20 +187,20 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if T::HAS_CELLS {
             self.tell_cells(slot, |cell| cell.rtts.sent(now, slot, header));
         }
-        self.send(now, slot, header, (len, ecn), true);
+        self.send(now, slot, header, (len, ecn), 0, true);
     }
 
     /// A sink sends back to its source; it sits at the last link of the path, but for one behind an access point.
     #[inline]
     pub fn send_from_sink(&mut self, now: Instant, slot: u32, header: &Header, len: u32, ecn: Ecn) {
-        self.send(now, slot, header, (len, ecn), false);
+        self.send(now, slot, header, (len, ecn), 0, false);
     }
 
     #[inline(always)]
-    fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), to_sink: bool) {
+    fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
         let route = &mut self.routes[slot as usize];
         let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
-        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, to_sink };
+        let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
@@ -276,10 +280,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet arrives at a link's queue.
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
-        let route = &self.routes[packet.slot as usize];
-        let (source, sink) = route.hosts;
-        let hosts = if packet.to_sink { (source, sink) } else { (sink, source) };
-        let origin = Origin { hosts, class: route.class };
+        let origin = self.routes[packet.slot as usize].origin(packet.to_sink);
         let mut books = books!(self, l);
         let link = match self.air.place(l) {
             Place::Link(link) => link,
@@ -299,8 +300,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(never)]
     fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle, packet: Packet, origin: Origin) {
-        let served = self.links[link].arrive(now, handle, packet, origin, &mut books!(self, l));
-        self.follow(l, served);
+        if self.links[link].joins() {
+            return self.receive(now, l, handle);
+        }
+        self.offer(now, (l, link), handle, packet, origin);
     }
 
     /// The time has come for which a link's server asked, or a driver in a wireless LAN.

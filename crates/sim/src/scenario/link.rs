@@ -24,6 +24,8 @@ pub struct LinkSpec {
     pub reorder: bool,
     /// The clock of the node that delays: packets arrive at its ticks only.
     pub tick: Option<Duration>,
+    /// Receive offload: segments of a flow that arrive within such a time become one super-packet.
+    pub gro: Option<Duration>,
     /// What becomes of an IP packet on the medium.
     pub framing: Framing,
     /// Loss between the server and the far end.
@@ -74,6 +76,7 @@ impl LinkSpec {
             reorder: table.field("reorder")?,
             // A Cox link's rate moves in steps of that name.
             tick: if matches!(service, Service::Cox(_)) { None } else { table.field("tick")? },
+            gro: table.field("gro")?,
             framing,
             loss: table.field("loss")?,
             below: table.field("below")?,
@@ -120,6 +123,7 @@ impl LinkSpec {
         write(KEYS, "delay", &self.delays, &mut out);
         write(KEYS, "reorder", &self.reorder, &mut out);
         write(KEYS, "tick", &self.tick, &mut out);
+        write(KEYS, "gro", &self.gro, &mut out);
         self.framing.write(&mut out);
         write(KEYS, "loss", &self.loss, &mut out);
         write(KEYS, "below", &self.below, &mut out);
@@ -152,6 +156,13 @@ pub(super) const KEYS: &[Key] = &[
         kind: Kind::PositiveTime,
         need: Need::Optional,
         doc: "Clock of the node that delays, as dummynet's at 1/HZ: packets arrive with its next tick; without it, at once.",
+    },
+    Key {
+        name: "gro",
+        kind: Kind::PositiveTime,
+        need: Need::Optional,
+        doc: "Receive offload before the queue: a card is polled so long after the first packet, and segments of a flow that \
+              have come by then are one super-packet; without it, packets reach the queue as they come.",
     },
     Key {
         name: "framing",

@@ -157,6 +157,12 @@ impl Scenario {
         all_hops(self.graph.as_ref(), (&self.link, &self.reverse), &self.links)
     }
 
+    /// Whether there are super-packets: senders with segmentation offload, or links with receive offload.
+    pub fn has_super_packets(&self) -> bool {
+        let offloads = |flow: &FlowSpec| flow.traffic.tcp().is_some_and(|tcp| tcp.gso == Some(true));
+        self.flows.iter().any(offloads) || self.queues().any(|link| link.gro.is_some())
+    }
+
     /// Number of flows of all groups.
     pub fn flow_count(&self) -> u64 {
         self.flows.iter().map(|flow| u64::from(flow.count)).sum()
@@ -207,8 +213,26 @@ impl Scenario {
             return Err(Error::new("probes.accesses", "goes with [wlan]; remove it"));
         }
         scenario.check_stations()?;
+        scenario.check_super_packets()?;
         scenario.check_size()?;
         Ok(scenario)
+    }
+
+    /// Refuses super-packets where a wireless LAN would have to carry them.
+    fn check_super_packets(&self) -> Result<(), Error> {
+        if self.cells().next().is_none() {
+            return Ok(());
+        }
+        let offloads = |flow: &FlowSpec| flow.traffic.tcp().is_some_and(|tcp| tcp.gso == Some(true));
+        if let Some(i) = self.flows.iter().position(offloads) {
+            return Err(Error::new(format!("flows[{i}].gso"), "a wireless LAN carries packets only; leave it out"));
+        }
+        match self.hops().find(|(_, link, reverse)| link.gro.is_some() || reverse.gro.is_some()) {
+            Some((name, ..)) => {
+                Err(Error::new(format!("{name}.gro"), "beside a wireless LAN there are packets only; leave it out"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Refuses what would exhaust the memory by a slip of a unit.

@@ -216,6 +216,9 @@ impl WlanSpec {
         if link.delays.changes() || link.delay > Duration::ZERO {
             return error("delay", "a channel has none; write rtt or access_delay in the flows");
         }
+        if link.gro.is_some() {
+            return error("gro", "what reaches a wireless LAN stays apart; leave it out");
+        }
         if link.tick.is_some() {
             return error("tick", "nothing delays behind a channel; leave it out");
         }

@@ -4,6 +4,7 @@
 //! their own: no data segment carries one for the other direction. A stack in quick-acknowledgment mode, as at the
 //! start of a connection, sends them so too.
 
+use super::card::Card;
 use super::tcp::{ends, status};
 use super::{Endpoints, Host};
 use crate::packet::Packet;
@@ -86,6 +87,8 @@ pub(crate) struct DialogueFlow {
 struct End {
     sender: Sender,
     receiver: Receiver,
+    /// The host's card, if it joins segments.
+    card: Option<Card>,
 }
 
 impl DialogueFlow {
@@ -94,8 +97,8 @@ impl DialogueFlow {
         let ((client, at_server), (server, at_client)) = (ends(spec), ends(spec));
         let exchange = script.next().expect("a connection has an exchange");
         Self {
-            client: End { sender: client, receiver: at_client },
-            server: End { sender: server, receiver: at_server },
+            client: End { sender: client, receiver: at_client, card: spec.gro.map(Card::new) },
+            server: End { sender: server, receiver: at_server, card: spec.gro.map(Card::new) },
             script,
             exchange,
             start,
@@ -144,6 +147,47 @@ impl DialogueFlow {
         }
     }
 
+    /// A segment, or several as one, comes up to the client.
+    fn arrived_at_client(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+        let client = &mut self.client;
+        if !header.flags.contains(Flags::ANSWER) {
+            client.receiver.connected(now, header);
+            client.sender.on_segment(now, header, &mut Half::of_client(host));
+        } else {
+            let before = client.receiver.delivered();
+            client.receiver.on_segment(now, header, ecn, &mut Half::of_server(host));
+            if before < self.promised && client.receiver.delivered() >= self.promised {
+                self.answered(now, host);
+            }
+            if self.client.receiver.has_ended() {
+                self.client.sender.close(now, &mut Half::of_client(host));
+            }
+        }
+        self.notice_end(host);
+    }
+
+    /// … to the server.
+    fn arrived_at_server(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+        let server = &mut self.server;
+        if header.flags.contains(Flags::ANSWER) {
+            server.sender.on_segment(now, header, &mut Half::of_server(host));
+        } else {
+            server.sender.accept(now, header);
+            let before = server.receiver.delivered();
+            server.receiver.on_segment(now, header, ecn, &mut Half::of_client(host));
+            if before < self.asked && server.receiver.delivered() >= self.asked {
+                self.answer_at = now + self.exchange.think;
+                if self.exchange.think == Duration::ZERO {
+                    self.answer(now, host);
+                }
+            }
+            if self.server.receiver.has_ended() {
+                self.server.sender.close(now, &mut Half::of_server(host));
+            }
+        }
+        self.notice_end(host);
+    }
+
     fn notice_end(&mut self, host: &mut impl Host) {
         if self.open && self.client.sender.is_finished() && self.server.sender.is_finished() {
             self.open = false;
@@ -152,10 +196,26 @@ impl DialogueFlow {
     }
 }
 
+impl End {
+    /// What its card brings up now.
+    fn polled(&mut self, now: Instant) -> Vec<(Header, Ecn)> {
+        self.card.as_mut().map_or_else(Vec::new, |card| card.poll(now))
+    }
+
+    /// When its card is polled, or a timer is due.
+    fn deadline(&self) -> Instant {
+        let timers = self.sender.deadline().min(self.receiver.deadline());
+        self.card.as_ref().map_or(timers, |card| card.due().min(timers))
+    }
+}
+
 impl Endpoints for DialogueFlow {
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
         if now >= self.answer_at {
             self.answer(now, host);
+        }
+        for (header, ecn) in self.server.polled(now) {
+            self.arrived_at_server(now, &header, ecn, host);
         }
         self.server.sender.on_timer(now, &mut Half::of_server(host));
         self.server.receiver.on_timer(now, &mut Half::of_client(host));
@@ -170,6 +230,9 @@ impl Endpoints for DialogueFlow {
         if now >= self.ask_at {
             self.ask(now, host);
         }
+        for (header, ecn) in self.client.polled(now) {
+            self.arrived_at_client(now, &header, ecn, host);
+        }
         self.client.sender.on_timer(now, &mut Half::of_client(host));
         self.client.receiver.on_timer(now, &mut Half::of_server(host));
     }
@@ -182,51 +245,25 @@ impl Endpoints for DialogueFlow {
     }
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
-        let client = &mut self.client;
-        if !header.flags.contains(Flags::ANSWER) {
-            client.receiver.connected(now, header);
-            client.sender.on_segment(now, header, &mut Half::of_client(host));
-        } else {
-            let before = client.receiver.delivered();
-            client.receiver.on_segment(now, header, packet.ecn, &mut Half::of_server(host));
-            if before < self.promised && client.receiver.delivered() >= self.promised {
-                self.answered(now, host);
-            }
-            if self.client.receiver.has_ended() {
-                self.client.sender.close(now, &mut Half::of_client(host));
-            }
+        match &mut self.client.card {
+            None => self.arrived_at_client(now, header, packet.ecn, host),
+            Some(card) => card.receive(now, header, packet.ecn),
         }
-        self.notice_end(host);
     }
 
     fn on_source_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
-        let server = &mut self.server;
-        if header.flags.contains(Flags::ANSWER) {
-            server.sender.on_segment(now, header, &mut Half::of_server(host));
-        } else {
-            server.sender.accept(now, header);
-            let before = server.receiver.delivered();
-            server.receiver.on_segment(now, header, packet.ecn, &mut Half::of_client(host));
-            if before < self.asked && server.receiver.delivered() >= self.asked {
-                self.answer_at = now + self.exchange.think;
-                if self.exchange.think == Duration::ZERO {
-                    self.answer(now, host);
-                }
-            }
-            if self.server.receiver.has_ended() {
-                self.server.sender.close(now, &mut Half::of_server(host));
-            }
+        match &mut self.server.card {
+            None => self.arrived_at_server(now, header, packet.ecn, host),
+            Some(card) => card.receive(now, header, packet.ecn),
         }
-        self.notice_end(host);
     }
 
     fn source_deadline(&self) -> Instant {
-        self.server.sender.deadline().min(self.server.receiver.deadline()).min(self.answer_at)
+        self.server.deadline().min(self.answer_at)
     }
 
     fn sink_deadline(&self) -> Instant {
-        let End { sender, receiver } = &self.client;
-        sender.deadline().min(receiver.deadline()).min(self.start).min(self.ask_at)
+        self.client.deadline().min(self.start).min(self.ask_at)
     }
 
     fn status(&self) -> Status {
@@ -253,6 +290,14 @@ impl<'a, W: Wire> Half<'a, W> {
 impl<W: Wire> Wire for Half<'_, W> {
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
         self.wire.transmit(&Header { flags: header.flags.with(self.mark), ..*header }, len, ecn);
+    }
+
+    fn begin_burst(&mut self) {
+        self.wire.begin_burst();
+    }
+
+    fn end_burst(&mut self) {
+        self.wire.end_burst();
     }
 
     #[inline]

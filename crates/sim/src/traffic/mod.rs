@@ -1,8 +1,10 @@
 //! What runs at the two ends of a flow, and what opens connections. One kind, one file, one line in [`AnyFlow`] or
 //! in [`generator::AnyPattern`].
 
+mod card;
 mod dialogue;
 mod generator;
+mod joined;
 mod packmime;
 mod pages;
 mod plan;
@@ -10,6 +12,7 @@ mod tcp;
 mod udp;
 
 pub(crate) use generator::Generator;
+pub(crate) use joined::Joined;
 pub use plan::{Planned, plan};
 
 use crate::network::{Network, Topology};
@@ -165,15 +168,49 @@ pub(crate) struct Port<'a, P: Probe, T: Topology> {
     pub now: Instant,
     pub slot: u32,
     pub from_source: bool,
+    /// What is sent now is a burst, of which this was sent so far.
+    burst: Option<Option<Joined>>,
+}
+
+impl<'a, P: Probe, T: Topology> Port<'a, P, T> {
+    /// The port of one end of the flow in `slot`.
+    #[inline(always)]
+    pub fn new(network: &'a mut Network<P, T>, now: Instant, slot: u32, from_source: bool) -> Self {
+        Self { network, now, slot, from_source, burst: None }
+    }
+
+    /// A segment of a burst.
+    #[inline(never)]
+    fn add(&mut self, header: &Header, len: u32, ecn: Ecn) {
+        let Some(burst) = &mut self.burst else { return };
+        if burst.as_mut().is_some_and(|burst| burst.add(header, len, ecn)) {
+            return;
+        }
+        if let Some(before) = burst.replace(Joined::new(header, len, ecn)) {
+            self.network.send_joined(self.now, self.slot, self.from_source, &before);
+        }
+    }
 }
 
 impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn transmit(&mut self, header: &Header, len: u32, ecn: Ecn) {
-        if self.from_source {
+        if self.burst.is_some() {
+            self.add(header, len, ecn);
+        } else if self.from_source {
             self.network.send_from_source(self.now, self.slot, header, len, ecn);
         } else {
             self.network.send_from_sink(self.now, self.slot, header, len, ecn);
+        }
+    }
+
+    fn begin_burst(&mut self) {
+        self.burst = Some(None);
+    }
+
+    fn end_burst(&mut self) {
+        if let Some(Some(burst)) = self.burst.take() {
+            self.network.send_joined(self.now, self.slot, self.from_source, &burst);
         }
     }
 

@@ -1,10 +1,11 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
+use super::card::Card;
 use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
@@ -12,6 +13,8 @@ use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 pub(crate) struct TcpFlow {
     sender: Sender,
     receiver: Receiver,
+    /// The receiver's card, if it joins segments.
+    card: Option<Card>,
     /// When the connection is opened; never once it is.
     start: Instant,
     /// When the application stops; never once it has.
@@ -29,7 +32,25 @@ impl TcpFlow {
     pub fn new(spec: &TcpSpec, start: Instant, stop: Instant, size: Option<u64>) -> Self {
         let (sender, receiver) = ends(spec);
         let goal = size.unwrap_or(OUT_OF_REACH);
-        Self { sender, receiver, start, stop, begun: start, size, goal, open: size.is_some() }
+        let card = spec.gro.map(Card::new);
+        Self { sender, receiver, card, start, stop, begun: start, size, goal, open: size.is_some() }
+    }
+
+    /// A segment, or several as one, comes up to the receiver.
+    #[inline]
+    fn arrived(&mut self, now: Instant, header: &Header, ecn: Ecn, host: &mut impl Host) {
+        self.receiver.on_segment(now, header, ecn, host);
+        if self.open && self.receiver.delivered() >= self.goal {
+            self.goal = OUT_OF_REACH;
+            host.completed(self.begun, self.receiver.delivered());
+        }
+    }
+
+    #[inline(never)]
+    fn poll(&mut self, now: Instant, host: &mut impl Host) {
+        for (header, ecn) in self.card.as_mut().map_or_else(Vec::new, |card| card.poll(now)) {
+            self.arrived(now, &header, ecn, host);
+        }
     }
 
     /// The transfer was asked for before the connection is opened.
@@ -55,6 +76,7 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
         Some(most) => sender.with_byte_counting(most),
         None => sender,
     };
+    let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
     let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
     let receive_window = spec.receive_window;
     (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window }))
@@ -93,6 +115,7 @@ impl Endpoints for TcpFlow {
     }
 
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
+        self.poll(now, host);
         self.receiver.on_timer(now, host);
     }
 
@@ -104,10 +127,9 @@ impl Endpoints for TcpFlow {
 
     #[inline]
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host) {
-        self.receiver.on_segment(now, header, packet.ecn, host);
-        if self.open && self.receiver.delivered() >= self.goal {
-            self.goal = OUT_OF_REACH;
-            host.completed(self.begun, self.receiver.delivered());
+        match &mut self.card {
+            None => self.arrived(now, header, packet.ecn, host),
+            Some(card) => card.receive(now, header, packet.ecn),
         }
     }
 
@@ -127,7 +149,8 @@ impl Endpoints for TcpFlow {
 
     #[inline]
     fn sink_deadline(&self) -> Instant {
-        self.receiver.deadline()
+        let receiver = self.receiver.deadline();
+        self.card.as_ref().map_or(receiver, |card| card.due().min(receiver))
     }
 
     fn status(&self) -> Status {

@@ -52,6 +52,7 @@ pub const STACK: Stack = Stack {
     ect_on_acks: false,
     ect_on_retransmissions: false,
     bursts: false,
+    sizes_bursts_by_rate: false,
     paces: false,
     tunes_window: false,
     reordering: 3,

@@ -10,6 +10,7 @@ pub const STACK: Stack = Stack {
     validates_every_send: true,
     loss_probe: Some(ProbeTimeout::Linux3_10),
     counting: Counting::PacketsInSlowStart,
+    sizes_bursts_by_rate: true,
     // The first window advertised is twenty segments.
     quickacks_at_start: 10,
     ..linux_3_8::STACK

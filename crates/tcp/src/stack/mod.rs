@@ -101,6 +101,9 @@ pub struct Stack {
     pub ect_on_retransmissions: bool,
     /// New segments leave in bursts, and the receiver acknowledges the end of a burst at once.
     pub bursts: bool,
+    /// With segmentation offload a burst is about a millisecond of the rate (`tcp_xmit_size_goal` since Linux 3.12); else it
+    /// is as large as 64 kB. One that waits does so for two ticks in all (since 3.9), else from each look on.
+    pub sizes_bursts_by_rate: bool,
     /// Bursts leave at a pacing rate that follows the window (as with the queue discipline fq), whatever the control needs.
     /// For [`Machine::Linux3_10`] only.
     pub paces: bool,
@@ -240,6 +243,11 @@ impl Stack {
     /// Whether the kernel has appropriate byte counting (`tcp_abc`, RFC 3465): Linux before 3.9.
     pub fn has_byte_counting(&self) -> bool {
         self.counting.may_be_bytes()
+    }
+
+    /// Whether its senders can leave segmentation to the device (TSO, GSO).
+    pub fn has_segmentation_offload(&self) -> bool {
+        self.machine != Machine::Ns2
     }
 
     /// Whether an acknowledgment is dealt with in the order recovery, window, transmission.

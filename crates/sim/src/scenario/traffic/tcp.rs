@@ -2,6 +2,7 @@
 
 use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
+use sojourn_aqm::Duration;
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, stack};
 
@@ -22,6 +23,10 @@ table! {
         initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
         /// Appropriate byte counting in slow start: segments per acknowledgment at the most, 1 or 2, or 0 for none; without it, the stack's own.
         abc: Option<u32> = Kind::Count(0, 2), Need::Optional;
+        /// Segmentation offload: bursts by the stack's own rule reach the first link as super-packets of up to 64 kB.
+        gso: Option<bool> = Kind::Flag, Need::Optional;
+        /// Receive offload: the receiver's card is polled so long after the first packet, and segments that have come by then arrive as one.
+        gro: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Receive window in bytes; without it, unlimited.
         receive_window: Option<u64> = Kind::Size(1, 1 << 40), Need::Optional;
         /// Negotiates ECN, so that marks stand for drops.
@@ -39,6 +44,10 @@ impl TcpSpec {
                 self.stack
             );
             return Err(table.error("abc", text));
+        }
+        if self.gso == Some(true) && !stack.has_segmentation_offload() {
+            let text = format!("{} sends packets one by one; choose a stack of Linux, or leave it out", self.stack);
+            return Err(table.error("gso", text));
         }
         Ok(())
     }
