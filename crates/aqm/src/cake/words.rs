@@ -172,7 +172,7 @@ mod tests {
             ("cake atm overhead 10 raw", "cake"),
             ("cake satellite ingress wash", "cake rtt 1s wash ingress"),
             ("cake rtt 33ms egress nowash no-ack-filter split-gso", "cake rtt 33ms"),
-            ("cake no-split-gso", "cake split_gso off"),
+            ("cake no-split-gso", "cake nosplit_gso"),
             ("cake memlimit 32mb autorate-ingress", "cake autorate_ingress memlimit 32000000B"),
             ("cake@linux-6.1 flowblind", "cake@linux-6.1 isolation flowblind"),
         ] {
