@@ -115,6 +115,10 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
     [
         ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web"),
         ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
+        ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),
+        ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link takes packets one by one"),
+        ('cc = "reno"', 'cc = "reno"\ngso = true', "flows[1].gso: cannot be emulated"),
+        ('cc = "reno"', 'cc = "reno"\nstack = "linux-3.8"\nabc = 1', "flows[1].abc: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\ninitial_window = 4', "flows[1].initial_window: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),
     ],
