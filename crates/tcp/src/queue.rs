@@ -58,6 +58,11 @@ impl SendQueue {
         self.closing = true;
     }
 
+    /// Whether a FIN goes with the last of what is to be sent.
+    pub fn is_closing(&self) -> bool {
+        self.closing
+    }
+
     /// The oldest sequence number that is not acknowledged.
     #[inline]
     pub fn una(&self) -> u64 {

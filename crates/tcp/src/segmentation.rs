@@ -186,7 +186,8 @@ impl Bursts {
     /// Whether less than a third of the window, and less than can be sent at once, is to wait.
     fn defers(&self, outlook: &Outlook, room: u32, left: u32, is_last: bool) -> bool {
         let now = self.clock.ticks(outlook.at);
-        if !outlook.is_open || self.deferred.is_some_and(|since| now.saturating_sub(since) > 1) {
+        let ends = is_last && outlook.queue.is_closing();
+        if ends || !outlook.is_open || self.deferred.is_some_and(|since| now.saturating_sub(since) > 1) {
             return false;
         }
         let mss = outlook.window.mss as u64;
@@ -351,6 +352,9 @@ mod tests {
             assert_eq!(turn(90, 5), if restamps { burst(10) } else { Turn::Waits });
             let trouble = Outlook { is_open: false, ..outlook(&w, &much, 99, 0) };
             assert_eq!(bursts.next(&trouble, most), burst(1));
+            let ending = queue(Some(2 * 1448 + 77));
+            let last = Turn::Burst { segments: 3, left: 3 };
+            assert_eq!(bursts.next(&outlook(&w, &ending, 95, 0), most), last, "a FIN does not wait");
         }
     }
 
