@@ -143,7 +143,8 @@ mod tests {
     fn insert(packets: &mut Packets, seq: u64, len: u16, flags: Flags) -> Handle {
         let header = Header { seq, len, flags: Flags::ACK.with(flags), ack: 1, ..Header::default() };
         let ip_len = header.ip_len();
-        let packet = Packet { flow: 3, slot: 2, len: ip_len, ecn: Ecn::Ect0, dscp: 0, more: 1, segment: 0, to_sink: true };
+        let packet =
+            Packet { flow: 3, slot: 2, len: ip_len, ecn: Ecn::Ect0, dscp: 0, more: 1, segment: 0, to_sink: true };
         packets.insert(packet, &header)
     }
 

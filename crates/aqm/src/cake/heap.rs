@@ -1,5 +1,6 @@
 //! The longest queue of all tins (`cake_heapify`, `cake_heapify_up`): a heap that is kept in order only while queues
-//! overflow. Which of several equal ones is taken is the kernel's choice.
+//! overflow. Which of several equal ones is taken is the kernel's choice. So is how well it is kept in order: an entry
+//! sinks by one rank where it should sink further, and then another queue than the longest may be shortened.
 
 use super::hash::PLACES;
 use super::tin::Tin;
@@ -67,9 +68,11 @@ impl Heap {
         self.sift_down(self.at[place * TINS + tin] as usize, tins);
     }
 
+    /// Below the first exchange the kernel goes on comparing with the longer queue, which is above now.
     fn sift_down(&mut self, mut i: usize, tins: &[Tin]) {
+        let mut most = self.backlog(i, tins);
         loop {
-            let (mut longest, mut most) = (i, self.backlog(i, tins));
+            let mut longest = i;
             for child in [2 * i + 1, 2 * i + 2] {
                 if child < SIZE && self.backlog(child, tins) > most {
                     (longest, most) = (child, self.backlog(child, tins));

@@ -46,8 +46,9 @@ impl Wire {
         Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries: true }
     }
 
-    /// The device that vectors of the Linux kernel are recorded with: at one instant the arrival comes first, every
-    /// packet takes whole nanoseconds, and `overhead` bytes are added below the queue. `rate` is above zero.
+    /// The device that vectors of the Linux kernel are recorded with: at one instant the arrival comes first, but behind
+    /// a packet that the queue held back, as its timer runs before the sender's; every packet takes whole nanoseconds, and
+    /// `overhead` bytes are added below the queue. `rate` is above zero.
     pub fn of_kernel(rate: Rate, overhead: u32) -> Self {
         Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries: false }
     }
@@ -251,7 +252,11 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         let arrival = self.arrivals.get(self.next).map(|arrival| (arrival.at, true));
         let service = Some((self.free, false)).filter(|_| !self.idle);
         match (arrival, service) {
-            (Some((at, _)), Some((free, _))) if at < free || at == free && self.wire.arrival_first => arrival,
+            (Some((at, _)), Some((free, _)))
+                if at < free || at == free && self.wire.arrival_first && !self.throttled =>
+            {
+                arrival
+            }
             (arrival, None) => arrival,
             _ => service,
         }

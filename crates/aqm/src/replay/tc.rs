@@ -79,8 +79,7 @@ impl<'a> Line<'a> {
         let kind = words.next().ok_or(LineError::NoKind)?;
         let mut params = Vec::new();
         while let Some(name) = words.next() {
-            let is_flag = FLAGS.contains(&name) || name.strip_prefix("no").is_some_and(|flag| FLAGS.contains(&flag));
-            let value = match is_flag {
+            let value = match is_flag(kind, name) {
                 true => None,
                 false => Some(words.next().ok_or_else(|| lacks(name, text))?),
             };
@@ -94,9 +93,9 @@ impl<'a> Line<'a> {
     pub fn told(&self) -> Told {
         let is = |kinds: &[&str]| kinds.contains(&self.kind);
         Told {
-            early: !is(&["red", "choke", "fq_pie"]),
-            limit: !is(&["fq_pie", "fq_codel"]),
-            queued: !is(&["fq_codel", "sfq"]),
+            early: !is(&["red", "choke", "fq_pie", "cake"]),
+            limit: !is(&["fq_pie", "fq_codel", "cake"]),
+            queued: !is(&["fq_codel", "sfq", "cake"]),
         }
     }
 
@@ -145,7 +144,7 @@ impl<'a> Line<'a> {
             words += &format!(" created {}ns", created.as_nanos());
         }
         if is_this && has("hash") {
-            words += " hash perfect";
+            words += if self.kind == CAKE { " hash modulo" } else { " hash perfect" };
         }
         for &(name, value) in self.params.iter().filter(|_| is_this) {
             // tc sends no gain of 0, so the kernel's own remains.
@@ -162,7 +161,7 @@ impl<'a> Line<'a> {
             let words = words.trim().to_string();
             LineError::Recorded { words, reason: Box::new(reason), instead: self.instead_of(aqm) }
         })?;
-        let limits = if is_this && has("limit") { Limits::default() } else { self.limits()? };
+        let limits = if is_this && (has("limit") || has("memlimit")) { Limits::default() } else { self.limits()? };
         Ok((named, limits))
     }
 
@@ -182,11 +181,12 @@ impl<'a> Line<'a> {
     }
 
     fn limits(&self) -> Result<Limits, LineError> {
-        let Some(&(_, Some(limit))) = self.params.iter().find(|(name, _)| *name == "limit") else {
+        let name = if self.kind == CAKE { "memlimit" } else { "limit" };
+        let Some(&(_, Some(limit))) = self.params.iter().find(|(known, _)| *known == name) else {
             return Ok(Limits::default());
         };
         let (number, unit) = match (words::size(limit), self.kind) {
-            (Some(bytes), "red" | "bfifo") => (format!("{bytes}"), "B"),
+            (Some(bytes), "red" | "bfifo" | CAKE) => (format!("{bytes}"), "B"),
             (Some(packets), _) => (format!("{packets}"), "packets"),
             (None, _) => (limit.to_string(), ""),
         };
@@ -209,6 +209,17 @@ impl<'a> Line<'a> {
     }
 }
 
+/// Whether a word of tc for a qdisc of `kind` is without a value.
+fn is_flag(kind: &str, name: &str) -> bool {
+    match kind {
+        CAKE => !VALUED_OF_CAKE.contains(&name),
+        _ => FLAGS.contains(&name) || name.strip_prefix("no").is_some_and(|flag| FLAGS.contains(&flag)),
+    }
+}
+
+/// Nearly all of its words are keywords, which ours are too.
+const CAKE: &str = "cake";
+const VALUED_OF_CAKE: [&str; 6] = ["bandwidth", "rtt", "memlimit", "overhead", "mpu", "fwmark"];
 /// tc's spellings of RED's flag, which is a profile of ours.
 const ADAPTS: [&str; 2] = ["adaptative", "adaptive"];
 /// What is without a value.
@@ -262,6 +273,13 @@ mod tests {
                 "unlimited",
             ),
             ("sfq", "sfq limit 9 quantum 100", "sfq limit 9 quantum 256B hash perfect", "unlimited"),
+            (
+                "cake@linux-6.1",
+                "cake bandwidth 12345bit diffserv4 rtt 3.0004ms memlimit 32kb pppoe-ptm overhead -4 wash",
+                "cake@linux-6.1 bandwidth 12344bit tins diffserv4 rtt 3ms memlimit 32768B layer ptm overhead -4 wash hash modulo",
+                "unlimited",
+            ),
+            ("cobalt target 7ms", "cake besteffort flowblind unlimited memlimit 32kb", "cobalt target 7ms", "32768 B"),
             (
                 "fq_codel@linux",
                 "fq_codel limit 10240 flows 1024 quantum 300 target 5ms",

@@ -45,6 +45,10 @@ pub struct Packet {
     pub flow: u32,
     /// The ECN field that it came with.
     pub ecn: Ecn,
+    /// Its DSCP; 0 where none was recorded.
+    pub dscp: u8,
+    /// The hosts at its ends; 1 and 2 where none were recorded.
+    pub hosts: (u32, u32),
     /// What became of it.
     pub fate: Fate,
 }
@@ -157,13 +161,14 @@ impl Vector {
 
 impl Packet {
     fn meta(&self) -> Meta {
-        Meta { hosts: (1, 2), ..Meta::new(self.size, self.flow).with_ecn(self.ecn) }
+        Meta { hosts: self.hosts, dscp: self.dscp, ..Meta::new(self.size, self.flow).with_ecn(self.ecn) }
     }
 }
 
 fn packet(line: &str) -> Packet {
     let value: serde_json::Value = serde_json::from_str(line).expect("a line is JSON");
     let number = |key: &str| value[key].as_i64().expect("a number");
+    let optional = |key: &str, otherwise: i64| if value[key].is_null() { otherwise } else { number(key) };
     let verdict = match value["verdict"].as_str().expect("a verdict") {
         "pass" => Verdict::Pass,
         "mark" => Verdict::Mark,
@@ -177,6 +182,8 @@ fn packet(line: &str) -> Packet {
         size: number("size") as u32,
         flow: number("flow") as u32,
         ecn: Ecn::ALL[number("ecn") as usize],
+        dscp: optional("dscp", 0) as u8,
+        hosts: (optional("from_host", 1) as u32, optional("to_host", 2) as u32),
         fate: Fate { verdict, departure },
     }
 }

@@ -145,6 +145,16 @@ pub const MUTANTS: &[Mutant] = &[
         caught_by: ("lib", "cake::tests::drops_on_ingress_are_charged_but_two_thirds_of_the_rate_go_on"),
     },
     Mutant {
+        name: "cake-heap-sinks-all-the-way",
+        history: "a heap as textbooks have it: Linux's entry sinks by one rank, so that not always the longest queue is cut",
+        file: "src/cake/heap.rs",
+        edits: &[(
+            "            let mut longest = i;\n",
+            "            let mut longest = i;\n            most = self.backlog(i, tins);\n",
+        )],
+        caught_by: ("kernel_cake", "cake_agrees_with_the_kernel_on_every_packet"),
+    },
+    Mutant {
         name: "cake-host-counts-left-behind",
         history: "older kernels: a host's count of bulk flows drifts away from its flows, and wraps below zero",
         file: "src/cake/tin.rs",

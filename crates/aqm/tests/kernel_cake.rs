@@ -1,0 +1,71 @@
+//! Linux 6.1's CAKE and COBALT, packet by packet: vectors of the real kernel, recorded with its flows, hosts and memory
+//! named by the sender (`python -m sojourn.kernel.vectors`).
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use kernel::{Vector, Verdict, differences, own_vectors, replay};
+
+/// Tins of every mode, with a shaper and without, on egress and ingress, by host and by flow, overflowing and not.
+#[test]
+fn cake_agrees_with_the_kernel_on_every_packet() {
+    let found = own_vectors("cake.");
+    assert_eq!(found.len(), 9);
+    for vector in found {
+        let fates = replay(&vector, vector.build_as("cake@linux-6.1"));
+        assert_eq!(differences(&vector, &fates), None, "{}", vector.name);
+        assert!(count(&vector, Verdict::Drop) > 80 && count(&vector, Verdict::Mark) > 15, "{}", vector.name);
+    }
+}
+
+/// Linux 6.12 begins with other square roots: gaps of 70.711 ms where those of 6.1 are of 70.671.
+#[test]
+fn a_vector_tells_the_square_roots_of_the_kernels_apart() {
+    let [vector] = &own_vectors("cake.roots")[..] else { panic!("one vector") };
+    let differs = |aqm: &str| differences(vector, &replay(vector, vector.build_as(aqm))).is_some();
+    assert_eq!(["cake@linux-6.1", "cake@linux"].map(differs), [false, true]);
+}
+
+#[test]
+fn cobalt_agrees_with_the_kernel_on_every_packet() {
+    let found = own_vectors("cobalt.");
+    assert_eq!(found.len(), 3);
+    for vector in found {
+        let fates = replay(&vector, vector.build_as(&cobalt(&vector, "linux-6.1")));
+        assert_eq!(differences(&vector, &fates), None, "{}", vector.name);
+    }
+}
+
+/// What `sch_cake.c` says, measured: the first congestion of a queue has no interval of grace, later ones have.
+#[test]
+fn a_virgin_queue_drops_the_second_packet_that_is_late() {
+    let [vector] = &own_vectors("cobalt.virgin")[..] else { panic!("one vector") };
+    let late = |&i: &usize| {
+        let packet = &vector.packets[i];
+        packet.fate.departure.is_none_or(|at| (at - packet.arrival).as_nanos() > 5_000_000)
+    };
+    let first: Vec<_> = (0..vector.packets.len()).filter(late).take(2).collect();
+    let verdicts = first.iter().map(|&i| vector.packets[i].fate.verdict).collect::<Vec<_>>();
+    assert_eq!(verdicts, [Verdict::Pass, Verdict::Drop], "{first:?}");
+    // ns-3 grants 100 ms: it drops nothing as early.
+    let fates = replay(vector, vector.build_as("cobalt@ns3"));
+    let first_drop = |verdicts: Vec<Verdict>| {
+        let i = verdicts.iter().position(|&verdict| verdict == Verdict::Drop).expect("it is congested");
+        vector.packets[i].arrival.as_nanos()
+    };
+    let here = first_drop(fates.iter().map(|fate| fate.verdict).collect());
+    let there = first_drop(vector.packets.iter().map(|packet| packet.fate.verdict).collect());
+    assert!(here > there + 80_000_000, "{here} {there}");
+}
+
+/// COBALT by the parameters of CAKE, whose target is a twentieth of its interval in whole microseconds.
+fn cobalt(vector: &Vector, profile: &str) -> String {
+    let words: Vec<_> = vector.qdisc.split(' ').collect();
+    let given = words.iter().position(|&word| word == "rtt").map(|i| words[i + 1].trim_end_matches("us"));
+    let us: u64 = given.unwrap_or("100000").parse().expect("whole microseconds");
+    format!("cobalt@{profile} target {}us interval {us}us", us / 20)
+}
+
+fn count(vector: &Vector, verdict: Verdict) -> usize {
+    vector.packets.iter().filter(|packet| packet.fate.verdict == verdict).count()
+}
