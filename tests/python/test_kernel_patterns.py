@@ -7,13 +7,14 @@ import pytest
 
 from sojourn import _core
 from sojourn.kernel.compare import DROPPED_CODE, SENT_CODE, UNKNOWN_CODE, leave_out_lost
-from sojourn.kernel.patterns import LINES, MTU, pattern
+from sojourn.kernel.made import MTU
+from sojourn.kernel.patterns import NAMES, pattern
 from sojourn.traces.arrivals import Arrivals
 
 PATTERNS = 120
 
 
-@pytest.mark.parametrize("aqm", LINES)
+@pytest.mark.parametrize("aqm", NAMES)
 def test_ours_takes_every_line(aqm: str) -> None:
     for number in range(PATTERNS):
         made = pattern(aqm, 3, number, 10)
@@ -25,13 +26,13 @@ def test_patterns_are_untidy() -> None:
     made = [pattern("red", 5, number, 300) for number in range(PATTERNS)]
     whole = [one for one in made if 1000 * 8 * 10**6 % one.rate == 0]
     assert len(whole) < PATTERNS / 20, "packets that take whole microseconds"
-    assert len({size for one in made for _, size, _, _ in one.packets}) > 500
+    assert len({size for one in made for _, size, *_ in one.packets}) > 500
     words = [dict(zip(one.line.split()[1:], one.line.split()[2:], strict=False)) for one in made]
     given = {name: [word[name] for word in words if name in word] for name in ("avpkt", "bandwidth", "burst", "min")}
     assert all(PATTERNS / 2 < len(values) < PATTERNS for name, values in given.items() if name != "avpkt")
     assert len(set(given["avpkt"])) > 20
     assert len({int(size) % 1500 for size in given["min"]}) > PATTERNS / 2
-    assert all(size <= MTU for one in made for _, size, _, _ in one.packets)
+    assert all(size <= MTU for one in made for _, size, *_ in one.packets)
     # Idle times from below a millisecond to seconds: those that age an average by a bit and by all of it.
     gaps = np.concatenate([np.diff([at for at, *_ in one.packets]) for one in made])
     decades = np.bincount(np.log10(gaps).astype(int), minlength=10)

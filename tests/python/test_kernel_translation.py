@@ -65,6 +65,22 @@ def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, 
             "1000 packets",
         ),
         (
+            "cake",
+            "unlimited",
+            "cake unlimited diffserv3 triple-isolate rtt 100000us egress nowash no-ack-filter noatm",
+            "",
+            "unlimited",
+        ),
+        (
+            "cake@linux-6.1 bandwidth 7mbit besteffort dual-dsthost rtt 30ms ingress wash ack-filter memlimit 40kB "
+            "pppoe-vcmux overhead -4 mpu 64 autorate-ingress",
+            "unlimited",
+            "cake bandwidth 7000000bit autorate-ingress besteffort dual-dsthost rtt 30000us ingress wash ack-filter "
+            "memlimit 40000 atm overhead -4 mpu 64",
+            "",
+            "unlimited",
+        ),
+        (
             "red@linux min 12500B max 37500B burst 25 ecn",
             "60 packets",
             "red limit 1000000000 avpkt 1000 bandwidth 10000000bit probability 0.02 ecn min 12500 max 37500 burst 25",
@@ -109,7 +125,8 @@ def test_who_drops_before_its_queue_is_full() -> None:
 def _link(name: str) -> dict[str, str]:
     linux = {"pie", "red", "ared"}
     thresholds = " min 12500B max 37500B" if name in ("red", "ared") else ""
-    return {"aqm": f"{name}{'@linux' if name in linux else ''}{thresholds}"}
+    limit = {"limit": "unlimited"} if name == "cake" else {}
+    return {"aqm": f"{name}{'@linux' if name in linux else ''}{thresholds}", **limit}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +142,18 @@ def _link(name: str) -> dict[str, str]:
         ({"link": {"aqm": "codel target 1500ns"}}, "link.aqm.target: the engine kernel counts whole microseconds"),
         ({"link": {"aqm": "red@linux"}}, "link.aqm.min: the engine kernel needs the thresholds of RED; write e.g."),
         ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),
+        (
+            {"link": {"aqm": "cake", "limit": "900 packets"}},
+            'link.limit: the engine kernel has no limit of cake but its own in bytes; write "unlimited"',
+        ),
+        (
+            {"link": {"aqm": "cake link_header 14", "limit": "unlimited"}},
+            "link.aqm.link_header: the engine kernel cannot set link_header",
+        ),
+        (
+            {"link": {"aqm": "cake rtt 1500ns", "limit": "unlimited"}},
+            "link.aqm.rtt: the engine kernel counts whole microseconds",
+        ),
         ({"link": {"limit": ["30 kB", "9 packets"]}}, "link.limit: the engine kernel takes one limit"),
         (
             {"link": {"rate": "9 Mbit/s@0s,3 Mbit/s@1s", "change": "opportunity"}},

@@ -46,6 +46,7 @@ pub struct Columns<'py> {
     ecn: PyReadonlyArray1<'py, u8>,
     from_host: PyReadonlyArray1<'py, u32>,
     to_host: PyReadonlyArray1<'py, u32>,
+    dscp: PyReadonlyArray1<'py, u8>,
 }
 
 /// What was recorded of each packet: a code, and when it was decided.
@@ -161,6 +162,7 @@ pub fn made_up_arrivals<'py>(
     columns.set_item("ecn", PyArray1::from_iter(py, arrivals.iter().map(|a| a.meta.ecn as u8)))?;
     columns.set_item("from_host", of(|a| a.meta.hosts.0))?;
     columns.set_item("to_host", of(|a| a.meta.hosts.1))?;
+    columns.set_item("dscp", PyArray1::from_iter(py, arrivals.iter().map(|a| a.meta.dscp)))?;
     Ok(columns)
 }
 
@@ -190,8 +192,8 @@ impl Columns<'_> {
     fn read(&self) -> PyResult<Vec<Arrival>> {
         let (time, bytes, flow) = (self.time_ns.as_slice()?, self.bytes.as_slice()?, self.flow.as_slice()?);
         let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
-        let rows = time.len();
-        if [bytes.len(), flow.len(), ecn.len(), from.len(), to.len()].iter().any(|&len| len != rows) {
+        let (dscp, rows) = (self.dscp.as_slice()?, time.len());
+        if [bytes.len(), flow.len(), ecn.len(), from.len(), to.len(), dscp.len()].iter().any(|&len| len != rows) {
             return Err(input("arrivals: the columns differ in length"));
         }
         let row = |i: usize| {
@@ -207,7 +209,10 @@ impl Columns<'_> {
             if i > 0 && time[i] - time[i - 1] > LONGEST_GAP {
                 return wrong("arrives over a day after the one before it");
             }
-            let meta = Meta { hosts: (from[i], to[i]), ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
+            if dscp[i] > 63 {
+                return wrong("has a DSCP above 63");
+            }
+            let meta = Meta { hosts: (from[i], to[i]), dscp: dscp[i], ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
             Ok(Arrival { at: Instant::from_nanos(time[i]), meta })
         };
         (0..rows).map(row).collect()

@@ -83,10 +83,10 @@ def compare_command(
     from sojourn.cli.difference import print_difference
     from sojourn.kernel.cache import built
     from sojourn.kernel.compare import compare
-    from sojourn.kernel.patterns import LINES
+    from sojourn.kernel.patterns import NAMES
     from sojourn.runs.runner import cores
 
-    names = list(LINES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    names = list(NAMES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
     with progress() as report:
         found = compare(
             built(version),

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sojourn.base.errors import MissingError
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.patterns import MTU, Pattern, pattern
+from sojourn.kernel.made import MTU, Naming, Pattern
+from sojourn.kernel.patterns import pattern
 from sojourn.kernel.trace import OFFERED, SENT, read_trace
 from sojourn.studies.difference import Difference, compare_arrivals
 from sojourn.traces.arrivals import TOLD_OF_ALL, Arrivals
@@ -30,6 +32,11 @@ BETWEEN_NS = 10 * 10**9
 SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 """As `_core.diff` takes recorded fates."""
 CE = 3
+NAMED = 8
+"""Flag of a link, as guest/gpl2/link.c has it: a packet's mark is its hash, and its memory its size."""
+OLDER = {"6.1": "@linux-6.1"}
+"""By version of the kernel: the profile of those of ours that have one for it, which their patterns call @linux."""
+WITH_OLDER = ("cake", "cobalt")
 LOSES_PACKETS = ("choke",)
 """Disciplines whose queue in the kernel may never give packets back.
 
@@ -115,7 +122,7 @@ def compare(
                     one = made[aqm, number]
                     if aqm in LOSES_PACKETS:
                         leave_out_lost(arrivals)
-                    found[aqm].add(number, one, compare_arrivals(arrivals, one.aqm))
+                    found[aqm].add(number, one, compare_arrivals(arrivals, ours(one.aqm, kernel)))
                 if progress:
                     progress(done / len(batches), done, len(batches))
         except BaseException:
@@ -123,6 +130,12 @@ def compare(
                 future.cancel()
             raise
     return list(found.values())
+
+
+def ours(aqm: str, kernel: Kernel) -> str:
+    """Our queue manager as this kernel has it."""
+    profile = next((name for version, name in OLDER.items() if kernel.version.startswith(f"{version}.")), "@linux")
+    return aqm.replace("@linux", profile, 1) if aqm.split("@")[0] in WITH_OLDER else aqm
 
 
 def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
@@ -153,12 +166,12 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
         "exec ip link set f up",
     ]
     for number, (one, start) in enumerate(zip(patterns, _starts(patterns), strict=True)):
-        files[f"arrivals.{number}"] = "".join(f"{start + at} {b} {f} {e}\n" for at, b, f, e in one.packets)
+        files[f"arrivals.{number}"] = "".join(one.arrivals(start))
         root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
         old = "qdisc del dev f root\n" if number else ""
-        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n"
+        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.filters('f'))}"
         job += [
-            f"link f 0 {one.overhead} 0 0 0 0 0 0 {one.rate}",
+            f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0 0 {one.rate}",
             f"note created.{number} mono",
             f"exec tc -batch tc.{number}",
             f"random f {one.seed}",
@@ -168,6 +181,11 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
         ]
     files["job"] = "\n".join([*job, ""])
     return files
+
+
+def _flags(one: Pattern) -> int:
+    """Where flows are named by priority, all is as on any link."""
+    return 0 if one.naming == Naming.PRIORITY else NAMED
 
 
 def _starts(patterns: Sequence[Pattern]) -> Iterator[int]:
@@ -182,13 +200,20 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     events = read_trace(folder / f"trace.{number}")
     came = events[events["what"] == OFFERED]
     fates, times = _fates(events, came)
+    if len(came) != len(one.packets):
+        raise MissingError(f"the guest sent {len(came)} of {len(one.packets)} packets of pattern {number}")
+    flow, dscp, source, destination = (
+        np.array([getattr(packet, name) for packet in one.packets], np.uint32)
+        for name in ("flow", "dscp", "source", "destination")
+    )
     columns: dict[str, npt.NDArray[Any]] = {
         "time_ns": came["at"].copy(),
         "bytes": came["bytes"].copy(),
-        "flow": (came["source_port"] - 1000).astype(np.uint32),
+        "flow": flow,
         "ecn": came["ecn"].copy(),
-        "from_host": np.full(len(came), 1, np.uint32),
-        "to_host": np.full(len(came), 2, np.uint32),
+        "from_host": source,
+        "to_host": destination,
+        "dscp": dscp.astype(np.uint8),
     }
     setup = {
         "rate": f"{one.rate} bit/s",

@@ -8,46 +8,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sojourn.base.errors import unknown
-
-MTU = 1514
-"""Largest packet, and the kernel's idea of the link's."""
-LEAST_BYTES = 28
-FLOWS = 8
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """One queue, and what comes to it."""
-
-    aqm: str
-    """Ours."""
-    line: str
-    """The kernel's, in tc's words."""
-    rate: int
-    """Of the link, in bit/s."""
-    overhead: int
-    """Bytes that the link adds to each packet below the queue."""
-    seed: int
-    """Of the draws of the queue."""
-    packets: list[tuple[int, int, int, int]]
-    """Time in ns from the start of the pattern, bytes, flow, ECN field."""
-
-    @property
-    def length_ns(self) -> int:
-        """Time from the start to when the queue is empty again, at the latest."""
-        sent = sum(size + self.overhead for _, size, _, _ in self.packets) * 8 * 10**9 // self.rate
-        return self.packets[-1][0] + sent
-
+from sojourn.kernel.cake_patterns import cake, cobalt
+from sojourn.kernel.made import LEAST_BYTES, MTU, Pattern, random_packets, random_time
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     """Pattern `number` of a seed: the same every time."""
     name = ALIASES.get(aqm, aqm)
-    if name not in LINES:
-        raise unknown("queue manager", aqm, [*LINES, *ALIASES])
+    if name not in NAMES:
+        raise unknown("queue manager", aqm, [*NAMES, *ALIASES])
     draw = random.Random(f"{name} {seed} {number}")
+    if name in MAKERS:
+        return MAKERS[name](draw, packets)
     rate = round(10 ** draw.uniform(5.3, 8.5))
     ours, line = LINES[name]
     return Pattern(
@@ -56,32 +29,9 @@ def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
         rate,
         draw.choice((0, 24, draw.randint(1, 60))),
         draw.randrange(2**63),
-        _packets(draw, rate, packets),
+        random_packets(draw, rate, packets),
     )
 
-
-def _packets(draw: random.Random, rate: int, count: int) -> list[tuple[int, int, int, int]]:
-    """Phases of different load, sizes, burstiness, flows and ECN; two packets never come at one instant."""
-    made: list[tuple[int, int, int, int]] = []
-    at = draw.randrange(1000)
-    while len(made) < count:
-        load = draw.choice((0.3, 0.9, 1.05, 1.5, 4.0))
-        sizes = draw.choice((*_SIZES, [draw.randint(LEAST_BYTES, MTU) for _ in range(5)]))
-        flows, field = draw.randint(1, FLOWS), draw.choice(((0,), (2,), (1,), (0, 2), (0, 1, 2, 3)))
-        burst, random_gaps = draw.choice((1, 1, 4, 40)), draw.random() < 0.6
-        for _ in range(draw.randint(20, 200)):
-            size, flow, ecn = draw.choice(sizes), draw.randrange(flows), draw.choice(field)
-            gap = size * 8e9 * burst / (rate * load)
-            for _ in range(burst):
-                made.append((at, size, flow, ecn))
-                at += draw.randint(100, 2000)
-            at += int(draw.expovariate(1 / gap) if random_gaps else gap)
-        if draw.random() < 0.5:  # the queue runs empty, and its state ages
-            at += int(10 ** draw.uniform(6, 9.5))
-    return made[:count]
-
-
-_SIZES = ((1500,), (MTU,), (60,), (60, 1500), (64, 300, 576, 1000, 1500), range(LEAST_BYTES, MTU + 1))
 
 Line = Callable[[random.Random, int], str]
 
@@ -90,19 +40,13 @@ def _limit(draw: random.Random) -> int:
     return draw.choice((2, 10, 50, 127, 1000, draw.randint(1, 300)))
 
 
-def _time(draw: random.Random, least: int, most: int) -> str:
-    """A time from `least` to `most` microseconds, evenly in its logarithm; tc cuts off what is below one."""
-    us = least * (most / least) ** draw.random()
-    return draw.choice((f"{round(us)}us", f"{us / 1e3:.3f}ms", f"{us / 1e3:.6f}ms", f"{us / 1e6:.6f}s"))
-
-
 def _ecn(draw: random.Random) -> str:
     return draw.choice((" ecn", " noecn"))
 
 
 def _codel(draw: random.Random) -> str:
-    threshold = f" ce_threshold {_time(draw, 500, 20_000)}" if draw.random() < 0.2 else ""
-    return f"target {_time(draw, 500, 15_000)} interval {_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
+    threshold = f" ce_threshold {random_time(draw, 500, 20_000)}" if draw.random() < 0.2 else ""
+    return f"target {random_time(draw, 500, 15_000)} interval {random_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
 
 
 def _fq_codel(draw: random.Random) -> str:
@@ -113,7 +57,7 @@ def _fq_codel(draw: random.Random) -> str:
 def _pie(draw: random.Random) -> str:
     gains = f"alpha {draw.randint(0, 32)} beta {draw.randint(0, 32)}"
     flags = draw.choice(("", " bytemode", " dq_rate_estimator"))
-    return f"target {_time(draw, 2_000, 50_000)} tupdate {_time(draw, 5_000, 40_000)} {gains}{_ecn(draw)}{flags}"
+    return f"target {random_time(draw, 2_000, 50_000)} tupdate {random_time(draw, 5_000, 40_000)} {gains}{_ecn(draw)}{flags}"
 
 
 def _average(draw: random.Random) -> int:
@@ -211,4 +155,7 @@ LINES: dict[str, tuple[str, Line]] = {
     "sfq_red": ("sfq_red hash modulo", lambda draw, _: _sfq_red(draw)),
 }
 """By the kernel's name: ours, and a line of tc with parameters drawn."""
+MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {"cake": cake, "cobalt": cobalt}
+"""By the kernel's name: where more than the line is made up."""
+NAMES = (*LINES, *MAKERS)
 ALIASES = {"droptail": "pfifo", "drophead": "pfifo_head_drop"}

@@ -24,7 +24,7 @@ class Discipline:
     words: Mapping[str, Word]
     """Parameters that tc takes."""
     limit: str = "packets"
-    """What its own limit counts: packets, bytes, or either of them by a queue inside."""
+    """What its own limit counts: packets, bytes, either of them by a queue inside, or nothing: it has none."""
     judges_arrivals: bool = False
     """Whether it drops arrivals before its queue is full."""
     names: Mapping[str, str] | None = None
@@ -67,6 +67,10 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
     """Add the limit, which some disciplines count in packets only and some in bytes."""
+    if kind.limit == "nothing":
+        if limit != "unlimited":
+            refuse(f"{place}.limit", f"has no limit of {kind.tc} but its own in bytes", 'write "unlimited"')
+        return Queue(f"{kind.tc} {words}", limit=limit, judges_arrivals=kind.judges_arrivals)
     number, unit = limit_of(place, limit, link)
     told = f"{number} {unit}"
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
@@ -173,6 +177,28 @@ def _either(_place: str, name: str, value: Any) -> str:
     return name if value else f"no{name}"
 
 
+def _word(_place: str, _name: str, value: Any) -> str:
+    return str(value)
+
+
+def _one_of(chosen: str, other: str = "") -> Word:
+    """Words for on and off."""
+    return lambda _place, _name, value: chosen if value else other
+
+
+def _shaped(place: str, name: str, value: Any) -> str:
+    return _rate(place, name, value) if bits(place, value) else "unlimited"
+
+
+def _whole(_place: str, name: str, value: Any) -> str:
+    """A whole number, of either sign; without one nothing is added to a packet."""
+    return f"{name} {int(value)}" if int(value) else ""
+
+
+def _ack_filter(_place: str, _name: str, value: Any) -> str:
+    return {"off": "no-ack-filter", "filter": "ack-filter", "aggressive": "ack-filter-aggressive"}[value]
+
+
 LEAST_QUANTUM = 256
 """In bytes: FQ-CoDel, FQ-PIE and SFQ take a smaller one for this."""
 _CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _either, "ce_threshold": _optional_time}
@@ -194,6 +220,20 @@ _RED: dict[str, Word] = {
     "nodrop": _flag,
 }
 _SFQ: dict[str, Word] = {"depth": _count, "quantum": _quantum, "flows": _count, "headdrop": _flag, "divisor": _count}
+_CAKE: dict[str, Word] = {
+    "bandwidth": _shaped,
+    "autorate_ingress": _one_of("autorate-ingress"),
+    "tins": _word,
+    "isolation": _word,
+    "rtt": _time,
+    "ingress": _one_of("ingress", "egress"),
+    "wash": _either,
+    "ack_filter": _ack_filter,
+    "memlimit": _bytes,
+    "layer": _word,
+    "overhead": _whole,
+    "mpu": _count,
+}
 DISCIPLINES = {
     "droptail": Discipline("pfifo", ("plain",), {}, "either"),
     "drophead": Discipline("pfifo_head_drop", ("plain",), {}),
@@ -250,6 +290,7 @@ DISCIPLINES = {
         },
         judges_arrivals=True,
     ),
+    "cake": Discipline("cake", ("linux", "linux-6.1"), _CAKE, "nothing"),
 }
 """By our name. What tc's `sfq` calls a flow limit and its hash is ours too."""
 _DERIVED = {

@@ -35,7 +35,7 @@ def run(kernel: Kernel) -> None:
 
 def _burst(kernel: Kernel) -> bytes:
     with job_folder() as folder:
-        arrivals = "".join(f"{START_NS + number} {BYTES} 0 0\n" for number in range(COUNT))
+        arrivals = "".join(f"{START_NS + number} {BYTES} 1000 0 0 0 1 2\n" for number in range(COUNT))
         files = {"job": _job(folder), "arrivals": arrivals}
         boot(kernel, folder, files, seed=1)
         return (folder / "trace").read_bytes()

@@ -1,4 +1,4 @@
-"""Vectors of the kernel's FQ-PIE, for the tests of our own: ``python -m sojourn.kernel.vectors FOLDER``.
+"""Vectors of the kernel's FQ-PIE, CAKE and COBALT, for the tests of our own: ``python -m sojourn.kernel.vectors FOLDER``.
 
 A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from sojourn.base.files import write_file
 from sojourn.kernel.cache import built
 from sojourn.kernel.compare import MARKED_CODE, SENT_CODE, recorded
+from sojourn.kernel.made import Naming, Packet, Pattern
 from sojourn.kernel.patterns import pattern
 from sojourn.traces.arrivals import Arrivals
 
@@ -30,6 +31,23 @@ LINES = {
     "fq_pie.bytes": "fq_pie limit 1000 flows 64 quantum 3000 target 4ms tupdate 8ms alpha 8 beta 32 bytemode",
 }
 """By name: tc's words. The limits are never reached: the kernel does not tell its sender of such drops."""
+MADE_UP = {
+    "cake.autorate": ("cake", 138),
+    "cake.besteffort": ("cake", 115),
+    "cake.diffserv3": ("cake", 75),
+    "cake.diffserv4": ("cake", 88),
+    "cake.diffserv8": ("cake", 91),
+    "cake.ingress": ("cake", 111),
+    "cake.precedence": ("cake", 10),
+    "cake.srchost": ("cake", 100),
+    "cobalt.deaf": ("cobalt", 26),
+    "cobalt.listens": ("cobalt", 30),
+    "cake.roots": ("cake", 60),
+}
+"""By name: the pattern of `SEED` that is recorded, with `CAKE_PACKETS`. Between them they have every mode of tins, shapers
+and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
+SEED, CAKE_PACKETS = 1, 700
+MILLISECOND = 1_000_000
 
 
 def lines(arrivals: Arrivals) -> Iterator[str]:
@@ -42,10 +60,37 @@ def lines(arrivals: Arrivals) -> Iterator[str]:
         strict=True,
     )
     verdicts = {SENT_CODE: "pass", MARKED_CODE: "mark"}
-    for at, size, flow, ecn, fate, end in rows:
+    named = _named(arrivals)
+    for (at, size, flow, ecn, fate, end), more in zip(rows, named, strict=True):
         departure = end - origin if fate in verdicts else -1
-        row = {"arrival_ns": at - origin, "size": size, "flow": flow, "ecn": ecn}
+        row = {"arrival_ns": at - origin, "size": size, "flow": flow, "ecn": ecn, **more}
         yield json.dumps({**row, "verdict": verdicts.get(fate, "drop"), "departure_ns": departure})
+
+
+def _named(arrivals: Arrivals) -> list[dict[str, int]]:
+    """What a line says of its packet beyond that: its DSCP and its hosts, where they are not those of all others."""
+    plain = {"dscp": 0, "from_host": 1, "to_host": 2}
+    rows = zip(*(arrivals.columns[name].tolist() for name in plain), strict=True)
+    named = [dict(zip(plain, row, strict=True)) for row in rows]
+    return [{}] * len(named) if all(row == plain for row in named) else named
+
+
+def virgin() -> Pattern:
+    """A queue of COBALT that was never congested, under a load that keeps it over target: a packet takes a millisecond.
+
+    CoDel would grant the first congestion an interval of 100 ms.
+    """
+    burst = [Packet(100_000 + 1000 * number, 1500, 0, 0) for number in range(12)]
+    steady = [Packet(MILLISECOND * number + 777_777, 1500, 0, 0) for number in range(1, 400)]
+    line = "cake besteffort flowblind unlimited"
+    return Pattern("cobalt@linux", line, 12_000_000, 0, 1, [*burst, *steady], Naming.HASH)
+
+
+def _patterns() -> dict[str, Pattern]:
+    slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MOST_RATE)
+    made = {name: replace(one, line=line) for one, (name, line) in zip(slow, LINES.items(), strict=False)}
+    drawn = {name: pattern(aqm, SEED, number, CAKE_PACKETS) for name, (aqm, number) in MADE_UP.items()}
+    return {**made, "cobalt.virgin": virgin(), **drawn}
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -57,9 +102,8 @@ def _write(path: Path, content: bytes) -> None:
 def main(folder: Path) -> None:
     """Record the vectors into FOLDER."""
     kernel = built()
-    slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MOST_RATE)
-    made = [replace(one, line=line) for one, line in zip(slow, LINES.values(), strict=False)]
-    for name, one, arrivals in zip(LINES, made, recorded(kernel, made), strict=True):
+    made = _patterns()
+    for (name, one), arrivals in zip(made.items(), recorded(kernel, list(made.values())), strict=True):
         text = "".join(f"{line}\n" for line in lines(arrivals))
         packed = gzip.compress(text.encode(), 9, mtime=0)
         _write(folder / f"{name}.jsonl.gz", packed)

@@ -86,6 +86,7 @@ def from_log(result: Result) -> Arrivals:
     mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
     setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu)
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
+    columns["dscp"] = np.zeros(table.height, np.uint8)
     recorded = {name: columns.pop(name) for name in ("fate", "fate_ns")}
     aqm = result.scenario.aqm
     source = f"{table.height} arrivals recorded from {aqm}, seed {result.seed}"
@@ -115,13 +116,16 @@ def from_vector(path: Path | str) -> Arrivals:
     late = _lateness(rows[0])
     origin = meta["t0_mono_ns"]
     table = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in _NUMBERS}
-    hosts = {"from_host": np.full(len(rows), 1, np.uint32), "to_host": np.full(len(rows), 2, np.uint32)}
+    named = {
+        name: np.array([row.get(name, otherwise) for row in rows], dtype=kind)
+        for name, (kind, otherwise) in _NAMED.items()
+    }
     columns: Columns = {
         "time_ns": (table["arrival_ns"] + origin + late).astype(np.uint64),
         "bytes": table["size"].astype(np.uint32),
         "flow": table["flow"].astype(np.uint32),
         "ecn": table["ecn"].astype(np.uint8),
-        **hosts,
+        **named,
     }
     departures = np.where(table["departure_ns"] < 0, 0, table["departure_ns"] + origin)
     recorded: Columns = {
@@ -269,7 +273,14 @@ _NUMBERS = {
     "ecn": (0, 3),
     "departure_ns": (-1, 2**62),
 }
-_OPTIONAL = {"bucket": (0, 2**32 - 1)}
+_OPTIONAL = {
+    "bucket": (0, 2**32 - 1),
+    "dscp": (0, 63),
+    "from_host": (0, 2**32 - 1),
+    "to_host": (0, 2**32 - 1),
+}
+_NAMED = {"dscp": (np.uint8, 0), "from_host": (np.uint32, 1), "to_host": (np.uint32, 2)}
+"""What a row may say of its packet, with the type of its column and what holds if it does not."""
 _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), ("seed", int, 0))
 _WORDS = {str: "text", int: "whole number that is not negative"}
 _BEHIND_THE_QUEUE = {"delay", "reorder", "tick", "loss"}

@@ -32,6 +32,7 @@
 
 u64 sojourn_random64(void);
 u32 sojourn_random32(void);
+u16 sojourn_random16(void);
 
 static u64 random_state;
 static u64 random_draws;
@@ -49,6 +50,11 @@ u64 sojourn_random64(void)
 u32 sojourn_random32(void)
 {
 	return sojourn_random64() >> 32;
+}
+
+u16 sojourn_random16(void)
+{
+	return sojourn_random64() >> 48;
 }
 
 /* ---- what user space says --------------------------------------------------------------------------------------- */
@@ -76,6 +82,7 @@ enum {
 	STEP_LATCHED = 1,		/* a step counts from the next packet on */
 	CARRY_OVER = 2,		/* what is left of a nanosecond goes over to the next packet */
 	BELOW_PACKETS = 4,	/* the buffer counts packets, else bytes with 14 of Ethernet for each */
+	NAMED = 8,		/* a packet's mark is its hash, if it has one, and it occupies as much memory as it is long */
 };
 
 #define NOT_TRACED 255
@@ -201,6 +208,14 @@ static void note_refusal(struct sk_buff *skb)
 	trace_note(REFUSED, number_of(skb->dev), skb);
 }
 
+/* What depends on the kernel's own hash, and on how it allocates memory, becomes what the sender says. */
+static void name_packet(struct sk_buff *skb)
+{
+	if (skb->mark)
+		skb_set_hash(skb, skb->mark, PKT_HASH_TYPE_L4);
+	skb->truesize = skb->len;
+}
+
 /* Called for every packet just before it is offered to a queue discipline. */
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
@@ -212,6 +227,8 @@ void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 	skb_orphan(skb);
 	skb_shinfo(skb)->destructor_arg = (void *)(uintptr_t)trace.ids++;
 	skb->destructor = note_drop;
+	if (((struct way *)netdev_priv(dev))->config.flags & NAMED)
+		name_packet(skb);
 	trace_note(OFFERED, number, skb);
 }
 

@@ -1,7 +1,9 @@
 /*
  * Scripted packets through the queue discipline of a device, each at its instant. A line of ARRIVALS:
- * `time size flow ecn`, the time in ns of the monotonic clock. A packet's class in the discipline is chosen by its
- * priority (CLASS + flow), not by a hash. OUT gets the number of each packet that the sender was told of as dropped.
+ * `time size port tos priority mark source destination`, the time in ns of the monotonic clock. What the discipline, or a
+ * filter of it, chooses a packet's class by is said here, so that no hash of the kernel decides: the UDP port that it comes
+ * from, the byte of DSCP and ECN, the socket's priority and mark, and the last bytes of its addresses, 10.0.0.SOURCE and
+ * 10.0.1.DESTINATION. OUT gets the number of each packet that the sender was told of as dropped.
  */
 #include "guest.h"
 #include <arpa/inet.h>
@@ -11,26 +13,28 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#define MOST_FLOWS 1024
-/* The discipline is 10:, its classes count from 1. */
-#define CLASS ((0x10 << 16) + 1)
+struct arrival {
+	unsigned long long at;
+	uint32_t size, port, tos, priority, mark, source, destination;
+};
 
-static int sockets[MOST_FLOWS];
 static uint8_t packet[65536];
 
-static int socket_of(uint32_t flow)
+static int new_sender(void)
 {
-	int unlimited = 1 << 30, class = CLASS + (int)flow, made;
+	int unlimited = 1 << 30, made = socket(AF_PACKET, SOCK_RAW, 0);
 
-	if (flow >= MOST_FLOWS)
-		fail("flow %u is beyond %d", flow, MOST_FLOWS);
-	if (sockets[flow])
-		return sockets[flow];
-	made = socket(AF_PACKET, SOCK_RAW, 0);
-	if (made < 0 || setsockopt(made, SOL_SOCKET, SO_SNDBUFFORCE, &unlimited, sizeof(unlimited)) ||
-	    setsockopt(made, SOL_SOCKET, SO_PRIORITY, &class, sizeof(class)))
+	if (made < 0 || setsockopt(made, SOL_SOCKET, SO_SNDBUFFORCE, &unlimited, sizeof(unlimited)))
 		fail("packet socket");
-	return sockets[flow] = made;
+	return made;
+}
+
+/* Sets an option of the sender unless it is as it shall be. */
+static void set_option(int sender, int option, uint32_t value, uint32_t *present)
+{
+	if (value != *present && setsockopt(sender, SOL_SOCKET, option, &value, sizeof(value)))
+		fail("packet socket");
+	*present = value;
 }
 
 static void put16(uint8_t *at, uint32_t value)
@@ -39,25 +43,25 @@ static void put16(uint8_t *at, uint32_t value)
 	at[1] = (uint8_t)value;
 }
 
-/* An IP datagram of `size` bytes. */
-static void fill(uint32_t size, uint32_t flow, uint32_t ecn)
+/* Its IP datagram. */
+static void fill(const struct arrival *arrival)
 {
 	uint32_t sum = 0;
 
 	memset(packet, 0, 28);
 	packet[0] = 0x45;
-	packet[1] = (uint8_t)ecn;
-	put16(packet + 2, size);
+	packet[1] = (uint8_t)arrival->tos;
+	put16(packet + 2, arrival->size);
 	packet[8] = 64;
 	packet[9] = IPPROTO_UDP;
-	memcpy(packet + 12, (uint8_t[8]){ 10, 0, 0, 1, 10, 0, 0, 2 }, 8);
+	memcpy(packet + 12, (uint8_t[8]){ 10, 0, 0, (uint8_t)arrival->source, 10, 0, 1, (uint8_t)arrival->destination }, 8);
 	for (int i = 0; i < 20; i += 2)
 		sum += (uint32_t)packet[i] << 8 | packet[i + 1];
 	sum = (sum & 0xffff) + (sum >> 16);
 	put16(packet + 10, ~(sum + (sum >> 16)));
-	put16(packet + 20, 1000 + flow);
+	put16(packet + 20, arrival->port);
 	put16(packet + 22, 7);
-	put16(packet + 24, size - 20);
+	put16(packet + 24, arrival->size - 20);
 }
 
 static void sleep_until(uint64_t at)
@@ -72,25 +76,29 @@ void replay(const char *device, const char *arrivals, const char *out, uint64_t 
 {
 	FILE *from = open_file(arrivals, "r"), *to = open_file(out, "w");
 	struct sockaddr_ll address = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
-	unsigned long long at;
-	uint32_t size, flow, ecn;
+	uint32_t priority = 0, mark = 0;
+	struct arrival a;
+	int sender = new_sender();
 
 	address.sll_ifindex = (int)if_nametoindex(device);
 	be_punctual();
-	for (uint32_t number = 0; fscanf(from, "%llu %u %u %u", &at, &size, &flow, &ecn) == 4; number++) {
-		int sender = socket_of(flow);
-
-		if (size < 28 || size > sizeof(packet) || now() > at)
-			fail("arrival %u: %u bytes at %llu, the clock is at %llu", number, size, at, (unsigned long long)now());
-		fill(size, flow, ecn);
-		sleep_until(at);
-		if (sendto(sender, packet, size, 0, (void *)&address, sizeof(address)) < 0) {
+	for (uint32_t number = 0; fscanf(from, "%llu %u %u %u %u %u %u %u", &a.at, &a.size, &a.port, &a.tos, &a.priority,
+					 &a.mark, &a.source, &a.destination) == 8; number++) {
+		if (a.size < 28 || a.size > sizeof(packet) || now() > a.at)
+			fail("arrival %u: %u bytes at %llu, the clock is at %llu", number, a.size, a.at,
+			     (unsigned long long)now());
+		fill(&a);
+		set_option(sender, SO_PRIORITY, a.priority, &priority);
+		set_option(sender, SO_MARK, a.mark, &mark);
+		sleep_until(a.at);
+		if (sendto(sender, packet, a.size, 0, (void *)&address, sizeof(address)) < 0) {
 			if (errno != ENOBUFS)
 				fail("packet %u", number);
 			fprintf(to, "%u\n", number);
 		}
 	}
 	sleep_until(end);
+	close(sender);
 	fclose(from);
 	fclose(to);
 }
