@@ -66,19 +66,19 @@ def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, 
         ),
         (
             "cake",
-            "unlimited",
+            "10240 packets",
             "cake unlimited diffserv3 triple-isolate rtt 100000us egress nowash no-ack-filter noatm",
             "",
-            "unlimited",
+            "10240 packets",
         ),
         (
             "cake@linux-6.1 bandwidth 7mbit besteffort dual-dsthost rtt 30ms ingress wash ack-filter memlimit 40kB "
             "pppoe-vcmux overhead -4 mpu 64 autorate-ingress",
-            "unlimited",
+            "12000 packets",
             "cake bandwidth 7000000bit autorate-ingress besteffort dual-dsthost rtt 30000us ingress wash ack-filter "
             "memlimit 40000 atm overhead -4 mpu 64",
             "",
-            "unlimited",
+            "12000 packets",
         ),
         (
             "red@linux min 12500B max 37500B burst 25 ecn",
@@ -125,7 +125,7 @@ def test_who_drops_before_its_queue_is_full() -> None:
 def _link(name: str) -> dict[str, str]:
     linux = {"pie", "red", "ared"}
     thresholds = " min 12500B max 37500B" if name in ("red", "ared") else ""
-    limit = {"limit": "unlimited"} if name == "cake" else {}
+    limit = {"limit": "10240 packets"} if name == "cake" else {}
     return {"aqm": f"{name}{'@linux' if name in linux else ''}{thresholds}", **limit}
 
 
@@ -144,14 +144,14 @@ def _link(name: str) -> dict[str, str]:
         ({"link": {"aqm": "codel", "limit": "30 kB"}}, "link.limit: the engine kernel limits codel by packets"),
         (
             {"link": {"aqm": "cake", "limit": "900 packets"}},
-            'link.limit: the engine kernel has no limit of cake but its own in bytes; write "unlimited"',
+            "link.limit: the engine kernel has no limit of cake but its own in bytes, memlimit; write",
         ),
         (
-            {"link": {"aqm": "cake link_header 14", "limit": "unlimited"}},
+            {"link": {"aqm": "cake link_header 14", "limit": "10240 packets"}},
             "link.aqm.link_header: the engine kernel cannot set link_header",
         ),
         (
-            {"link": {"aqm": "cake rtt 1500ns", "limit": "unlimited"}},
+            {"link": {"aqm": "cake rtt 1500ns", "limit": "10240 packets"}},
             "link.aqm.rtt: the engine kernel counts whole microseconds",
         ),
         ({"link": {"limit": ["30 kB", "9 packets"]}}, "link.limit: the engine kernel takes one limit"),

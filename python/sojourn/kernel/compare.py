@@ -169,7 +169,7 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
         files[f"arrivals.{number}"] = "".join(one.arrivals(start))
         root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
         old = "qdisc del dev f root\n" if number else ""
-        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.filters('f'))}"
+        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.behind('f'))}"
         job += [
             f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0 0 {one.rate}",
             f"note created.{number} mono",
@@ -229,7 +229,8 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     created = int((folder / f"created.{number}").read_text().split()[1])
     source = f"{len(came)} made-up arrivals"
     recorded_fates = {"fate": fates, "fate_ns": times}
-    return Arrivals(source, columns, setup, recorded_fates, one.line, f"the kernel's {one.line}", created)
+    line = None if one.complete else one.line
+    return Arrivals(source, columns, setup, recorded_fates, line, f"the kernel's {one.line}", created)
 
 
 def _fates(events: npt.NDArray[Any], came: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -15,6 +15,8 @@ FLOWS = 8
 FIRST_PORT = 1000
 CLASS = 0x10 << 16
 """The discipline is 10:, its classes count from 1."""
+PRIORITIES = (0, 0, 2, 2, 6, 6, 4, 4)
+"""By the lower three bits of the DSCP (`rt_tos2priority`)."""
 
 
 class Packet(NamedTuple):
@@ -43,6 +45,8 @@ class Naming(Enum):
     """The same, but the class names the hosts only: CAKE adds a flow's number to what it tells hosts apart by."""
     HASH = "hash"
     """The flow's number is the packet's hash; hosts are found by their addresses."""
+    STACK = "stack"
+    """As from a socket: the priority follows from the DSCP. The hash is in the flow's part of 1024 equal ones."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,10 @@ class Pattern:
     naming: Naming = Naming.PRIORITY
     slowest_ns: int = 0
     """The most time that the queue's own rate takes for all packets; 0 if it has none."""
+    more: tuple[str, ...] = ()
+    """Lines of tc behind that of the discipline: its classes, what they hold, filters."""
+    complete: bool = False
+    """Whether `aqm` has all parameters; else those of `line` are added."""
 
     @property
     def length_ns(self) -> int:
@@ -78,14 +86,17 @@ class Pattern:
                 port, priority = FIRST_PORT + packet.flow, CLASS + packet.flow + 1
             elif self.naming == Naming.HASH:
                 mark = packet.flow
+            elif self.naming == Naming.STACK:
+                priority, mark = PRIORITIES[packet.dscp & 7], packet.flow << 22 | 1
             else:
                 port = FIRST_PORT + packet.flow
             tos = packet.dscp << 2 | packet.ecn
             hosts = f"{packet.source} {packet.destination}"
             yield f"{start + packet.at} {packet.bytes} {port} {tos} {priority} {mark} {hosts}\n"
 
-    def filters(self, device: str) -> Iterator[str]:
-        """Filters of the discipline, in tc's words."""
+    def behind(self, device: str) -> Iterator[str]:
+        """What comes behind the discipline in tc's words: `more`, and the filters that name flows."""
+        yield from self.more
         if self.naming not in (Naming.CLASS, Naming.HOST):
             return
         for flow, host in sorted({(packet.flow, packet.source) for packet in self.packets}):

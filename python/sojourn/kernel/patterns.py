@@ -12,6 +12,7 @@ from collections.abc import Callable
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
 from sojourn.kernel.made import LEAST_BYTES, MTU, Pattern, random_packets, random_time
+from sojourn.kernel.parent_patterns import htb, prio, tbf
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     """Pattern `number` of a seed: the same every time."""
@@ -155,7 +156,13 @@ LINES: dict[str, tuple[str, Line]] = {
     "sfq_red": ("sfq_red hash modulo", lambda draw, _: _sfq_red(draw)),
 }
 """By the kernel's name: ours, and a line of tc with parameters drawn."""
-MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {"cake": cake, "cobalt": cobalt}
+MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
+    "cake": cake,
+    "cobalt": cobalt,
+    "tbf": tbf,
+    "prio": prio,
+    "htb": htb,
+}
 """By the kernel's name: where more than the line is made up."""
 NAMES = (*LINES, *MAKERS)
 ALIASES = {"droptail": "pfifo", "drophead": "pfifo_head_drop"}

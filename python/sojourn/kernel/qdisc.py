@@ -24,7 +24,7 @@ class Discipline:
     words: Mapping[str, Word]
     """Parameters that tc takes."""
     limit: str = "packets"
-    """What its own limit counts: packets, bytes, either of them by a queue inside, or nothing: it has none."""
+    """What its own limit counts: packets, bytes, either of them by a queue inside, or nothing, where it is never reached."""
     judges_arrivals: bool = False
     """Whether it drops arrivals before its queue is full."""
     names: Mapping[str, str] | None = None
@@ -67,12 +67,13 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:
     """Add the limit, which some disciplines count in packets only and some in bytes."""
-    if kind.limit == "nothing":
-        if limit != "unlimited":
-            refuse(f"{place}.limit", f"has no limit of {kind.tc} but its own in bytes", 'write "unlimited"')
-        return Queue(f"{kind.tc} {words}", limit=limit, judges_arrivals=kind.judges_arrivals)
     number, unit = limit_of(place, limit, link)
     told = f"{number} {unit}"
+    if kind.limit == "nothing":
+        if unit != "packets" or number < CAKE_LIMIT:
+            said = f"has no limit of {kind.tc} but its own in bytes, memlimit"
+            refuse(f"{place}.limit", said, f'write "{CAKE_LIMIT} packets", which is never reached')
+        return Queue(f"{kind.tc} {words}", "", told, kind.judges_arrivals)
     if kind.limit == "either":  # pfifo or bfifo is the queue itself
         return Queue(f"{'pfifo' if unit == 'packets' else 'bfifo'} limit {number}", limit=told)
     if kind.limit == "inside":
@@ -199,6 +200,8 @@ def _ack_filter(_place: str, _name: str, value: Any) -> str:
     return {"off": "no-ack-filter", "filter": "ack-filter", "aggressive": "ack-filter-aggressive"}[value]
 
 
+CAKE_LIMIT = 10_240
+"""In packets: `sch->limit`, which CAKE only multiplies with the largest packet to bound its memory."""
 LEAST_QUANTUM = 256
 """In bytes: FQ-CoDel, FQ-PIE and SFQ take a smaller one for this."""
 _CODEL: dict[str, Word] = {"target": _time, "interval": _time, "ecn": _either, "ce_threshold": _optional_time}
