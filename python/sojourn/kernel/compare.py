@@ -168,13 +168,14 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
     for number, (one, start) in enumerate(zip(patterns, _starts(patterns), strict=True)):
         files[f"arrivals.{number}"] = "".join(one.arrivals(start))
         root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
-        old = "qdisc del dev f root\n" if number else ""
-        files[f"tc.{number}"] = f"{old}{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.behind('f'))}"
+        files[f"tc.{number}"] = f"{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.behind('f'))}"
+        # What draws when it is made begins with the first draws, and what is deleted may draw as well.
+        job += ["exec tc qdisc del dev f root"] if number else []
         job += [
             f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0 0 {one.rate}",
             f"note created.{number} mono",
-            f"exec tc -batch tc.{number}",
             f"random f {one.seed}",
+            f"exec tc -batch tc.{number}",
             f"trace f {folder}/trace.{number}",
             f"replay f arrivals.{number} told.{number} {start + one.length_ns + REST_NS}",
             "flush f",

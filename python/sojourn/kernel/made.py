@@ -45,6 +45,8 @@ class Naming(Enum):
     """The same, but the class names the hosts only: CAKE adds a flow's number to what it tells hosts apart by."""
     HASH = "hash"
     """The flow's number is the packet's hash; hosts are found by their addresses."""
+    SALT = "salt"
+    """As `CLASS`, and the minor number is the flow's own, which is not 0; there are no hosts."""
     STACK = "stack"
     """As from a socket: the priority follows from the DSCP. The hash is in the flow's part of 1024 equal ones."""
 
@@ -97,10 +99,10 @@ class Pattern:
     def behind(self, device: str) -> Iterator[str]:
         """What comes behind the discipline in tc's words: `more`, and the filters that name flows."""
         yield from self.more
-        if self.naming not in (Naming.CLASS, Naming.HOST):
+        if self.naming not in (Naming.CLASS, Naming.HOST, Naming.SALT):
             return
         for flow, host in sorted({(packet.flow, packet.source) for packet in self.packets}):
-            minor = flow + 1 if self.naming == Naming.CLASS else 0
+            minor = {Naming.CLASS: flow + 1, Naming.HOST: 0, Naming.SALT: flow}[self.naming]
             match = f"u32 match ip sport {FIRST_PORT + flow} 0xffff flowid {host + 1:x}:{minor:x}"
             yield f"filter add dev {device} parent 10: protocol ip prio 1 {match}\n"
 

@@ -29,7 +29,10 @@ class Held:
 
 
 def tbf(draw: random.Random, count: int) -> Pattern:
-    """A token bucket with a limit or a latency, with a peak rate or without, and something in it or not."""
+    """A token bucket with a limit or a latency, with a peak rate or without, and something in it or not.
+
+    What is in it has no limit that is reached: in the kernel the packet that the bucket looks at counts there, in ours not.
+    """
     rate, shaped = _rates(draw)
     burst = draw.choice((draw.randint(MTU, 4 * MTU), draw.randint(300, 40_000)))
     waits = draw.choice((f"limit {draw.randint(0, 60_000)}", f"latency {random_time(draw, 1000, 400_000)}"))
@@ -38,7 +41,7 @@ def tbf(draw: random.Random, count: int) -> Pattern:
         peak = f" peakrate {round(shaped * draw.uniform(1.05, 8)) + 8}bit mtu {draw.randint(MTU, 2 * MTU)}"
     framing = draw.choice(("", f" overhead {draw.randint(0, 60)}", f" mpu {draw.randint(0, 200)}", " linklayer atm"))
     line = f"tbf rate {shaped}bit burst {burst} {waits}{peak}{framing}"
-    held = _held(draw) if draw.random() < 0.4 else Held()
+    held = _held(draw, limits=(10_240,)) if draw.random() < 0.4 else Held()
     return Pattern(
         f"tbf{held.braces}",
         line,
@@ -143,13 +146,13 @@ def _with_units(words: str) -> str:
     return " ".join(parts)
 
 
-def _held(draw: random.Random) -> Held:
+def _held(draw: random.Random, limits: Sequence[int] = (10, 10_240)) -> Held:
     """A queue whose flows have numbers and that draws nothing at random."""
     target, interval = draw.randint(500, 15_000), draw.randint(16_000, 200_000)
     times, ecn = f"target {target}us interval {interval}us", draw.choice(("ecn", "noecn"))
     if draw.random() < 0.5:
         return Held(f"codel@linux {times} {ecn}", f"codel limit 100000 {times} {ecn}")
-    quantum, limit = draw.randint(256, 4000), draw.choice((10, 10_240))
+    quantum, limit = draw.randint(256, 4000), draw.choice(limits)
     line = f"fq_codel limit {limit} flows 1024 quantum {quantum} {times} {ecn}"
     return Held(f"fq_codel@linux limit {limit} quantum {quantum}B {times} {ecn} hash modulo", line)
 

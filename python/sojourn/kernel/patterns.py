@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
-from sojourn.kernel.made import LEAST_BYTES, MTU, Pattern, random_packets, random_time
+from sojourn.kernel.made import FLOWS, LEAST_BYTES, MTU, Naming, Pattern, random_packets, random_time
 from sojourn.kernel.parent_patterns import htb, prio, tbf
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
@@ -141,6 +141,26 @@ def _sfq_red(draw: random.Random) -> str:
     return f"{_sfq(draw)}{red}{draw.choice(('', ' ecn', ' ecn harddrop'))}"
 
 
+def sfb(draw: random.Random, count: int) -> Pattern:
+    """SFB with flows that a filter tells apart, changing places or not.
+
+    Without double buffering: the slot that is warmed is hashed by addresses in the kernel, also behind a filter.
+    """
+    rate = round(10 ** draw.uniform(5.3, 8.5))
+    most = draw.randint(2, 40)
+    steps = f"increment {10 ** draw.uniform(-4, -0.5):.6f} decrement {10 ** draw.uniform(-5, -1.5):.6f}"
+    penalty = f"penalty_rate {draw.choice((0, 10, draw.randint(1, 2000)))} penalty_burst {draw.choice((0, 20, 3))}"
+    rehash = f"rehash {draw.choice((0, 600_000, draw.randint(5, 3000)))} db 0"
+    line = f"sfb {rehash} limit {_limit(draw)} max {most} target {draw.randint(1, most)} {steps} {penalty}"
+    share = draw.choice((1, 4))
+    packets = [
+        packet._replace(flow=1 + packet.flow + FLOWS * draw.randrange(share))
+        for packet in random_packets(draw, rate, count)
+    ]
+    overhead, seed = draw.randint(0, 60), draw.randrange(2**63)
+    return Pattern("sfb@tc", line, rate, overhead, seed, packets, Naming.SALT)
+
+
 LINES: dict[str, tuple[str, Line]] = {
     "codel": ("codel@linux", lambda draw, _: f"codel limit {_limit(draw)} {_codel(draw)}"),
     "fq_codel": ("fq_codel@linux hash modulo", lambda draw, _: _fq_codel(draw)),
@@ -159,6 +179,7 @@ LINES: dict[str, tuple[str, Line]] = {
 MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "cake": cake,
     "cobalt": cobalt,
+    "sfb": sfb,
     "tbf": tbf,
     "prio": prio,
     "htb": htb,

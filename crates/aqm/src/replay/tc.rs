@@ -93,8 +93,8 @@ impl<'a> Line<'a> {
     pub fn told(&self) -> Told {
         let is = |kinds: &[&str]| kinds.contains(&self.kind);
         Told {
-            early: !is(&["red", "choke", "fq_pie", "cake"]),
-            limit: !is(&["fq_pie", "fq_codel", "cake"]),
+            early: !is(&["red", "choke", "fq_pie", "cake", "sfb"]),
+            limit: !is(&["fq_pie", "fq_codel", "cake", "sfb"]),
             queued: !is(&["fq_codel", "sfq", "cake"]),
         }
     }
@@ -125,6 +125,7 @@ impl<'a> Line<'a> {
             "choke" => "choke",
             "sfq" if has(&["redflowlimit"]) => "sfq_red",
             "sfq" => "sfq",
+            "sfb" => "sfb@tc",
             _ => return None,
         })
     }
@@ -199,6 +200,9 @@ impl<'a> Line<'a> {
             let sixteenths: f64 =
                 value.parse().map_err(|_| LineError::NotNumber { name: name.to_string(), value: value.to_string() })?;
             return Ok(format!("{}", sixteenths / 16.0));
+        }
+        if self.kind == "sfb" && ["rehash", "db"].contains(&name) {
+            return Ok(format!("{value}ms"));
         }
         if name == "quantum" && ["fq_codel", "fq_pie", "sfq"].contains(&self.kind) {
             // fq_codel_change, fq_pie_change and sfq_change take no less.
