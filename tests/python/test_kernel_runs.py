@@ -17,7 +17,9 @@ from sojourn.kernel import selftest
 from sojourn.kernel.cache import Kernel, find
 from sojourn.kernel.compare import compare, recorded
 from sojourn.kernel.guest import boot, job_folder
-from sojourn.kernel.patterns import Pattern
+from sojourn.kernel.made import Packet, Pattern
+from sojourn.kernel.patterns import MAKERS
+from sojourn.kernel.shares import CASES, Case, shares
 from sojourn.studies.difference import compare_arrivals
 
 FLOWS = [
@@ -146,7 +148,7 @@ def test_packets_cross_a_graph_at_the_simulator_s_nanosecond(kernel: Kernel) -> 
 
 
 def test_a_pattern_lasts_until_its_queue_is_empty(kernel: Kernel) -> None:
-    packets = [(1000 + 1_234_567 * number, 1487, number % 3, 0) for number in range(700)]
+    packets = [Packet(1000 + 1_234_567 * number, 1487, number % 3, 0) for number in range(700)]
     slow = Pattern("droptail", "pfifo limit 900", 211_003, 24, 7, packets)
     assert slow.length_ns > 40e9
     [arrivals] = recorded(kernel, [slow])
@@ -224,7 +226,7 @@ def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli,
     assert printed_json(cli("sweep", study, "--engine", "kernel", "--json"))["computed"] == 0
 
 
-@pytest.mark.parametrize("aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie"])
+@pytest.mark.parametrize("aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie", *MAKERS])
 def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
     [found] = compare(kernel, [aqm], patterns=4, packets=300, seed=11, jobs=1)
     assert (found.packets, found.percent) == (1200, 100.0), found.to_dict()
@@ -278,3 +280,20 @@ def test_without_a_kernel_a_run_says_how_to_build_one(process: Process, scenario
     assert done.returncode == 3
     assert f"no kernel 6.1 is built in {tmp_path / 'none'}; run sojourn kernel build" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("case", CASES[:1] + CASES[-1:], ids=lambda case: case.words)
+def test_cake_shares_as_its_tins_and_its_failsafe_say(kernel: Kernel, case: Case) -> None:
+    got, alike = shares(case, kernel)
+    assert alike == 100
+    assert all(abs(share - ideal) < 0.1 for share, ideal in zip(got, case.ideal, strict=True)), got
+
+
+def test_cake_runs_on_the_kernel_as_it_is_simulated(kernel: Kernel) -> None:
+    aqm = "cake bandwidth 7mbit besteffort flows ethernet"
+    flow = {"kind": "tcp", "cc": "cubic", "rtt": "40 ms", "stack": "linux-6.1", "count": 4}
+    link = {"rate": "20 Mbit/s", "aqm": aqm, "limit": "10240 packets"}
+    document = {"duration": "12 s", "warmup": "3 s", "link": link, "flows": [flow]}
+    here, there = (Scenario.build(document).run(3, engine=engine).totals for engine in ("simulate", "kernel"))
+    goodput = [run["groups"][0]["goodput_bps"] for run in (here, there)]
+    assert goodput[0] == pytest.approx(goodput[1], rel=0.02)

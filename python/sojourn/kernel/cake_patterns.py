@@ -42,7 +42,7 @@ class Link:
 
 
 def cake(draw: random.Random, count: int) -> Pattern:
-    """CAKE with its words, shaped or not; flows and hosts by class or by hash and address; DSCP by flow or by packet."""
+    """CAKE with its words, shaped or not; flows and hosts by class, or by hash and address; DSCP by flow or packet."""
     link = _link(draw, shaped=0.6)
     isolation = draw.choice((*WITH_FLOWS, *WITH_FLOWS, *WITHOUT_FLOWS))
     memory = draw.random() < 0.4
@@ -70,7 +70,8 @@ def cake(draw: random.Random, count: int) -> Pattern:
 def cobalt(draw: random.Random, count: int) -> Pattern:
     """COBALT alone: one queue without tins, flows and a shaper. Its target follows from the round-trip time.
 
-    Without overflows: BLUE would draw from one stream with CAKE's quanta, of which COBALT alone has none. `cake` has them.
+    Without overflows: BLUE would draw from one stream with CAKE's quanta, of which COBALT alone has none. `cake` has
+    overflows.
     """
     link = _link(draw, shaped=0)
     us = round(10 ** draw.uniform(2.5, 5.7))

@@ -203,7 +203,7 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
     fates, times = _fates(events, came)
     if len(came) != len(one.packets):
         raise MissingError(f"the guest sent {len(came)} of {len(one.packets)} packets of pattern {number}")
-    flow, dscp, source, destination = (
+    flow, dscp, from_host, to_host = (
         np.array([getattr(packet, name) for packet in one.packets], np.uint32)
         for name in ("flow", "dscp", "source", "destination")
     )
@@ -212,8 +212,8 @@ def _arrivals(folder: Path, number: int, one: Pattern) -> Arrivals:
         "bytes": came["bytes"].copy(),
         "flow": flow,
         "ecn": came["ecn"].copy(),
-        "from_host": source,
-        "to_host": destination,
+        "from_host": from_host,
+        "to_host": to_host,
         "dscp": dscp.astype(np.uint8),
     }
     setup = {

@@ -40,7 +40,7 @@ class Naming(Enum):
     PRIORITY = "priority"
     """The packet's priority is a class of the discipline; there are no hosts."""
     CLASS = "class"
-    """A filter by the packet's port has a class: the minor number is the flow's, the major one that of both its hosts."""
+    """A filter by the packet's port has a class: the minor number is the flow's, the major one its hosts'."""
     HOST = "host"
     """The same, but the class names the hosts only: CAKE adds a flow's number to what it tells hosts apart by."""
     HASH = "hash"

@@ -31,7 +31,7 @@ class Held:
 def tbf(draw: random.Random, count: int) -> Pattern:
     """A token bucket with a limit or a latency, with a peak rate or without, and something in it or not.
 
-    What is in it has no limit that is reached: in the kernel the packet that the bucket looks at counts there, in ours not.
+    What is in it has no limit that is reached: in the kernel the packet that the bucket looks at counts, here not.
     """
     rate, shaped = _rates(draw)
     burst = draw.choice((draw.randint(MTU, 4 * MTU), draw.randint(300, 40_000)))
@@ -128,8 +128,8 @@ def _longest(count: int, rate: int) -> int:
 def _class(draw: random.Random, rate: float, most: int) -> str:
     """Words of a class.
 
-    Both depths are given: tc adds what the rate carries in a tick, of which the guest tells it a millisecond, and machines
-    with timers of nanoseconds one of those.
+    Both depths are given. Of its own tc adds what the rate carries in a tick: in the guest a millisecond, elsewhere a
+    nanosecond.
     """
     promised = max(round(rate), 1000)
     ceiling = draw.choice(("", f" ceil {max(promised, most)}bit", f" ceil {round(promised * draw.uniform(1, 3))}bit"))

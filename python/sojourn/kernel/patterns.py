@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
-from sojourn.kernel.made import FLOWS, LEAST_BYTES, MTU, Naming, Pattern, random_packets, random_time
+from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_time
 from sojourn.kernel.parent_patterns import htb, prio, tbf
+
 
 def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     """Pattern `number` of a seed: the same every time."""
@@ -47,7 +48,9 @@ def _ecn(draw: random.Random) -> str:
 
 def _codel(draw: random.Random) -> str:
     threshold = f" ce_threshold {random_time(draw, 500, 20_000)}" if draw.random() < 0.2 else ""
-    return f"target {random_time(draw, 500, 15_000)} interval {random_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
+    return (
+        f"target {random_time(draw, 500, 15_000)} interval {random_time(draw, 16_000, 200_000)}{_ecn(draw)}{threshold}"
+    )
 
 
 def _fq_codel(draw: random.Random) -> str:
@@ -58,7 +61,8 @@ def _fq_codel(draw: random.Random) -> str:
 def _pie(draw: random.Random) -> str:
     gains = f"alpha {draw.randint(0, 32)} beta {draw.randint(0, 32)}"
     flags = draw.choice(("", " bytemode", " dq_rate_estimator"))
-    return f"target {random_time(draw, 2_000, 50_000)} tupdate {random_time(draw, 5_000, 40_000)} {gains}{_ecn(draw)}{flags}"
+    times = f"target {random_time(draw, 2_000, 50_000)} tupdate {random_time(draw, 5_000, 40_000)}"
+    return f"{times} {gains}{_ecn(draw)}{flags}"
 
 
 def _average(draw: random.Random) -> int:

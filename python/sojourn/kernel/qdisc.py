@@ -24,7 +24,7 @@ class Discipline:
     words: Mapping[str, Word]
     """Parameters that tc takes."""
     limit: str = "packets"
-    """What its own limit counts: packets, bytes, either of them by a queue inside, or nothing, where it is never reached."""
+    """What its own limit counts: packets, bytes, either by a queue inside, or nothing, where it is never reached."""
     judges_arrivals: bool = False
     """Whether it drops arrivals before its queue is full."""
     names: Mapping[str, str] | None = None

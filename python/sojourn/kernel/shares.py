@@ -1,4 +1,4 @@
-"""How CAKE shares a rate, in the kernel and in ours beside the ideal: ``python -m sojourn.kernel.shares [--version 6.12]``.
+"""How CAKE shares a rate, in the kernel and in ours beside the ideal: ``python -m sojourn.kernel.shares``.
 
 Senders that do not listen keep every queue full, so that nothing but the scheduler decides. The first seconds are left
 out.

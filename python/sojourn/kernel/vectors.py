@@ -1,4 +1,4 @@
-"""Vectors of the kernel's FQ-PIE, CAKE and COBALT, for the tests of our own: ``python -m sojourn.kernel.vectors FOLDER``.
+"""Vectors of the kernel's FQ-PIE, CAKE, COBALT and SFB, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
 
 A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
@@ -43,10 +43,11 @@ MADE_UP = {
     "cobalt.deaf": ("cobalt", 26),
     "cobalt.listens": ("cobalt", 30),
     "cake.roots": ("cake", 60),
+    "sfb.rehash": ("sfb", 13),
 }
-"""By name: the pattern of `SEED` that is recorded, with `CAKE_PACKETS`. Between them they have every mode of tins, shapers
-and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
-SEED, CAKE_PACKETS = 1, 700
+"""By name: the pattern of `SEED` that is recorded, with `MADE_PACKETS`. Between them they have every mode of tins,
+shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
+SEED, MADE_PACKETS = 1, 700
 MILLISECOND = 1_000_000
 
 
@@ -89,7 +90,7 @@ def virgin() -> Pattern:
 def _patterns() -> dict[str, Pattern]:
     slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MOST_RATE)
     made = {name: replace(one, line=line) for one, (name, line) in zip(slow, LINES.items(), strict=False)}
-    drawn = {name: pattern(aqm, SEED, number, CAKE_PACKETS) for name, (aqm, number) in MADE_UP.items()}
+    drawn = {name: pattern(aqm, SEED, number, MADE_PACKETS) for name, (aqm, number) in MADE_UP.items()}
     return {**made, "cobalt.virgin": virgin(), **drawn}
 
 

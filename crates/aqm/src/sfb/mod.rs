@@ -249,8 +249,9 @@ impl Aqm for Sfb {
         self.keep(queue.len());
         self.keys.get_or_insert_with(|| [drawn(cx.rng), drawn(cx.rng)]);
         let jiffies = self.clock.jiffies(cx.now);
-        self.turn_slots(jiffies, cx.rng);
+        // The packet that makes the slots change places is still judged by the one that is left, under its new key.
         let (slot, other) = (self.slot, self.slot ^ 1);
+        self.turn_slots(jiffies, cx.rng);
         let mut hashes = [0; 2];
         hashes[slot] = self.hash(slot, meta);
         let Least { qlen, p_mark: p_min } = self.bins[slot].arrived(hashes[slot], self.steps);

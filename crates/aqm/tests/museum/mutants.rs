@@ -145,6 +145,16 @@ pub const MUTANTS: &[Mutant] = &[
         caught_by: ("lib", "cake::tests::drops_on_ingress_are_charged_but_two_thirds_of_the_rate_go_on"),
     },
     Mutant {
+        name: "sfb-the-packet-that-turns-the-slots-counts-in-the-new-one",
+        history: "the slot read behind the turn; sfb_enqueue reads it before",
+        file: "src/sfb/mod.rs",
+        edits: &[(
+            "        let (slot, other) = (self.slot, self.slot ^ 1);\n        self.turn_slots(jiffies, cx.rng);\n",
+            "        self.turn_slots(jiffies, cx.rng);\n        let (slot, other) = (self.slot, self.slot ^ 1);\n",
+        )],
+        caught_by: ("kernel_sfb", "sfb_agrees_with_the_kernel_on_every_packet"),
+    },
+    Mutant {
         name: "cake-heap-sinks-all-the-way",
         history: "a heap as textbooks have it: Linux's entry sinks by one rank, so that not always the longest queue is cut",
         file: "src/cake/heap.rs",
