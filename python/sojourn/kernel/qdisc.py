@@ -55,7 +55,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
         best = next((p for p in kind.profiles if p.startswith("linux")), None)
         refuse(where, f"has no {name}@{table['profile']}", f"choose {f'{name}@{best}' if best else name}")
     _refuse_others(where, name, table, kind)
-    if table.get("bandwidth") == "0 bit/s":  # the link's; tc would take 10 Mbit/s
+    if table.get("bandwidth") == "0 bit/s" and name != "cake":  # the link's; tc would take 10 Mbit/s
         table = {**table, "bandwidth": link["rate"].split("@")[0]}
     words = [kind.words[key](f"{where}.{key}", _tc_name(kind, key), table[key]) for key in kind.words]
     if name in ("red", "ared"):
