@@ -142,8 +142,10 @@ fn slots_change_places_after_a_warm_up_by_what_does_not_listen() {
     assert!(counted.ends_with(&[true, true]) && counted.iter().filter(|&&both| both).count() == 2, "{counted:?}");
     assert_eq!((p(&mut queue, ms(100), 7), state(&queue)), (u16::MAX, (0, true)));
     let keys = queue.aqm().keys;
-    // After 101 ms slot 1 judges: it knows flow 7 from the warm-up, and has never seen flow 8.
-    assert_eq!((p(&mut queue, ms(101), 7), state(&queue)), (u16::MAX, (1, false)));
+    // After 101 ms slot 1 judges, but for the packet that makes it do so: under its new key slot 0 does not know the flow.
+    assert_eq!((p(&mut queue, ms(101), 7), state(&queue)), (0, (1, false)));
+    // Slot 1 knows flow 7 from the warm-up, and has never seen flow 8.
+    assert_eq!(p(&mut queue, ms(101), 7), u16::MAX);
     assert_eq!(p(&mut queue, ms(101), 8), 0);
     let after = queue.aqm().keys;
     assert!(after.map(|keys| keys[1]) == keys.map(|keys| keys[1]), "the key that the warm-up used");
