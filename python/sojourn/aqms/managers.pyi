@@ -5,7 +5,8 @@ from typing import Literal, final
 from sojourn.aqms.registered import Registered
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
-    "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake"]
+    "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake",
+    "SchFq", "PfifoFast", "Tbf", "Prio", "Htb"]
 
 @final
 class Droptail(Registered):
