@@ -155,12 +155,20 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
     let plain = registry::parse(aqm).expect("a discipline of the registry");
     let limit = if load.overloaded { load.packets } else { 20 * load.packets.max(1000) };
     let bytes = limit as u64 * LEN as u64;
-    let mut own: String =
-        [("limit", limit.to_string()), ("depth", limit.to_string()), ("redflowlimit", format!("{bytes}B"))]
-            .iter()
-            .filter(|(param, _)| !load.overloaded && plain.value(param).is_some())
-            .map(|(param, value)| format!(" {param} {value}"))
-            .collect();
+    let mut own: String = ["limit", "depth", "flow_limit", "direct_qlen"]
+        .map(|param| (param, limit.to_string()))
+        .into_iter()
+        .chain([("redflowlimit", format!("{bytes}B"))])
+        .filter(|(param, text)| {
+            let in_bytes = matches!(plain.value(param), Some(Value::Bytes(_)));
+            !load.overloaded && plain.value(param).is_some() && in_bytes == text.ends_with('B')
+        })
+        .map(|(param, value)| format!(" {param} {value}"))
+        .collect();
+    if !load.overloaded && plain.value("penalty_rate").is_some() {
+        // SFB, whose bins have limits of their own.
+        own += &format!(" max {0} target {0}", limit.min(u16::MAX.into()));
+    }
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
         own += &format!(" flows {values}");
     }

@@ -96,7 +96,7 @@ fn cake_and_dualpi2_take_segments_unless_told_otherwise() {
         ("cake", 8),
         ("cake split_gso off", 1),
         ("dualpi2", 8),
-        ("dualpi2 split_gso off", 1),
+        ("dualpi2 no_split_gso", 1),
         ("fq_codel", 1),
         ("pie", 1),
     ] {
