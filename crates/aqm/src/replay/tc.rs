@@ -126,6 +126,7 @@ impl<'a> Line<'a> {
             "sfq" if has(&["redflowlimit"]) => "sfq_red",
             "sfq" => "sfq",
             "sfb" => "sfb@tc",
+            FQ => "sch_fq",
             _ => return None,
         })
     }
@@ -144,13 +145,14 @@ impl<'a> Line<'a> {
         if let Some(created) = created.filter(|_| is_this && is_linux && has("created")) {
             words += &format!(" created {}ns", created.as_nanos());
         }
-        if is_this && has("hash") {
+        if is_this && has("hash") && self.kind != FQ {
             words += if self.kind == CAKE { " hash modulo" } else { " hash perfect" };
         }
         for &(name, value) in self.params.iter().filter(|_| is_this) {
             // tc sends no gain of 0, so the kernel's own remains.
             let unsent = self.is_gain(name) && value.is_some_and(|value| value.parse() == Ok(0.0));
-            if ADAPTS.contains(&name) || unsent || name == "limit" && !has("limit") {
+            let without_effect = self.kind == FQ && ["buckets", "timer_slack"].contains(&name);
+            if ADAPTS.contains(&name) || without_effect || unsent || name == "limit" && !has("limit") {
                 continue;
             }
             words += &format!(" {name}");
@@ -177,6 +179,7 @@ impl<'a> Line<'a> {
             "red" => &["red", "ared"],
             "pie" => &["pie", "fq_pie"],
             "sfq" => &["sfq", "sfq_red"],
+            FQ => &["sch_fq"],
             _ => core::slice::from_ref(&self.kind),
         }
     }
@@ -217,6 +220,7 @@ impl<'a> Line<'a> {
 fn is_flag(kind: &str, name: &str) -> bool {
     match kind {
         CAKE => !VALUED_OF_CAKE.contains(&name),
+        FQ => FLAGS_OF_FQ.contains(&name),
         _ => FLAGS.contains(&name) || name.strip_prefix("no").is_some_and(|flag| FLAGS.contains(&flag)),
     }
 }
@@ -224,6 +228,9 @@ fn is_flag(kind: &str, name: &str) -> bool {
 /// Nearly all of its words are keywords, which ours are too.
 const CAKE: &str = "cake";
 const VALUED_OF_CAKE: [&str; 6] = ["bandwidth", "rtt", "memlimit", "overhead", "mpu", "fwmark"];
+/// In tc's words; ours with brackets is another.
+const FQ: &str = "fq";
+const FLAGS_OF_FQ: [&str; 4] = ["pacing", "nopacing", "horizon_drop", "horizon_cap"];
 /// tc's spellings of RED's flag, which is a profile of ours.
 const ADAPTS: [&str; 2] = ["adaptative", "adaptive"];
 /// What is without a value.
@@ -281,6 +288,12 @@ mod tests {
                 "cake@linux-6.1",
                 "cake bandwidth 12345bit diffserv4 rtt 3.0004ms memlimit 32kb pppoe-ptm overhead -4 wash",
                 "cake@linux-6.1 bandwidth 12344bit tins diffserv4 rtt 3ms memlimit 32768B layer ptm overhead -4 wash hash modulo",
+                "unlimited",
+            ),
+            (
+                "fq@linux-6.1",
+                "fq timer_slack 0 limit 9 quantum 300 maxrate 12345bit ce_threshold 3.0004ms nopacing horizon_cap orphan_mask 255 buckets 512",
+                "fq@linux-6.1 limit 9 quantum 300B maxrate 12344bit ce_threshold 3ms nopacing horizon_cap orphan_mask 255",
                 "unlimited",
             ),
             ("cobalt target 7ms", "cake besteffort flowblind unlimited memlimit 32kb", "cobalt target 7ms", "32768 B"),

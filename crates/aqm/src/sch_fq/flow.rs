@@ -130,13 +130,9 @@ impl<P> Flows<P> {
         self.delayed.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// The flow of a key; one that has been idle for long begins anew.
+    /// The flow of a key.
     pub fn find(&mut self, key: u32, now: Instant, initial_quantum: i64) -> usize {
         if let Some(&f) = self.by_key.get(&key) {
-            let flow = &mut self.flows[f as usize];
-            if matches!(flow.state, State::Detached(since) if now - since > LONGEST_IDLE) {
-                (flow.credit, flow.time_next_packet, flow.state) = (initial_quantum, None, State::Detached(now));
-            }
             return f as usize;
         }
         let f = self.flows.len();
@@ -146,12 +142,13 @@ impl<P> Flows<P> {
         f
     }
 
-    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn.
-    pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill_delay: Duration, quantum: i64) {
+    /// A packet of `band` comes to flow `f`, which goes into the new flows' list unless it has its turn. `refill_delay`
+    /// is in jiffies; the kernel keeps the one in which a flow fell idle with its lowest bit set.
+    pub fn activate(&mut self, f: usize, band: usize, now: Instant, refill_delay: u64, quantum: i64) {
         let flow = &mut self.flows[f];
         if let State::Detached(since) = flow.state {
             flow.state = State::InTurn;
-            if now - since > refill_delay {
+            if jiffies(now) > (jiffies(since) | 1) + refill_delay {
                 flow.credit = flow.credit.max(quantum);
             }
             // The list is that of the band that it had; the next one will be that of this packet's, as in Linux.
@@ -201,6 +198,11 @@ impl<P> Flows<P> {
     /// The first flow of a list that is not empty.
     pub fn first(&self, place: Place) -> usize {
         self.list(place).first as usize
+    }
+
+    /// Whether a band has old flows.
+    pub fn has_old(&self, band: usize) -> bool {
+        self.old[band].first != NONE
     }
 
     /// The first flow of a list goes behind the old ones.
@@ -273,13 +275,23 @@ impl Flow {
     }
 }
 
+/// The kernel's clock of whole ticks.
+fn jiffies(now: Instant) -> u64 {
+    now.as_nanos() / JIFFY
+}
+
+/// A span in whole ticks, rounded up (`usecs_to_jiffies`).
+pub(super) fn in_jiffies(span: Duration) -> u64 {
+    (span.as_nanos() as u64).div_ceil(JIFFY)
+}
+
 /// The flow that goes before all others.
 pub(super) const INTERNAL: usize = 0;
 /// `FQ_BANDS`.
 pub(super) const BANDS: usize = 3;
 /// Bytes of a flow.
 pub(super) const FLOW_BYTES: usize = size_of::<Flow>();
-/// `FQ_GC_AGE`.
-const LONGEST_IDLE: Duration = Duration::from_secs(3);
+/// Of 1000 ticks in a second.
+const JIFFY: u64 = 1_000_000;
 const EMPTY: List = List { first: NONE, last: NONE };
 const NONE: u32 = u32::MAX;

@@ -8,9 +8,9 @@
 //! New flows go first, then all take turns by `quantum`. Three bands by priority have shares by `weights`. While all flows
 //! are idle or wait for their times, packets whose time has come take a short way past all of this.
 //!
-//! Differs: every flow number is a socket with `hash socket`; what waits is never reordered by the collection of idle flows,
-//! which are forgotten when they come again after 3 s, whatever path the kernel's trees would take to them; times are
-//! compared in nanoseconds, not in ticks, and the timer has no slack. Offloading to a card does not exist.
+//! Differs: every flow number is a socket with `hash socket`; idle flows are never forgotten, where the kernel forgets one
+//! after 3 s if another flow comes whose search passes it in one of the `buckets` trees, of 1024; a tick is a millisecond,
+//! and the timer has no slack. Offloading to a card does not exist.
 //!
 //! # When to use
 //!
@@ -48,6 +48,8 @@ pub struct SchFq<P> {
     initial_quantum: i64,
     /// Bytes per second; none for no bound.
     maxrate: Option<u64>,
+    /// In jiffies.
+    refill_delay: u64,
     flows: Flows<P>,
     /// The band that is served, and what is left of the turn of each.
     band: usize,
@@ -80,6 +82,7 @@ impl<P> SchFq<P> {
             quantum: or(config.quantum.0, 2),
             initial_quantum: or(config.initial_quantum.0, 10),
             maxrate: (config.maxrate > Rate::from_bps(0)).then_some(config.maxrate.as_bps() / 8),
+            refill_delay: flow::in_jiffies(config.refill_delay),
             flows: Flows::new(waiting.min(MAX_PREALLOCATED) as usize),
             band: 0,
             credit: [0; BANDS],
@@ -225,7 +228,7 @@ impl<P> Qdisc<P> for SchFq<P> {
                 self.seen.flows_plimit += 1;
                 return self.refuse(meta, packet, sink);
             }
-            self.flows.activate(f, band, now, self.config.refill_delay, self.quantum);
+            self.flows.activate(f, band, now, self.refill_delay, self.quantum);
             f
         };
         self.flows.queue(f, band, time_to_send, departs.is_some(), meta, packet);
@@ -255,8 +258,9 @@ impl<P> Qdisc<P> for SchFq<P> {
                 continue;
             }
             let Some(time_to_send) = self.flows.time_to_send(f) else {
-                // One that was new makes a round among the old ones, so that it cannot come back first at once.
-                if place.is_new {
+                // One that was new makes a round among the old ones, so that it cannot come back first at once; in 6.1
+                // only if there are any.
+                if place.is_new && (self.bands() > 1 || self.flows.has_old(self.band)) {
                     self.flows.move_to_old(place)
                 } else {
                     self.flows.detach(place, now)

@@ -172,11 +172,11 @@ fn limits_are_of_flows_and_bands_and_late_packets_are_marked() {
 }
 
 #[test]
-fn a_flow_is_forgotten_after_three_seconds_and_refilled_after_the_delay() {
+fn a_flow_is_never_forgotten_and_refilled_after_the_delay() {
     // After 16 packets the credit is -860 B, and 2168 B with the quantum of the turn in which the flow is found empty. When it
-    // comes again soon that is enough for three packets; after the delay it has a whole quantum, for four; after three
-    // seconds the initial one again.
-    for (pause, at_once) in [(30, 3), (100, 4), (3100, 16)] {
+    // comes again soon that is enough for three packets; after the delay it has a whole quantum, for four, however long
+    // it was idle.
+    for (pause, at_once) in [(30, 3), (100, 4), (3100, 4)] {
         let mut queue = self::queue("fq maxrate 8mbit");
         // Turns come to it only while others have packets.
         (0..16).for_each(|id| _ = offer(&mut *queue, ms(0), id, 0));
@@ -188,6 +188,40 @@ fn a_flow_is_forgotten_after_three_seconds_and_refilled_after_the_delay() {
         let sent = departures(&mut *queue, now).iter().filter(|&&(_, at)| at == pause * 1000).count();
         assert_eq!(sent, at_once, "{pause} ms");
     }
+}
+
+/// Flows in the order in which their packets, numbered by flow, leave at `now`.
+fn order(queue: &mut dyn Qdisc<u32>, now: Instant, packets: usize) -> Vec<u32> {
+    let next = |_| match queue.dequeue(now, &mut Timed) {
+        Dequeued::Packet(_, flow) => flow,
+        other => panic!("{other:?}"),
+    };
+    (0..packets).map(next).collect()
+}
+
+#[test]
+fn the_delay_is_of_whole_ticks_from_an_odd_one_on() {
+    // Flow 0 falls idle in tick 0, of which the kernel keeps 1, and has 500 B. The delay of 39.2 ms has 40 ticks, so
+    // the whole quantum comes when tick 41 is over.
+    for (at, expected) in [(41, [0, 2, 2, 0, 0, 2]), (42, [0, 0, 0, 2, 2, 2])] {
+        let mut queue = self::queue("fq@linux-6.1 quantum 3kB initial_quantum 1500B refill_delay 39.2ms");
+        (0..2).for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
+        assert_eq!(order(&mut *queue, ms(0), 2), [0, 1]);
+        [0, 0, 0, 2, 2, 2].map(|flow| offer(&mut *queue, ms(at), flow, flow));
+        assert_eq!(order(&mut *queue, ms(at), 6), expected, "{at} ms");
+    }
+}
+
+#[test]
+fn in_6_1_an_empty_new_flow_makes_no_round_among_no_old_ones() {
+    let mut queue = self::queue("fq@linux-6.1 quantum 3kB initial_quantum 1500B");
+    offer(&mut *queue, ms(0), 0, 0);
+    assert_eq!(order(&mut *queue, ms(0), 1), [0]);
+    [1, 1, 1].map(|flow| offer(&mut *queue, ms(0), flow, flow));
+    assert_eq!(order(&mut *queue, ms(0), 1), [1]);
+    // Flow 0 was found empty with no old flow to go behind: it is new again, and before flow 2.
+    [0, 2].map(|flow| offer(&mut *queue, ms(0), flow, flow));
+    assert_eq!(order(&mut *queue, ms(0), 4), [1, 0, 2, 1]);
 }
 
 #[test]
