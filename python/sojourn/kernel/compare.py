@@ -36,7 +36,7 @@ NAMED = 8
 """Flag of a link, as guest/gpl2/link.c has it: a packet's mark is its hash, and its memory its size."""
 OLDER = {"6.1": "@linux-6.1"}
 """By version of the kernel: the profile of those of ours that have one for it, which their patterns call @linux."""
-WITH_OLDER = ("cake", "cobalt")
+WITH_OLDER = ("cake", "cobalt", "fq")
 LOSES_PACKETS = ("choke",)
 """Disciplines whose queue in the kernel may never give packets back.
 

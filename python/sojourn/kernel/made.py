@@ -15,6 +15,8 @@ FLOWS = 8
 FIRST_PORT = 1000
 CLASS = 0x10 << 16
 """The discipline is 10:, its classes count from 1."""
+CUT_OFF = 0xA5 << 24
+"""Upper bits of a hash, of which a discipline looks at the lower ones only."""
 PRIORITIES = (0, 0, 2, 2, 6, 6, 4, 4)
 """By the lower three bits of the DSCP (`rt_tos2priority`)."""
 
@@ -49,6 +51,8 @@ class Naming(Enum):
     """As `CLASS`, and the minor number is the flow's own, which is not 0; there are no hosts."""
     STACK = "stack"
     """As from a socket: the priority follows from the DSCP. The hash is in the flow's part of 1024 equal ones."""
+    ORPHAN = "orphan"
+    """The priority follows from the DSCP. Of the packet's hash the lower bits are the flow's number, others are set."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Pattern:
                 mark = packet.flow
             elif self.naming == Naming.STACK:
                 priority, mark = PRIORITIES[packet.dscp & 7], packet.flow << 22 | 1
+            elif self.naming == Naming.ORPHAN:
+                priority, mark = PRIORITIES[packet.dscp & 7], CUT_OFF | packet.flow
             else:
                 port = FIRST_PORT + packet.flow
             tos = packet.dscp << 2 | packet.ecn

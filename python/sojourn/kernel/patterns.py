@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
+from sojourn.kernel.fq_patterns import fq
 from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_time
 from sojourn.kernel.parent_patterns import htb, prio, tbf
 
@@ -187,6 +188,7 @@ MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "tbf": tbf,
     "prio": prio,
     "htb": htb,
+    "fq": fq,
 }
 """By the kernel's name: where more than the line is made up."""
 NAMES = (*LINES, *MAKERS)
