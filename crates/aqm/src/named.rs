@@ -167,12 +167,13 @@ impl Named {
     }
 }
 
-/// The words of a discipline and what is in its braces. Those of a library are its own, braces among them.
+/// The words of a discipline and what is in its braces. Those of a library are its own, braces among them, and a name
+/// that is not known may be a file's with braces in it.
 fn braces<'a>(text: &'a str, own: &dyn Catalogue) -> Result<(&'a str, Option<&'a str>), Refusal> {
     let head = text.trim().split(|c: char| c.is_whitespace() || "(@{".contains(c)).next().unwrap_or("");
     match Algorithm::find_with(head, own) {
-        Ok(algorithm) if algorithm.takes_text() => Ok((text, None)),
-        _ => text::split(text),
+        Ok(algorithm) if !algorithm.takes_text() => text::split(text),
+        _ => Ok((text, None)),
     }
 }
 
