@@ -1,4 +1,4 @@
-"""Vectors of the kernel's FQ-PIE, CAKE, COBALT and SFB, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
+"""Vectors of the kernel's FQ-PIE, CAKE, COBALT, SFB and fq, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
 
 A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
@@ -44,6 +44,7 @@ MADE_UP = {
     "cobalt.listens": ("cobalt", 30),
     "cake.roots": ("cake", 60),
     "sfb.rehash": ("sfb", 13),
+    "fq.paced": ("fq", 33),
 }
 """By name: the pattern of `SEED` that is recorded, with `MADE_PACKETS`. Between them they have every mode of tins,
 shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
