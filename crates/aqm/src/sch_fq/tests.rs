@@ -207,7 +207,7 @@ fn the_delay_is_of_whole_ticks_from_an_odd_one_on() {
         let mut queue = self::queue("fq@linux-6.1 quantum 3kB initial_quantum 1500B refill_delay 39.2ms");
         (0..2).for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
         assert_eq!(order(&mut *queue, ms(0), 2), [0, 1]);
-        [0, 0, 0, 2, 2, 2].map(|flow| offer(&mut *queue, ms(at), flow, flow));
+        [0, 0, 0, 2, 2, 2].into_iter().for_each(|flow| _ = offer(&mut *queue, ms(at), flow, flow));
         assert_eq!(order(&mut *queue, ms(at), 6), expected, "{at} ms");
     }
 }
@@ -217,10 +217,10 @@ fn in_6_1_an_empty_new_flow_makes_no_round_among_no_old_ones() {
     let mut queue = self::queue("fq@linux-6.1 quantum 3kB initial_quantum 1500B");
     offer(&mut *queue, ms(0), 0, 0);
     assert_eq!(order(&mut *queue, ms(0), 1), [0]);
-    [1, 1, 1].map(|flow| offer(&mut *queue, ms(0), flow, flow));
+    [1, 1, 1].into_iter().for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
     assert_eq!(order(&mut *queue, ms(0), 1), [1]);
     // Flow 0 was found empty with no old flow to go behind: it is new again, and before flow 2.
-    [0, 2].map(|flow| offer(&mut *queue, ms(0), flow, flow));
+    [0, 2].into_iter().for_each(|flow| _ = offer(&mut *queue, ms(0), flow, flow));
     assert_eq!(order(&mut *queue, ms(0), 4), [1, 0, 2, 1]);
 }
 
