@@ -20,7 +20,7 @@ from matplotlib.ticker import FixedLocator
 import sojourn as sj
 from conftest import SHORT, Cli, printed_json
 from drawn_figures import COLUMNS, LONG, drawn, texts
-from sojourn.analysis.labels import Name, names_of
+from sojourn.analysis.labels import Name, names_of, shortened
 from sojourn.figures import KINDS, PALETTES, PRESETS
 from sojourn.figures.api import draw
 from sojourn.figures.channels import Channels, facets
@@ -398,3 +398,20 @@ def _checked_ticks(axis: Any, about: object) -> Iterator[float]:
         assert text not in seen, (about, text)
         seen[text] = at
         yield at
+
+
+def test_what_holds_others_is_named_by_what_it_alone_holds() -> None:
+    """A title of all of HTB's classes would leave no room for the figure."""
+    one, other = (
+        f"htb default 20 {{ class 1 rate 45mbit burst 15kB; class 20 parent 1 rate 40mbit {{ {child}; }} }}"
+        for child in ("fq_codel target 5ms", "pie")
+    )
+    assert shortened([one, one, "codel"]) == ["htb default 20 { … }", "htb default 20 { … }", "codel"]
+    assert shortened([one, other]) == [
+        "htb default 20 { …; class 20 parent 1 rate 40mbit { fq_codel target 5ms; } }",
+        "htb default 20 { …; class 20 parent 1 rate 40mbit { pie; } }",
+    ]
+    tbf = "tbf rate 10mbit burst 5kB { fq_codel }"
+    assert shortened([tbf]) == [tbf]
+    prio = f"prio {{ band 1 match dscp EF; band 2 {{ {tbf} }} }}"
+    assert shortened([one, prio]) == ["htb default 20 { … }", "prio { … }"]

@@ -49,9 +49,38 @@ def name_rows(rows: Sequence[Mapping[str, Any]], keys: Collection[str]) -> list[
     """Name each row by its values of `keys`; by its AQM if there are none."""
     loads = [key for key in keys if key != "link.aqm"]
     named = "link.aqm" in keys or not keys
-    return [
-        Name(str(row["link.aqm"]) if named else "", ", ".join(word(key, row.get(key)) for key in loads)) for row in rows
-    ]
+    aqms = shortened([str(row["link.aqm"]) if named else "" for row in rows])
+    return [Name(aqm, ", ".join(word(key, row.get(key)) for key in loads)) for aqm, row in zip(aqms, rows, strict=True)]
+
+
+def shortened(aqms: Sequence[str]) -> list[str]:
+    """Queue managers as they fit into a title: of what is in braces what others with the same words lack."""
+    long = [aqm for aqm in dict.fromkeys(aqms) if "{" in aqm and len(aqm) > FITS]
+    shared: dict[str, set[str]] = {}
+    for aqm in long:
+        words, held = aqm.partition("{")[0], set(_held(aqm))
+        shared[words] = shared.get(words, held) & held
+    return [_with_own(aqm, shared[aqm.partition("{")[0]]) if aqm in long else aqm for aqm in aqms]
+
+
+def _with_own(aqm: str, shared: Collection[str]) -> str:
+    held = _held(aqm)
+    own = [part for part in held if part not in shared]
+    shown = [*(["…"] if len(own) < len(held) else []), *own]
+    return f"{aqm.partition('{')[0]}{{ {'; '.join(shown)} }}"
+
+
+def _held(aqm: str) -> list[str]:
+    """What is in a queue manager's braces, parted by its semicolons."""
+    inside = aqm.partition("{")[2].rpartition("}")[0]
+    parts, depth = [""], 0
+    for character in inside:
+        depth += (character == "{") - (character == "}")
+        if character == ";" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -116,3 +145,7 @@ def word(key: str, value: Any) -> str:
         what = "station" if ".stations." in key else "flow"
         return f"1 {what}" if value == 1 else f"{value} {what}s"
     return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"
+
+
+FITS = 60
+"""Characters of a queue manager that are no burden in a title or a legend."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from sojourn.analysis.labels import Name
+from sojourn.analysis.labels import Name, shortened
 from sojourn.analysis.metrics import aggregate
 from sojourn.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.analysis.replicate import Precision, Reached, replicate
@@ -126,8 +126,8 @@ class Comparison:
 
     @property
     def names(self) -> list[Name]:
-        """What each result is called: its queue manager as the caller named it, and its load."""
-        names = [Name(aqm, label(load)) for load in self.loads for aqm in self.aqms]
+        """What each result is called: its queue manager as the caller named it, if a title has room, and its load."""
+        names = [Name(aqm, label(load)) for load in self.loads for aqm in shortened(self.aqms)]
         return [name for name in names for _ in range(len(self.results) // len(names))]
 
     def __repr__(self) -> str:
