@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -405,6 +406,20 @@ def test_no_device_and_no_permission(tmp_path: Path) -> None:
         assert done.returncode == 3, done.stderr
         assert done.stderr.startswith(f"Error: {told}")
         assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
+@pytest.mark.parametrize("mode", ["600", "666"])
+def test_doctor_tells_root_whether_users_have_shells(mode: str) -> None:
+    make = f"mount -t tmpfs -o mode=755 none /dev/net && mknod /dev/net/tun c 10 200 && chmod {mode} /dev/net/tun"
+    script = f'{make} && exec "$@"'
+    words = ["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-m", "sojourn", "doctor", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONG_S, check=True)
+    users = next(check for check in json.loads(done.stdout)["checks"] if check["name"] == "unprivileged")
+    if mode == "600":
+        assert users["remedy"] == "let users open /dev/net/tun (chmod 666 /dev/net/tun)"
+    else:
+        assert users["ok"] or "user namespaces" in users["remedy"]
 
 
 OPEN_FOR_ALL = """

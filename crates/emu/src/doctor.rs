@@ -7,8 +7,10 @@ use crate::sys::namespace::new_network;
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::{DEVICE, Tun};
+use nix::sys::prctl::set_dumpable;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{geteuid, setgid, setuid};
 use serde_json::{Value, json};
 use sojourn_aqm::Duration;
 use sojourn_sim::Histogram;
@@ -60,7 +62,16 @@ fn checks() -> Vec<Check> {
     };
     let device = std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
     let here = in_child(|| Tun::create("sojourn%d").map(|_| ()));
-    let user = in_child(|| new_network(true).map(|_| ()));
+    let user = in_child(|| {
+        if geteuid().is_root() {
+            setgid(NOBODY.into())?;
+            setuid(NOBODY.into())?;
+            // Else its own files in /proc would stay root's.
+            set_dumpable(true)?;
+        }
+        std::fs::OpenOptions::new().read(true).write(true).open(DEVICE)?;
+        new_network(true).map(|_| ())
+    });
     let either = here.as_ref().or(user.as_ref()).map(|()| String::new()).map_err(copy);
     let udp = in_child(|| {
         new_network(false)?;
@@ -75,6 +86,8 @@ fn checks() -> Vec<Check> {
         netlink.addresses()?.iter().any(IpAddr::is_ipv6).then_some(()).ok_or(io::ErrorKind::Unsupported.into())
     });
     let controls = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let number = |result: &io::Result<()>| result.as_ref().err().and_then(io::Error::raw_os_error);
+    let (user_error, udp_error) = (number(&user), number(&udp));
     let yes = |text: &str| text.to_string();
     vec![
         check(
@@ -99,7 +112,10 @@ fn checks() -> Vec<Check> {
             "unprivileged",
             false,
             user.map(|()| yes("users can run shells")),
-            "allow user namespaces (user.max_user_namespaces)",
+            match &user_error {
+                Some(libc::EACCES) => "let users open /dev/net/tun (chmod 666 /dev/net/tun)",
+                _ => "allow user namespaces (user.max_user_namespaces)",
+            },
         ),
         check(
             "realtime",
@@ -107,7 +123,15 @@ fn checks() -> Vec<Check> {
             fifo.map(|()| yes("shells run before other processes (SCHED_FIFO)")),
             "run as root, or raise the limit of real-time priority (ulimit -r 10)",
         ),
-        check("udp-offload", false, udp.map(|()| yes("datagrams are segmented late")), "a kernel from 6.2 on"),
+        check(
+            "udp-offload",
+            false,
+            udp.map(|()| yes("datagrams are segmented late")),
+            match &udp_error {
+                Some(libc::EINVAL) => "a kernel from 6.2 on",
+                _ => "make devices and namespaces possible first",
+            },
+        ),
         check("ipv6", false, ipv6.map(|()| yes("IPv6 is emulated, too")), "a kernel with IPv6; IPv4 is emulated"),
         check("tcp", false, controls.map(|names| names.trim().replace(' ', ", ")), "mount /proc"),
     ]
@@ -217,6 +241,9 @@ const BUSY: f64 = 0.85;
 
 /// How long a flow sends.
 const SEND_NS: u64 = 600_000_000;
+
+/// A user without any right, as whom root asks what users may.
+const NOBODY: u32 = 65_534;
 
 const WAITS: usize = 300;
 const WAIT_NS: u64 = 1_000_000;
