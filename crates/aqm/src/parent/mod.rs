@@ -2,8 +2,8 @@
 //! `tbf rate 10mbit burst 5kB latency 50ms { fq_codel }`.
 //!
 //! A parent is a `Settings` with parameters as any other discipline has, and an [`Inside`], what is in the braces. Both
-//! make a [`Holding`], the configuration in the registry. The queue itself owns [`leaf::Leaf`]s and keeps
-//! [`leaf::Books`] of all of them.
+//! make a [`Holding`], the configuration in the registry. The queue itself owns `Leaf`s and keeps
+//! `Books` of all of them.
 
 pub(crate) mod class;
 pub(crate) mod family;
