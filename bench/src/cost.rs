@@ -169,6 +169,10 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
         // SFB, whose bins have limits of their own.
         own += &format!(" max {0} target {0}", limit.min(u16::MAX.into()));
     }
+    if !load.overloaded && plain.value("rtt").is_some() && plain.value("tins").is_some() {
+        // CAKE: of flows between the same two hosts some wait long for their turn.
+        own += " rtt 10s";
+    }
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
         own += &format!(" flows {values}");
     }
