@@ -165,14 +165,12 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
         })
         .map(|(param, value)| format!(" {param} {value}"))
         .collect();
-    if !load.overloaded && plain.value("penalty_rate").is_some() {
-        // SFB, whose bins have limits of their own.
-        own += &format!(" max {0} target {0}", limit.min(u16::MAX.into()));
-    }
-    if !load.overloaded && plain.value("rtt").is_some() && plain.value("tins").is_some() {
-        // CAKE: of flows between the same two hosts some wait long for their turn.
-        own += " rtt 10s";
-    }
+    own += &match plain.name() {
+        _ if load.overloaded => String::new(),
+        "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // of its bins
+        "cake" => " rtt 10s".into(), // of flows between the same two hosts some wait long for their turn
+        _ => String::new(),
+    };
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
         own += &format!(" flows {values}");
     }
