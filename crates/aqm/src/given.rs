@@ -4,6 +4,8 @@ use crate::refusal::Refusal;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::iter::Peekable;
+use core::str::SplitWhitespace;
 
 /// The value given for a parameter.
 pub(crate) fn value<'a>(given: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -27,6 +29,24 @@ pub(crate) fn once(given: &mut Vec<(String, String)>, aqm: &str, name: &str, to:
             Ok(())
         }
     }
+}
+
+/// Adds a parameter of `aqm`, which must not be there yet.
+pub(crate) fn add(given: &mut Vec<(String, String)>, aqm: &str, name: &str, value: String) -> Result<(), Refusal> {
+    if given.iter().any(|(known, _)| known == name) {
+        return Err(Refusal::Twice { param: name.into(), name: aqm.into() });
+    }
+    given.push((name.into(), value));
+    Ok(())
+}
+
+/// The next words as far as they begin with a digit.
+pub(crate) fn numbers<'a>(words: &mut Peekable<SplitWhitespace<'a>>) -> Vec<&'a str> {
+    let mut numbers = Vec::new();
+    while let Some(word) = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+        numbers.push(word);
+    }
+    numbers
 }
 
 /// A word of `aqm` without the value that it needs.

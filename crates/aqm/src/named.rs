@@ -1,5 +1,6 @@
 //! A queue discipline as users write it: name, profile, parameters, and a manager in brackets.
 
+use crate::given;
 use crate::params::{Value, unknown};
 use crate::parent::text;
 use crate::refusal::Refusal;
@@ -198,12 +199,9 @@ fn params(name: &str, algorithm: &Algorithm, words: &str) -> Result<Vec<(String,
         } else if let Some(flag) = param.strip_prefix("no").filter(|flag| has_flag(flag)) {
             (flag, "off")
         } else {
-            (param, words.next().ok_or_else(|| Refusal::LacksValue { param: param.into(), name: name.into() })?)
+            (param, words.next().ok_or_else(|| given::lacks(name, param))?)
         };
-        if params.iter().any(|(known, _)| known == param) {
-            return Err(Refusal::Twice { param: param.into(), name: name.into() });
-        }
-        params.push((param.to_string(), value.to_string()));
+        given::add(&mut params, name, param, value.into())?;
     }
 }
 

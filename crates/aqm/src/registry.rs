@@ -102,7 +102,7 @@ macro_rules! algorithms {
                 queues: Queues::Tree,
                 state_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
                 queue_bytes: core::mem::size_of::<$outer::$Outer<u32>>(),
-                words: Some($outer::words),
+                words: $outer::WORDS,
                 configure: &|_, profile, params| configure::<$outer::Config>(profile, params).map(AnyConfig::$Outer),
             }, )+
         ];

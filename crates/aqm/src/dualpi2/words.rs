@@ -26,18 +26,26 @@ pub(crate) fn read(
     }
     words.next();
     let value = words.next().ok_or_else(|| lacks(NAME, word))?;
+    let (param, value) = match word {
+        "step_thresh" => step_thresh(value)?,
+        _ => (word, value.trim_end_matches('%').into()),
+    };
+    once(given, NAME, param, &value).map(|()| true)
+}
+
+/// The parameter that a threshold is, in packets or in time.
+fn step_thresh(value: &str) -> Result<(&'static str, String), Refusal> {
     match units::packets(value) {
-        Ok(0) if word == "step_thresh" => {
+        Ok(0) => {
             Err("step_thresh: 0 packets would mark every one; write e.g. step_thresh 1p or step_thresh 1ms".into())
         }
-        Ok(packets) if word == "step_thresh" => once(given, NAME, "step_packets", &packets.to_string()),
-        _ if word == "step_thresh" && value.bytes().all(|byte| byte.is_ascii_digit()) => Err(format!(
+        Ok(packets) => Ok(("step_packets", packets.to_string())),
+        Err(_) if value.bytes().all(|byte| byte.is_ascii_digit()) => Err(format!(
             "step_thresh: {value:?} is neither a time nor packets; write e.g. step_thresh 1ms or step_thresh {value}p"
         )
         .into()),
-        _ => once(given, NAME, word, value.trim_end_matches('%')),
+        Err(_) => Ok(("step_thresh", value.into())),
     }
-    .map(|()| true)
 }
 
 /// Words without a value: the parameter that they set, and to what.

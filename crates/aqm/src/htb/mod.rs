@@ -39,19 +39,15 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::params::Param;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::refusal::Refusal;
+use crate::registry::Words;
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use core::iter::Peekable;
-use core::str::SplitWhitespace;
 use tree::{LEVELS, Tree};
 
 /// The queue discipline.
@@ -256,13 +252,7 @@ impl<P> fmt::Debug for Htb<P> {
 }
 
 /// tc has no other words for HTB's own parameters.
-pub(crate) fn words(
-    _: &mut Peekable<SplitWhitespace<'_>>,
-    _: &mut Vec<(String, String)>,
-    _: &[Param],
-) -> Result<bool, Refusal> {
-    Ok(false)
-}
+pub(crate) const WORDS: Option<Words> = None;
 
 /// The kernel looks again after 5 s whatever happens.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

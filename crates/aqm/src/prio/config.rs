@@ -2,13 +2,14 @@
 
 use crate::class::{Minor, Priomap};
 use crate::config;
+use crate::given;
 use crate::params::{Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
 use crate::parent::{Holding, Inside, text};
 use crate::refusal::Refusal;
 use crate::registry::{Catalogue, Named};
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
@@ -120,7 +121,7 @@ impl Inside<Settings> for Bands {
 }
 
 /// Reads tc's `priomap`, which is 16 words.
-pub(crate) fn words(
+pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     _: &[Param],
@@ -129,13 +130,5 @@ pub(crate) fn words(
         return Ok(false);
     }
     words.next();
-    let mut map: Vec<&str> = Vec::new();
-    while let Some(word) = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
-        map.push(word);
-    }
-    if given.iter().any(|(name, _)| name == "priomap") {
-        return Err(Refusal::Twice { param: "priomap".into(), name: "prio".into() });
-    }
-    given.push(("priomap".to_string(), map.join(",")));
-    Ok(true)
+    given::add(given, "prio", "priomap", given::numbers(words).join(",")).map(|()| true)
 }

@@ -18,7 +18,6 @@ mod config;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::words;
 pub use config::{Band, Bands, Config, Settings};
 
 use crate::backlog::Backlog;
@@ -29,6 +28,7 @@ use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::registry::Words;
 use crate::time::Instant;
 use core::fmt;
 
@@ -137,3 +137,5 @@ const BACKLOGS: [&str; config::MOST_BANDS as usize] = [
     "backlog_15",
     "backlog_16",
 ];
+
+pub(crate) const WORDS: Option<Words> = Some(config::words);

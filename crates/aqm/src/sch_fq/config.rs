@@ -1,6 +1,7 @@
 //! The parameters of the pacing scheduler, in tc's words.
 
 use crate::class::Priomap;
+use crate::given;
 use crate::params::{Bytes, Param, Value};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
@@ -108,13 +109,7 @@ pub(super) fn words(
     _: &[Param],
 ) -> Result<bool, Refusal> {
     let Some(&word) = words.peek() else { return Ok(false) };
-    let mut set = |name: &str, value: String| {
-        if given.iter().any(|(known, _)| known == name) {
-            return Err(Refusal::Twice { param: name.into(), name: "fq".into() });
-        }
-        given.push((name.to_string(), value));
-        Ok(())
-    };
+    let mut set = |name: &str, value: String| given::add(given, "fq", name, value);
     match word {
         "horizon_cap" => {
             words.next();
@@ -129,10 +124,7 @@ pub(super) fn words(
         }
         "priomap" | "weights" => {
             words.next();
-            let mut numbers: Vec<&str> = Vec::new();
-            while let Some(number) = words.next_if(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
-                numbers.push(number);
-            }
+            let numbers = given::numbers(words);
             match (word, &numbers[..]) {
                 ("weights", [first, second, third]) => {
                     for (name, weight) in [("weight_1", first), ("weight_2", second), ("weight_3", third)] {

@@ -1,6 +1,7 @@
 //! The token bucket filter's parameters, in tc's words.
 
 use crate::config;
+use crate::given;
 use crate::params::{Bytes, Param, Value};
 use crate::parent::{Holding, Inside, text};
 use crate::psched::{Framing, LEAST, LinkLayer, Psched, RATES};
@@ -10,7 +11,7 @@ use crate::registry::{Catalogue, Named};
 use crate::time::Duration;
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::iter::Peekable;
@@ -165,7 +166,7 @@ impl Inside<Settings> for Child {
 }
 
 /// Reads tc's other words for parameters.
-pub(crate) fn words(
+pub(super) fn words(
     words: &mut Peekable<SplitWhitespace<'_>>,
     given: &mut Vec<(String, String)>,
     _: &[Param],
@@ -177,10 +178,6 @@ pub(crate) fn words(
         _ => return Ok(false),
     };
     words.next();
-    let value = words.next().ok_or_else(|| Refusal::LacksValue { param: word.into(), name: "tbf".into() })?;
-    if given.iter().any(|(known, _)| known == name) {
-        return Err(Refusal::Twice { param: name.into(), name: "tbf".into() });
-    }
-    given.push((name.to_string(), value.to_string()));
-    Ok(true)
+    let value = words.next().ok_or_else(|| given::lacks("tbf", word))?;
+    given::add(given, "tbf", name, value.into()).map(|()| true)
 }

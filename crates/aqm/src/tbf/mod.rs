@@ -22,7 +22,6 @@ mod config;
 mod tests;
 
 pub use crate::psched::LinkLayer;
-pub(crate) use config::words;
 pub use config::{Child, Config, Settings};
 
 use crate::backlog::Backlog;
@@ -33,6 +32,7 @@ use crate::parent::leaf::{Books, Head, Leaf};
 use crate::psched::Psched;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::rate::Rate;
+use crate::registry::Words;
 use crate::time::{Duration, Instant};
 use core::fmt;
 
@@ -156,3 +156,5 @@ impl<P> fmt::Debug for Tbf<P> {
         f.debug_struct("Tbf").field("buckets", &self.buckets).field("books", &self.books).finish_non_exhaustive()
     }
 }
+
+pub(crate) const WORDS: Option<Words> = Some(config::words);
