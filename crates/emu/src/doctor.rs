@@ -60,7 +60,8 @@ fn checks() -> Vec<Check> {
         let ok = result.is_ok();
         Check { name, ok, needed, text: result.unwrap_or_else(|e| e.to_string()), remedy }
     };
-    let device = std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
+    let open = || std::fs::OpenOptions::new().read(true).write(true).open(DEVICE);
+    let device = open();
     let here = in_child(|| Tun::create("sojourn%d").map(|_| ()));
     let user = in_child(|| {
         if geteuid().is_root() {
@@ -69,7 +70,7 @@ fn checks() -> Vec<Check> {
             // Else its own files in /proc would stay root's.
             set_dumpable(true)?;
         }
-        std::fs::OpenOptions::new().read(true).write(true).open(DEVICE)?;
+        open()?;
         new_network(true).map(|_| ())
     });
     let either = here.as_ref().or(user.as_ref()).map(|()| String::new()).map_err(copy);

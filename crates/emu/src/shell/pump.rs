@@ -69,7 +69,7 @@ impl Pump {
         loop {
             let back = self.now();
             late |= self.stalls.back(expected, back);
-            let before = self.arrived();
+            let before = late.then(|| self.arrived());
             let up = read(&self.inner.tun, &mut self.up, &pool, self.zero_ns)?;
             self.up.run(up.at, &mut self.outside);
             let mut down = read(&self.outside.end.tun, &mut self.down, &pool, self.zero_ns)?;
@@ -79,7 +79,7 @@ impl Pump {
                 drained &= down.drained;
             }
             self.down.run(down.at, &mut Inside(&self.inner.tun));
-            if late {
+            if let Some(before) = before {
                 self.stalls.late_packets += self.arrived() - before;
                 late = !drained;
             }
