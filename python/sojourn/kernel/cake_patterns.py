@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from sojourn.kernel.made import Naming, Packet, Pattern, random_packets, random_time
+from sojourn.kernel.made import FLOWS, Naming, Packet, Pattern, random_packets, random_rate, random_time
 
 TINS = ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence")
 WITH_FLOWS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
@@ -82,7 +82,7 @@ def cobalt(draw: random.Random, count: int) -> Pattern:
 
 def _link(draw: random.Random, shaped: float) -> Link:
     """A link, and with probability `shaped` a shaper, seldom faster than it."""
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     shaper = round(rate * 10 ** draw.uniform(-0.8, 0.1)) if draw.random() < shaped else 0
     return Link(rate, shaper, draw.choice((0, 24, draw.randint(1, 60))))
 
@@ -113,7 +113,7 @@ def _link_layer(draw: random.Random) -> list[str]:
 
 def _named(draw: random.Random, packets: list[Packet], naming: Naming) -> list[Packet]:
     """Gives the packets flows that may collide, hosts and DSCPs."""
-    share = draw.choice((1, 1, 2, MOST_FLOWS // 8))
+    share = draw.choice((1, 1, 2, MOST_FLOWS // FLOWS))
     flows = _flow_numbers(draw, naming)
     # A class has one host for both ends.
     if naming != Naming.HASH:
@@ -126,7 +126,7 @@ def _named(draw: random.Random, packets: list[Packet], naming: Naming) -> list[P
     mixed = draw.random() < 0.2
     made = []
     for packet in packets:
-        index = packet.flow + 8 * draw.randrange(share)
+        index = packet.flow + FLOWS * draw.randrange(share)
         dscp = draw.choice(codes) if mixed else code_of_flow[index]
         source, destination = hosts[index]
         made.append(packet._replace(flow=flows[index], dscp=dscp, source=source, destination=destination))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from sojourn.kernel.made import FLOWS, MTU, Naming, Packet, Pattern, random_packets, random_time
+from sojourn.kernel.made import FLOWS, MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
 
 GOLDEN_RATIO_64 = 0x61C8864680B583EB
 """Multiplier of the kernel's `hash_64`."""
@@ -18,7 +18,7 @@ def fq(draw: random.Random, count: int) -> Pattern:
     Packets have no departure times of their own, so the horizon has no part. No two flows are in one tree: the kernel
     forgets an idle flow when another one of its tree comes, which ours does not.
     """
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     paced = round(rate * 10 ** draw.uniform(-2, 0.1)) if draw.random() < 0.6 else 0
     quantum = draw.choice((0, MTU, draw.randint(SMALL_QUANTUM, LARGE_QUANTUM)))
     mask, buckets = draw.choice((0, 255, 65_535)), draw.choice((0, 512, 4096))

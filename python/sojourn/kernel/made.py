@@ -137,6 +137,11 @@ def random_packets(draw: random.Random, rate: int, count: int) -> list[Packet]:
 _SIZES = ((1500,), (MTU,), (60,), (60, 1500), (64, 300, 576, 1000, 1500), range(LEAST_BYTES, MTU + 1))
 
 
+def random_rate(draw: random.Random) -> int:
+    """A link's rate in bit/s, from 200 kbit/s to 300 Mbit/s, evenly in its logarithm."""
+    return round(10 ** draw.uniform(5.3, 8.5))
+
+
 def random_time(draw: random.Random, least: int, most: int) -> str:
     """A time from `least` to `most` microseconds, evenly in its logarithm; tc cuts off what is below one."""
     us = least * (most / least) ** draw.random()

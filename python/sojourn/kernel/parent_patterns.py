@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sojourn.kernel.made import MTU, Naming, Packet, Pattern, random_packets, random_time
+from sojourn.kernel.made import MTU, Naming, Packet, Pattern, random_packets, random_rate, random_time
 
 CODES = (46, 34, 26, 18, 10, 8, 48, 12)
 """Of filters; what has none of them goes to the default."""
@@ -57,7 +57,7 @@ def tbf(draw: random.Random, count: int) -> Pattern:
 
 def prio(draw: random.Random, count: int) -> Pattern:
     """Bands by DSCP or by the priority that follows from it."""
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     bands = draw.randint(2, 6)
     priomap = [str(draw.randrange(bands)) for _ in range(16)]
     ours, more = [], []
@@ -116,7 +116,7 @@ def htb(draw: random.Random, count: int) -> Pattern:
 
 def _rates(draw: random.Random) -> tuple[int, int]:
     """Of the link and of what shapes."""
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     return rate, round(rate * 10 ** draw.uniform(-0.8, 0.1))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
 from sojourn.kernel.fq_patterns import fq
-from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_time
+from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_rate, random_time
 from sojourn.kernel.parent_patterns import htb, prio, tbf
 
 
@@ -24,7 +24,7 @@ def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
     draw = random.Random(f"{name} {seed} {number}")
     if name in MAKERS:
         return MAKERS[name](draw, packets)
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     ours, line = LINES[name]
     return Pattern(
         ours,
@@ -151,7 +151,7 @@ def sfb(draw: random.Random, count: int) -> Pattern:
 
     Without double buffering: the slot that is warmed is hashed by addresses in the kernel, also behind a filter.
     """
-    rate = round(10 ** draw.uniform(5.3, 8.5))
+    rate = random_rate(draw)
     most = draw.randint(2, 40)
     steps = f"increment {10 ** draw.uniform(-4, -0.5):.6f} decrement {10 ** draw.uniform(-5, -1.5):.6f}"
     penalty = f"penalty_rate {draw.choice((0, 10, draw.randint(1, 2000)))} penalty_burst {draw.choice((0, 20, 3))}"
