@@ -76,7 +76,7 @@ impl Hop {
                 return Err(Error::new(place, text));
             }
             let link = LinkSpec::read(place, &values, base, own)?;
-            let reverse = link.read_way_back(&back, reverse.as_ref(), base, own)?;
+            let reverse = link.read_reverse(&back, reverse.as_ref(), base, own)?;
             return Ok(Self { name, link, reverse, wlan: None });
         };
         let wlan = WlanSpec::read(&format!("{place}.{}", cells::KEY), &wlan)?;

@@ -95,7 +95,7 @@ impl LinkSpec {
     }
 
     /// Reads the reverse path of `self`, from which it inherits what `value` leaves out, but not the queue.
-    pub(super) fn read_way_back(
+    pub(super) fn read_reverse(
         &self,
         place: &str,
         value: Option<&Value>,
@@ -112,7 +112,7 @@ impl LinkSpec {
             values.entry(name).or_insert_with(|| inherited[name].clone());
         }
         if !Service::is_given(&values) {
-            self.service.write_way_back(self.mtu, &mut values);
+            self.service.write_reverse(self.mtu, &mut values);
         }
         Self::read(place, &Value::Object(values), base, own)
     }

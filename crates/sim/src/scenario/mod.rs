@@ -311,7 +311,7 @@ fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(Li
     let values = table.values;
     let missing = || table.error("link", r#"missing; write e.g. [link] with rate = "10 Mbit/s""#);
     let link = LinkSpec::read("link", values.get("link").ok_or_else(missing)?, base, own)?;
-    let reverse = link.read_way_back("reverse", values.get("reverse"), base, own)?;
+    let reverse = link.read_reverse("reverse", values.get("reverse"), base, own)?;
     Ok((link, reverse))
 }
 

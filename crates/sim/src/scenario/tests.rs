@@ -360,7 +360,7 @@ fn syntax_errors_have_line_and_column() {
 }
 
 #[test]
-fn a_trace_brings_its_way_back() {
+fn a_trace_brings_its_reverse_path() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     fs::write(folder.join("x.down"), "1\n").unwrap();

@@ -47,8 +47,8 @@ macro_rules! services {
                 match self { $( Self::$variant(spec) => spec.write(out), )+ }
             }
 
-            pub(super) fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>) {
-                match self { $( Self::$variant(spec) => spec.write_way_back(mtu, out), )+ }
+            pub(super) fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
+                match self { $( Self::$variant(spec) => spec.write_reverse(mtu, out), )+ }
             }
 
             fn read_kind(first: &str, place: &str, values: &Map<String, Value>, base: &Path) -> Result<Self, Error> {
@@ -94,7 +94,7 @@ trait ServiceKind: Sized {
     /// Writes its keys.
     fn write(&self, out: &mut Map<String, Value>);
     /// Writes the keys of the reverse link that does not say how it serves; the same unless the kind knows better.
-    fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>) {
+    fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
         let _ = mtu;
         self.write(out);
     }

@@ -55,7 +55,7 @@ impl ServiceKind for TraceService {
     }
 
     /// The sibling (`X.up` of `X.down` and the other way round) if it exists, else the trace's mean rate.
-    fn write_way_back(&self, mtu: u32, out: &mut Map<String, Value>) {
+    fn write_reverse(&self, mtu: u32, out: &mut Map<String, Value>) {
         match self.sibling() {
             Some(path) => self.write_with(&path, out),
             None => write(Rate::KEYS, "rate", &self.nominal_rate(mtu), out),
