@@ -426,18 +426,18 @@ impl Sender {
             // It takes nothing for reordering.
             let keeps_timer = recovery.keeps_timer(tx.queue.una(), &tx.board);
             let acked = advanced.then(|| tx.clean(now, header, keeps_timer));
+            let echo = tx.ecn.is_echo(header);
+            if echo {
+                recovery.on_echo_ns2(&mut tx.cx(now, control));
+            }
             let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
-            if let Some(acked) = acked.filter(|_| progress.grows) {
+            if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
                 let news = || tx.news(now, &acked, recovery.state());
                 control.acked(news);
                 control.increase(acked.packets, news);
                 control.limit(tx.offered.segments(control.window.mss));
             }
             self.send_again(progress.rexmit, now, wire);
-            let Self { transmission: tx, recovery, control, .. } = self;
-            if tx.ecn.is_echo(header) {
-                recovery.on_echo_ns2(&mut tx.cx(now, control));
-            }
             if matches!(progress.rexmit, Rexmit::ByPipe | Rexmit::HeadAlone | Rexmit::Hold) {
                 return;
             }

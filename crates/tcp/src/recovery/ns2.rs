@@ -24,6 +24,8 @@ pub(super) struct Ns2 {
     partial_acked: bool,
     /// Duplicate acknowledgments since the last progress or time-out, in the loss state.
     duplicates: u32,
+    /// The last reduction was a time-out's (`CWND_ACTION_TIMEOUT`).
+    timed_out: bool,
     /// Of `TCP/Sack1`.
     pub sack1: Sack1,
 }
@@ -37,7 +39,9 @@ impl Ns2 {
     /// A duplicate acknowledgment.
     pub fn on_duplicate(&mut self, blocks: &[Block], episode: &mut Episode, cx: &mut Cx) -> Progress {
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
-            return self.sack1.on_duplicate(blocks, episode, cx);
+            let progress = self.sack1.on_duplicate(blocks, episode, cx);
+            self.timed_out &= episode.state != State::Recovery;
+            return progress;
         }
         let (reno, tolerance) = (cx.board.is_reno(), episode.reordering.degree());
         if reno && episode.state != State::Loss {
@@ -62,7 +66,7 @@ impl Ns2 {
             _ if sacked >= tolerance => {
                 halve(episode, cx);
                 episode.state = State::Recovery;
-                self.partial_acked = false;
+                (self.partial_acked, self.timed_out) = (false, false);
                 cx.timer.restart(cx.now, cx.rtt);
                 resend_head(cx)
             }
@@ -110,19 +114,22 @@ impl Ns2 {
         }
     }
 
-    /// RFC 3168 §6.1.2: one reduction per window.
+    /// `TcpAgent::ecn`: one reduction per window, until something is acknowledged that was sent after it; and one after
+    /// a time-out, whatever was sent when. Comes before what the acknowledgment says otherwise.
     pub fn on_echo(&mut self, episode: &mut Episode, cx: &mut Cx) {
-        if episode.state <= State::Disorder && cx.queue.una() >= episode.high_seq {
+        let beyond = episode.state <= State::Disorder && cx.queue.una() > episode.high_seq;
+        if beyond || self.timed_out {
             halve(episode, cx);
+            self.timed_out = false;
         }
     }
 
     /// tcp.cc: every time-out halves what the window is by then.
     pub fn on_time_out(&mut self, episode: &mut Episode, cx: &mut Cx) {
+        (self.duplicates, self.timed_out) = (0, true);
         if !cx.board.is_reno() && is_sack1(&cx.control.cc) {
             return self.sack1.on_time_out(episode, cx);
         }
-        self.duplicates = 0;
         lose_everything(episode, cx.board.is_reno(), cx);
     }
 

@@ -31,6 +31,11 @@ fn newreno(setup: &mut Setup) {
     setup.sack = false;
 }
 
+fn newreno_with_ecn(setup: &mut Setup) {
+    newreno(setup);
+    setup.ecn = true;
+}
+
 fn reno(setup: &mut Setup) {
     newreno(setup);
     setup.cc = "reno";
@@ -221,6 +226,35 @@ const CASES: &[Case] = &[
             900          > 0r      = 1/2 loss
         ",
         without: &[|s| s.stack.rto_min = Duration::from_secs(1), |s| s.stack.rto_max = Duration::from_millis(500)],
+    },
+    Case {
+        name: "ecn_: an echo halves until what was sent after it is acknowledged, and its acknowledgment opens nothing",
+        with: newreno_with_ecn,
+        script: "
+            0                > 0-9e    = 10/20 open
+            100  < 1 ece               = 5/5 open
+                 < 2 ece               = 5/5 open
+                 < 6 ece     > 10ce    = 5/5 open
+                 < 7         > 11e     = 5/5 open
+            200  < 10 ece    > 12-14e  = 5/5 open
+                 < 11 ece              = 2/2 open
+                 < 12 ece              = 2/2 open
+        ",
+        without: &[linux_machine, |s| s.ecn = false],
+    },
+    Case {
+        name: "ecn_: an echo after a time-out halves once more, whatever was sent when",
+        with: newreno_with_ecn,
+        script: "
+            0                > 0-9e    = 10/20 open
+            300              > 0r      = 1/5 loss
+            400  < 5         > 5r 6r   = 2/5 loss
+                 < 6         > 7r 8r   = 3/5 loss
+                 < 7         > 9r 10ce = 4/5 loss
+                 < 8 ece               = 2/2 loss
+                 < 10 ece    > 11ce    = 2/2 loss
+        ",
+        without: &[linux_machine, |s| s.ecn = false],
     },
     Case {
         name: "singledup_: after a time-out the first two duplicates go on from where it went back to",
