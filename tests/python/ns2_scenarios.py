@@ -33,6 +33,10 @@ NS2: dict[str, Document] = {
     "red-in-packets": dumbbell(BASE, link={"aqm": "red avpkt 1500B min 7500B max 22500B queue_in_bytes off wait off"}),
     "red-ecn": dumbbell(BASE | {"ecn": True}, link={"aqm": "red ecn avpkt 750B min 6kB max 19kB", "limit": "66 kB"}),
     "ared": dumbbell(BASE, link={"aqm": "ared gentle_slope initial target 11ms", "limit": "120 kB"}),
+    "pi": dumbbell(BASE | {"ecn": True}, link={"aqm": "pi@ns2 ecn a 0.0003 b 0.00029 w 97 qref 13"}),
+    "pi-in-bytes": dumbbell(BASE, link={"aqm": "pi mean_pktsize 750B queue_in_bytes bytes", "limit": "60 kB"}),
+    "rem": dumbbell(BASE, link={"aqm": "rem@ns2 gamma 0.013 phi 1.013 pbo 7", "limit": "37 packets"}),
+    "rem-ecn": dumbbell(BASE | {"ecn": True}, link={"aqm": "rem@ns2 ecn inw 0.3 pupdtime 3ms mean_pktsize 1500B"}),
     "sfq": dumbbell(ftp(), ftp(access_rate="9 Mbit/s"), ftp(rtt="91 ms"), link={"aqm": "sfq@ns2"}),
     "two-way": dumbbell(BASE, BASE | {"direction": "reverse", "count": 3}, reverse={"rate": "2.9 Mbit/s"}),
     "row": dumbbell(
@@ -52,6 +56,14 @@ NS2: dict[str, Document] = {
         {"kind": "poisson", "rate": "97 kbit/s", "size": "400 B", "access_rate": "11 Mbit/s"},
         {"kind": "streaming", "rate": "83 kbit/s", "size": "311 B", "direction": "reverse"},
         {"kind": "voice", "count": 2, "rtt": "55 ms"},
+    ),
+    "web": dumbbell(
+        BASE,
+        {"kind": "packmime", "connections_per_second": 11, "direction": "reverse", "initial_window": 3}
+        | {"stack": "ns2", "cc": "newreno", "sack": False, "mss": "961 B", "rtt": "70 ms", "access_rate": "9 Mbit/s"},
+        {"kind": "packmime", "connections_per_second": 3, "protocol": "HTTP/1.0", "count": 2, "stop": "3.1 s"}
+        | {"stack": "ns2", "cc": "reno", "mss": "536 B"},
+        probes={"transfers": True},
     ),
     "probes": dumbbell(
         BASE | {"size": "400 kB"},

@@ -26,7 +26,7 @@ from sojourn.ns2 import engine, installed, process
 from sojourn.ns2.script import Script, script
 
 SEED = 7
-RECORDED = ("red-ecn", "row", "probes", "datagrams")
+RECORDED = ("red-ecn", "row", "probes", "datagrams", "web")
 DATAGRAMS = ("cbr", "poisson", "streaming", "voice")
 
 
@@ -75,6 +75,37 @@ def test_ns2_writes_the_trace_that_is_kept(ns2: Path, name: str, tmp_path: Path)
     assert said == (FOLDER / f"{name}.said").read_text(encoding="utf-8").splitlines()
     kept = gzip.decompress((FOLDER / f"{name}.tr.gz").read_bytes()).decode().splitlines()
     assert (tmp_path / "trace").read_text(encoding="utf-8").splitlines() == kept
+
+
+def test_connections_of_the_web_count_by_hand(tmp_path: Path) -> None:
+    """What the generators of ns-2 wrote against the books, which get the payload from the trace."""
+    result = replayed("web", tmp_path)
+    said = [line.split() for line in (FOLDER / "web.said").read_text(encoding="utf-8").splitlines()]
+    reverse, *_ = result.totals["groups"][1:]
+    asked = [words for words in said if words[:2] == ["asked", "2"]]
+    answered = [words for words in said if words[:2] == ["answered", "2"]]
+    after = [words for words in answered if float(words[2]) >= 1]
+    assert reverse["transfers"] == len(after) > 10
+    assert reverse["offered_bytes"] == sum(int(words[4]) for words in asked if float(words[2]) >= 1)
+    closed = [words for words in said if words[0] == "closed" and words[2] == "2" and float(words[3]) >= 1]
+    assert reverse["closed"] == len(closed) > 10
+    transfers = result.table("transfers").filter(pl.col("group") == 1)
+    assert sorted(transfers["bytes"]) == sorted(int(words[4]) for words in answered)
+    # A connection that is over has delivered its answers, to the byte.
+    sizes = dict.fromkeys((words[1] for words in said if words[0] == "opened" and words[2] == "2"), 0)
+    for flow, size in transfers.select("flow", "bytes").iter_rows():
+        sizes[str(flow)] += size
+    whole = sum(sizes.values())
+    arrived = web_payload(result, tmp_path, set(sizes))
+    under_way = sum(int(words[4]) for words in asked) - whole
+    assert whole <= arrived <= whole + under_way
+
+
+def web_payload(result: Result, folder: Path, flows: set[str]) -> int:
+    """Payload of the packets that left the reverse link, each first byte counted once."""
+    lines = [line.split() for line in (folder / "trace").read_text(encoding="utf-8").splitlines()]
+    first = {(line[7], line[10]): int(line[5]) - 40 for line in lines if line[0] == "r" and line[2:4] == ["1", "0"]}
+    return sum(size for (flow, _), size in first.items() if flow in flows)
 
 
 def test_a_recorded_run_counts_by_hand(tmp_path: Path) -> None:

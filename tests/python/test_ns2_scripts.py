@@ -58,6 +58,10 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
             {"link": {"aqm": "red queue_in_bytes off", "limit": "20 kB"}},
             "link.limit: the engine ns2 counts packets",
         ),
+        ({"link": {"aqm": "pi n 9"}}, "link.aqm.n: the engine ns2 takes gains as they are; write a and b"),
+        ({"link": {"aqm": "rem@ns2 alpha 0.2"}}, "link.aqm.alpha: the engine ns2 has alpha 0.1 only; leave it out"),
+        ({"link": {"aqm": "rem ecn"}}, "link.aqm.mark_on_departure: the engine ns2 marks on departure; switch it on"),
+        ({"link": {"aqm": "rem", "limit": "9 kB"}}, "link.limit: the engine ns2 counts packets here; write e.g."),
         ({"link": {"aqm": "sfq@ns2 depth 9"}}, "link.aqm.depth: the engine ns2 cannot set depth of sfq; leave it out"),
         ({"link": {"aqm": "sfq@ns2"}, "flows": [BASE]}, "flows[0].count: the engine ns2 has one host for each group"),
         ({"link": {"limit": ["9 packets", "9 kB"]}}, "link.limit: the engine ns2 takes one limit; leave one of them"),
@@ -80,6 +84,10 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         (
             {"flows": [{"kind": "web", "interval": "1 s", "size": "9 kB"}]},
             "flows[0].kind: the engine ns2 does not send web; choose",
+        ),
+        (
+            {"flows": [{"kind": "packmime", "connections_per_second": 3}]},
+            "flows[0].stack: the engine ns2 has ns-2's TCP, not linux-6.1; write stack",
         ),
         (
             {"flows": [{"kind": "cbr", "rate": "1 Mbit/s", "ecn": "ect0"}]},

@@ -39,6 +39,8 @@ class Heard:
     """Source and time."""
     done: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     """Flow, source, begun, at, bytes."""
+    asked: list[tuple[int, int, int]] = field(default_factory=list)
+    """Source, time and bytes of each transfer that was asked for, where the scenario does not give its size."""
     closed: list[tuple[int, int]] = field(default_factory=list)
     """Source and time."""
     sent: dict[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -214,6 +216,8 @@ def _payload(counted: Mapping[tuple[int, int], Bytes], number: int, window: Wind
 
 def _offered(heard: Heard, spec: Mapping[str, Any], sources: set[int], opened: Sequence[int], window: Window) -> int:
     """Payload of the transfers that were begun in the window."""
+    if spec["kind"] == "packmime":
+        return sum(size for source, at, size in heard.asked if source in sources and at >= window.start)
     if not spec.get("size") or spec["kind"] in _DATAGRAMS:
         return 0
     size = int(_core.size_bytes(spec["size"]))

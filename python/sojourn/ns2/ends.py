@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.base.errors import MissingError
 from sojourn.engines.heard import Heard, Opened
 from sojourn.engines.recorded import Ends
 from sojourn.engines.values import nanoseconds, octets
-from sojourn.ns2.network import HEADERS
+from sojourn.ns2.network import DATAGRAMS, HEADERS
 from sojourn.ns2.traffic import Traffic
+from sojourn.ns2.web import KIND, Connection, came_in_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 DATAGRAM_HEADERS = 28
+OF_SENDERS = ("flow ", "sample ")
+"""What lines about flows begin with that last for the run."""
 SRTT_US = 10_000 // 8
 """Unit of `srtt_`: an eighth of `tcpTick_`."""
 
@@ -45,37 +47,59 @@ def ends(
     plan: Sequence[Mapping[str, Any]],
     traffic: Traffic,
     said: Sequence[str],
+    opened: Sequence[Connection],
     came: Mapping[int, pl.DataFrame],
     starts: Sequence[int],
 ) -> Ends:
-    """Put together what the ends knew; `came` has what arrived by flow, `starts` when the statistics can begin."""
+    """Put together what the ends knew.
+
+    `opened` has the connections that came and went, `came` what arrived by flow, `starts` when statistics can begin.
+    """
     heard, late = Heard(), _senders(said)
     end = nanoseconds("duration", document["duration"])
     looks = [*starts, end]
     received = {}
-    for flow, group in enumerate(traffic.groups):
+    for flow, (group, kind) in enumerate(zip(traffic.groups, traffic.kinds, strict=True)):
+        if kind == KIND:
+            continue
         spec, planned = document["flows"][group], plan[flow]
         mine = came.get(flow, _NOTHING)
-        received[flow] = _in_order(mine, _most(spec)) if traffic.is_tcp[flow] else _any_order(mine)
+        received[flow] = _in_order(mine, _most(spec)) if kind == "tcp" else _any_order(mine)
         heard.flow_bytes |= {(at, flow): received[flow].until(at) for at in looks}
         heard.opened.append(Opened(flow, flow, 0))
         if planned["start_ns"] < end:
             heard.opened_at.append((flow, planned["start_ns"]))
-        if traffic.is_tcp[flow]:
+        if kind == "tcp":
             heard.sent[flow] = (flow, *late[flow][:2]) if flow in late else (flow, 0, 0)
             _transfer(heard, flow, spec, planned["start_ns"], received[flow])
         else:
             heard.datagrams |= _datagrams(flow, planned["times_ns"], mine, looks)
+    for one in opened:
+        received[one.flow] = Received(*map(np.array, came_in_order(came.get(one.flow, _NOTHING))))
+        _connection(heard, one)
+    of_flows = traffic.groups + [traffic.groups[one.source] for one in opened]
     for at in looks:
-        for flow, group in enumerate(traffic.groups):
-            delivered, arrived = heard.flow_bytes[at, flow]
-            before = heard.group_bytes.get((at, group), (0, 0))
-            heard.group_bytes[at, group] = before[0] + delivered, before[1] + arrived
+        for flow, payload in received.items():
+            delivered, arrived = payload.until(at)
+            before = heard.group_bytes.get((at, of_flows[flow]), (0, 0))
+            heard.group_bytes[at, of_flows[flow]] = before[0] + delivered, before[1] + arrived
     heard.samples = [_sample(line.split(), received) for line in said if line.startswith("sample ")]
     heard.samples += _datagram_samples(document, traffic, received)
     heard.samples.sort(key=lambda sample: sample[:2])
     time_outs = {flow: counts[2] for flow, counts in late.items() if counts[2]}
+    time_outs |= {one.flow: one.counts[2] for one in opened if one.counts[2]}
     return Ends(heard, traffic.flows, traffic.groups, time_outs, sum(frame.height for frame in came.values()))
+
+
+def _connection(heard: Heard, one: Connection) -> None:
+    """The books of a connection that came and may have gone."""
+    heard.opened.append(Opened(one.flow, one.source, 0))
+    heard.opened_at.append((one.source, one.opened_ns))
+    heard.sent[one.flow] = (one.source, *one.counts[:2])
+    heard.asked += [(one.source, at, size) for at, size in one.asked]
+    heard.done += [(one.flow, one.source, begun, at, size) for begun, at, size in one.answered]
+    if one.closed_ns is not None:
+        heard.closed.append((one.source, one.closed_ns))
 
 
 def _senders(said: Sequence[str]) -> dict[int, tuple[int, int, int]]:
@@ -86,8 +110,6 @@ def _senders(said: Sequence[str]) -> dict[int, tuple[int, int, int]]:
         if word == "flow":
             flow, sent, again, late = (int(float(number)) for number in numbers)
             found[flow] = sent, again, late
-        elif word != "sample":
-            raise MissingError(f"ns-2 says {line[:60]!r}, which nobody understands")
     return found
 
 
@@ -167,8 +189,8 @@ def _datagram_samples(
         return
     every = nanoseconds("probes.flows", step)
     for at in range(every, nanoseconds("duration", document["duration"]) + 1, every):
-        for flow, is_tcp in enumerate(traffic.is_tcp):
-            if not is_tcp:
+        for flow, kind in enumerate(traffic.kinds):
+            if kind in DATAGRAMS:
                 yield at, flow, 0, 0, 0, 0, *received[flow].until(at)
 
 

@@ -9,9 +9,10 @@ from sojourn import _core
 from sojourn.base.files import temporary_folder
 from sojourn.engines.recorded import result
 from sojourn.ns2 import installed, process
-from sojourn.ns2.ends import ends
+from sojourn.ns2.ends import OF_SENDERS, ends
 from sojourn.ns2.script import Script, script
 from sojourn.ns2.trace import arrivals, entries, read
+from sojourn.ns2.web import connections
 from sojourn.results.result import Result
 from sojourn.scenarios.scenario import Scenario
 
@@ -44,9 +45,12 @@ def run_script(
 
 def told(scenario: Scenario, seed: int, made: Script, said: Sequence[str], trace: Path) -> Result:
     """Make the result of what ns-2 said and traced."""
-    network = made.network
+    network, of_sources = made.network, made.traffic.groups
     events = read(trace, [network.number(link) for link in network.links])
-    output = _core.summarise(scenario.canonical, seed, made.limits, entries(events, made.traffic.groups))
-    came = arrivals(events, [network.groups[group].last_link for group in made.traffic.groups])
+    opened = connections([line for line in said if not line.startswith(OF_SENDERS)])
+    groups = of_sources + [of_sources[one.source] for one in opened]
+    routes = [group.links for group in network.groups]
+    output = _core.summarise(scenario.canonical, seed, made.limits, entries(events, groups, routes))
+    came = arrivals(events, [routes[group][-1] for group in groups])
     plan, starts = _core.plan(scenario.canonical, seed), _core.starts(scenario.canonical).tolist()
-    return result(scenario, seed, output, ends(scenario.document, plan, made.traffic, said, came, starts))
+    return result(scenario, seed, output, ends(scenario.document, plan, made.traffic, said, opened, came, starts))

@@ -41,8 +41,8 @@ class Group:
     delay: str
     """Of the access link; both empty where the source is at the router."""
     sink_is_host: bool
-    last_link: int
-    """The link from which its data come out."""
+    links: tuple[int, ...]
+    """Numbers of the links that its data cross, in order."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Se
         rate or NO_TIME if has_host else "",
         seconds(delay) if has_host else "",
         by_host,
-        data[-1],
+        tuple(data),
     )
 
 

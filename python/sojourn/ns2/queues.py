@@ -22,7 +22,7 @@ class Queue:
     kind: str
     """Its class, below `Queue/`."""
     settings: Settings
-    """Values that the class has to have before the queue is made: RED computes its own as its link is made."""
+    """Values that the class has to have before the queue is made: RED, PI and REM compute their own as it is."""
     manage: str = ""
     """What the queue is told after that, and behind it its number."""
     limit: str = ""
@@ -140,6 +140,48 @@ def _red_limit(place: str, link: Mapping[str, Any], traffic: Traffic, avpkt: int
     return limit, link["limit"]
 
 
+def _pi(place: str, link: Mapping[str, Any], traffic: Traffic) -> Queue:
+    """`PI` refuses arrivals as RED does, and counts bytes in the same units."""
+    table, where = link["aqm"], f"{place}.aqm"
+    if table["n"]:
+        refuse(f"{where}.n", "takes gains as they are", "write a and b")
+    size, in_bytes = octets(where, table["mean_pktsize"]), bool(table["queue_in_bytes"])
+    limit, held = _red_limit(place, link, traffic, size, in_bytes=in_bytes)
+    settings = {
+        **{f"{name}_": _number(table[name]) for name in ("a", "b", "w", "qref")},
+        "mean_pktsize_": str(size),
+        "bytes_": _flag(table["bytes"]),
+        "queue_in_bytes_": _flag(in_bytes),
+        "setbit_": _flag(table["ecn"]),
+        "limit_": str(_integer(place, limit)),
+    }
+    return Queue("PI", settings, limit=held, judges_arrivals=True)
+
+
+def _rem(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
+    """`REM` looks at its limit with the arrival in the queue, so it holds one packet less, and marks on departure."""
+    table, where = link["aqm"], f"{place}.aqm"
+    for key, value in (("alpha", 0.1), ("price", "rates"), ("queue_in_bytes", False)):
+        if table[key] != value:
+            refuse(f"{where}.{key}", f"has {key} {value} only", "leave it out")
+    if table["ecn"] and not table["mark_on_departure"]:
+        refuse(f"{where}.mark_on_departure", "marks on departure", "switch it on, or ecn off")
+    number, unit = limit_of(place, link["limit"], link)
+    if unit != "packets":
+        refuse(f"{place}.limit", "counts packets here", 'write e.g. "100 packets"')
+    settings = {
+        "gamma_": _number(table["gamma"]),
+        "phi_": _number(table["phi"]),
+        "inw_": _number(table["inw"]),
+        "pbo_": _number(table["pbo"]),
+        "pupdtime_": _number(Fraction(nanoseconds(where, table["pupdtime"]), 10**9)),
+        "mean_pktsize_": str(octets(where, table["mean_pktsize"])),
+        "markpkts_": _flag(table["ecn"]),
+        "limit_": str(_integer(place, number + 1)),
+    }
+    return Queue("REM", settings, limit=link["limit"], judges_arrivals=True)
+
+
 def _sfq(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queue:
     table, where = link["aqm"], f"{place}.aqm"
     for key in differing(table):
@@ -172,6 +214,8 @@ OWN: Mapping[str, tuple[tuple[str, ...], Callable[[str, Mapping[str, Any], Traff
     "drophead": (("plain",), _tail_drop),
     "red": (("ns2",), _red),
     "ared": (("2001",), _red),
+    "pi": (("ns2", "plain"), _pi),
+    "rem": (("ns2", "plain"), _rem),
     "sfq": (("ns2",), _sfq),
 }
 """By name in scenarios: the profiles that are ns-2's, and the translation."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sojourn import _core
 from sojourn.engines.values import nanoseconds
+from sojourn.ns2 import web
 from sojourn.ns2.network import Network, lay_out, seconds
 from sojourn.ns2.plugin import PLUGIN
 from sojourn.ns2.queues import own_queue, plugin_queue
@@ -39,13 +40,13 @@ for {{set i 1}} {{$i < {steps}}} {{incr i}} {{
 }}
 
 proc finish {{}} {{
-    global ns tcp trace
+    global ns tcp trace{names}
     $ns flush-trace
     close $trace
     foreach i [lsort -integer [array names tcp]] {{
         puts "flow $i [$tcp($i) set ndatapack_] [$tcp($i) set nrexmitpack_] [$tcp($i) set nrexmit_]"
     }}
-    puts done
+{more}    puts done
     flush stdout
     exit 0
 }}
@@ -104,7 +105,12 @@ def script(scenario: Scenario, seed: int, *, plugin: bool) -> Script:
         "",
         *flows.lines,
         *([_sample(document["duration"], step)] if step else []),
-        TAIL.format(duration=seconds(nanoseconds("duration", document["duration"])), steps=STEPS),
+        TAIL.format(
+            duration=seconds(nanoseconds("duration", document["duration"])),
+            steps=STEPS,
+            names=" packmime" if web.KIND in flows.kinds else "",
+            more=f"    {web.FINISH}\n" if web.KIND in flows.kinds else "",
+        ),
     ]
     return Script("\n".join(lines), network, flows)
 

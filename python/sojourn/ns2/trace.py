@@ -33,7 +33,6 @@ SCHEMA = {
 }
 OFFERED, SENT, DROPPED, REFUSED = range(4)
 NOT_ECT, ECT0, CE = 0, 2, 3
-ACK = "ack"
 EVENTS = ("+", "-", "d", "r")
 
 
@@ -55,22 +54,29 @@ def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
     return events.with_columns(time_ns=(pl.col("time") * 1e6).round().cast(pl.UInt64) * 1000)
 
 
-def entries(events: pl.DataFrame, groups: Sequence[int]) -> Mapping[str, npt.NDArray[Any]]:
-    """Columns of the packets as `_core.summarise` takes them; `groups` has the group of each flow."""
+def entries(
+    events: pl.DataFrame, groups: Sequence[int], routes: Sequence[Sequence[int]]
+) -> Mapping[str, npt.NDArray[Any]]:
+    """Columns of the packets as `_core.summarise` takes them.
+
+    `groups` has the group of each flow, `routes` the links that the data of each group cross.
+    """
     queued = events.filter(pl.col("kind") != "r")
     came = queued.filter(pl.col("kind") == "+").select("link", "id").with_row_index("packet")
     queued = queued.join(came, on=["link", "id"], how="left", maintain_order="left")
     if queued["packet"].has_nulls():
         raise MissingError("the trace of ns-2 has a packet that leaves and never came")
     group = np.asarray(groups, np.uint32)[queued["flow"].to_numpy()]
-    to_sink = (queued["type"] != ACK).to_numpy()
+    link = queued["link"].to_numpy()
+    with_data = np.array([[number in route for number in range(256)] for route in routes], bool)
+    to_sink = with_data[group, link]
     near, far = 2 * group, 2 * group + 1
     flags = pl.col("flags")
     ecn = pl.when(flags.str.slice(4, 1) == "E").then(CE).when(flags.str.slice(6, 1) == "N").then(ECT0)
     return {
         "time_ns": queued["time_ns"].to_numpy(),
         "what": _verdicts(queued),
-        "link": queued["link"].to_numpy(),
+        "link": link,
         "packet": queued["packet"].to_numpy(),
         "flow": queued["flow"].to_numpy(),
         "bytes": queued["bytes"].to_numpy(),
@@ -100,7 +106,6 @@ def arrivals(events: pl.DataFrame, last_links: Sequence[int]) -> dict[int, pl.Da
     last = pl.DataFrame(
         {"flow": range(len(last_links)), "link": last_links}, schema={"flow": pl.UInt32, "link": pl.UInt8}
     )
-    data = events.filter(pl.col("kind") == "r", pl.col("type") != ACK)
-    came = data.join(last, on=["flow", "link"], how="semi", maintain_order="left")
+    came = events.filter(pl.col("kind") == "r").join(last, on=["flow", "link"], how="semi", maintain_order="left")
     parts = came.select("flow", "time_ns", "seq", "bytes").partition_by("flow", as_dict=True, maintain_order=True)
     return {int(flow): part for (flow,), part in parts.items()}

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from sojourn.engines.values import bits, octets
+from sojourn.ns2 import web
+from sojourn.ns2.agents import agent, windows
 from sojourn.ns2.network import DATAGRAMS, Group, Network, seconds
 from sojourn.ns2.refuse import refuse
 
@@ -19,8 +21,6 @@ AGENTS = {
     ("newreno", True): ("TCP/Sack1", "TCPSink/Sack1"),
 }
 """By congestion control and `sack`: the sender's agent and the receiver's. `TCP/Sack1` is Reno with SACK."""
-WINDOW, INITIAL_WINDOW = 20, 2
-"""`window_` and `windowInit_`, in segments, where the scenario says nothing."""
 PER_LINE = 8
 NONE = '""'
 TCP = """proc tcp {i kind sink size window initial ecn} {
@@ -50,16 +50,18 @@ proc datagram {i size k} {
     incr k
     if {$k < [llength $times($i)]} { $ns at [lindex $times($i) $k] "datagram $i $size $k" }
 }"""
-JOIN = """# Attaches two agents, the source's to a node of its own behind an access link if that has a rate.
+JOIN = """# Returns a source's node: one of its own behind an access link if that has a rate.
+proc home {near rate delay host} {
+    global ns
+    if {$rate eq ""} { return $near }
+    if {$host eq ""} { set host [$ns node] }
+    $ns duplex-link $host $near $rate $delay DropTail
+    return $host
+}
 proc join {agents near far rate delay host} {
     global ns
     foreach {source sink} $agents {}
-    if {$rate ne ""} {
-        if {$host eq ""} { set host [$ns node] }
-        $ns duplex-link $host $near $rate $delay DropTail
-        set near $host
-    }
-    $ns attach-agent $near $source
+    $ns attach-agent [home $near $rate $delay $host] $source
     $ns attach-agent $far $sink
     $ns connect $source $sink
 }"""
@@ -71,54 +73,54 @@ class Traffic:
 
     lines: list[str]
     flows: list[int | None]
-    """Of each source the number of its flow."""
+    """Of each source the number of its flow, or None if it opens connections."""
     groups: list[int]
-    is_tcp: list[bool]
+    kinds: list[str]
+    """Of each source what it sends."""
 
 
 def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], network: Network) -> Traffic:
     """Write the traffic of a canonical scenario; `plan` says when each source begins."""
     kinds = [flow["kind"] for flow in document["flows"]]
-    tcp, datagrams = "tcp" in kinds, any(kind in DATAGRAMS for kind in kinds)
-    lines = [JOIN, *([TCP] if tcp else []), *([UDP] if datagrams else [])]
+    texts = {TCP: "tcp" in kinds, UDP: any(kind in DATAGRAMS for kind in kinds), web.SCRIPT: web.KIND in kinds}
+    lines = [JOIN, *(text for text, used in texts.items() if used)]
+    if web.KIND in kinds:
+        lines.append(f"set connections {len(plan)}")
     for group, flow in enumerate(document["flows"]):
         mine = [(index, planned) for index, planned in enumerate(plan) if planned["group"] == group]
         place = f"flows[{group}]"
         write = _tcp if flow["kind"] == "tcp" else _datagrams if flow["kind"] in DATAGRAMS else None
-        if write is None:
-            refuse(f"{place}.kind", f"does not send {flow['kind']}", "choose tcp, cbr, poisson, streaming or voice")
-        lines += ["", f"# {place}", *write(place, flow, mine, _ends(network.groups[group], group))]
+        source, sink = _ends(network.groups[group], group)
+        if flow["kind"] == web.KIND:
+            made = web.generators(place, flow, mine, source, sink)
+        elif write is not None:
+            near, *access = source.split()
+            made = write(place, flow, mine, " ".join([near, sink, *access]))
+        else:
+            kind = flow["kind"]
+            refuse(f"{place}.kind", f"does not send {kind}", "choose tcp, packmime, cbr, poisson, streaming or voice")
+        lines += ["", f"# {place}", *made]
     groups = [planned["group"] for planned in plan]
-    is_tcp = [kinds[group] == "tcp" for group in groups]
-    return Traffic(lines, list(range(len(plan))), groups, is_tcp)
+    of_sources = [kinds[group] for group in groups]
+    flows = [None if kind == web.KIND else flow for flow, kind in enumerate(of_sources)]
+    return Traffic(lines, flows, groups, of_sources)
 
 
-def _ends(group: Group, number: int) -> str:
-    """Arguments of `join` after the agents."""
+def _ends(group: Group, number: int) -> tuple[str, str]:
+    """Arguments of `home` for the source, and the sink's node."""
     far = f"$host({2 * number + 1})" if group.sink_is_host else f"${group.far}"
     host = f"$host({2 * number})" if group.sink_is_host else NONE
-    access = [group.rate or NONE, group.delay or NONE, host]
-    return " ".join([f"${group.near}", far, *access])
+    return " ".join([f"${group.near}", group.rate or NONE, group.delay or NONE, host]), far
 
 
 Planned = Sequence[tuple[int, Mapping[str, Any]]]
 
 
 def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: str) -> list[str]:
-    if flow["stack"] != "ns2":
-        refuse(f"{place}.stack", f"has ns-2's TCP, not {flow['stack']}", 'write stack = "ns2"')
-    agents = AGENTS.get((flow["cc"], flow["sack"]))
-    if agents is None:
-        refuse(f"{place}.cc", f"does not send {flow['cc']}", "choose reno or newreno")
-    if "gro" in flow:
-        refuse(f"{place}.gro", "has packets only", "leave it out")
+    agents = agent(place, flow, AGENTS)
     if flow.get("pause"):
         refuse(f"{place}.pause", "opens one connection for each flow", "leave it out")
-    mss = octets(f"{place}.mss", flow["mss"])
-    window = octets(f"{place}.receive_window", flow["receive_window"]) // mss if flow.get("receive_window") else WINDOW
-    if window < 1:
-        refuse(f"{place}.receive_window", "counts segments", f'write at least "{mss} B"')
-    initial = flow.get("initial_window") or INITIAL_WINDOW
+    mss, window, initial = windows(place, flow)
     kind = f"{agents[0]} {agents[1]} {mss} {window} {initial} {int(flow['ecn'])}"
     starts = [f"{index} {seconds(planned['start_ns'])}" for index, planned in sources]
     body = [f"join [tcp $i {kind}] {ends}", f'$ns at $start "{_begin(place, flow, mss)}"']

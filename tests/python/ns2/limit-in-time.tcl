@@ -24,16 +24,18 @@ Queue/DropTail set queue_in_bytes_ false
 $ns simplex-link $right $left 4300000 0.017 DropTail
 $ns trace-queue $right $left $trace
 
-# Attaches two agents, the source's to a node of its own behind an access link if that has a rate.
+# Returns a source's node: one of its own behind an access link if that has a rate.
+proc home {near rate delay host} {
+    global ns
+    if {$rate eq ""} { return $near }
+    if {$host eq ""} { set host [$ns node] }
+    $ns duplex-link $host $near $rate $delay DropTail
+    return $host
+}
 proc join {agents near far rate delay host} {
     global ns
     foreach {source sink} $agents {}
-    if {$rate ne ""} {
-        if {$host eq ""} { set host [$ns node] }
-        $ns duplex-link $host $near $rate $delay DropTail
-        set near $host
-    }
-    $ns attach-agent $near $source
+    $ns attach-agent [home $near $rate $delay $host] $source
     $ns attach-agent $far $sink
     $ns connect $source $sink
 }

@@ -27,16 +27,18 @@ $ns trace-queue $right $left $trace
 $ns at 1.7 "[[$ns link $right $left] link] set bandwidth_ 1900000"
 $ns at 3 "[[$ns link $right $left] link] set bandwidth_ 7000000"
 
-# Attaches two agents, the source's to a node of its own behind an access link if that has a rate.
+# Returns a source's node: one of its own behind an access link if that has a rate.
+proc home {near rate delay host} {
+    global ns
+    if {$rate eq ""} { return $near }
+    if {$host eq ""} { set host [$ns node] }
+    $ns duplex-link $host $near $rate $delay DropTail
+    return $host
+}
 proc join {agents near far rate delay host} {
     global ns
     foreach {source sink} $agents {}
-    if {$rate ne ""} {
-        if {$host eq ""} { set host [$ns node] }
-        $ns duplex-link $host $near $rate $delay DropTail
-        set near $host
-    }
-    $ns attach-agent $near $source
+    $ns attach-agent [home $near $rate $delay $host] $source
     $ns attach-agent $far $sink
     $ns connect $source $sink
 }

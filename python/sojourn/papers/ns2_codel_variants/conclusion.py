@@ -31,7 +31,7 @@ POINT = ("rate_mbit", "ftps", "rtt_ms")
 
 def measure(result: StudyResult) -> Measured:
     """Cells of every point."""
-    return Measured({}, _cells(result), ("scheme", *POINT), RELATIONS)
+    return Measured({}, conclusion_cells(result), ("scheme", *POINT), RELATIONS)
 
 
 def original() -> Original | None:
@@ -39,7 +39,8 @@ def original() -> Original | None:
     return of_ns2.everywhere(RELATIONS)
 
 
-def _cells(result: StudyResult) -> pl.DataFrame:
+def conclusion_cells(result: StudyResult) -> pl.DataFrame:
+    """One row per run: `scheme`, the columns of `POINT`, `seed` and the metrics."""
     ftps = pl.col("flows.0.count").cast(pl.Float64).alias("ftps")
     return cells_of(result, [number("link.rate").alias("rate_mbit"), ftps, number("flows.0.rtt").alias("rtt_ms")])
 
@@ -68,7 +69,7 @@ RELATIONS = relations_by_claim([S2_C])
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the shares of the means over all seeds, as bars."""
-    means = _cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
+    means = conclusion_cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
     found = shares(means)
     names = list(METRICS.values())
     width = 0.8 / len(SCHEMES)
