@@ -179,15 +179,7 @@ fn measure(rate: &str) -> Option<Value> {
     let link = |side| {
         let table = json!({ "rate": rate, "limit": "1000 packets" });
         let spec = LinkSpec::parse("", &table, Path::new(".")).expect("the rates below are valid");
-        DirectionConfig {
-            side,
-            kind: Kind::Link(Box::new(spec)),
-            window: Duration::from_micros(50),
-            mtu: 1500,
-            epoch_ns: 0,
-            logs: Vec::new(),
-            pcap: None,
-        }
+        DirectionConfig::new(side, Kind::Link(Box::new(spec)))
     };
     let outcome = shell::run(Shell {
         name: "doctor".to_string(),

@@ -79,6 +79,11 @@ impl Args {
         self.options.iter().rev().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
 
+    /// All values of an option, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.options.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
+    }
+
     /// The command for [`crate::shell`]: the one given, or the user's shell.
     pub fn command(&self) -> Result<Command, Error> {
         let own = || vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_string())];

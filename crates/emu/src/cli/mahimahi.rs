@@ -1,7 +1,7 @@
 //! Mahimahi's commands with its options: `mm-link`, `mm-delay`, `mm-loss`, `mm-onoff`.
 
 use super::args::{Args, Opt};
-use super::native::{MTU, WINDOW, loss};
+use super::native::loss;
 use super::{Parsed, Request};
 use crate::Error;
 use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
@@ -52,13 +52,8 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
     };
     let [up, down] = kinds;
     let direction = |side: Side, kind| DirectionConfig {
-        side,
-        kind,
-        window: WINDOW,
-        mtu: MTU,
-        epoch_ns: 0,
         logs: args.get(&option(side, "log")).map(|path| log(path, line)).into_iter().collect(),
-        pcap: None,
+        ..DirectionConfig::new(side, kind)
     };
     let shell = Shell {
         name: name.to_string(),

@@ -3,9 +3,11 @@
 use super::args::{Args, Opt, describe, text};
 use super::{Parsed, Request, SIDES};
 use crate::Error;
-use crate::path::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
+use crate::path::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
 use crate::shell::Shell;
 use serde_json::{Map, Value, json};
+use sojourn_aqm::class::ClassId;
+use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::{Path, PathBuf};
@@ -71,21 +73,23 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             .parse()
             .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
     };
-    let window = span("--window", WINDOW)?;
+    let (gso, classes) = (gso(args)?, classes(args)?);
     let [up, down] = kinds;
-    let direction = |side: Side, kind| DirectionConfig {
-        side,
-        kind,
-        window,
-        mtu: MTU,
-        epoch_ns: 0,
-        logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
-        pcap: args.get("--pcap").map(PathBuf::from),
+    let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
+        let plain = DirectionConfig::new(side, kind);
+        Ok(DirectionConfig {
+            window: span("--window", plain.window)?,
+            logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
+            pcap: args.get("--pcap").map(PathBuf::from),
+            gso,
+            classes: classes.clone(),
+            ..plain
+        })
     };
     let shell = Shell {
         name: name.to_string(),
-        up: direction(Side::Up, up),
-        down: direction(Side::Down, down),
+        up: direction(Side::Up, up)?,
+        down: direction(Side::Down, down)?,
         seed,
         command: args.command()?,
         peer: args.get("--peer").map(|command| text("--peer", command.to_string())).transpose()?,
@@ -94,6 +98,26 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         spin: span("--spin", Duration::ZERO)?,
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
+}
+
+/// What `--gso` says of super-packets.
+fn gso(args: &Args) -> Result<Gso, Error> {
+    let Some(name) = args.get("--gso") else { return Ok(Gso::default()) };
+    let known = [Gso::Cut, Gso::Keep];
+    let found = known.into_iter().find(|gso| gso.name() == name);
+    found.ok_or_else(|| Error::Input(format!("--gso: {}", unknown("choice", name, known.into_iter().map(Gso::name)))))
+}
+
+/// The classes that packets name by a port, each as `PORT=CLASS`.
+fn classes(args: &Args) -> Result<Vec<(u16, ClassId)>, Error> {
+    let wrong = |text: &str| Error::Input(format!("--class: {text:?} is no port and class; write e.g. 5201=1:10"));
+    let one = |text: &str| {
+        let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
+        let port = port.trim().parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong(text))?;
+        let class = ClassId::parse(class.trim(), 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
+        if class.is_none() { Err(wrong(text)) } else { Ok((port, class)) }
+    };
+    args.all("--class").map(one).collect()
 }
 
 /// A direction's file in the folder of a log.
@@ -264,7 +288,19 @@ const LINK: &Own = &Own {
         Opt { name: "--limit", value: "LIMIT", about: "Queue limit, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
         Opt { name: "--limit-up", value: "LIMIT", about: "The same for the outgoing direction." },
         Opt { name: "--limit-down", value: "LIMIT", about: "The same for the incoming direction." },
+        GSO,
+        Opt {
+            name: "--class",
+            value: "PORT=CLASS",
+            about: "Packets from or to this port name a class of htb or prio, e.g. 5201=1:10; repeatable.",
+        },
     ],
+};
+
+const GSO: Opt = Opt {
+    name: "--gso",
+    value: "KIND",
+    about: "Super-packets of senders: keep has the queue judge them whole, cut packet by packet [cut].",
 };
 
 const DELAY: &Own = &Own {
@@ -272,6 +308,7 @@ const DELAY: &Own = &Own {
     options: &[
         Opt { name: "--up", value: "DELAY", about: "Outgoing direction." },
         Opt { name: "--down", value: "DELAY", about: "Incoming direction." },
+        GSO,
     ],
 };
 
@@ -317,12 +354,6 @@ Run a command behind a lossy path. LOSS is a probability (1%, 0.01) or Gilbert a
 
 /// What to write instead of the name of a file that is no trace.
 const NO_TRACE: &str = "; write a rate such as 12mbit, or the name of a trace";
-
-/// Largest IP packet, as Ethernet's.
-pub(super) const MTU: u32 = 1500;
-
-/// What leaves as one write.
-pub(super) const WINDOW: Duration = Duration::from_micros(50);
 
 #[cfg(test)]
 mod tests {

@@ -82,7 +82,7 @@ impl Form for Mahimahi {
                 Kind::Limit | Kind::Early | Kind::Late | Kind::HardLimit => {
                     self.line(at, format_args!("d 1 {bytes}"));
                 }
-                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::End => {}
+                Kind::Idle | Kind::Lost | Kind::Refused | Kind::Overdue | Kind::Payload | Kind::More | Kind::End => {}
             }
             self.output.settle()?;
         }

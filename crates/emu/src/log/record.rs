@@ -1,5 +1,6 @@
-//! One line of a log, as 32 bytes.
+//! One line of a log, as 32 bytes; of an arrival that is a super-packet or names a class, as twice 32.
 
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 
 /// Something that happened to a packet, or to the link.
@@ -22,6 +23,10 @@ pub struct Record {
     /// Of an arrival the sending host and, above it, the receiving one; of a fate the sojourn time in nanoseconds; else as
     /// the kind says.
     pub value: u64,
+    /// Segments of an arriving super-packet; 1 for all else.
+    pub segments: u16,
+    /// Class that an arriving packet names.
+    pub class: ClassId,
 }
 
 /// What happened; numbers below 16 are the fates of a result's table `packets`.
@@ -54,11 +59,13 @@ pub enum Kind {
     End = 21,
     /// It left, and `value` bytes of its payload for the first time. Told later than it happened.
     Payload = 22,
+    /// More about the arrival that follows in the file: its segments as `bytes`, its class as `flow`.
+    More = 23,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Sent,
         Self::Marked,
         Self::Limit,
@@ -72,6 +79,7 @@ impl Kind {
         Self::Overdue,
         Self::End,
         Self::Payload,
+        Self::More,
     ];
 
     /// The kind of a drop.
@@ -93,25 +101,43 @@ impl Kind {
 impl Record {
     pub(crate) fn arrival(at: Instant, meta: &Meta, number: u32) -> Self {
         let value = meta.hosts.0 as u64 | (meta.hosts.1 as u64) << 32;
-        Self { kind: Kind::Arrival, value, ..Self::fate(at, Kind::Arrival, meta, number, Duration::ZERO) }
+        let (segments, class) = (meta.segments, meta.class);
+        Self { value, segments, class, ..Self::fate(at, Kind::Arrival, meta, number, Duration::ZERO) }
     }
 
     pub(crate) fn fate(at: Instant, kind: Kind, meta: &Meta, number: u32, sojourn: Duration) -> Self {
-        let value = sojourn.as_nanos() as u64;
-        Self { at, number, flow: meta.flow, bytes: meta.len, kind, ecn: meta.ecn, dscp: meta.dscp, value }
+        let event = Self::event(at, kind, number, sojourn.as_nanos() as u64);
+        Self { flow: meta.flow, bytes: meta.len, ecn: meta.ecn, dscp: meta.dscp, ..event }
     }
 
     pub(crate) fn event(at: Instant, kind: Kind, number: u32, value: u64) -> Self {
-        Self { at, number, flow: 0, bytes: 0, kind, ecn: Ecn::NotEct, dscp: 0, value }
+        let (segments, class) = (1, ClassId::NONE);
+        Self { at, number, flow: 0, bytes: 0, kind, ecn: Ecn::NotEct, dscp: 0, value, segments, class }
     }
 
     /// The packet's metadata, of an arrival.
     pub fn meta(&self) -> Meta {
         let hosts = (self.value as u32, (self.value >> 32) as u32);
-        Meta { hosts, dscp: self.dscp, ..Meta::new(self.bytes, self.flow).with_ecn(self.ecn) }
+        let (dscp, class, segments) = (self.dscp, self.class, self.segments);
+        Meta { hosts, dscp, class, segments, ..Meta::new(self.bytes, self.flow).with_ecn(self.ecn) }
     }
 
-    /// The bytes in a file, little-endian.
+    /// What a file has before an arrival that 32 bytes do not hold.
+    pub(crate) fn more(&self) -> Option<Self> {
+        let holds_more = self.kind == Kind::Arrival && (self.segments != 1 || !self.class.is_none());
+        let more = Self::event(self.at, Kind::More, self.number, 0);
+        let flow = u32::from(self.class.major()) << 16 | u32::from(self.class.minor());
+        holds_more.then_some(Self { bytes: u32::from(self.segments), flow, ..more })
+    }
+
+    /// The arrival with what was before it; `None` if that is about another one, or no packet has so many segments.
+    pub(crate) fn with(self, more: &Self) -> Option<Self> {
+        let belongs = self.kind == Kind::Arrival && (self.at, self.number) == (more.at, more.number);
+        let segments = u16::try_from(more.bytes).ok().filter(|&segments| belongs && segments > 0)?;
+        Some(Self { segments, class: ClassId::new((more.flow >> 16) as u16, more.flow as u16), ..self })
+    }
+
+    /// The bytes in a file, little-endian, but for [`Record::more`].
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
         out[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
@@ -123,7 +149,7 @@ impl Record {
         out
     }
 
-    /// Reads them back; `None` for what is no record.
+    /// Reads them back; `None` for what is no record. An arrival is a packet without a class.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -136,6 +162,8 @@ impl Record {
             ecn: *Ecn::ALL.get(bytes[21] as usize)?,
             dscp: bytes[22],
             value: long(24),
+            segments: 1,
+            class: ClassId::NONE,
         })
     }
 }

@@ -1,4 +1,5 @@
-//! The log that results are made from: a head of JSON, then records of 32 bytes.
+//! The log that results are made from: a head of JSON, then records of 32 bytes, with a record before the arrival of a
+//! super-packet or of a packet that names a class.
 //!
 //! The file begins with [`MAGIC`] and the length of the JSON text (u32, little-endian); blanks behind the text fill it
 //! up, so that the records begin at a multiple of [`HEAD_UNIT`] bytes. A file that was cut off holds whole records up to
@@ -32,6 +33,7 @@ impl Records {
             "kind": kind,
             "link": link,
             "mtu": config.mtu,
+            "gso": config.gso.name(),
             "seed": seed,
             "epoch_ns": config.epoch_ns,
             "command": log.command,
@@ -50,7 +52,12 @@ impl Records {
 
 impl Form for Records {
     fn write(&mut self, records: &[Record]) -> Result<(), WriteError> {
-        self.0.buffer.extend(records.iter().flat_map(Record::to_bytes));
+        for record in records {
+            if let Some(more) = record.more() {
+                self.0.buffer.extend(more.to_bytes());
+            }
+            self.0.buffer.extend(record.to_bytes());
+        }
         self.0.flush()
     }
 
@@ -68,11 +75,17 @@ pub fn read(bytes: &[u8]) -> Result<(Value, Vec<Record>), LogError> {
     if head["format"] != FORMAT {
         return Err(LogError::Format { found: head["format"].to_string(), expected: FORMAT });
     }
-    let records = body.chunks_exact(RECORD_BYTES).enumerate().map(|(i, bytes)| {
-        let bytes = bytes.try_into().expect("chunks are exact");
-        Record::from_bytes(bytes).ok_or(LogError::Record(i))
-    });
-    Ok((head, records.collect::<Result<_, _>>()?))
+    let mut records = Vec::with_capacity(body.len() / RECORD_BYTES);
+    let mut more = None;
+    for (i, bytes) in body.chunks_exact(RECORD_BYTES).enumerate() {
+        let record = Record::from_bytes(bytes.try_into().expect("chunks are exact")).ok_or(LogError::Record(i))?;
+        match more.take() {
+            _ if record.kind == Kind::More => more = Some(record),
+            None => records.push(record),
+            Some(about) => records.push(record.with(&about).ok_or(LogError::Record(i))?),
+        }
+    }
+    Ok((head, records))
 }
 
 /// The first bytes of a log.

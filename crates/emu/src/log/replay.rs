@@ -59,7 +59,7 @@ fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
     for (i, record) in records.iter().enumerate() {
         if record.kind == Kind::Arrival {
             came += 1;
-            if !(1..=LARGEST).contains(&record.bytes) {
+            if !(1..=LARGEST * u64::from(record.segments)).contains(&u64::from(record.bytes)) {
                 return Err(LogError::Size { bytes: record.bytes, record: i });
             }
         } else if is_fate(record.kind) {
@@ -114,8 +114,8 @@ fn of_fate(fate: Fate) -> Option<(Kind, Instant)> {
     }
 }
 
-/// Largest packet of a log, in bytes: IP's, with its framing.
-const LARGEST: u32 = 200_000;
+/// Largest packet of a log, or segment of a super-packet, in bytes: IP's, with its framing.
+const LARGEST: u64 = 200_000;
 
 /// Longest log: a year.
 const LONGEST: u64 = 366 * 86_400 * 1_000_000_000;

@@ -84,7 +84,7 @@ pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Resu
                 *payload[part].1[l].entry(flow).or_insert(0) += value;
             }
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
-            Kind::End => {}
+            Kind::More | Kind::End => {}
         }
     }
     let mut output = replayed.finish();

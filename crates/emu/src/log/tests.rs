@@ -19,13 +19,10 @@ fn config(path: PathBuf, format: LogFormat) -> DirectionConfig {
     let table = serde_json::json!({ "rate": "12 Mbit/s", "limit": "2 packets" });
     let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
     DirectionConfig {
-        side: Side::Up,
-        kind: PathKind::Link(Box::new(spec)),
         window: Duration::ZERO,
-        mtu: 1500,
         epoch_ns: 1_700_000_000_000_000_000,
         logs: vec![LogConfig { path, format, command: "ping\nhost".into() }],
-        pcap: None,
+        ..DirectionConfig::new(Side::Up, PathKind::Link(Box::new(spec)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A direction and what comes to it, from any sequence of bytes: for random tests, for a fuzzer, and to repeat a failure.
 
 use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
-use super::{Counters, Direction, DirectionConfig, Kind, Pool, Side, Sink};
+use super::{Counters, Direction, DirectionConfig, Gso, Kind, Pool, Side, Sink};
 use crate::Error;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
@@ -29,8 +29,8 @@ impl Case {
             2 => Kind::OnOff { on: Duration::from_micros(500), off: Duration::from_micros(bytes.next() as i64) },
             _ => link(&mut bytes),
         };
-        let config =
-            DirectionConfig { side: Side::Down, kind, window, mtu: 1500, epoch_ns: 0, logs: vec![], pcap: None };
+        let gso = [Gso::Cut, Gso::Keep][bytes.below(2)];
+        let config = DirectionConfig { window, gso, ..DirectionConfig::new(Side::Down, kind) };
         let mut frames = Vec::new();
         while !bytes.0.is_empty() {
             let wait = bytes.next() as u64 * 2000;

@@ -1,6 +1,7 @@
 //! What determines a direction.
 
 use sojourn_aqm::Duration;
+use sojourn_aqm::class::ClassId;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::PathBuf;
 
@@ -49,6 +50,27 @@ pub enum Kind {
     },
 }
 
+/// What becomes of super-packets: what a sender's kernel hands over at once of one flow, up to 64 kB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gso {
+    /// They are cut before the queue: it judges packets of at most one MTU.
+    #[default]
+    Cut,
+    /// The queue judges them whole, as the queue disciplines of a Linux sender do; the link cuts them below it. Where there
+    /// is no link they leave as they came; what loses packets cuts them.
+    Keep,
+}
+
+impl Gso {
+    /// `cut` or `keep`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cut => "cut",
+            Self::Keep => "keep",
+        }
+    }
+}
+
 /// What a log file looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -86,4 +108,24 @@ pub struct DirectionConfig {
     pub logs: Vec<LogConfig>,
     /// Captures (pcapng, nanoseconds) of what arrives and what leaves: what their paths begin with.
     pub pcap: Option<PathBuf>,
+    /// What becomes of super-packets.
+    pub gso: Gso,
+    /// Classes that packets from or to a port of TCP or UDP name, as a sender's `SO_PRIORITY` or a filter of its host would.
+    pub classes: Vec<(u16, ClassId)>,
 }
+
+impl DirectionConfig {
+    /// A direction that does `kind`, with the default window and Ethernet's largest packet, or that of its link, and without
+    /// logs.
+    pub fn new(side: Side, kind: Kind) -> Self {
+        let mtu = if let Kind::Link(spec) = &kind { spec.mtu } else { MTU };
+        let (logs, classes) = (Vec::new(), Vec::new());
+        Self { side, kind, window: WINDOW, mtu, epoch_ns: 0, logs, pcap: None, gso: Gso::Cut, classes }
+    }
+}
+
+/// What leaves as one write, unless a shell is told otherwise.
+const WINDOW: Duration = Duration::from_micros(50);
+
+/// Largest IP packet, as Ethernet's.
+const MTU: u32 = 1500;

@@ -1,10 +1,12 @@
 //! What a direction counts.
 
-/// Counters of a direction; packets are those of at most one MTU, never superframes.
+/// Counters of a direction; packets are those of at most one MTU, never superframes, also where the queue has these whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets that arrived, and their bytes of IP.
     pub arrived: (u64, u64),
+    /// What the queue was offered: packets, and super-packets as one.
+    pub offered: u64,
     /// Packets that left, and their bytes of IP.
     pub departed: (u64, u64),
     /// Packets that the queue or the medium dropped.
@@ -15,7 +17,7 @@ pub struct Counters {
     pub malformed: u64,
     /// Packets that the kernel refused to take; they left in virtual time.
     pub refused: u64,
-    /// Packets waiting now.
+    /// Packets waiting now, super-packets as one.
     pub backlog: u64,
     /// Delay in the direction of the packet that left last, in nanoseconds.
     pub delay_ns: u64,

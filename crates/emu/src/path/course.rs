@@ -36,16 +36,27 @@ impl Course {
         self.recorder.event(now, Kind::Idle, 0, 0);
     }
 
-    /// The link took a packet out of the queue at `now`.
+    /// The link took a packet out of the queue at `now`. Its transmission begins; that of a super-packet with
+    /// [`Self::cut`].
     pub fn sent(&mut self, now: Instant, meta: &Meta, handle: u32) {
         let packet = self.packets.get_mut(handle);
         let marked = meta.ecn == Ecn::Ce && packet.ecn != Ecn::Ce;
         packet.ecn = meta.ecn;
-        self.counters.marked += marked as u64;
+        self.counters.marked += u64::from(marked) * u64::from(packet.segments);
         let kind = if marked { Kind::Marked } else { Kind::Sent };
         let packet = self.packets.get(handle);
         self.recorder.decided(now, kind, meta, packet, now - meta.enqueued);
-        self.recorder.leaves(now, packet, &self.packets);
+        if packet.segments == 1 {
+            self.recorder.leaves(now, packet, &self.packets);
+        }
+    }
+
+    /// The transmission of the next segment of a super-packet begins at `now`; its handle, that of the super-packet for the
+    /// last one.
+    pub fn cut(&mut self, now: Instant, whole: u32) -> u32 {
+        let handle = self.packets.cut(whole);
+        self.recorder.leaves(now, self.packets.get(handle), &self.packets);
+        handle
     }
 
     /// The queue dropped a packet at `now` that had waited for `sojourn`.
@@ -84,7 +95,7 @@ impl Course {
     }
 
     fn lose(&mut self, handle: u32) {
-        self.counters.dropped += 1;
+        self.counters.dropped += u64::from(self.packets.get(handle).segments);
         self.packets.release(handle);
     }
 }

@@ -141,6 +141,12 @@ impl Headers {
         Self { version, transport, at, end, flow: (flow ^ flow >> 32) as u32, hosts, dscp, ecn }
     }
 
+    /// Ports of sender and receiver, of TCP and UDP; `headers` begins with the IP header.
+    pub fn ports(&self, headers: &[u8]) -> Option<[u16; 2]> {
+        let port = |at: usize| u16::from_be_bytes([headers[at], headers[at + 1]]);
+        (self.transport != 0).then(|| [port(self.at), port(self.at + 2)])
+    }
+
     /// TCP's flags; `headers` begins with the IP header.
     pub fn tcp_flags(&self, headers: &[u8]) -> u8 {
         headers[self.at + 13]

@@ -1,14 +1,14 @@
 //! What leaves: neighbours of one flow joined again into superframes, so that the kernel is entered once for many.
 //!
 //! A packet joins the open superframe of its flow if it continues its sequence numbers, has equal headers and is due
-//! within the window of the first one. Flows have superframes of their own, else flow queueing would leave nothing to
+//! within the window of the first one; what was not cut leaves as it came. Flows have superframes of their own, else flow queueing would leave nothing to
 //! join. The order within a flow never changes.
 
 use super::header::{
     CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
     patch, patch_ecn,
 };
-use super::packets::{MOST_HEADERS, Packet, Packets, Page};
+use super::packets::{MOST_BYTES, MOST_HEADERS, Packet, Packets, Page};
 use sojourn_aqm::{Duration, Instant};
 use std::io::{self, IoSlice};
 
@@ -41,6 +41,8 @@ struct Superframe {
     /// Sequence number that comes next, of TCP.
     seq: u32,
     closed: bool,
+    /// It is one packet that was never cut.
+    whole: bool,
 }
 
 /// What became of a write.
@@ -103,16 +105,17 @@ impl Superframe {
         (self.flow, self.due, self.payload) = (page.headers.flow, due, packet.len as usize);
         self.handles.clear();
         self.handles.push(handle);
-        self.size = packet.len;
+        self.whole = packet.segments > 1;
+        self.size = if self.whole { page.vnet.gso_size } else { packet.len };
         if page.headers.transport == TCP {
             self.seq = seq(page, packet).wrapping_add(packet.len as u32);
         }
-        self.closed = !joins || !begins(page, packet);
+        self.closed = !joins || self.whole || !begins(page, packet);
     }
 
     /// Whether the packet can be joined.
     fn takes(&self, packet: &Packet, packets: &Packets) -> bool {
-        if self.closed || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST {
+        if self.closed || packet.segments > 1 || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST {
             return false;
         }
         let last = packets.get(self.handles[self.handles.len() - 1]);
@@ -189,7 +192,7 @@ impl Superframe {
         let ip = &mut out[VNET..VNET + about.end];
         ip.copy_from_slice(page.head());
         patch(ip, about, first.offset, first.index, self.payload, first.ecn);
-        let joined = self.handles.len() > 1;
+        let joined = self.whole || self.handles.len() > 1;
         let mut gso = GSO_NONE;
         let mut cwr = false;
         if about.transport == TCP {
@@ -296,6 +299,3 @@ const MOST_OPEN: usize = 16;
 
 /// Packets in a superframe.
 const MOST: usize = 48;
-
-/// Bytes of an IP packet.
-const MOST_BYTES: usize = 65_535;

@@ -17,7 +17,7 @@ pub(crate) mod packets;
 mod station;
 
 pub use buffer::{Buffer, Pool};
-pub use config::{DirectionConfig, Kind, LogConfig, LogFormat, Side};
+pub use config::{DirectionConfig, Gso, Kind, LogConfig, LogFormat, Side};
 pub use counters::Counters;
 pub use header::tcp_flow;
 pub use join::Sink;
@@ -28,7 +28,9 @@ use course::Course;
 use fresh::Fresh;
 use join::{Joiner, Written};
 use on_off::OnOff;
-use packets::{Packet, Packets, segments};
+use header::Headers;
+use packets::{Packet, Packets, segments, whole};
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
@@ -62,6 +64,10 @@ pub struct Direction {
     dense: bool,
     lateness: Histogram,
     now: Instant,
+    /// Whether super-packets stay whole.
+    keeps: bool,
+    /// Classes that packets name by a port.
+    classes: Vec<(u16, ClassId)>,
 }
 
 impl Direction {
@@ -94,6 +100,13 @@ impl Direction {
             }
         };
         let recorder = Recorder::new(&config, seed)?;
+        let whole = match &config.kind {
+            Kind::Link(_) => !station.as_ref().is_some_and(Station::splits),
+            Kind::Delay(_) => true,
+            // A medium loses what is on it, segments.
+            Kind::Loss(_) | Kind::OnOff { .. } => false,
+        };
+        let keeps = whole && config.gso == Gso::Keep;
         Ok(Self {
             side: config.side,
             station,
@@ -104,12 +117,14 @@ impl Direction {
             dense: false,
             lateness: Histogram::default(),
             now: Instant::ZERO,
+            keeps,
+            classes: config.classes,
         })
     }
 
     /// One read of the TUN device at `at`, never before the last [`Self::run`]: virtio header and packet or superframe.
     ///
-    /// Every packet of a superframe arrives at `at`, and is judged alone.
+    /// Every packet of a superframe arrives at `at`, and is judged alone, unless super-packets are kept.
     pub fn arrive(&mut self, at: Instant, buffer: Buffer) {
         let at = at.max(self.now);
         self.now = at;
@@ -120,23 +135,32 @@ impl Direction {
         };
         let page = course.packets.page(number);
         let about = page.headers;
-        for (index, (offset, len, last)) in segments(page).enumerate() {
-            let packet = Packet {
-                page: number,
-                number: course.counters.arrived.0 as u32,
-                at,
-                offset,
-                len,
-                index: index as u16,
-                last,
-                ecn: about.ecn,
-            };
-            let bytes = about.end as u32 + len as u32;
-            course.counters.arrived.0 += 1;
-            course.counters.arrived.1 += bytes as u64;
+        let class = class_of(&self.classes, &about, page.head());
+        let named = Meta { hosts: about.hosts, dscp: about.dscp, class, ..Meta::new(0, about.flow) };
+        let named = named.with_ecn(about.ecn);
+        let packet = Packet {
+            page: number,
+            number: 0,
+            at,
+            offset: 0,
+            len: 0,
+            index: 0,
+            segments: 1,
+            last: true,
+            ecn: about.ecn,
+        };
+        // Either one of all segments, or each of them.
+        let kept = whole(page).filter(|_| self.keeps).map(|(len, segments)| Packet { len, segments, ..packet });
+        let cut = segments(page).filter(|_| kept.is_none()).zip(0..);
+        let each = cut.map(|((offset, len, last), index)| Packet { offset, len, index, last, ..packet });
+        for packet in kept.into_iter().chain(each) {
+            let bytes = course.packets.page(number).ip_bytes(&packet);
+            let packet = Packet { number: course.counters.offered as u32, ..packet };
+            course.counters.offered += 1;
+            course.counters.arrived.0 += u64::from(packet.segments);
+            course.counters.arrived.1 += u64::from(bytes);
             let handle = course.packets.insert(packet);
-            let meta =
-                Meta { hosts: about.hosts, dscp: about.dscp, ..Meta::new(bytes, about.flow).with_ecn(about.ecn) };
+            let meta = Meta { len: bytes, ..named }.with_segments(packet.segments);
             match &mut self.station {
                 Some(station) => {
                     station.advance(at, course);
@@ -163,9 +187,9 @@ impl Direction {
             self.lateness.record(now - due);
             let packet = *course.packets.get(handle);
             course.counters.delay_ns = (due - packet.at).as_nanos() as u64;
-            course.counters.departed.0 += 1;
+            course.counters.departed.0 += u64::from(packet.segments);
             let page = course.packets.page(packet.page);
-            course.counters.departed.1 += page.headers.end as u64 + packet.len as u64;
+            course.counters.departed.1 += u64::from(page.ip_bytes(&packet));
             if course.recorder.logs() {
                 match self.fresh.of(page, &packet) {
                     0 => {}
@@ -214,11 +238,20 @@ impl Direction {
     }
 }
 
+/// The class that a packet names by one of its ports; the first rule that holds.
+fn class_of(classes: &[(u16, ClassId)], about: &Headers, head: &[u8]) -> ClassId {
+    if classes.is_empty() {
+        return ClassId::NONE;
+    }
+    let named = |ports: [u16; 2]| classes.iter().find(|(port, _)| ports.contains(port)).map(|&(_, class)| class);
+    about.ports(head).and_then(named).unwrap_or_default()
+}
+
 /// Writes down what became of a write, where that was not as it should be.
 fn note(recorder: &mut Recorder, refused: &mut u64, now: Instant, written: &Written, packets: &Packets) {
     if !written.taken {
-        *refused += written.handles.len() as u64;
         for &handle in written.handles {
+            *refused += u64::from(packets.get(handle).segments);
             recorder.event(now, Logged::Refused, packets.get(handle).number, 1);
         }
     }

@@ -4,7 +4,8 @@ use super::buffer::Buffer;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
 use sojourn_aqm::{Ecn, Instant};
 
-/// A packet of at most one MTU: a segment of a superframe, or a frame as it was read.
+/// A packet of at most one MTU, a segment of a superframe or a frame as it was read; or several segments of one that were
+/// not cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// The frame that it is of.
@@ -17,8 +18,10 @@ pub struct Packet {
     pub offset: u32,
     /// Bytes of its payload.
     pub len: u16,
-    /// Its number among the segments of the frame.
+    /// Its number among the segments of the frame, or that of the first of several.
     pub index: u16,
+    /// How many segments it is: 1, or more of what was not cut.
+    pub segments: u16,
     /// Whether it is the last one.
     pub last: bool,
     /// ECN field, with a mark that it got on the way.
@@ -66,6 +69,19 @@ impl Page {
     /// The IP header and the transport's.
     pub fn head(&self) -> &[u8] {
         &self.bytes()[VNET..VNET + self.headers.end]
+    }
+
+    /// Bytes of IP of each segment of a packet but the last, and of the last; one that is cut has only the last.
+    pub fn sizes(&self, packet: &Packet) -> (u32, u32) {
+        let before = u32::from(packet.segments - 1) * u32::from(self.vnet.gso_size);
+        let head = self.headers.end as u32;
+        (head + u32::from(self.vnet.gso_size), head + u32::from(packet.len) - before)
+    }
+
+    /// Bytes of IP of a packet with the headers of all its segments.
+    pub fn ip_bytes(&self, packet: &Packet) -> u32 {
+        let (each, last) = self.sizes(packet);
+        u32::from(packet.segments - 1) * each + last
     }
 
     /// Payload of a packet.
@@ -136,6 +152,19 @@ impl Packets {
         self.pages[number as usize].as_ref().expect("a packet's frame is kept")
     }
 
+    /// Cuts the first segment off a packet of several; the packet itself where it is one.
+    pub fn cut(&mut self, handle: u32) -> u32 {
+        let whole = self.packets[handle as usize];
+        if whole.segments == 1 {
+            return handle;
+        }
+        let size = self.page(whole.page).vnet.gso_size;
+        let rest = &mut self.packets[handle as usize];
+        (rest.offset, rest.len) = (whole.offset + u32::from(size), whole.len - size);
+        (rest.index, rest.segments) = (whole.index + 1, whole.segments - 1);
+        self.insert(Packet { len: size, segments: 1, last: false, ..whole })
+    }
+
     /// The packet is gone.
     pub fn release(&mut self, handle: u32) {
         self.free.push(handle);
@@ -181,6 +210,14 @@ pub fn segments(page: &Page) -> impl Iterator<Item = (u32, u16, bool)> + use<> {
     })
 }
 
+/// The whole of a frame that is cut into several segments, as [`segments`] has each, and their number; nothing for others,
+/// and for what is longer than an IP packet may be.
+pub fn whole(page: &Page) -> Option<(u16, u16)> {
+    let payload = page.bytes().len() - VNET - page.headers.end;
+    let count = if page.split { payload.div_ceil(page.vnet.gso_size as usize) } else { 1 };
+    (count > 1 && page.headers.end + payload <= MOST_BYTES).then_some((payload as u16, count as u16))
+}
+
 fn can_be_cut(vnet: &Vnet, headers: &Headers) -> bool {
     let (version, transport) = match vnet.gso {
         GSO_TCP4 => (4, TCP),
@@ -193,6 +230,9 @@ fn can_be_cut(vnet: &Vnet, headers: &Headers) -> bool {
 
 /// Longest headers of what is cut or joined: IPv6 with extensions, and TCP with options.
 pub const MOST_HEADERS: usize = 256;
+
+/// Bytes of an IP packet.
+pub const MOST_BYTES: usize = 65_535;
 
 /// Virtio header and a packet of Ethernet's size, with some room.
 const SMALL: usize = 2048;

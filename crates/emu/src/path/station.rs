@@ -19,6 +19,8 @@ pub struct Station {
     serves: Serves,
     /// What was used of [`Transmitter::usable`].
     used: u64,
+    /// A super-packet of which segments are still to be sent.
+    cut: Option<u32>,
 }
 
 enum Serves {
@@ -27,6 +29,16 @@ enum Serves {
     OneByOne { free: Instant, idle: bool, throttled: bool },
     /// In opportunities: the packet of which a part is sent, with the bytes that are not, and whether anything waits.
     Opportunities { part: Option<(u32, u32)>, awake: bool },
+}
+
+/// What a transmitter gets that asks for something to send.
+enum Taken {
+    /// A packet or a segment: its bytes on the medium, and its handle.
+    Packet(u32, u32),
+    /// Nothing is queued.
+    Empty,
+    /// Something is queued that may not go before.
+    NotBefore(Instant),
 }
 
 impl Station {
@@ -45,7 +57,7 @@ impl Station {
             None => Serves::OneByOne { free: Instant::ZERO, idle: true, throttled: false },
         };
         let qdisc = spec.aqm.config.build(spec.limits, host);
-        Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0 }
+        Self { qdisc, transmitter, framing: spec.framing, mtu: spec.mtu, serves, used: 0, cut: None }
     }
 
     /// Serves until `until`, what is due then included.
@@ -58,9 +70,18 @@ impl Station {
         }
     }
 
-    /// A packet of `ip_bytes` arrives at `now`; the station has advanced to then.
+    /// Whether the queue takes segments: super-packets are cut before it.
+    pub fn splits(&self) -> bool {
+        self.qdisc.splits()
+    }
+
+    /// A packet, or a super-packet whole, arrives at `now`; the station has advanced to then. The length in `meta` is not
+    /// known yet.
     pub fn arrive(&mut self, now: Instant, meta: Meta, handle: u32, course: &mut Course) {
-        let meta = Meta { len: self.framing.accounted(meta.len), ..meta };
+        let packet = course.packets.get(handle);
+        let (each, last) = course.packets.page(packet.page).sizes(packet);
+        let before = u32::from(packet.segments - 1) * self.framing.accounted(each);
+        let meta = Meta { len: before + self.framing.accounted(last), ..meta };
         course.arrived(now, &meta, handle);
         let enqueued = self.qdisc.enqueue(now, meta, handle, &mut |meta: Meta, dropped: u32, reason: DropReason| {
             let sojourn = if dropped == handle { Duration::ZERO } else { now - meta.enqueued };
@@ -93,7 +114,9 @@ impl Station {
 
     /// Whether anything waits, so that [`Self::next`] will send it.
     pub fn waits(&self) -> bool {
-        self.qdisc.backlog().packets > 0 || matches!(self.serves, Serves::Opportunities { part: Some(_), .. })
+        self.qdisc.backlog().packets > 0
+            || self.cut.is_some()
+            || matches!(self.serves, Serves::Opportunities { part: Some(_), .. })
     }
 
     /// The share of what the link could have sent until `now` that it did send.
@@ -103,16 +126,15 @@ impl Station {
     }
 
     fn serve(&mut self, at: Instant, course: &mut Course) {
-        let (free, idle, throttled) = match self.dequeue(at, course) {
-            Dequeued::Packet(meta, handle) => {
-                let bytes = self.wire(meta.len);
+        let (free, idle, throttled) = match self.take(at, course) {
+            Taken::Packet(bytes, handle) => {
                 let sent = self.transmitter.send(at, bytes);
                 self.used += self.transmitter.used(at, sent.free, bytes);
                 course.left(sent.end, handle);
                 (sent.free, false, false)
             }
-            Dequeued::NotBefore(later) if later < Instant::NEVER => (later, false, true),
-            Dequeued::Empty | Dequeued::NotBefore(_) => (at, true, false),
+            Taken::NotBefore(later) if later < Instant::NEVER => (later, false, true),
+            Taken::Empty | Taken::NotBefore(_) => (at, true, false),
         };
         self.serves = Serves::OneByOne { free, idle, throttled };
     }
@@ -125,9 +147,9 @@ impl Station {
         while budget > 0 {
             let (handle, left) = match part.take() {
                 Some(part) => part,
-                None => match self.dequeue(at, course) {
-                    Dequeued::Packet(meta, handle) => (handle, self.wire(meta.len)),
-                    Dequeued::Empty | Dequeued::NotBefore(_) => break,
+                None => match self.take(at, course) {
+                    Taken::Packet(bytes, handle) => (handle, bytes),
+                    Taken::Empty | Taken::NotBefore(_) => break,
                 },
             };
             let served = left.min(budget);
@@ -139,8 +161,30 @@ impl Station {
                 part = Some((handle, left - served));
             }
         }
-        let awake = part.is_some() || self.qdisc.backlog().packets > 0;
+        let awake = part.is_some() || self.cut.is_some() || self.qdisc.backlog().packets > 0;
         self.serves = Serves::Opportunities { part, awake };
+    }
+
+    /// What the transmitter sends next: a packet or the next segment of a super-packet, with its bytes on the medium.
+    fn take(&mut self, at: Instant, course: &mut Course) -> Taken {
+        if self.cut.is_none() {
+            match self.dequeue(at, course) {
+                Dequeued::Packet(meta, handle) if meta.segments == 1 => {
+                    return Taken::Packet(self.wire(meta.len), handle);
+                }
+                Dequeued::Packet(_, handle) => self.cut = Some(handle),
+                Dequeued::NotBefore(later) => return Taken::NotBefore(later),
+                Dequeued::Empty => return Taken::Empty,
+            }
+        }
+        let whole = self.cut.expect("a super-packet is being sent");
+        let handle = course.cut(at, whole);
+        if handle == whole {
+            self.cut = None;
+        }
+        let packet = course.packets.get(handle);
+        let bytes = course.packets.page(packet.page).ip_bytes(packet);
+        Taken::Packet(self.wire(self.framing.accounted(bytes)), handle)
     }
 
     fn dequeue(&mut self, at: Instant, course: &mut Course) -> Dequeued<u32> {

@@ -8,6 +8,8 @@ use sojourn_sim::scenario::LinkSpec;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
+mod super_packets;
+
 /// A superframe of TCP, or, with `size` not below the payload, one packet.
 struct Tcp {
     version: u8,
@@ -121,7 +123,7 @@ fn link(keys: &str) -> Kind {
 
 fn config(kind: Kind, window_us: i64) -> DirectionConfig {
     let window = Duration::from_micros(window_us);
-    DirectionConfig { side: Side::Down, kind, window, mtu: 1500, epoch_ns: 0, logs: vec![], pcap: None }
+    DirectionConfig { window, ..DirectionConfig::new(Side::Down, kind) }
 }
 
 fn buffer(frame: &[u8]) -> Buffer {
@@ -329,15 +331,19 @@ fn a_replayed_log_agrees_with_the_simulators_queue() {
     for aqm in ["droptail", "codel ecn", "codel@linux", "pie", "red", "ared", "fq_codel ecn", "dualpi2", "choke", "sfq"]
     {
         for (rate, timed) in [("10 Mbit/s", true), ("4 Mbit/s@0s,30 Mbit/s@500ms", false)] {
-            let kind = link(&format!("rate = {rate}; aqm = {aqm}; limit = 60 packets"));
-            let ecn = if aqm.contains("ecn") { Ecn::Ect0 } else { Ecn::NotEct };
-            let (head, records) = logged(config(kind, 50), 7, &made_up(3, 1000, ecn));
-            let found = replay(&head, &records).unwrap();
-            assert!(found.packets > 2500, "{aqm}: {found:?}");
-            assert_eq!((found.agreeing, found.first, found.timed), (found.packets, None, timed), "{aqm} at {rate}");
-            let drops = records.iter().filter(|r| r.kind.reason().is_some()).count();
-            let marks = records.iter().filter(|r| r.kind == Logged::Marked).count();
-            assert!(drops + marks > 10, "{aqm} at {rate}: {drops} drops and {marks} marks decide nothing");
+            for (gso, limit, least) in [(Gso::Cut, 60, 2500), (Gso::Keep, 20, 990)] {
+                let kind = link(&format!("rate = {rate}; aqm = {aqm}; limit = {limit} packets"));
+                let ecn = if aqm.contains("ecn") { Ecn::Ect0 } else { Ecn::NotEct };
+                let (head, records) =
+                    logged(DirectionConfig { gso, ..config(kind, 50) }, 7, &made_up(3, 1000, ecn));
+                let found = replay(&head, &records).unwrap();
+                assert!(found.packets > least, "{aqm}: {found:?}");
+                let expected = (found.packets, None, timed);
+                assert_eq!((found.agreeing, found.first, found.timed), expected, "{aqm} at {rate}, {gso:?}");
+                let drops = records.iter().filter(|r| r.kind.reason().is_some()).count();
+                let marks = records.iter().filter(|r| r.kind == Logged::Marked).count();
+                assert!(drops + marks > 10, "{aqm} at {rate}, {gso:?}: {drops} drops, {marks} marks decide nothing");
+            }
         }
     }
 }
