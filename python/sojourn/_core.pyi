@@ -22,6 +22,7 @@ __all__ = [
     "datagram_summary",
     "diff",
     "doctor",
+    "dscp",
     "duration_ns",
     "emulate",
     "emulated",
@@ -230,6 +231,9 @@ def emulated(down: str, up: str, scenario_json: str) -> tuple[Output, str, dict[
     refused; and the payload in bytes that left for the first time from each instant on, in ns, at which the statistics
     can begin, by direction and flow. The scenario gives warm-up, length and probes.
     """
+
+def dscp(text: str) -> int:
+    """Code point of a name, such as EF, or of a number as a text."""
 
 def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int) -> int:
     """Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of both ends."""

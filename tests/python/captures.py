@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 CLIENT, SERVER = (bytes([10, 0, 0, 1]), 4000), (bytes([10, 0, 0, 2]), 80)
 ACK, SYN = 0x10, 0x02
@@ -90,3 +91,14 @@ def pcapng(
         head = struct.pack(order + "IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(frame), len(frame))
         data += block(6, head + frame)
     return data
+
+
+def lengths(path: Path) -> list[int]:
+    """Lengths on the wire of the packets of a pcapng file, in the order of the file."""
+    data, at, found = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, size = struct.unpack_from("=II", data, at)
+        if kind == 6:  # an enhanced packet block
+            found.append(struct.unpack_from("=I", data, at + 24)[0])
+        at += size
+    return found

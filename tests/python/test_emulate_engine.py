@@ -91,6 +91,58 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert result.fingerprint in again.stdout
 
 
+SORTED = """
+name = "code points, classes and super-packets"
+duration = "4 s"
+[link]
+rate = "1 Gbit/s"
+aqm = """ + '"""' + """htb {
+  class 1 rate 9Mbit/s; class 10 parent 1 rate 6Mbit/s; class 20 parent 1 rate 2Mbit/s match dscp CS1
+  class 30 parent 1 rate 1Mbit/s match dscp EF
+}""" + '"""' + """
+[reverse]
+rate = "1 Gbit/s"
+[[flows]]
+kind = "tcp"
+cc = "cubic"
+dscp = "EF"
+class = "1:10"
+gso = true
+[[flows]]
+kind = "tcp"
+cc = "cubic"
+dscp = "CS1"
+rtt = "10 ms"
+gso = true
+[[flows]]
+kind = "tcp"
+cc = "cubic"
+dscp = "EF"
+direction = "reverse"
+gso = true
+[probes]
+packets = true
+"""
+
+
+@needs_shells
+def test_classes_and_code_points_of_flows_reach_the_queue(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(SORTED)
+    done = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", "--json")
+    assert done.returncode == 0, done.stderr
+    [result] = load_all([tmp_path / "results"])
+    assert all(link["agreeing"] == link["replayed"] > 100 for link in result.totals["emulation"]["links"].values())
+    packets = result.packets.filter(pl.col("fate") == "sent")
+    down = packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1))
+    # What the class holds its flow to is what it is promised, whatever the code point's class would have.
+    seconds = result.duration_s - 1
+    rates = [group["goodput_bps"] for group in result.totals["groups"][:2]]
+    assert rates[0] / 6e6 == pytest.approx(0.95, abs=0.1)
+    assert rates[1] / 2e6 == pytest.approx(0.95, abs=0.1)
+    assert down["bytes"].sum() * 8 / seconds < 9.2e6
+    assert down["bytes"].max() > 2 * 1500, "super-packets are whole in the queue"
+
+
 @needs_shells
 @pytest.mark.filterwarnings("ignore:All-NaN")  # a step is so short that nothing may be sent in ten of its parts
 def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +169,8 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
         ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
         ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),
         ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link takes packets one by one"),
-        ('cc = "reno"', 'cc = "reno"\ngso = true', "flows[1].gso: cannot be emulated"),
+        ('cc = "reno"', 'cc = "reno"\ngso = true', "flows: all of an emulated run use gso, or none"),
+        ('cc = "reno"', 'cc = "reno"\ngro = "1 ms"', "flows[1].gro: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\nstack = "linux-3.8"\nabc = 1', "flows[1].abc: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\ninitial_window = 4', "flows[1].initial_window: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),

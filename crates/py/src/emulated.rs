@@ -59,6 +59,12 @@ pub fn emulated_flow(source: Vec<u8>, destination: Vec<u8>, source_port: u16, po
     flow.ok_or_else(|| input("addresses: give both as 4 or as 16 bytes"))
 }
 
+/// The code point of a name, such as EF, or of a number as a text.
+#[pyfunction]
+pub fn dscp(text: &str) -> PyResult<u8> {
+    sojourn_aqm::dscp::parse(text).map_err(input)
+}
+
 fn read(path: &Path) -> PyResult<Log> {
     let name = path.display();
     let bytes = std::fs::read(path).map_err(|e| input(format!("{name}: {e}; give a log of an emulated link")))?;

@@ -89,6 +89,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(emulated::emulated, module)?)?;
         module.add_function(wrap_pyfunction!(emulated::emulated_head, module)?)?;
         module.add_function(wrap_pyfunction!(emulated::emulated_flow, module)?)?;
+        module.add_function(wrap_pyfunction!(emulated::dscp, module)?)?;
     }
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }

@@ -33,6 +33,8 @@ from sojourn.scenarios.scenario import Scenario
 
 DEVICE = Path("/dev/net/tun")
 PORT = 5001
+"""Of the server; further ports, one for each class that flows name, follow."""
+MOST_CLASSES = 100
 LOOK_S = 0.05
 GRACE_S = 30.0
 """How much longer than the scenario a run may take before it is ended."""
@@ -60,8 +62,6 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
         if link.get("tick"):
             raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
-        if link["mtu"] != "1500 B":
-            raise InputError(f'{place}.mtu: {link["mtu"]} cannot be emulated; write "1500 B"')
     if names := scenario.user_aqms():
         what = "in a shared library cannot manage" if is_library(names[0]) else "in Python is too slow for"
         raise InputError(f"link.aqm: a queue manager {what} an emulated link; simulate it")
@@ -74,8 +74,11 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
         if flow["cc"] not in has:
             raise InputError(f"flows[{index}].cc: this kernel has no {flow['cc']}; it has {', '.join(has)}")
-    if len({flow["ecn"] for flow in document["flows"]}) > 1:
-        raise InputError("flows: all of an emulated run use ECN, or none; write the same everywhere")
+    for key, what in (("ecn", "ECN"), ("gso", "gso")):
+        if len({bool(flow.get(key)) for flow in document["flows"]}) > 1:
+            raise InputError(f"flows: all of an emulated run use {what}, or none; write the same everywhere")
+    if len(_classes(document)) > MOST_CLASSES:
+        raise InputError(f"flows: an emulated run has up to {MOST_CLASSES} classes; name fewer")
     if not DEVICE.exists():
         raise MissingError(f"{DEVICE} is missing; `sojourn doctor` says what emulation needs")
 
@@ -98,20 +101,32 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
 def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
     """What the clients are to do."""
     document = scenario.document
-    groups = []
+    groups, classes = [], _classes(document)
     for flow in document["flows"]:
         times = {key: seconds(flow[key]) for key in ("start", "spread", "interval", "stop") if key in flow}
         sizes = {key: _core.size_bytes(flow[key]) for key in ("size", "request") if key in flow}
         plain = {key: flow[key] for key in ("kind", "count", "cc", "direction", "random") if key in flow}
-        groups.append({**plain, **times, **sizes, "delay": flow["access_delay"]})
+        about = {"delay": flow["access_delay"], "port": PORT + classes.index(flow.get("class"))}
+        about |= {"dscp": _core.dscp(flow["dscp"])} if "dscp" in flow else {}
+        groups.append({**plain, **times, **sizes, **about})
+    mtu = max(_core.size_bytes(document[link]["mtu"]) for link in ("link", "reverse"))
     return {
         "groups": groups,
         "duration": seconds(document["duration"]),
         "seed": seed,
-        "port": PORT,
         "ecn": bool(document["flows"][0]["ecn"]),
         "sojourn": [sys.executable, "-m", "sojourn.emulated.shell"],
+        "delays": [f"--mtu={mtu}B", *_gso(document)],
     }
+
+
+def _classes(document: dict[str, Any]) -> list[str | None]:
+    """Classes that the flows name, none among them; the server has a port for each, by which the shell knows it."""
+    return sorted({flow.get("class") for flow in document["flows"]}, key=lambda name: name or "")
+
+
+def _gso(document: dict[str, Any]) -> list[str]:
+    return ["--gso=keep"] if document["flows"][0].get("gso") else []
 
 
 def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
@@ -119,8 +134,11 @@ def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
     document = scenario.document
     links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
     script = [sys.executable, programs.__file__]
-    server = f"--peer={shlex.join([*script, 'serve', str(PORT)])}"
-    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server]
+    classes = _classes(document)
+    ports = [str(PORT + number) for number in range(len(classes))]
+    server = f"--peer={shlex.join([*script, 'serve', *ports])}"
+    named = [f"--class={port}={name}" for port, name in zip(ports, classes, strict=True) if name]
+    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *named, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 
@@ -238,5 +256,5 @@ def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]
 
 
 KINDS = ("tcp", "web")
-REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "dscp", "class", "gso", "gro"}
+REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "gro"}
 """Keys of flows that the host's TCP or its programs do not know."""

@@ -1,8 +1,8 @@
 """Server and clients of an emulated scenario: a program of its own that needs nothing but Python.
 
-`programs.py serve PORT` sends to whoever asks, `programs.py clients SPEC` asks as the scenario's flows do. A request is
-one line, filled up to its size: `GET BYTES CC`, of which no bytes is a download without end, or `PUT CC`, after which
-the client sends.
+`programs.py serve PORT...` sends to whoever asks, `programs.py clients SPEC` asks as the scenario's flows do. A request
+is one line, filled up to its size: `GET BYTES CC DSCP`, of which no bytes is a download without end, or `PUT CC DSCP`,
+after which the client sends.
 """
 
 from __future__ import annotations
@@ -64,10 +64,17 @@ class Loop:
                 heapq.heappop(self.timers)[2]()
 
 
-def serve(port: int) -> None:
+def serve(ports: list[int]) -> None:
     """Answer requests for ever."""
     tune()
     loop = Loop()
+    for port in ports:
+        listen(loop, port)
+    loop.run(float("inf"))
+
+
+def listen(loop: Loop, port: int) -> None:
+    """Take connections to a port."""
     listener = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=1024)
     listener.setblocking(False)
 
@@ -79,7 +86,6 @@ def serve(port: int) -> None:
                 Served(loop, peer)
 
     loop.watch(listener, selectors.EVENT_READ, accept)
-    loop.run(float("inf"))
 
 
 class Served:
@@ -88,6 +94,7 @@ class Served:
     def __init__(self, loop: Loop, peer: socket.socket) -> None:
         """Wait for its request."""
         self.loop, self.peer, self.line = loop, peer, b""
+        self.asked = False
         self.left: int | None = None
         loop.watch(peer, selectors.EVENT_READ, self.read)
 
@@ -102,16 +109,19 @@ class Served:
         if not part:
             self.loop.close(self.peer)
             return
+        if self.asked:
+            return
         self.line += part
         head, end, _ = self.line.partition(b"\n")
         if not end:
             return
+        self.asked = True
         words = head.decode(errors="replace").split()
+        dye(self.peer, int(words[-1]))
         if words[0] == "GET":
             choose(self.peer, words[2])
             self.left = int(words[1])
             self.loop.watch(self.peer, selectors.EVENT_WRITE, self.write)
-        self.line = b"PUT\n"
 
     def write(self) -> None:
         """Send what the connection takes."""
@@ -137,18 +147,19 @@ class Transfer:
         """Connect, and ask."""
         self.group, self.size, self.upward, self.got = group, size, upward, 0
         self.start_ns = time.time_ns()
-        request = f"PUT {group.cc}\n" if upward else f"GET {size} {group.cc}\n"
+        request = f"PUT {group.cc} {group.dscp}\n" if upward else f"GET {size} {group.cc} {group.dscp}\n"
         self.request = request.encode().ljust(group.request, b".")
         family = socket.AF_INET6 if ":" in group.client.host else socket.AF_INET
         self.peer = socket.socket(family, socket.SOCK_STREAM)
         self.peer.setblocking(False)
         choose(self.peer, group.cc)
+        dye(self.peer, group.dscp)
         self.delivered: dict[int, int] = {}
         group.opened += 1
         with suppress(BlockingIOError):
-            self.peer.connect((group.client.host, group.client.port))
+            self.peer.connect((group.client.host, group.port))
         self.number = len(group.ends)
-        group.ends.append((self.peer.getsockname()[:2], (group.client.host, group.client.port)))
+        group.ends.append((self.peer.getsockname()[:2], (group.client.host, group.port)))
         group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.ask)
 
     def ask(self) -> None:
@@ -207,6 +218,8 @@ class Group:
         self.client, self.number, self.spec = client, number, spec
         self.cc: str = spec["cc"]
         self.request: int = spec.get("request", 0)
+        self.port: int = spec["port"]
+        self.dscp: int = spec.get("dscp", 0)
         self.opened = self.closed = 0
         self.delivered: dict[int, int] = {}
         self.ends: list[tuple[tuple[str, int], tuple[str, int]]] = []
@@ -247,7 +260,7 @@ class Client:
     def __init__(self, spec: dict[str, Any]) -> None:
         """Prepare them."""
         self.loop, self.room = Loop(), bytearray(1 << 18)
-        self.host, self.port = os.environ["SOJOURN_HOST"], spec["port"]
+        self.host = os.environ["SOJOURN_HOST"]
         self.spec = spec
         self.zero = 0.0
         self.groups: list[Group] = []
@@ -267,9 +280,11 @@ class Client:
     def wait_for_server(self) -> None:
         """Connect once, so that the run begins when the server is there."""
         end = time.monotonic() + PATIENCE_S
+        # It listens at the last port last.
+        port = max(group["port"] for group in self.spec["groups"])
         while True:
             try:
-                socket.create_connection((self.host, self.port), timeout=PATIENCE_S).close()
+                socket.create_connection((self.host, port), timeout=PATIENCE_S).close()
             except OSError:
                 if time.monotonic() > end:
                     raise
@@ -288,7 +303,8 @@ def clients(path: Path) -> None:
     for delay, numbers in by_delay.items():
         if delay != "0 s":
             inner = [sys.executable, __file__, "client", str(path), *map(str, numbers)]
-            others.append(subprocess.Popen([*spec["sojourn"], "delay", delay, "--quiet", "--", *inner]))
+            words = [*spec["sojourn"], "delay", delay, *spec["delays"], "--quiet", "--", *inner]
+            others.append(subprocess.Popen(words))
     if here := by_delay.get("0 s"):
         client(path, here)
     codes = [other.wait() for other in others]
@@ -308,13 +324,22 @@ def tune() -> None:
     """Allow many connections; ECN is for those who ask for it, and here nobody else is."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with suppress(OSError):
-        Path("/proc/sys/net/ipv4/tcp_ecn").write_text(os.environ.get("SOJOURN_ECN", "0"), encoding="ascii")
+    # A server answers with the code point of the first segment, before it has read the request (Linux 5.10).
+    for name, value in (("tcp_ecn", os.environ.get("SOJOURN_ECN", "0")), ("tcp_reflect_tos", "1")):
+        with suppress(OSError):
+            Path("/proc/sys/net/ipv4", name).write_text(value, encoding="ascii")
 
 
 def choose(peer: socket.socket, cc: str) -> None:
     """Choose the congestion control of a connection."""
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+
+
+def dye(peer: socket.socket, dscp: int) -> None:
+    """Choose the code point of a connection's packets."""
+    for level, option in ((socket.IPPROTO_IP, socket.IP_TOS), (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)):
+        with suppress(OSError):
+            peer.setsockopt(level, option, dscp << 2)
 
 
 PATIENCE_S = 20.0
@@ -323,8 +348,8 @@ LONGEST_WAIT_S = 60.0
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["serve", number]:
-            serve(int(number))
+        case ["serve", *numbers]:
+            serve([int(number) for number in numbers])
         case ["clients", file]:
             clients(Path(file))
         case ["client", file, *numbers]:

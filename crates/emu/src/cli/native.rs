@@ -73,11 +73,12 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
             .parse()
             .map_err(|_| Error::Input(format!("--seed: {text:?} is no whole number; write e.g. --seed 1")))?,
     };
-    let (gso, classes) = (gso(args)?, classes(args)?);
+    let (gso, classes, mtu) = (gso(args)?, classes(args)?, mtu(args)?);
     let [up, down] = kinds;
     let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
         let plain = DirectionConfig::new(side, kind);
         Ok(DirectionConfig {
+            mtu: mtu.unwrap_or(plain.mtu),
             window: span("--window", plain.window)?,
             logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
             pcap: args.get("--pcap").map(PathBuf::from),
@@ -98,6 +99,13 @@ fn request(name: &str, kinds: [Kind; 2], args: &Args, line: &[String]) -> Result
         spin: span("--spin", Duration::ZERO)?,
     };
     Ok(Request { shell, strict: args.has("--strict"), quiet: args.has("--quiet"), log })
+}
+
+/// The largest IP packet, where `--mtu` says it: as a link has it.
+fn mtu(args: &Args) -> Result<Option<u32>, Error> {
+    let Some(text) = args.get("--mtu") else { return Ok(None) };
+    let read = LinkSpec::parse("", &json!({ "rate": "1 Gbit/s", "mtu": text }), Path::new("."));
+    read.map(|spec| Some(spec.mtu)).map_err(|error| Error::Input(format!("--mtu: {}", error.message)))
 }
 
 /// What `--gso` says of super-packets.
@@ -147,6 +155,9 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
             )));
         };
         let mut table = table(&place, &spec, args.has("--once"))?;
+        if let Some(mtu) = args.get("--mtu") {
+            table.insert("mtu".to_string(), json!(mtu));
+        }
         let aqm = both(side, "--aqm", "--aqm-");
         let limit = both(side, "--limit", "--limit-");
         for (key, given) in [("aqm", &aqm), ("limit", &limit)] {
@@ -163,6 +174,7 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
             let place = match error.place.as_str() {
                 "aqm" => aqm.as_ref().map_or("--aqm", |(option, _)| option),
                 "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
+                "mtu" if args.has("--mtu") => "--mtu",
                 _ => &place,
             };
             let remedy = if error.place == "trace" { NO_TRACE } else { "" };
@@ -327,6 +339,7 @@ const COMMON: &[Opt] = &[
     Opt { name: "--seed", value: "N", about: "Seed of all random streams [1]." },
     Opt { name: "--cc", value: "NAME", about: "Congestion control of TCP at both ends, e.g. cubic." },
     Opt { name: "--peer", value: "COMMAND", about: "Run this sh command at the outer end, in its own network." },
+    Opt { name: "--mtu", value: "BYTES", about: "Largest IP packet [that of a link in JSON, else 1500 B]." },
     Opt { name: "--window", value: "TIME", about: "Packets due within this time may leave together [50us]." },
     Opt { name: "--spin", value: "TIME", about: "Busy-wait this long before a packet is due [0s]." },
     Opt { name: "--strict", value: "", about: "Exit with 1 if the emulator itself was late or lost packets." },

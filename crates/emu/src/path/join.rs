@@ -115,7 +115,8 @@ impl Superframe {
 
     /// Whether the packet can be joined.
     fn takes(&self, packet: &Packet, packets: &Packets) -> bool {
-        if self.closed || packet.segments > 1 || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST {
+        if self.closed || packet.segments > 1 || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST
+        {
             return false;
         }
         let last = packets.get(self.handles[self.handles.len() - 1]);

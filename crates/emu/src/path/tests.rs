@@ -334,8 +334,7 @@ fn a_replayed_log_agrees_with_the_simulators_queue() {
             for (gso, limit, least) in [(Gso::Cut, 60, 2500), (Gso::Keep, 20, 990)] {
                 let kind = link(&format!("rate = {rate}; aqm = {aqm}; limit = {limit} packets"));
                 let ecn = if aqm.contains("ecn") { Ecn::Ect0 } else { Ecn::NotEct };
-                let (head, records) =
-                    logged(DirectionConfig { gso, ..config(kind, 50) }, 7, &made_up(3, 1000, ecn));
+                let (head, records) = logged(DirectionConfig { gso, ..config(kind, 50) }, 7, &made_up(3, 1000, ecn));
                 let found = replay(&head, &records).unwrap();
                 assert!(found.packets > least, "{aqm}: {found:?}");
                 let expected = (found.packets, None, timed);

@@ -32,8 +32,8 @@ pub struct Plan {
     pub private: bool,
     /// Whether a user namespace is needed even for the first of them.
     pub unprivileged: bool,
-    /// Largest IP packet.
-    pub mtu: u32,
+    /// Largest IP packet on the way out and on the way in, of the inner and of the outer device.
+    pub mtu: [u32; 2],
     /// TCP's congestion control.
     pub cc: Option<String>,
     /// A command for the outer end, for `sh -c`; only where that is private.
@@ -98,7 +98,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         loopback().map_err(|e| lacks("loopback", &e))?;
         forward();
         enlarge_windows();
-        let mut end = Site::outer(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
+        let mut end = Site::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
             seat.spawn_here(&end.tun).map_err(|e| lacks("gateway", &e))?;
@@ -112,7 +112,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     loopback().map_err(|e| lacks("loopback", &e))?;
     forward();
     enlarge_windows();
-    let mut inner = Site::inner(plan.block, plan.mtu, plan.cc.as_deref()).make()?;
+    let mut inner = Site::inner(plan.block, plan.mtu[0], plan.cc.as_deref()).make()?;
     inner.listener = Some(listen()?);
     if let Some(text) = &plan.resolv_conf {
         // Without it the command has no names, but all else; the kernel may forbid mounts.

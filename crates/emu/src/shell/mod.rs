@@ -139,7 +139,7 @@ impl Session {
             block,
             private,
             unprivileged,
-            mtu: shell.up.mtu,
+            mtu: [shell.up.mtu, shell.down.mtu],
             cc: shell.cc.clone(),
             peer: shell.peer.clone(),
             env: environment(&shell, &lease),
@@ -155,7 +155,7 @@ impl Session {
                 seat = Some(made);
                 None
             } else {
-                helpers.add(made.spawn_apart(shell.up.mtu, shell.cc.as_deref()).map_err(machine)?);
+                helpers.add(made.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?);
                 Some(gateway_end(&channel)?)
             };
             let machine = if private { Vec::new() } else { own_addresses()? };
@@ -222,7 +222,7 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
     match Tun::create("sojourn%d") {
         Ok(probe) => {
             drop(probe);
-            let end = Site::outer(lease.block, shell.up.mtu, shell.cc.as_deref()).make()?;
+            let end = Site::outer(lease.block, shell.down.mtu, shell.cc.as_deref()).make()?;
             Ok((lease, Some(end), false))
         }
         // The device may be opened, but this namespace is not ours to add one to.

@@ -71,6 +71,7 @@ impl Outcome {
             let c = &report.counters;
             json!({
                 "kind": kind(&config.kind),
+                "offered": c.offered,
                 "arrived": { "packets": c.arrived.0, "bytes": c.arrived.1 },
                 "departed": { "packets": c.departed.0, "bytes": c.departed.1 },
                 "dropped": c.dropped, "marked": c.marked, "malformed": c.malformed, "refused": c.refused,
@@ -81,6 +82,7 @@ impl Outcome {
                 },
                 "window_ns": config.window.as_nanos(),
                 "mtu": config.mtu,
+                "gso": config.gso.name(),
                 "log_error": report.log_error,
             })
         };
@@ -130,9 +132,13 @@ impl Outcome {
             0 => String::new(),
             packets => format!(", {packets} undelivered at the end"),
         };
+        let whole = match counters.offered {
+            offered if offered == counters.arrived.0 => String::new(),
+            offered => format!(" (the queue was offered {}, as {offered})", counters.arrived.0),
+        };
         let us = |q| report.lateness.quantile(q).unwrap_or(0.0) / 1e3;
         format!(
-            "{:<5}  {} packets, {:.3} MB, {} dropped, {} marked{undelivered}; late by {:.0} us (median), {:.0} us (99 %)",
+            "{:<5}  {} packets{whole}, {:.3} MB, {} dropped, {} marked{undelivered}; late by {:.0} us (median), {:.0} us (99 %)",
             report.side.name(),
             counters.departed.0,
             counters.departed.1 as f64 / 1e6,

@@ -67,6 +67,12 @@ impl Body {
         if self.framing.adjusted { accounted } else { self.framing.wire(accounted) }
     }
 
+    /// Bytes on the medium of a packet, or of a super-packet whose segments are as good as equal.
+    pub fn wire_of(&self, meta: &Meta) -> u32 {
+        let (before, each) = (u32::from(meta.segments) - 1, meta.len / u32::from(meta.segments));
+        before * self.wire(each) + self.wire(meta.len - before * each)
+    }
+
     /// Bytes that a server has to send for a packet.
     #[inline(always)]
     pub fn to_send<const PLAIN: bool>(&self, accounted: u32) -> u32 {

@@ -121,7 +121,7 @@ impl Link {
 
     /// Books that the transmission of a packet began at `now`, as another host has seen it.
     pub fn replay_transmission(&mut self, now: Instant, meta: &Meta, marked: bool) {
-        let bytes = self.body.wire(meta.len);
+        let bytes = self.body.wire_of(meta);
         let tally = &mut self.body.queue.tally;
         tally.departure(now, meta, marked);
         self.server.replay(now, bytes, tally);
