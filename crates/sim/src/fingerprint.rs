@@ -1,4 +1,4 @@
-//! A run's fingerprint: one word over every verdict and departure of every queue.
+//! A run's fingerprint: one word over every verdict and departure of every queue, in the order of each queue.
 
 use sojourn_aqm::{DropReason, Instant};
 
@@ -19,8 +19,8 @@ pub enum Fate {
     Dropped(DropReason),
 }
 
-/// A running 64-bit hash; the order of the records matters.
-#[derive(Clone, Debug)]
+/// A queue's running 64-bit hash; the order of its records matters, what happens at other queues in between does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
 impl Default for Fingerprint {
@@ -42,12 +42,51 @@ impl Fingerprint {
             Fate::Dropped(reason) => 5 + reason as u64,
         };
         let what = (flow as u64) << 32 | (len as u64) << 12 | (link as u64) << 4 | fate;
-        self.0 = (self.0.rotate_left(23) ^ now.as_nanos()).wrapping_mul(FACTOR) ^ what;
+        self.0 = mixed(self.0, now.as_nanos()) ^ what;
+        #[cfg(feature = "run-order")]
+        run_order::record(now, what);
     }
 
-    /// The hash of everything recorded.
-    pub fn finish(&self) -> u64 {
-        let mut hash = self.0;
+    /// The hash of a run with such queues, in the order of their numbers. A queue that has seen nothing does not count, so
+    /// that a link more that nobody crosses changes nothing.
+    pub fn of_run(queues: impl IntoIterator<Item = Self>) -> u64 {
+        let used = queues.into_iter().filter(|&queue| queue != Self::default());
+        let mut hash = used.fold(SEED, |hash, queue| mixed(hash, queue.0));
+        hash ^= hash >> 32;
+        hash = hash.wrapping_mul(FACTOR);
+        hash ^ (hash >> 29)
+    }
+}
+
+#[inline(always)]
+fn mixed(hash: u64, word: u64) -> u64 {
+    (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR)
+}
+
+/// One hash over the records of all queues in the order in which the run makes them, of the last run that this thread has
+/// begun: it shows whether a change of the engine has changed that order, which no result has to depend on.
+#[cfg(feature = "run-order")]
+pub mod run_order {
+    use super::{FACTOR, SEED, mixed};
+    use sojourn_aqm::Instant;
+    use std::cell::Cell;
+
+    thread_local! {
+        static HASH: Cell<u64> = const { Cell::new(SEED) };
+    }
+
+    /// A run begins.
+    pub(crate) fn begin() {
+        HASH.set(SEED);
+    }
+
+    pub(super) fn record(now: Instant, what: u64) {
+        HASH.set(mixed(HASH.get(), now.as_nanos()) ^ what);
+    }
+
+    /// The hash of all that was recorded since then.
+    pub fn hash() -> u64 {
+        let mut hash = HASH.get();
         hash ^= hash >> 32;
         hash = hash.wrapping_mul(FACTOR);
         hash ^ (hash >> 29)
@@ -66,7 +105,7 @@ mod tests {
         let of = |nanos, link, flow, len, fate| {
             let mut fingerprint = Fingerprint::default();
             fingerprint.record(Instant::from_nanos(nanos), link, flow, len, fate);
-            fingerprint.finish()
+            Fingerprint::of_run([fingerprint])
         };
         let base = of(1, 0, 0, 1500, Fate::Queued);
         for other in [
@@ -78,5 +117,22 @@ mod tests {
         ] {
             assert_ne!(base, other);
         }
+    }
+
+    #[test]
+    fn the_order_counts_at_each_queue_and_of_the_queues_but_not_across_them() {
+        let records = |order: &[(usize, u64)]| {
+            let mut queues = [Fingerprint::default(); 3];
+            for &(link, nanos) in order {
+                queues[link].record(Instant::from_nanos(nanos), link, 0, 1500, Fate::Queued);
+            }
+            queues
+        };
+        let queues = records(&[(0, 1), (2, 1), (0, 2)]);
+        let run = Fingerprint::of_run(queues);
+        assert_eq!(run, Fingerprint::of_run(records(&[(2, 1), (0, 1), (0, 2)])));
+        assert_ne!(run, Fingerprint::of_run(records(&[(0, 2), (2, 1), (0, 1)])));
+        assert_ne!(run, Fingerprint::of_run([queues[2], queues[1], queues[0]]));
+        assert_eq!(run, Fingerprint::of_run([queues[0], queues[2]]), "an unused queue");
     }
 }

@@ -17,11 +17,11 @@
 //! | `probe`, `sampler`, [`table`] | what is recorded per packet and per interval, as columns |
 //! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
 //! | `summary`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
-//! | `fingerprint`, `random` | one word over all verdicts; draws that are equal on every machine |
+//! | `fingerprint`, `random` | one word over all verdicts of all queues; draws that are equal on every machine |
 //! | `recorded`, `replayed` | results of other engines through the same accounting |
 //!
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
-//! on to the sink; what becomes of it goes to `probe`, `summary` and `fingerprint`.
+//! on to the sink; what becomes of it goes to `tally`, `fingerprint` and `probe`.
 
 mod counters;
 mod emodel;
@@ -56,6 +56,8 @@ mod wlan;
 
 pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
+#[cfg(feature = "run-order")]
+pub use fingerprint::run_order;
 pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};

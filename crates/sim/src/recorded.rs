@@ -78,7 +78,6 @@ pub struct Recorded {
     limited: Vec<Limited>,
     /// Bytes that wait at each link.
     bytes: Vec<u64>,
-    fingerprint: Fingerprint,
     packets: Vec<Known>,
     probe: Option<EveryPacket>,
     none: Packets,
@@ -143,7 +142,6 @@ impl Recorded {
             links,
             limited,
             bytes: vec![0; count],
-            fingerprint: Fingerprint::default(),
             packets: Vec::new(),
             probe: scenario.probes.packets.then(|| EveryPacket::new(&every)),
             none: Packets::default(),
@@ -195,7 +193,8 @@ impl Recorded {
         tables.extend(self.probe.into_iter().flat_map(Recorder::tables));
         tables.extend(self.queue.step.map(|_| self.queue.table.into_table()));
         tables.extend(self.utilisation.step.map(|_| self.utilisation.table.into_table()));
-        let fingerprint = format!("{:016x}", self.fingerprint.finish());
+        let fingerprint =
+            format!("{:016x}", Fingerprint::of_run(self.links.iter().map(|link| link.tally().fingerprint)));
         let Begin { warmup_s, settled, not_settled, .. } = begin;
         (Told { warmup_s, settled, not_settled, links, hops, fingerprint }, tables)
     }
@@ -209,7 +208,7 @@ impl Recorded {
         }
         self.links[link].tally_mut().arrival(at, true);
         self.bytes[link] += u64::from(meta.len);
-        self.fingerprint.record(at, link, meta.flow, meta.len, Fate::Queued);
+        self.links[link].tally_mut().fingerprint.record(at, link, meta.flow, meta.len, Fate::Queued);
     }
 
     fn sent(&mut self, entry: &Happened, known: Known, ecn: Ecn) {
@@ -219,7 +218,7 @@ impl Recorded {
         self.leave(entry, known);
         self.links[link].replay_transmission(at, &meta, newly_marked);
         let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-        self.fingerprint.record(at, link, meta.flow, meta.len, fate);
+        self.links[link].tally_mut().fingerprint.record(at, link, meta.flow, meta.len, fate);
         if let Some(probe) = &mut self.probe {
             probe.sent(at, link, packet, &meta, newly_marked);
         }
@@ -229,7 +228,13 @@ impl Recorded {
         let Happened { at, link, packet, .. } = *entry;
         self.leave(entry, known);
         self.links[link].tally_mut().drop(at, reason, true);
-        self.fingerprint.record(at, link, known.meta.flow, known.meta.len, Fate::Dropped(reason));
+        self.links[link].tally_mut().fingerprint.record(
+            at,
+            link,
+            known.meta.flow,
+            known.meta.len,
+            Fate::Dropped(reason),
+        );
         if let Some(probe) = &mut self.probe {
             probe.dropped(at, link, packet, &known.meta, reason, &self.none);
         }

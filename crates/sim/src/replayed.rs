@@ -22,7 +22,6 @@ pub struct Replayed {
     due: [Instant; Samplers::COUNT],
     probe: Option<EveryPacket>,
     packets: Packets,
-    fingerprint: Fingerprint,
     events: u64,
     statistics: Statistics,
 }
@@ -37,8 +36,7 @@ impl Replayed {
         let window = statistics.window();
         let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let probe = probes.packets.then(|| EveryPacket::new(&probes));
-        let (packets, fingerprint) = (Packets::default(), Fingerprint::default());
-        Self { links, samplers, due, probe, packets, fingerprint, events: 0, statistics }
+        Self { links, samplers, due, probe, packets: Packets::default(), events: 0, statistics }
     }
 
     /// Packet `number` of link `l` arrived at its queue; each link numbers its own.
@@ -47,7 +45,7 @@ impl Replayed {
         let link = &mut self.links[l];
         link.qdisc_mut().enqueue(now, *meta, number, &mut |_: Meta, _: u32, _: DropReason| {});
         link.tally_mut().arrival(now, true);
-        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
+        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Queued);
         if let Some(probe) = &mut self.probe {
             probe.arrived(now, l, handle(l, number), meta, &self.packets);
         }
@@ -58,7 +56,7 @@ impl Replayed {
         self.asked(now, l);
         self.links[l].replay_transmission(now, meta, marked);
         let fate = if marked { Fate::DepartedMarked } else { Fate::Departed };
-        self.fingerprint.record(now, l, meta.flow, meta.len, fate);
+        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, fate);
         if let Some(probe) = &mut self.probe {
             probe.sent(now, l, handle(l, number), meta, marked);
         }
@@ -68,7 +66,7 @@ impl Replayed {
     pub fn dropped(&mut self, now: Instant, l: usize, number: u32, meta: &Meta, reason: DropReason) {
         self.reach(now);
         self.links[l].tally_mut().drop(now, reason, true);
-        self.fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
+        self.links[l].tally_mut().fingerprint.record(now, l, meta.flow, meta.len, Fate::Dropped(reason));
         if let Some(probe) = &mut self.probe {
             probe.dropped(now, l, handle(l, number), meta, reason, &self.packets);
         }
@@ -92,6 +90,7 @@ impl Replayed {
         self.links.iter_mut().for_each(|link| link.tally_mut().close());
         let begin = self.statistics.begin();
         let windows = windows_of_links(&mut self.links, &begin);
+        let fingerprint = Fingerprint::of_run(self.links.iter().map(|link| link.tally().fingerprint));
         let (links, hops, histogram) = report_links(metered(&mut self.links), &[1], Vec::new(), begin.number);
         let summary = Summary {
             duration_s: (end - Instant::ZERO).as_secs_f64(),
@@ -99,7 +98,7 @@ impl Replayed {
             settled: begin.settled,
             not_settled: begin.not_settled,
             events: self.events,
-            fingerprint: format!("{:016x}", self.fingerprint.finish()),
+            fingerprint: format!("{fingerprint:016x}"),
             goodput_bps: 0.0,
             delivered_bps: 0.0,
             jain: 1.0,

@@ -2,6 +2,7 @@
 
 use crate::counters::{FlowCounters, LinkCounters};
 use crate::event::EventSet as _;
+use crate::fingerprint::Fingerprint;
 use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
@@ -139,6 +140,8 @@ struct Run<P: Recorder, T: Topology> {
 impl<P: Recorder, T: Topology> Run<P, T> {
     /// A run on the links of a scenario, and on what its topology has besides.
     fn new(scenario: &Scenario, seed: u64, air: T::Air) -> Self {
+        #[cfg(feature = "run-order")]
+        crate::fingerprint::run_order::begin();
         let statistics = Statistics::of(scenario);
         let window = statistics.window();
         let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.place(i), Place::Link(_)));
@@ -264,6 +267,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let first = self.network.queues().next().expect("there is a first hop");
         let windows = windows(first, &begin, |number| wholes[number]);
         let (links, mut hops, histogram) = report_links(self.network.queues(), &self.reverse, self.names, begin.number);
+        let fingerprint = Fingerprint::of_run(self.network.queues().map(|queue| queue.tally().fingerprint));
         let (cells, accesses) = self.network.air.report(begin.number);
         let mut wlan = None;
         for (hop, cell) in cells {
@@ -276,7 +280,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             not_settled: begin.not_settled,
             // What a run has that is told when they begin.
             events: self.events - self.looks + u64::from(begin.number > 0),
-            fingerprint: format!("{:016x}", self.network.fingerprint.finish()),
+            fingerprint: format!("{fingerprint:016x}"),
             goodput_bps: whole.goodput_bps,
             delivered_bps: whole.delivered_bps,
             jain: whole.jain,

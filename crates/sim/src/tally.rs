@@ -1,5 +1,6 @@
 //! What is counted of a queue and its server, at no cost in memory per packet.
 
+use crate::fingerprint::Fingerprint;
 use crate::histogram::Histogram;
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
@@ -8,6 +9,8 @@ use sojourn_aqm::{DropReason, Duration, Instant, Meta};
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     parts: Parts<Counts>,
+    /// Of what happened to each packet.
+    pub fingerprint: Fingerprint,
     /// Since the start of the run, for rates over time: bytes whose transmission began, and what was used of the link
     /// or is going to be for them.
     pub total_bytes: u64,
@@ -39,6 +42,7 @@ impl Tally {
     pub fn new(window: &Window) -> Self {
         Self {
             parts: Parts::new(window),
+            fingerprint: Fingerprint::default(),
             total_bytes: 0,
             total_used: 0,
             last_sojourn: Duration::ZERO,

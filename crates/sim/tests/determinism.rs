@@ -1,6 +1,7 @@
 //! The same scenario and seed give the same run, whoever looks and however it is run.
 //!
-//! The scenarios lie in `scenarios/`, their fingerprints in `fingerprints.txt`.
+//! The scenarios lie in `scenarios/`, their fingerprints in `fingerprints.txt`; in `run_order.txt` lies the order across
+//! queues in which the engine makes their records, which no result depends on. With `--features run-order` it is compared.
 
 mod common;
 
@@ -15,20 +16,37 @@ use std::{env, fs, thread};
 #[test]
 fn fingerprints_are_the_recorded_ones() {
     let found: BTreeMap<String, String> = scenarios().iter().map(|(name, s)| (name.clone(), fingerprint(s))).collect();
-    let file = folder().join("fingerprints.txt");
+    compare(&found, "fingerprints.txt", HEADER);
+}
+
+#[test]
+#[cfg(feature = "run-order")]
+fn the_engine_makes_its_records_in_the_recorded_order() {
+    let order = |scenario: &Scenario| {
+        run(scenario);
+        format!("{:016x}", sojourn_sim::run_order::hash())
+    };
+    let found: BTreeMap<String, String> = scenarios().iter().map(|(name, s)| (name.clone(), order(s))).collect();
+    let header = HEADER.replace("Fingerprint of", "Order of the records of all queues in");
+    compare(&found, "run_order.txt", &header.replace("determinism", "determinism --features run-order"));
+}
+
+/// Compares with a file of hashes by name, or renews it.
+fn compare(found: &BTreeMap<String, String>, file: &str, header: &str) {
+    let path = folder().join(file);
     if env::var_os("SOJOURN_BLESS").is_some_and(|value| value == "1") {
-        let lines: String = found.iter().map(|(name, fingerprint)| format!("{name} {fingerprint}\n")).collect();
-        fs::write(&file, format!("{HEADER}{lines}")).expect("fingerprints.txt is written");
+        let lines: String = found.iter().map(|(name, hash)| format!("{name} {hash}\n")).collect();
+        fs::write(&path, format!("{header}{lines}")).expect("the file of hashes is written");
         return;
     }
-    let text = fs::read_to_string(&file).expect("fingerprints.txt is there");
+    let text = fs::read_to_string(&path).expect("the file of hashes is there");
     let recorded: BTreeMap<String, String> = text
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
-        .map(|line| line.split_once(' ').expect("a line is a name and a fingerprint"))
-        .map(|(name, fingerprint)| (name.to_string(), fingerprint.to_string()))
+        .map(|line| line.split_once(' ').expect("a line is a name and a hash"))
+        .map(|(name, hash)| (name.to_string(), hash.to_string()))
         .collect();
-    assert_eq!(found, recorded, "results changed; if that is meant, see the head of fingerprints.txt");
+    assert_eq!(*found, recorded, "results changed; if that is meant, see the head of {file}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ from sojourn.results.result import Result
 from sojourn.results.shape import misfit
 from sojourn.scenarios.scenario import Scenario
 
-FORMAT = 3
+FORMAT = 4
 """Version of the folder's layout and of the meaning of its columns."""
 MANIFEST = "manifest.json"
 

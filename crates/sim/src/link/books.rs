@@ -1,6 +1,5 @@
 //! Where a link books what happens.
 
-use crate::fingerprint::Fingerprint;
 use crate::packet::Packets;
 
 /// What a link gets with each call: it has no other access to the run.
@@ -9,6 +8,5 @@ pub(crate) struct Books<'a, P> {
     pub link: usize,
     /// All packets in flight.
     pub packets: &'a mut Packets,
-    pub fingerprint: &'a mut Fingerprint,
     pub probe: &'a mut P,
 }

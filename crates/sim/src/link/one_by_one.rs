@@ -142,7 +142,7 @@ impl<T: Pace> OneByOne<T> {
         self.owes_poll = false;
         body.queue.tally.passage(now, &meta);
         self.book(now, free, &mut body.queue.tally);
-        books.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Passed);
+        body.queue.tally.fingerprint.record(now, books.link, meta.flow, meta.len, Fate::Passed);
         books.probe.sent(now, books.link, handle, &meta, false);
         Served { left: body.leave::<PLAIN, P>(end, handle, packet, books), again: Again::AsBefore }
     }

@@ -1,7 +1,7 @@
 //! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
 
 use super::Books;
-use crate::fingerprint::{Fate, Fingerprint};
+use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
@@ -54,7 +54,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
         };
         self.tally.arrival(now, fate.is_some());
         if let Some(fate) = fate {
-            books.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
+            self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
         }
     }
 
@@ -69,7 +69,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             packet.dscp = meta.dscp;
             self.tally.departure(now, meta, newly_marked);
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
-            books.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
+            self.tally.fingerprint.record(now, books.link, meta.flow, meta.len, fate);
             books.probe.sent(now, books.link, *handle, meta, newly_marked);
         }
         dequeued
@@ -115,15 +115,14 @@ struct Drops<'a, P> {
     link: usize,
     tally: &'a mut Tally,
     packets: &'a mut Packets,
-    fingerprint: &'a mut Fingerprint,
     probe: &'a mut P,
 }
 
 impl<'a, P: Probe> Drops<'a, P> {
     #[inline(always)]
     fn new(now: Instant, arriving: Handle, tally: &'a mut Tally, books: &'a mut Books<P>) -> Self {
-        let Books { link, packets, fingerprint, probe } = books;
-        Self { now, arriving, link: *link, tally, packets, fingerprint, probe }
+        let Books { link, packets, probe } = books;
+        Self { now, arriving, link: *link, tally, packets, probe }
     }
 }
 
@@ -131,7 +130,7 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
     fn dropped(&mut self, meta: Meta, handle: Handle, reason: DropReason) {
         self.packets.remove(handle);
         self.tally.drop(self.now, reason, handle != self.arriving);
-        self.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
+        self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Dropped(reason));
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
     }
 

@@ -1,7 +1,6 @@
 //! A link by itself: it is called, and says what leaves and when to call it again.
 
 use super::*;
-use crate::fingerprint::Fingerprint;
 use crate::packet::Packets;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Instant};
@@ -12,7 +11,6 @@ use std::path::Path;
 struct Bench {
     link: Link,
     packets: Packets,
-    fingerprint: Fingerprint,
 }
 
 impl Bench {
@@ -20,7 +18,7 @@ impl Bench {
         let table = toml::from_str::<serde_json::Value>(spec).unwrap();
         let spec = LinkSpec::parse("link", &table, Path::new("/")).unwrap();
         let link = Link::new(&spec, 0, 1, &Window::new([], Instant::NEVER), false);
-        Self { link, packets: Packets::default(), fingerprint: Fingerprint::default() }
+        Self { link, packets: Packets::default() }
     }
 
     /// What an answer says in microseconds: arrival of what leaves at the far end, and when to call again.
@@ -36,8 +34,7 @@ impl Bench {
         let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
         let origin = Origin { hosts: (0, 1), class };
         let handle = self.packets.insert(packet, &Header::default());
-        let mut books =
-            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
+        let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => plain.arrive(now, handle, packet, origin, &mut books),
@@ -46,8 +43,7 @@ impl Bench {
     }
 
     fn on_server(&mut self, us: u64) -> (Option<u64>, Again) {
-        let mut books =
-            Books { link: 0, packets: &mut self.packets, fingerprint: &mut self.fingerprint, probe: &mut () };
+        let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);
         Self::told(match self.link.as_plain() {
             Some(mut plain) => plain.on_server(now, &mut books),

@@ -15,7 +15,6 @@ pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
-use crate::fingerprint::Fingerprint;
 use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
 use crate::packet::{Handle, Origin, Packet, Packets};
@@ -35,7 +34,6 @@ pub(crate) struct Network<P, T: Topology> {
     /// What there is besides links.
     pub air: T::Air,
     pub packets: Packets,
-    pub fingerprint: Fingerprint,
     pub probe: P,
     /// What the ends of the flows have to tell.
     pub ledger: Ledger,
@@ -48,12 +46,7 @@ pub(crate) struct Network<P, T: Topology> {
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
 macro_rules! books {
     ($network:expr, $link:expr) => {
-        $crate::link::Books {
-            link: $link,
-            packets: &mut $network.packets,
-            fingerprint: &mut $network.fingerprint,
-            probe: &mut $network.probe,
-        }
+        $crate::link::Books { link: $link, packets: &mut $network.packets, probe: &mut $network.probe }
     };
 }
 use books;
@@ -69,7 +62,6 @@ impl<P: Probe, T: Topology> Network<P, T> {
             ends: List::of((0..count).map(|_| Ends::default()).collect()),
             air,
             packets: Packets::default(),
-            fingerprint: Fingerprint::default(),
             probe,
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),

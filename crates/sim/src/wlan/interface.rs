@@ -129,9 +129,9 @@ fn telling<P: Probe, R>(
     is_station: bool,
     call: impl FnOnce(&mut Books<Told<P>>) -> R,
 ) -> R {
-    let Books { link, packets, fingerprint, probe } = books;
+    let Books { link, packets, probe } = books;
     let mut told = Told { probe: &mut **probe, sockets, is_station };
-    call(&mut Books { link: *link, packets, fingerprint, probe: &mut told })
+    call(&mut Books { link: *link, packets, probe: &mut told })
 }
 
 struct Told<'a, P> {
