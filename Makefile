@@ -28,7 +28,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 .PHONY: help
 help: ## list the targets
 	@echo "Sojourn: make TARGET"
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-8s %s\n' "$$target" "$$text"; done
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r target text; do printf '  %-12s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
 demo: $(VENV)/.built ## set everything up, run the main job and draw its figure (OUT=out)
@@ -46,6 +46,14 @@ lint: format clippy docs ruff types ## formatting, clippy, docs, ruff and types,
 .PHONY: bench
 bench: ## speed and memory of the simulator, cost of each queue discipline (BENCH="a c", "queues" or "codel pie" for some)
 	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
+
+.PHONY: bench-check
+bench-check: ## fail if the engine takes over 2 % more instructions than recorded (BENCH="a c" for some cases)
+	$(CARGO) run --release --locked --package sojourn-bench -- --check $(BENCH)
+
+.PHONY: bench-record
+bench-record: ## record what the engine costs: bench/engine.txt and the table in docs/cost.md
+	$(CARGO) run --release --locked --package sojourn-bench -- --record $(BENCH)
 
 .PHONY: soak
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack

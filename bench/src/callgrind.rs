@@ -1,55 +1,69 @@
-//! Instructions by valgrind's callgrind: repeatable to the digit for the same binary.
+//! Counts by valgrind's callgrind: instructions are repeatable to the digit for the same binary.
 
-use crate::case::Case;
 use std::process::Command;
+
+/// What a piece of a program costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Reads and writes that miss a first data cache of [`D1`].
+    pub d1_misses: u64,
+    /// Conditional and indirect branches that callgrind's predictor gets wrong.
+    pub mispredictions: u64,
+}
 
 /// Whether valgrind can be run.
 pub fn available() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
-/// Instructions per packet: the difference of a longer and a shorter run, so that start-up cancels out.
-pub fn instructions_per_packet(case: &Case) -> Option<f64> {
-    let (short, long) = (count(case, SHORT)?, count(case, LONG)?);
-    Some((long.instructions - short.instructions) as f64 / (long.packets - short.packets) as f64)
-}
-
-struct Count {
-    instructions: u64,
-    packets: u64,
-}
-
-fn count(case: &Case, share: f64) -> Option<Count> {
-    let run = run(&[], &["--work", case.name, &share.to_string()])?;
-    let packets = run.stdout.trim().parse().ok()?;
-    Some(Count { instructions: run.collected, packets })
-}
-
-/// Instructions within functions called like `pattern`, in a run of this program with `args`.
-pub fn collected_in(pattern: &str, args: &[&str]) -> Option<u64> {
-    run(&[&format!("--toggle-collect={pattern}")], args).map(|run| run.collected)
-}
-
-struct Run {
-    stdout: String,
-    collected: u64,
-}
-
-fn run(options: &[&str], args: &[&str]) -> Option<Run> {
+/// Counts within functions called like `pattern` in a run of this program with `args`, and what it prints; cache and
+/// branches too, if asked for, at twice the time.
+pub fn collected_in(pattern: &str, args: &[&str], cache_and_branches: bool) -> Option<(Counts, String)> {
     let program = std::env::current_exe().ok()?;
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .args(options)
-        .arg(program)
-        .args(args)
-        .output()
-        .ok()?;
-    let report = String::from_utf8_lossy(&output.stderr);
-    let line = report.lines().find(|line| line.contains("Collected"))?;
-    let collected = line.rsplit(' ').next()?.parse().ok()?;
-    Some(Run { stdout: String::from_utf8(output.stdout).ok()?, collected })
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(format!("--toggle-collect={pattern}"));
+    if cache_and_branches {
+        valgrind.args(["--cache-sim=yes", "--branch-sim=yes", I1, D1, LL]);
+    }
+    let output = valgrind.arg(program).args(args).output().ok()?;
+    let counts = parsed(&String::from_utf8_lossy(&output.stderr))?;
+    Some((counts, String::from_utf8(output.stdout).ok()?))
 }
 
-/// Shares of a case's duration that are run under callgrind.
-const SHORT: f64 = 0.01;
-const LONG: f64 = 0.03;
+/// The counts of callgrind's report: a line with the names of the events, and one with how many of each there were.
+fn parsed(report: &str) -> Option<Counts> {
+    let words = |label: &str| {
+        let line = report.lines().find(|line| line.contains(label))?;
+        Some(line.split_once(" : ")?.1.split_whitespace().collect::<Vec<_>>())
+    };
+    let (names, values) = (words("Events")?, words("Collected")?);
+    let sum = |wanted: &[&str]| -> u64 {
+        let pairs = names.iter().zip(&values).filter(|(name, _)| wanted.contains(name));
+        pairs.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+    };
+    let instructions = sum(&["Ir"]);
+    let counts = Counts { instructions, d1_misses: sum(&["D1mr", "D1mw"]), mispredictions: sum(&["Bcm", "Bim"]) };
+    (instructions > 0).then_some(counts)
+}
+
+/// Caches of one size, whatever the machine has: 32 KiB with 8 ways for instructions and for data, 8 MiB behind them.
+const I1: &str = "--I1=32768,8,64";
+const D1: &str = "--D1=32768,8,64";
+const LL: &str = "--LL=8388608,16,64";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_by_the_names_of_its_events() {
+        let report = "==7== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim\n\
+                      ==7== Collected : 1000 200 100 1 20 3 0 2 0 90 8 7 5\n";
+        assert_eq!(parsed(report), Some(Counts { instructions: 1000, d1_misses: 23, mispredictions: 13 }));
+        let report = "==7== Events    : Ir\n==7== Collected : 1000\n";
+        assert_eq!(parsed(report), Some(Counts { instructions: 1000, ..Counts::default() }));
+        assert_eq!(parsed("==7== Events    : Ir\n==7== Collected : 0\n"), None, "the pattern fits nothing");
+    }
+}

@@ -1,8 +1,9 @@
 //! The set-ups that are measured.
 
-use crate::alloc;
+use crate::{alloc, callgrind};
+use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{Links, Simulation, Summary};
+use sojourn_sim::{LinkCounters, Simulation};
 use sojourn_tcp::{cc, stack};
 use std::path::Path;
 
@@ -20,6 +21,8 @@ pub struct Case {
     /// Whose TCP sends, and its congestion control.
     sender: (&'static str, &'static str),
     seconds: f64,
+    /// From when to when it is counted, in seconds: a steady state.
+    counted: (f64, f64),
     lies: Lies,
 }
 
@@ -32,6 +35,8 @@ enum Lies {
     DumbbellByHop,
     /// On the graph of [`graph`], counted in the same way.
     Graph,
+    /// At the stations of [`WIRELESS`], counted in the same way.
+    Wireless,
 }
 
 /// The sender of the cases that are measured since the first version, so that their numbers can be compared.
@@ -39,47 +44,56 @@ const FIRST: (&str, &str) = ("linux-2.6.29", "reno");
 
 /// The measured set-ups.
 pub const CASES: &[Case] = &[
-    Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", "10 Mbit/s", 16, 2000.0),
+    Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", "10 Mbit/s", 16, 2000.0, (20.0, 60.0)),
     Case {
         aqm: "fq_codel",
-        ..Case::tcp("b", "100 Mbit/s, RTT 10 ms, 64 flows, FQ-CoDel, 200 s", "100 Mbit/s", 64, 200.0)
+        ..Case::tcp("b", "100 Mbit/s, RTT 10 ms, 64 flows, FQ-CoDel, 200 s", "100 Mbit/s", 64, 200.0, (2.0, 6.0))
     },
-    Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", "1 Gbit/s", 128, 20.0),
-    Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", "1 Gbit/s", 1000, 10.0),
-    Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", "10 Mbit/s", 1, 2000.0),
+    Case::tcp("c", "1 Gbit/s, RTT 10 ms, 128 flows, 20 s", "1 Gbit/s", 128, 20.0, (0.5, 0.9)),
+    Case::tcp("d", "1 Gbit/s, RTT 10 ms, 1000 flows, 10 s", "1 Gbit/s", 1000, 10.0, (0.5, 0.9)),
+    Case::tcp("t", "1 Gbit/s, RTT 10 ms, 1024 flows, 10 s", "1 Gbit/s", 1024, 10.0, (0.5, 0.9)),
+    Case::tcp("e", "10 Mbit/s, RTT 10 ms, 1 flow, 2000 s", "10 Mbit/s", 1, 2000.0, (20.0, 60.0)),
     Case {
         aqm: "codel ecn",
         traffic: "kind = \"tcp\"\necn = true",
-        ..Case::tcp("r", "as a, with ECN", "10 Mbit/s", 16, 2000.0)
+        ..Case::tcp("r", "as a, with ECN", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
     },
     Case {
         aqm: "codel ecn",
         traffic: "kind = \"tcp\"\necn = true",
         sender: ("linux-2.6.29", "cubic"),
-        ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0)
+        ..Case::tcp("k", "as r, with CUBIC", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
     },
     Case {
         sender: (stack::NEWEST, cc::DEFAULT),
-        ..Case::tcp("n", "as a, with the default sender", "10 Mbit/s", 16, 2000.0)
+        ..Case::tcp("n", "as a, CUBIC of linux-6.1", "10 Mbit/s", 16, 2000.0, (20.0, 60.0))
     },
-    Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0),
+    Case::tcp("m", "10 Gbit/s, RTT 10 ms, 10,000 flows, 1 s", "10 Gbit/s", 10_000, 1.0, (0.4, 0.45)),
     Case {
-        name: "w",
-        set_up: "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s",
-        rate: "100 Mbit/s",
-        aqm: "codel",
-        flows: 1,
         traffic: "kind = \"packmime\"\nconnections_per_second = 80",
-        sender: FIRST,
-        seconds: 300.0,
-        lies: Lies::Dumbbell,
+        ..Case::tcp("w", "100 Mbit/s, RTT 10 ms, PackMime 80/s, 300 s", "100 Mbit/s", 1, 300.0, (3.0, 30.0))
     },
     Case {
         lies: Lies::DumbbellByHop,
-        ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", "200 Mbit/s", 200, 100.0)
+        ..Case::tcp("h", "200 Mbit/s, RTT 10 ms, 200 flows, by hop, 100 s", "200 Mbit/s", 200, 100.0, (1.0, 3.0))
     },
-    Case { lies: Lies::Graph, ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", "20 Mbit/s", 1, 20.0) },
+    Case {
+        lies: Lies::Graph,
+        ..Case::tcp("g", "20 nodes, 60 links, 200 flows, by hop, 20 s", "20 Mbit/s", 1, 20.0, (0.5, 1.0))
+    },
+    Case {
+        lies: Lies::Wireless,
+        ..Case::tcp("l", "802.11g, 4 stations, 5 flows, by hop, 500 s", "", 5, 500.0, (5.0, 25.0))
+    },
 ];
+
+/// What was counted of a case.
+pub struct Counted {
+    /// Packets, as the case counts them.
+    pub packets: u64,
+    /// What they cost.
+    pub counts: callgrind::Counts,
+}
 
 /// What a run of a case cost, from its first event to its last.
 pub struct Measured {
@@ -96,7 +110,14 @@ pub struct Measured {
 }
 
 impl Case {
-    const fn tcp(name: &'static str, set_up: &'static str, rate: &'static str, flows: u32, seconds: f64) -> Self {
+    const fn tcp(
+        name: &'static str,
+        set_up: &'static str,
+        rate: &'static str,
+        flows: u32,
+        seconds: f64,
+        counted: (f64, f64),
+    ) -> Self {
         Self {
             name,
             set_up,
@@ -106,6 +127,7 @@ impl Case {
             traffic: "kind = \"tcp\"",
             sender: FIRST,
             seconds,
+            counted,
             lies: Lies::Dumbbell,
         }
     }
@@ -124,29 +146,44 @@ impl Case {
         let allocated = alloc::allocations();
         while !simulation.advance(CHUNK) {}
         let (cpu_s, allocations) = (cpu_s() - start, alloc::allocations() - allocated);
-        let summary = simulation.finish().summary;
-        let (packets, events) = (self.count(&summary), summary.events);
+        let packets = self.packets(&simulation.links());
+        let events = simulation.finish().summary.events;
         Measured { packets, events, cpu_s, allocations, peak_bytes: peak_bytes() }
     }
 
-    /// Runs a share of the case and returns the packets sent.
-    pub fn packets(&self, share: f64) -> u64 {
-        self.count(&Simulation::new(&self.scenario(share), 1).finish().summary)
+    /// What its steady state costs, by callgrind in a process of its own.
+    pub fn count(&self, cache_and_branches: bool) -> Option<Counted> {
+        let (counts, said) = callgrind::collected_in(COUNTED, &["--work", self.name], cache_and_branches)?;
+        Some(Counted { packets: said.trim().parse().ok()?, counts })
     }
 
-    /// Packets of a run, as the case counts them.
-    fn count(&self, summary: &Summary) -> u64 {
-        let both = |links: &Links| links.forward.packets + links.reverse.packets;
-        match self.lies {
-            Lies::Dumbbell => summary.links.forward.packets,
-            _ => both(&summary.links) + summary.hops.iter().map(|hop| both(&hop.links)).sum::<u64>(),
-        }
+    /// Does what is counted, in that process, and returns the packets sent.
+    pub fn work(&self) -> u64 {
+        let (from, to) = self.counted;
+        let at = |seconds: f64| Instant::ZERO + Duration::from_nanos((seconds * 1e9) as i64);
+        // It goes on behind what is counted, so that no flow stops there.
+        let mut simulation = Simulation::new(&self.scenario(2.0 * to / self.seconds), 1);
+        simulation.advance_until(at(from));
+        let before = self.packets(&simulation.links());
+        counted_span(&mut simulation, at(to));
+        self.packets(&simulation.links()) - before
+    }
+
+    /// Packets that were sent, as the case counts them.
+    fn packets(&self, links: &[LinkCounters]) -> u64 {
+        let count = if matches!(self.lies, Lies::Dumbbell) { 1 } else { links.len() };
+        links[..count].iter().map(|link| link.sent).sum()
     }
 
     fn scenario(&self, share: f64) -> Scenario {
         let (stack, cc) = self.sender;
-        if matches!(self.lies, Lies::Graph) {
-            return parse(&graph(self, self.seconds * share));
+        match self.lies {
+            Lies::Graph => return parse(&graph(self, self.seconds * share), &[]),
+            Lies::Wireless => {
+                let duration = ("duration".into(), format!("{} s", self.seconds * share));
+                return parse(WIRELESS, &[duration, ("warmup".into(), "0 s".into())]);
+            }
+            Lies::Dumbbell | Lies::DumbbellByHop => (),
         }
         let text = format!(
             r#"
@@ -168,12 +205,18 @@ impl Case {
             self.traffic,
             self.flows,
         );
-        parse(&text)
+        parse(&text, &[])
     }
 }
 
-fn parse(text: &str) -> Scenario {
-    Scenario::parse(text, &[], Path::new(".")).expect("the benchmark's scenario is right")
+/// What callgrind collects.
+#[inline(never)]
+fn counted_span(simulation: &mut Simulation, until: Instant) {
+    simulation.advance_until(until);
+}
+
+fn parse(text: &str, set: &[(String, String)]) -> Scenario {
+    Scenario::parse(text, set, Path::new(".")).expect("the benchmark's scenario is right")
 }
 
 /// A ring of 20 nodes with chords over 3 and over 7 of them, and 200 flows between any two: 60 links with the rate of `case`
@@ -202,6 +245,12 @@ fn graph(case: &Case, seconds: f64) -> String {
     }
     text
 }
+
+/// Downloads by four stations, one of them slow, and an upload.
+const WIRELESS: &str = include_str!("../../scenarios/wlan.toml");
+
+/// The function whose instructions are counted.
+const COUNTED: &str = "*counted_span*";
 
 const NODES: u32 = 20;
 const FLOWS: u32 = 200;

@@ -73,8 +73,8 @@ impl Load {
         let dropped = bench.queue.stats().dropped_total().packets;
         assert_eq!(dropped > 0, self.overloaded, "{aqm}, {}: {dropped} packets were dropped", self.name);
         let instructions = if instructions {
-            let collected = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name]);
-            collected.map(|n| n as f64 / PAIRS_COUNTED as f64)
+            let collected = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name], false);
+            collected.map(|(counts, _)| counts.instructions as f64 / PAIRS_COUNTED as f64)
         } else {
             None
         };

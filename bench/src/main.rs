@@ -3,7 +3,9 @@
 //!
 //! Every case runs in a process of its own, so that peak memory is the case's own, and a table is printed: bottleneck
 //! packets, packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory,
-//! and, where valgrind is installed, instructions per packet as the difference of two runs of different length.
+//! and, where valgrind is installed, instructions, misses of the first data cache and mispredicted branches per packet in
+//! a span of the steady state. `sojourn-bench --check [CASE…]` compares these instructions with the recorded ones and
+//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`).
 //!
 //! The second table has a line per discipline: bytes of state, and for an enqueue with a dequeue instructions and
 //! nanoseconds under each load. CPU time is noisy on shared machines; instruction counts are not.
@@ -12,9 +14,11 @@ mod alloc;
 mod callgrind;
 mod case;
 mod cost;
+mod recorded;
 
 use case::{CASES, Case, Measured};
 use cost::{Discipline, LOADS, Load};
+use recorded::Cost;
 use std::io::Write;
 use std::process::{Command, ExitCode};
 
@@ -27,6 +31,8 @@ fn main() -> ExitCode {
         Some("--once") => once(&args[1..]),
         Some("--work") => work(&args[1..]),
         Some("--pairs") => pairs(&args[1..]),
+        Some("--check") => check(&args[1..]),
+        Some("--record") => record(&args[1..]),
         _ => tables(&args),
     }
 }
@@ -38,15 +44,37 @@ fn once(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs one case for a share of its duration and prints its packets, for counting instructions.
+/// Runs one case up to the end of what is counted and prints its packets, under callgrind.
 fn work(args: &[String]) -> ExitCode {
-    let (Some(case), Some(share)) =
-        (args.first().and_then(|n| Case::find(n)), args.get(1).and_then(|s| s.parse().ok()))
-    else {
-        return usage();
-    };
-    println!("{}", case.packets(share));
+    let Some(case) = args.first().and_then(|name| Case::find(name)) else { return usage() };
+    println!("{}", case.work());
     ExitCode::SUCCESS
+}
+
+/// Compares cases with what is recorded.
+fn check(args: &[String]) -> ExitCode {
+    let Some(cases) = cases(args) else { return usage() };
+    if recorded::check(&cases) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Records cases.
+fn record(args: &[String]) -> ExitCode {
+    let Some(cases) = cases(args) else { return usage() };
+    match recorded::record(&cases) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The cases of these names; all, if there are none.
+fn cases(names: &[String]) -> Option<Vec<&'static Case>> {
+    if names.is_empty() {
+        return Some(CASES.iter().collect());
+    }
+    names.iter().map(|name| Case::find(name)).collect()
 }
 
 /// Does the pairs of one discipline under one load that are counted.
@@ -83,16 +111,26 @@ fn tables(names: &[String]) -> ExitCode {
 
 fn case_table(cases: &[&Case], instructions: bool) -> bool {
     println!(
-        "{:<4} {:<44} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>11}",
-        "case", "set-up", "packets", "Mpkt/cpu s", "ns/pkt", "events", "allocs", "peak MB", "instr/pkt"
+        "{:<4} {:<44} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>9} {:>7} {:>7}",
+        "case",
+        "set-up",
+        "packets",
+        "Mpkt/cpu s",
+        "ns/pkt",
+        "events",
+        "allocs",
+        "peak MB",
+        "instr/pkt",
+        "D1 miss",
+        "mispr."
     );
     for case in cases {
         let Some(measured) = in_own_process(case) else {
             eprintln!("case {} did not finish", case.name);
             return false;
         };
-        let counted = if instructions { callgrind::instructions_per_packet(case) } else { None };
-        print_row(case, &measured, counted);
+        let counted = if instructions { case.count(true) } else { None };
+        print_row(case, &measured, counted.as_ref().map(Cost::of));
     }
     true
 }
@@ -116,9 +154,13 @@ fn queue_table(queues: &[Discipline], instructions: bool) {
     }
 }
 
-fn print_row(case: &Case, m: &Measured, instructions: Option<f64>) {
+fn print_row(case: &Case, m: &Measured, cost: Option<Cost>) {
+    let counted = cost.map_or(["-"; 3].map(String::from), |cost| {
+        let [instructions, misses, mispredictions] = cost.per_packet;
+        [format!("{instructions:.0}"), format!("{misses:.1}"), format!("{mispredictions:.1}")]
+    });
     println!(
-        "{:<4} {:<44} {:>10} {:>10.2} {:>7.0} {:>8.2} {:>8} {:>8.1} {:>11}",
+        "{:<4} {:<44} {:>10} {:>10.2} {:>7.0} {:>8.2} {:>8} {:>8.1} {:>9} {:>7} {:>7}",
         case.name,
         case.set_up,
         m.packets,
@@ -127,7 +169,9 @@ fn print_row(case: &Case, m: &Measured, instructions: Option<f64>) {
         m.events as f64 / m.packets as f64,
         m.allocations,
         m.peak_bytes as f64 / 1e6,
-        instructions.map_or("-".to_string(), |n| format!("{n:.0}")),
+        counted[0],
+        counted[1],
+        counted[2],
     );
 }
 
@@ -139,7 +183,8 @@ fn in_own_process(case: &Case) -> Option<Measured> {
 
 fn usage() -> ExitCode {
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
-    eprintln!("usage: sojourn-bench [CASE…] [queues] [DISCIPLINE…]; cases: {}", names.join(", "));
+    eprintln!("usage: sojourn-bench [--check | --record] [CASE…], or [CASE…] [queues] [DISCIPLINE…]");
+    eprintln!("cases: {}", names.join(", "));
     ExitCode::from(2)
 }
 

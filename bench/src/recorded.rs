@@ -1,0 +1,251 @@
+//! What the cases cost when they were recorded last: a table in `bench/engine.txt`, the part of docs/cost.md that is made
+//! of it, and the check that no case costs more.
+
+use crate::callgrind;
+use crate::case::{CASES, Case, Counted};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{fs, io, thread};
+
+/// What a case costs per packet of its steady state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Packets over which it was counted; the same in every build that gives the same results.
+    pub packets: u64,
+    /// Instructions, misses of the first data cache and mispredicted branches per packet.
+    pub per_packet: [f64; 3],
+}
+
+impl Cost {
+    /// From what was counted.
+    pub fn of(counted: &Counted) -> Self {
+        let callgrind::Counts { instructions, d1_misses, mispredictions } = counted.counts;
+        let per_packet = [instructions, d1_misses, mispredictions].map(|n| n as f64 / counted.packets as f64);
+        Self { packets: counted.packets, per_packet }
+    }
+}
+
+/// Costs by build and case.
+type Table = BTreeMap<(String, String), Cost>;
+
+/// Compares `cases` with what is recorded of this build. Returns whether none costs more.
+pub fn check(cases: &[&Case]) -> bool {
+    if !callgrind::available() {
+        println!("skipped: instructions of the engine, because valgrind is not installed");
+        return true;
+    }
+    let table = match read(&file()) {
+        Ok(table) => table,
+        Err(error) => {
+            eprintln!("{}: {error}", file().display());
+            return false;
+        }
+    };
+    if !table.keys().any(|(build, _)| build == BUILD) {
+        println!(
+            "skipped: instructions of the engine, because nothing is recorded of {BUILD} (make bench-record does)"
+        );
+        return true;
+    }
+    let found = count(cases);
+    println!("{:<4} {:>9} {:>9} {:>8}", "case", "recorded", "now", "change");
+    let verdicts = found.iter().map(|(case, cost)| (case.name, Verdict::of(table.get(&key(case)), cost.as_ref())));
+    let verdicts: Vec<_> = verdicts.collect();
+    verdicts.iter().for_each(|(case, verdict)| println!("{}", verdict.line(case)));
+    verdicts.iter().all(|(_, verdict)| verdict.is_good())
+}
+
+/// Counts `cases`, writes them into the table in the place of what this build had, and makes the page.
+pub fn record(cases: &[&Case]) -> io::Result<()> {
+    if !callgrind::available() {
+        println!("skipped: instructions of the engine, because valgrind is not installed");
+        return Ok(());
+    }
+    let mut table = read(&file())?;
+    for (case, cost) in count(cases) {
+        let cost = cost.ok_or_else(|| io::Error::other(format!("case {} did not run under callgrind", case.name)))?;
+        table.insert(key(case), cost);
+    }
+    // A case that is no more has no line.
+    table.retain(|(_, case), _| Case::find(case).is_some());
+    fs::write(file(), format!("{HEADER}{}", lines(&table)))?;
+    let page = fs::read_to_string(page())?;
+    let with_table = with_rows(&page, &rows_of(&table, BUILD));
+    fs::write(self::page(), with_table.ok_or_else(|| io::Error::other(format!("docs/cost.md lacks {BEGIN}")))?)
+}
+
+/// How a case compares with the table.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    /// Instructions recorded and now.
+    Compared(f64, f64),
+    /// The runs differ, so the costs cannot be compared: packets recorded and now.
+    OtherRun(u64, u64),
+    NotRecorded,
+    DidNotRun,
+}
+
+impl Verdict {
+    fn of(recorded: Option<&Cost>, now: Option<&Cost>) -> Self {
+        match (recorded, now) {
+            (_, None) => Self::DidNotRun,
+            (None, _) => Self::NotRecorded,
+            (Some(recorded), Some(now)) if recorded.packets != now.packets => {
+                Self::OtherRun(recorded.packets, now.packets)
+            }
+            (Some(recorded), Some(now)) => Self::Compared(recorded.per_packet[0], now.per_packet[0]),
+        }
+    }
+
+    fn is_good(&self) -> bool {
+        match self {
+            Self::Compared(recorded, now) => now / recorded <= MOST,
+            _ => false,
+        }
+    }
+
+    fn line(&self, case: &str) -> String {
+        match self {
+            Self::Compared(recorded, now) => {
+                let change = 100.0 * (now / recorded - 1.0);
+                let verdict = if self.is_good() { "" } else { "  costs more" };
+                format!("{case:<4} {recorded:>9.1} {now:>9.1} {change:>+7.2}%{verdict}")
+            }
+            Self::OtherRun(recorded, now) => {
+                format!("{case:<4} is another run: {now} packets, not {recorded}; record it again (make bench-record)")
+            }
+            Self::NotRecorded => format!("{case:<4} is not recorded (make bench-record)"),
+            Self::DidNotRun => format!("{case:<4} did not run under callgrind"),
+        }
+    }
+}
+
+/// Counts the cases, on all cores: other processes change no count.
+fn count<'a>(cases: &[&'a Case]) -> Vec<(&'a Case, Option<Cost>)> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+            let cost = case.count(true).map(|counted| Cost::of(&counted));
+            found.lock().expect("no case panics").push((*case, cost));
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let mut found = found.into_inner().expect("no case panics");
+    found.sort_by_key(|(case, _)| CASES.iter().position(|known| known.name == case.name));
+    found
+}
+
+fn key(case: &Case) -> (String, String) {
+    (BUILD.to_string(), case.name.to_string())
+}
+
+fn read(path: &Path) -> io::Result<Table> {
+    let text = fs::read_to_string(path)?;
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(|line| parsed(line).ok_or_else(|| io::Error::other(format!("not a line of the table: {line}")))).collect()
+}
+
+fn parsed(line: &str) -> Option<((String, String), Cost)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [build, case, packets, instructions, misses, mispredictions] = words[..] else { return None };
+    let per_packet = [instructions.parse().ok()?, misses.parse().ok()?, mispredictions.parse().ok()?];
+    Some(((build.into(), case.into()), Cost { packets: packets.parse().ok()?, per_packet }))
+}
+
+fn lines(table: &Table) -> String {
+    let line = |((build, case), cost): (&(String, String), &Cost)| {
+        let [instructions, misses, mispredictions] = cost.per_packet;
+        format!("{build} {case} {} {instructions:.2} {misses:.3} {mispredictions:.3}\n", cost.packets)
+    };
+    table.iter().map(line).collect()
+}
+
+/// The rows of the page, in the order of the cases.
+fn rows_of(table: &Table, build: &str) -> String {
+    let head = format!(
+        "Counted in a build by `{build}`:\n\n| case | set-up | instructions | D1 misses | mispredictions |\n\
+         |---|---|--:|--:|--:|\n"
+    );
+    let rows = CASES.iter().filter_map(|case| {
+        let [instructions, misses, mispredictions] = table.get(&(build.into(), case.name.into()))?.per_packet;
+        let set_up = case.set_up;
+        Some(format!("| {} | {set_up} | {instructions:.0} | {misses:.1} | {mispredictions:.1} |\n", case.name))
+    });
+    rows.fold(head, |text, row| text + &row)
+}
+
+/// The page with other rows between its marks.
+fn with_rows(page: &str, rows: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n\n{rows}\n{END}{after}"))
+}
+
+fn file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("engine.txt")
+}
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cost.md")
+}
+
+/// Compiler, processor and what differs from the release profile.
+const BUILD: &str = env!("SOJOURN_BUILD");
+
+/// Instructions may rise to so many times what is recorded.
+const MOST: f64 = 1.02;
+
+const BEGIN: &str = "<!-- table: engine -->";
+const END: &str = "<!-- end -->";
+
+const HEADER: &str = "\
+# What the engine's cases cost per packet, by build: make bench-check compares, make bench-record writes it anew.
+# build case packets instructions d1_misses mispredictions
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COST: Cost = Cost { packets: 1000, per_packet: [2000.0, 2.5, 10.25] };
+
+    #[test]
+    fn a_case_may_cost_two_in_a_hundred_more() {
+        let now = |packets, instructions| Cost { packets, per_packet: [instructions, 9.0, 9.0] };
+        for (now, good) in [(now(1000, 1000.0), true), (now(1000, 2040.0), true), (now(1000, 2041.0), false)] {
+            let verdict = Verdict::of(Some(&COST), Some(&now));
+            assert_eq!(verdict.is_good(), good, "{verdict:?}");
+            assert_eq!(verdict.line("a").contains("costs more"), !good);
+        }
+        let unlike = Verdict::of(Some(&COST), Some(&now(1001, 2000.0)));
+        assert_eq!((&unlike, unlike.is_good()), (&Verdict::OtherRun(1000, 1001), false));
+        assert!(!Verdict::of(None, Some(&COST)).is_good() && !Verdict::of(Some(&COST), None).is_good());
+    }
+
+    #[test]
+    fn the_table_reads_what_it_writes() {
+        let table: Table = [(("rustc-1.2.3-x".to_string(), "a".to_string()), COST)].into();
+        let text = lines(&table);
+        assert_eq!(text.lines().filter_map(parsed).collect::<Table>(), table);
+        assert_eq!(parsed("rustc-1.2.3-x a 1000 2000.0"), None);
+    }
+
+    /// Every case is recorded, and the page shows what is.
+    #[test]
+    fn the_page_has_the_table() {
+        let table = read(&file()).expect("the table is there");
+        let builds: Vec<&String> = table.keys().map(|(build, _)| build).collect();
+        for build in builds {
+            for case in CASES {
+                assert!(table.contains_key(&(build.clone(), case.name.into())), "{build}: case {}", case.name);
+            }
+        }
+        let text = fs::read_to_string(page()).expect("the page is there");
+        let shown = table.keys().any(|(build, _)| with_rows(&text, &rows_of(&table, build)).as_ref() == Some(&text));
+        assert!(shown, "docs/cost.md is not what make bench-record writes");
+    }
+}
