@@ -19,8 +19,8 @@ pub(crate) struct Control {
     counts_delivered: bool,
     /// The control sets the window itself.
     steers: bool,
-    /// The state that such a control was last told of.
-    told: State,
+    /// The state that such a control was last told of, unless a reduction has begun since.
+    told: Option<State>,
 }
 
 impl Control {
@@ -52,7 +52,7 @@ impl Control {
             grows_before_sending: stack.grows_before_sending,
             counts_delivered: stack.growth_counts_delivered,
             steers,
-            told: State::Open,
+            told: Some(State::Open),
         }
     }
 
@@ -82,7 +82,18 @@ impl Control {
 
     /// Whether a control that steers is to be told that congestion avoidance is in `state` now.
     pub fn changed(&mut self, state: State) -> bool {
-        self.steers && std::mem::replace(&mut self.told, state) != state
+        self.steers && self.told.replace(state) != Some(state)
+    }
+
+    /// A reduction begins, or another time-out expired: the state is told even if it is the one from before.
+    pub fn reduces_anew(&mut self) {
+        self.told = None;
+    }
+
+    /// Another control takes over, on a connection that has not sent anything.
+    pub fn replace(&mut self, stack: &Stack, cc: AnyCc) {
+        let Window { cwnd, mss, ssthresh, .. } = self.window;
+        *self = Self::new(stack, cc, cwnd, mss, ssthresh);
     }
 
     /// Whether the window grows before what recovery asks for is sent.
@@ -98,6 +109,13 @@ impl Control {
     /// A congestion event: the threshold falls to what the control says.
     pub fn lower_ssthresh(&mut self) {
         self.window.ssthresh = self.cc.ssthresh(&self.window);
+    }
+
+    /// A loss: the threshold falls to what the control says, if it has an answer of its own to losses.
+    pub fn lower_ssthresh_on_loss(&mut self) {
+        if let Some(ssthresh) = self.cc.ssthresh_on_loss(&self.window) {
+            self.window.ssthresh = ssthresh;
+        }
     }
 
     /// After a time-out everything starts from `cwnd` segments.

@@ -50,8 +50,9 @@ pub(crate) struct Counter {
 }
 
 impl EcnSender {
-    /// ECN is `asked` for.
+    /// ECN is `asked` for, or the control needs it.
     pub fn new(stack: &Stack, asked: bool, needs: &Needs) -> Self {
+        let asked = asked || needs.ecn;
         let capable = if stack.ect1 || needs.ect1 { Ecn::Ect1 } else { Ecn::Ect0 };
         let also = |stack: bool| if asked && (stack || needs.ect_on_control) { capable } else { Ecn::NotEct };
         let accurate = asked && (stack.accurate_ecn || needs.accurate_ecn);
@@ -87,16 +88,26 @@ impl EcnSender {
         self.accurate = Accurate::No;
         match flags.ace() {
             // RFC 9768 §3.1.2: each tells under which codepoint the SYN arrived.
-            0b010 | 0b011 | 0b100 | 0b110 if asked => {
-                self.accurate = Accurate::Counting(Counter::default());
-                self.on = false;
-                self.flags = Flags::ACK.with_ace(Flags::ACE_START);
-            }
+            0b010 | 0b011 | 0b100 | 0b110 if asked => self.count(),
             // All three set: the server reflects what it does not know.
             0b111 if asked => self.refuse(),
             _ if !flags.contains(Flags::ECE) => self.refuse(),
             _ => {}
         }
+    }
+
+    /// The side that was connected to: its answer agreed on what it was asked for.
+    pub fn accepted(&mut self) {
+        if self.asks_to_count() {
+            self.count();
+        }
+    }
+
+    /// Marks are counted from now on.
+    fn count(&mut self) {
+        self.accurate = Accurate::Counting(Counter::default());
+        self.on = false;
+        self.flags = Flags::ACK.with_ace(Flags::ACE_START);
     }
 
     /// Whether an acknowledgment tells of a congestion mark in the classic way.
@@ -108,6 +119,11 @@ impl EcnSender {
     /// Whether the SYN asks for accurate ECN.
     pub fn asks_to_count(&self) -> bool {
         matches!(self.accurate, Accurate::Asked)
+    }
+
+    /// Whether ECN is in use, in either form, once the SYN is answered.
+    pub fn is_used(&self) -> bool {
+        self.on || matches!(self.accurate, Accurate::Counting(_))
     }
 
     /// The counter, where marks are counted.

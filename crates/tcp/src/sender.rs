@@ -16,7 +16,7 @@ use crate::stack::Machine;
 use crate::timer::Purpose;
 use crate::transmission::Transmission;
 use crate::{Block, Flags, Header, Now, Wire};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Instant, Rng};
 
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
@@ -71,6 +71,12 @@ impl Sender {
         self
     }
 
+    /// The same with a stream of random numbers for the congestion control.
+    pub fn with_rng(mut self, rng: Rng) -> Self {
+        self.control.cc.seed(rng);
+        self
+    }
+
     /// Opens the connection with `bytes` to send; `None` for a source that never runs dry.
     pub fn open(&mut self, now: Instant, bytes: Option<u64>, wire: &mut impl Wire) {
         let now = self.enter(now);
@@ -91,6 +97,7 @@ impl Sender {
     pub fn accept(&mut self, now: Instant, header: &Header) {
         let now = self.enter(now);
         if self.handshake.on_connection(header) {
+            self.transmission.ecn.accepted();
             self.establish(now, header);
         }
     }
@@ -205,6 +212,12 @@ impl Sender {
             return;
         }
         self.transmission.ecn.answered(header.flags);
+        if !self.transmission.ecn.is_used() {
+            if let Some(cc) = self.control.cc.without_ecn() {
+                self.transmission.serve(&cc.needs());
+                self.control.replace(self.transmission.stack(), cc);
+            }
+        }
         self.transmission.timer.stop();
         self.establish(now, header);
         if self.transmission.output.acks_handshake() {
@@ -230,6 +243,7 @@ impl Sender {
             // What the application writes first is written into an idle connection.
             sampler.mark_app_limited(0);
         }
+        tx.tell(now, self.recovery.state(), &mut self.control, |cc, flight| cc.opened(flight));
         tx.follow_window(&self.control);
         self.control.usage.touched(now);
     }

@@ -6,7 +6,7 @@
 mod by_pipe;
 
 use crate::ack::Books;
-use crate::cc::{self, CongestionControl};
+use crate::cc::{self, CongestionControl, Needs};
 use crate::config::{SenderConfig, State};
 use crate::control::Control;
 use crate::ecn::EcnSender;
@@ -53,24 +53,38 @@ impl Transmission {
     /// Nothing was sent.
     pub fn new(config: &SenderConfig) -> Self {
         let (stack, needs) = (config.stack, config.cc.needs());
-        let samples = needs.samples || needs.steers;
         let ecn = EcnSender::new(stack, config.ecn, &needs);
-        Self {
+        let mut new = Self {
             is_plain: stack.is_plain(),
             queue: SendQueue::new(config.mss),
             board: Scoreboard::new(config.sack),
             offered: OfferedWindow::new(stack, config.receive_window, config.mss),
             rtt: RoundTrip::new(stack),
             timer: RetransmitTimer::new(stack),
-            counts: samples || ecn.asks_to_count(),
+            counts: false,
             ecn,
             output: Output::new(stack),
-            sampler: samples.then(|| Box::new(RateSampler::new())),
-            pacer: Pacer::of(stack, needs.paces),
+            sampler: None,
+            pacer: None,
             bursts: Bursts::new(stack),
             offloads: false,
             stack,
-        }
+        };
+        new.serve(&needs);
+        new
+    }
+
+    /// Does what a control needs, before anything was sent.
+    pub fn serve(&mut self, needs: &Needs) {
+        let samples = needs.samples || needs.steers;
+        self.counts = samples || self.ecn.asks_to_count();
+        self.sampler = samples.then(|| Box::new(RateSampler::new()));
+        self.pacer = Pacer::of(self.stack, needs.paces);
+    }
+
+    /// The stack.
+    pub fn stack(&self) -> &'static Stack {
+        self.stack
     }
 
     /// Bursts leave as super-packets.
@@ -331,7 +345,8 @@ impl Transmission {
             Some(pacer) => {
                 let sampled = self.sampler.as_ref().and_then(|sampler| sampler.min_rtt());
                 let min_rtt = sampled.or(episode.rack.as_ref().and_then(|rack| rack.min_rtt()));
-                pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt)
+                let by_rate = || pacer.burst(control.window.mss, control.cc.least_burst(pacer.rate()), BUFFER, min_rtt);
+                control.cc.burst().unwrap_or_else(by_rate)
             }
         };
         while !self.is_held(now) {

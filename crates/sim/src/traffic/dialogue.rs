@@ -10,7 +10,7 @@ use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::{RequestSpec, TcpSpec};
 use crate::status::Status;
-use sojourn_aqm::{Duration, Ecn, Instant};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Flags, Header, Receiver, Sender, Wire};
 
 /// A question and its answer.
@@ -93,8 +93,16 @@ struct End {
 
 impl DialogueFlow {
     /// A connection that was asked for at `asked_at` and is opened at `start`; after `stop` nothing is asked.
-    pub(super) fn new(spec: &TcpSpec, mut script: Script, asked_at: Instant, start: Instant, stop: Instant) -> Self {
-        let ((client, at_server), (server, at_client)) = (ends(spec), ends(spec));
+    /// The controls of both ends draw from `rng`.
+    pub(super) fn new(
+        spec: &TcpSpec,
+        mut script: Script,
+        asked_at: Instant,
+        (start, stop): (Instant, Instant),
+        mut rng: Rng,
+    ) -> Self {
+        let of_server = Rng::from_state(rng.next_u64());
+        let ((client, at_server), (server, at_client)) = (ends(spec, rng), ends(spec, of_server));
         let exchange = script.next().expect("a connection has an exchange");
         Self {
             client: End { sender: client, receiver: at_client, card: spec.gro.map(Card::new) },

@@ -7,7 +7,7 @@ use super::packmime::PackMime;
 use super::pages::Pages;
 use super::tcp::TcpFlow;
 use crate::scenario::{FileSpec, TcpSpec};
-use sojourn_aqm::{Duration, Instant};
+use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::VecDeque;
 
 /// A source of connections.
@@ -18,6 +18,8 @@ pub(crate) struct Generator {
     /// Slots whose connection has ended.
     free: Vec<u32>,
     open: u32,
+    /// What the congestion controls of the connections draw from.
+    rng: Rng,
     /// Connections that were asked for while as many were open as may be, and when.
     waiting: VecDeque<(Instant, Job)>,
 }
@@ -81,8 +83,8 @@ patterns! {
 }
 
 impl Generator {
-    pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant) -> Self {
-        Self { group, pattern, stop, free: Vec::new(), open: 0, waiting: VecDeque::new() }
+    pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
+        Self { group, pattern, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
     }
 
     /// When [`Self::next`] is to be called.
@@ -102,11 +104,11 @@ impl Generator {
         }
         let (asked, job) = self.waiting.pop_front()?;
         self.open += 1;
-        let tcp = self.pattern.tcp();
+        let (tcp, rng, never) = (self.pattern.tcp(), Rng::from_state(self.rng.next_u64()), Instant::NEVER);
         let flow = match job {
-            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(tcp, now, Instant::NEVER, Some(bytes)).asked_at(asked)),
+            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(tcp, now, never, Some(bytes), rng).asked_at(asked)),
             Job::Dialogue(script) => {
-                AnyFlow::Dialogue(Box::new(DialogueFlow::new(tcp, script, asked, now, Instant::NEVER)))
+                AnyFlow::Dialogue(Box::new(DialogueFlow::new(tcp, script, asked, (now, never), rng)))
             }
         };
         Some((flow, self.free.pop()))

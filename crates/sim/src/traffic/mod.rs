@@ -134,17 +134,19 @@ impl Source {
         let (start, stop) = span(spec, place, index, seed);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
-        let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop)));
+        let of_control = Rng::stream(seed, "cc", index as u64);
+        let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop, of_control.clone())));
         match &spec.traffic {
             Traffic::Tcp(file) => match file.pause {
-                None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(&file.tcp, start, stop, file.size))),
+                None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(&file.tcp, start, stop, file.size, of_control))),
                 Some(_) => generator(generator::files(file, start)),
             },
             Traffic::Web(web) => generator(pages::pages(web, start, rng)),
             Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);
-                Self::Flow(AnyFlow::Dialogue(Box::new(DialogueFlow::new(&spec.tcp, script, start, start, stop))))
+                let flow = DialogueFlow::new(&spec.tcp, script, start, (start, stop), of_control);
+                Self::Flow(AnyFlow::Dialogue(Box::new(flow)))
             }
             Traffic::Cbr(spec) => udp(UdpFlow::constant(spec, start, stop)),
             Traffic::Poisson(spec) => udp(UdpFlow::poisson(spec, start, stop, rng)),

@@ -5,8 +5,8 @@ use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
-use sojourn_aqm::{Ecn, Instant};
-use sojourn_tcp::cc::AnyCc;
+use sojourn_aqm::{Ecn, Instant, Rng};
+use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 
@@ -28,9 +28,9 @@ pub(crate) struct TcpFlow {
 }
 
 impl TcpFlow {
-    /// A connection that is opened at `start` for `size` bytes, or for ever.
-    pub fn new(spec: &TcpSpec, start: Instant, stop: Instant, size: Option<u64>) -> Self {
-        let (sender, receiver) = ends(spec);
+    /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
+    pub fn new(spec: &TcpSpec, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
+        let (sender, receiver) = ends(spec, rng);
         let goal = size.unwrap_or(OUT_OF_REACH);
         let card = spec.gro.map(Card::new);
         Self { sender, receiver, card, start, stop, begun: start, size, goal, open: size.is_some() }
@@ -60,9 +60,10 @@ impl TcpFlow {
 }
 
 /// The sender and the receiver of one direction of a connection.
-pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
+pub(super) fn ends(spec: &TcpSpec, rng: Rng) -> (Sender, Receiver) {
     let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
     let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
+    let needs = cc.needs();
     let sender = Sender::new(SenderConfig {
         stack,
         cc,
@@ -72,6 +73,7 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
         initial_window: spec.initial_window,
         receive_window: spec.receive_window,
     });
+    let sender = sender.with_rng(rng);
     let sender = match spec.abc {
         Some(most) => sender.with_byte_counting(most),
         None => sender,
@@ -79,7 +81,8 @@ pub(super) fn ends(spec: &TcpSpec) -> (Sender, Receiver) {
     let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
     let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
     let receive_window = spec.receive_window;
-    (sender, Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window }))
+    let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
+    (sender, receiver.serving(&needs))
 }
 
 /// A sender at a glance, and what has come to its receiver.

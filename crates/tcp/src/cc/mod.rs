@@ -2,6 +2,8 @@
 
 pub mod cubic;
 mod cubic_rfc9438;
+mod dctcp;
+mod dctcp_rfc8257;
 pub mod hystart;
 mod hystart_pp;
 mod newreno;
@@ -18,7 +20,7 @@ use super::config::State;
 use super::rate_sample::RateSample;
 use super::segmentation::LEAST_BURST;
 use super::stack::Stack;
-use sojourn_aqm::{Duration, Instant, Rate};
+use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
 /// An acknowledgment of new data, as a congestion control sees it.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +62,11 @@ pub trait CongestionControl {
     fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack);
     /// The slow-start threshold after a congestion event.
     fn ssthresh(&mut self, window: &Window) -> u32;
+    /// The threshold after a loss, for a control whose answer to marks is another one: asked for when recovery begins, also
+    /// within the reduction that a mark began, and at the first time-out of an episode.
+    fn ssthresh_on_loss(&mut self, _window: &Window) -> Option<u32> {
+        None
+    }
     /// The window below which rate halving does not go during recovery.
     fn min_cwnd(&self, window: &Window) -> u32;
     /// The window after a reduction that turned out to be needless.
@@ -74,6 +81,15 @@ pub trait CongestionControl {
     fn partial_ack_ends_recovery(&self) -> bool {
         false
     }
+    /// What takes its place on a connection that did not agree on ECN; by default it stays.
+    fn without_ecn(&self) -> Option<AnyCc> {
+        None
+    }
+    /// Takes its own stream of random numbers, before the connection is opened; without this call a control that draws
+    /// numbers has a stream that is the same everywhere.
+    fn seed(&mut self, _rng: Rng) {}
+    /// With [`Needs::samples`]: the connection is established, its first RTT known; nothing was sent.
+    fn opened(&mut self, _flight: &mut Flight) {}
     /// With [`Needs::samples`]: an acknowledgment delivered `packets`, and reports `ce` of them as marked; recovery and the
     /// window have not been considered yet (Linux `in_ack_event`).
     fn delivered(&mut self, _flight: &mut Flight, _packets: u32, _ce: u32) {}
@@ -87,6 +103,10 @@ pub trait CongestionControl {
     fn least_burst(&self, _rate: Option<Rate>) -> u32 {
         LEAST_BURST
     }
+    /// Segments of the largest burst, where the control and not the stack sizes them (Linux `tso_segs`).
+    fn burst(&self) -> Option<u32> {
+        None
+    }
     /// With [`Needs::steers`]: data is sent into an empty network; also at the start of the connection.
     fn resumed(&mut self, _flight: &mut Flight) {}
 }
@@ -95,9 +115,12 @@ pub trait CongestionControl {
 pub const DEFAULT: &str = "cubic";
 
 macro_rules! congestion_controls {
-    ($( $name:literal => $module:ident :: $type:ident, $summary:literal; )+) => {
+    ($( $name:literal $( | $alias:literal )? => $module:ident :: $type:ident, $summary:literal; )+) => {
         /// Name and summary of every congestion control.
         pub const NAMES: &[(&str, &str)] = &[ $( ($name, $summary), )+ ];
+
+        /// Shorter names, and what they stand for.
+        pub const ALIASES: &[(&str, &str)] = &[ $( $( ($alias, $name), )? )+ ];
 
         /// Any registered congestion control.
         // A plain tag: one hidden among the fields takes a dozen instructions to read.
@@ -120,7 +143,7 @@ macro_rules! congestion_controls {
             /// The congestion control called `name`, in its initial state.
             pub fn new(name: &str) -> Option<Self> {
                 match name {
-                    $( $name => Some(Self::$type(Default::default())), )+
+                    $( $name $( | $alias )? => Some(Self::$type(Default::default())), )+
                     _ => None,
                 }
             }
@@ -144,6 +167,9 @@ macro_rules! congestion_controls {
             fn ssthresh(&mut self, window: &Window) -> u32 {
                 match self { $( Self::$type(cc) => cc.ssthresh(window), )+ Self::Own(cc) => cc.ssthresh(window) }
             }
+            fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+                match self { $( Self::$type(cc) => cc.ssthresh_on_loss(window), )+ Self::Own(cc) => cc.ssthresh_on_loss(window) }
+            }
             fn min_cwnd(&self, window: &Window) -> u32 {
                 match self { $( Self::$type(cc) => cc.min_cwnd(window), )+ Self::Own(cc) => cc.min_cwnd(window) }
             }
@@ -162,6 +188,15 @@ macro_rules! congestion_controls {
                     Self::Own(cc) => cc.partial_ack_ends_recovery(),
                 }
             }
+            fn without_ecn(&self) -> Option<AnyCc> {
+                match self { $( Self::$type(cc) => cc.without_ecn(), )+ Self::Own(cc) => cc.without_ecn() }
+            }
+            fn seed(&mut self, rng: Rng) {
+                match self { $( Self::$type(cc) => cc.seed(rng), )+ Self::Own(cc) => cc.seed(rng) }
+            }
+            fn opened(&mut self, flight: &mut Flight) {
+                match self { $( Self::$type(cc) => cc.opened(flight), )+ Self::Own(cc) => cc.opened(flight) }
+            }
             fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
                 match self {
                     $( Self::$type(cc) => cc.delivered(flight, packets, ce), )+
@@ -177,6 +212,9 @@ macro_rules! congestion_controls {
             fn least_burst(&self, rate: Option<Rate>) -> u32 {
                 match self { $( Self::$type(cc) => cc.least_burst(rate), )+ Self::Own(cc) => cc.least_burst(rate) }
             }
+            fn burst(&self) -> Option<u32> {
+                match self { $( Self::$type(cc) => cc.burst(), )+ Self::Own(cc) => cc.burst() }
+            }
             fn resumed(&mut self, flight: &mut Flight) {
                 match self { $( Self::$type(cc) => cc.resumed(flight), )+ Self::Own(cc) => cc.resumed(flight) }
             }
@@ -189,4 +227,6 @@ congestion_controls! {
     "newreno" => newreno::NewReno, "NewReno (RFC 6582): Reno that without SACK stays in recovery on partial acknowledgments";
     "cubic" => cubic::Cubic, "CUBIC with HyStart as in the Linux of the stack, in its integer arithmetic";
     "cubic@rfc9438" => cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
+    "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
+    "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
 }

@@ -1,10 +1,10 @@
 //! Controls that no line of the registry names: those of other crates and of tests.
 
-use super::{Ack, CongestionControl, Flight, Needs, Window};
+use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
 use crate::config::State;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
-use sojourn_aqm::{Instant, Rate};
+use sojourn_aqm::{Instant, Rate, Rng};
 use std::fmt::Debug;
 
 /// A control in a box; [`AnyCc::own`](super::AnyCc::own) makes one.
@@ -32,16 +32,21 @@ trait DynCongestionControl: Debug + Send + Sync {
     fn acked(&mut self, window: &mut Window, ack: &dyn Fn() -> Ack);
     fn increase(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack);
     fn ssthresh(&mut self, window: &Window) -> u32;
+    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32>;
     fn min_cwnd(&self, window: &Window) -> u32;
     fn undone(&mut self, window: &Window) -> u32;
     fn timed_out(&mut self);
     fn restarted(&mut self, now: Instant, last_sent: Instant);
     fn partial_ack_ends_recovery(&self) -> bool;
+    fn without_ecn(&self) -> Option<AnyCc>;
+    fn seed(&mut self, rng: Rng);
+    fn opened(&mut self, flight: &mut Flight);
     fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
     fn entered(&mut self, flight: &mut Flight, state: State);
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample);
     fn resumed(&mut self, flight: &mut Flight);
     fn least_burst(&self, rate: Option<Rate>) -> u32;
+    fn burst(&self) -> Option<u32>;
 }
 
 impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestionControl for C {
@@ -63,6 +68,9 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.ssthresh(window)
     }
+    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+        self.ssthresh_on_loss(window)
+    }
     fn min_cwnd(&self, window: &Window) -> u32 {
         self.min_cwnd(window)
     }
@@ -78,6 +86,15 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     fn partial_ack_ends_recovery(&self) -> bool {
         self.partial_ack_ends_recovery()
     }
+    fn without_ecn(&self) -> Option<AnyCc> {
+        self.without_ecn()
+    }
+    fn seed(&mut self, rng: Rng) {
+        self.seed(rng);
+    }
+    fn opened(&mut self, flight: &mut Flight) {
+        self.opened(flight);
+    }
     fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         self.delivered(flight, packets, ce);
     }
@@ -92,6 +109,9 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     }
     fn least_burst(&self, rate: Option<Rate>) -> u32 {
         self.least_burst(rate)
+    }
+    fn burst(&self) -> Option<u32> {
+        self.burst()
     }
 }
 
@@ -116,6 +136,9 @@ impl CongestionControl for Own {
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.0.ssthresh(window)
     }
+    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+        self.0.ssthresh_on_loss(window)
+    }
     fn min_cwnd(&self, window: &Window) -> u32 {
         self.0.min_cwnd(window)
     }
@@ -131,6 +154,15 @@ impl CongestionControl for Own {
     fn partial_ack_ends_recovery(&self) -> bool {
         self.0.partial_ack_ends_recovery()
     }
+    fn without_ecn(&self) -> Option<AnyCc> {
+        self.0.without_ecn()
+    }
+    fn seed(&mut self, rng: Rng) {
+        self.0.seed(rng);
+    }
+    fn opened(&mut self, flight: &mut Flight) {
+        self.0.opened(flight);
+    }
     fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
         self.0.delivered(flight, packets, ce);
     }
@@ -145,5 +177,8 @@ impl CongestionControl for Own {
     }
     fn least_burst(&self, rate: Option<Rate>) -> u32 {
         self.0.least_burst(rate)
+    }
+    fn burst(&self) -> Option<u32> {
+        self.0.burst()
     }
 }

@@ -18,7 +18,12 @@ pub struct Needs {
     /// Segments leave at a pacing rate: what the control sets, or 200 % of the window per RTT in the first half of slow
     /// start and 120 % after it.
     pub paces: bool,
-    /// Accurate ECN (RFC 9768), where the receiver's stack has it: the number of marked packets with each acknowledgment.
+    /// ECN is negotiated, whatever is configured (Linux `TCP_CONG_NEEDS_ECN`).
+    pub ecn: bool,
+    /// The receiver echoes the mark of each packet instead of latching it (RFC 8257 §3.2); see
+    /// [`Receiver::serving`](crate::Receiver::serving).
+    pub echo_per_packet: bool,
+    /// Accurate ECN (RFC 9768), where the receiver has it: the number of marked packets with each acknowledgment.
     pub accurate_ecn: bool,
     /// What is ECN-capable is sent as ECT(1), as L4S asks (RFC 9331); else as the stack says.
     pub ect1: bool,

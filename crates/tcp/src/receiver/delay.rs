@@ -45,6 +45,11 @@ impl Delay {
         !self.on || self.quick > 0
     }
 
+    /// Whether one waits.
+    pub fn is_waiting(&self) -> bool {
+        self.due.is_some()
+    }
+
     /// When one that waits is to be sent.
     #[inline]
     pub fn deadline(&self, clock: Clock) -> Instant {

@@ -1,9 +1,11 @@
-//! Congestion marks at the receiver: echoed until the sender says that it knows (RFC 3168), or counted (RFC 9768).
+//! Congestion marks at the receiver: echoed until the sender says that it knows (RFC 3168), packet by packet (RFC 8257
+//! §3.2), or counted (RFC 9768).
 //!
-//! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`; for accurate ECN Linux 6.18 `tcp_ecn_received_counters`,
+//! Source: Linux 6.1 `tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`, `dctcp_ece_ack_update`; for accurate ECN Linux 6.18 `tcp_ecn_received_counters`,
 //! `tcp_accecn_set_ace`, without the option.
 
 use super::Marked;
+use crate::cc::Needs;
 use crate::stack::Stack;
 use crate::{Flags, Header};
 use sojourn_aqm::Ecn;
@@ -13,8 +15,10 @@ use sojourn_aqm::Ecn;
 pub(super) struct EcnReceiver {
     mode: Mode,
     quickacks: bool,
-    /// The sender asks for accurate ECN in vain.
+    /// A sender that asks for accurate ECN gets it.
     accurate_known: bool,
+    /// A sender that asks for classic ECN gets the mark of each packet echoed.
+    per_packet: bool,
     /// The codepoint of what is ECN-capable.
     capable: Ecn,
     on_syn: bool,
@@ -32,6 +36,8 @@ pub(super) struct EcnReceiver {
 enum Mode {
     Off,
     Classic,
+    /// As classic, but `echo` is whether the last packet was marked.
+    PerPacket,
     Accurate,
 }
 
@@ -61,6 +67,7 @@ impl EcnReceiver {
             mode: if asked { Mode::Classic } else { Mode::Off },
             quickacks: stack.quickacks_on_ecn,
             accurate_known: stack.accurate_ecn,
+            per_packet: false,
             capable: if stack.ect1 { Ecn::Ect1 } else { Ecn::Ect0 },
             on_syn: stack.ect_on_syn,
             on_acks: stack.ect_on_acks,
@@ -69,6 +76,20 @@ impl EcnReceiver {
             echo: false,
             counted: Counted::default(),
         }
+    }
+
+    /// The control of the sender has `needs`, and so has the one of this end.
+    pub fn serve(&mut self, needs: &Needs) {
+        if needs.ecn && self.mode == Mode::Off {
+            self.mode = Mode::Classic;
+        }
+        self.accurate_known |= needs.accurate_ecn;
+        self.per_packet = needs.echo_per_packet;
+        if needs.ect1 {
+            self.capable = Ecn::Ect1;
+        }
+        self.on_syn |= needs.ect_on_control;
+        self.on_acks |= needs.ect_on_control;
     }
 
     /// A SYN with `flags` arrived under `ecn`. Returns flags and codepoint of the answer.
@@ -80,11 +101,30 @@ impl EcnReceiver {
         } else {
             // RFC 3168 §6.1.1: ECN is used if the SYN asks for it.
             let classic = on && flags.contains(Flags::ECE.with(Flags::CWR));
-            self.mode = if classic { Mode::Classic } else { Mode::Off };
+            self.mode = self.classic(classic);
             Flags::default().with_if(Flags::ECE, classic)
         };
         self.of_ack = self.codepoint(self.on_acks);
         (answer, self.codepoint(self.on_syn))
+    }
+
+    /// The answer to the SYN of this host, which sends too, agreed on `flags`.
+    pub fn on_answer(&mut self, flags: Flags) {
+        self.mode = match flags.ace() {
+            _ if !self.is_on() => Mode::Off,
+            0b010 | 0b011 | 0b100 | 0b110 if self.accurate_known => Mode::Accurate,
+            _ => self.classic(flags.contains(Flags::ECE)),
+        };
+        self.of_ack = self.codepoint(self.on_acks);
+    }
+
+    /// The mode in which marks are echoed, if ECN is used.
+    fn classic(&self, used: bool) -> Mode {
+        match used {
+            true if self.per_packet => Mode::PerPacket,
+            true => Mode::Classic,
+            false => Mode::Off,
+        }
     }
 
     /// Whether segments have to be shown to it.
@@ -93,10 +133,15 @@ impl EcnReceiver {
         self.mode != Mode::Off
     }
 
-    /// Whether marks are counted.
+    /// Whether what it asks for holds for data out of order too.
     #[inline]
-    pub fn is_accurate(&self) -> bool {
-        self.mode == Mode::Accurate
+    pub fn is_prompt(&self) -> bool {
+        matches!(self.mode, Mode::Accurate | Mode::PerPacket)
+    }
+
+    /// Whether a packet under `ecn` must not be acknowledged together with those before it.
+    pub fn parts(&self, ecn: Ecn) -> bool {
+        self.mode == Mode::PerPacket && ecn != Ecn::NotEct && self.echo != (ecn == Ecn::Ce)
     }
 
     /// Data arrives, or a FIN.
@@ -105,6 +150,7 @@ impl EcnReceiver {
         match self.mode {
             Mode::Off => Asked::default(),
             Mode::Classic => self.echo(header, ecn),
+            Mode::PerPacket => self.mirror(header, ecn),
             Mode::Accurate => self.count(header, ecn),
         }
     }
@@ -143,6 +189,18 @@ impl EcnReceiver {
         let quick = (marked && !echoing) || (ecn == Ecn::NotEct && self.ect_seen);
         self.ect_seen |= ecn != Ecn::NotEct;
         Asked { now: cwr, quick }
+    }
+
+    /// RFC 8257 §3.2: the echo is the mark of the last packet, and a change of it is told at once. CWR ends nothing.
+    #[inline(never)]
+    fn mirror(&mut self, header: &Header, ecn: Ecn) -> Asked {
+        let cwr = header.flags.contains(Flags::CWR);
+        if ecn == Ecn::NotEct {
+            return Asked { now: cwr, quick: self.quickacks && self.ect_seen };
+        }
+        self.ect_seen = true;
+        let changed = std::mem::replace(&mut self.echo, ecn == Ecn::Ce) != self.echo;
+        Asked { now: cwr || changed, quick: false }
     }
 
     /// RFC 9768 §3.2.2: counts marks of all packets, and tells at once when the codepoint changes, or before the three

@@ -11,6 +11,7 @@ mod reassembly;
 #[cfg(test)]
 mod tests;
 
+use super::cc::Needs;
 use super::compressed_ack::Compression;
 use super::offered::Raised;
 use super::rtt::RttEstimator;
@@ -92,6 +93,13 @@ impl Receiver {
         }
     }
 
+    /// The same at the other end of a sender whose congestion control has `needs`: both hosts run it, so ECN, its form and
+    /// its codepoints are as it asks.
+    pub fn serving(mut self, needs: &Needs) -> Self {
+        self.ecn.serve(needs);
+        self
+    }
+
     /// Takes a segment from the sender.
     pub fn on_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         self.at = now;
@@ -135,6 +143,7 @@ impl Receiver {
         self.reassembly.open();
         self.rcv_wup = FIRST_BYTE;
         self.ts_recent = header.ts_val;
+        self.ecn.on_answer(header.flags);
         self.measure_handshake(self.clock.ticks(now), header);
     }
 
@@ -187,7 +196,7 @@ impl Receiver {
         if header.seq <= self.rcv_wup {
             self.ts_recent = self.ts_recent.max(header.ts_val);
         }
-        let asked = self.ecn.is_on() && self.on_codepoint(header, ecn);
+        let asked = self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
         let place = self.reassembly.place(header);
         if place == Place::Duplicate {
             // RFC 2883: report the duplicate, at once.
@@ -199,7 +208,7 @@ impl Receiver {
         if place == Place::Beyond {
             // Without SACK a duplicate acknowledgment has to look like one.
             self.delay.be_quick_once(grew && self.sack);
-            let at_once = asked && self.ecn.is_accurate();
+            let at_once = asked && self.ecn.is_prompt();
             self.on_out_of_order((header.seq, header.end_seq()), at_once, now, wire);
             return;
         }
@@ -218,7 +227,11 @@ impl Receiver {
 
     /// What the codepoint of a segment means. Returns whether an acknowledgment is due.
     #[inline(never)]
-    fn on_codepoint(&mut self, header: &Header, ecn: Ecn) -> bool {
+    fn on_codepoint(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) -> bool {
+        if self.ecn.parts(ecn) && self.delay.is_waiting() {
+            // What waits goes under the old mark; it is acknowledged once more with this packet (`__tcp_send_ack`).
+            self.tell(now, wire);
+        }
         let Asked { now, quick } = self.ecn.on_data(header, ecn);
         if quick {
             self.delay.be_quick(QUICKACKS_ON_ECN);
@@ -272,6 +285,11 @@ impl Receiver {
         }
         self.delay.sent();
         self.rcv_wup = self.reassembly.nxt();
+        self.tell(now, wire);
+    }
+
+    /// An acknowledgment of all that has arrived.
+    fn tell(&mut self, now: Ticks, wire: &mut impl Wire) {
         let (flags, ecn) = self.ecn.of_ack();
         let mut header = Header { seq: FIRST_BYTE, flags, ..self.blank(now) };
         if self.sack {

@@ -140,6 +140,8 @@ impl Episode {
             cx.control.window.cwnd_cnt = 0;
         }
         cx.control.window.bytes_acked = 0;
+        cx.control.lower_ssthresh_on_loss();
+        cx.control.reduces_anew();
         self.state = State::Recovery;
     }
 
@@ -259,6 +261,7 @@ impl Episode {
         self.high_seq = cx.queue.nxt();
         self.probe.forget();
         self.reduction.begin(&mut cx.control.window);
+        cx.control.reduces_anew();
         if set_ssthresh {
             cx.control.lower_ssthresh();
         }

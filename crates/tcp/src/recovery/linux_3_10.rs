@@ -96,9 +96,11 @@ impl Linux3_10 {
             episode.undo.restores(cx.control.current_ssthresh(episode.state));
             episode.reduction.remember(cx.control.window.cwnd);
             cx.control.lower_ssthresh();
+            cx.control.lower_ssthresh_on_loss();
             episode.undo.watch_unless(retransmitted, una);
             episode.undo.expect(cx.board.retrans_out);
         }
+        cx.control.reduces_anew();
         cx.control.restart(if self.keeps_flight_on_timeout { cx.board.in_flight() + 1 } else { 1 });
         if episode.state <= State::Disorder && cx.board.sacked_out >= episode.reordering.initial() {
             episode.reordering.forget_degree();

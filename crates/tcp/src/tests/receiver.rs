@@ -1,6 +1,7 @@
 //! The receiver under a script: when it acknowledges, and what its acknowledgments echo.
 
 use super::*;
+use crate::cc::CongestionControl;
 
 /// A SYN that asks for ECN.
 const ECN_SYN: Flags = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
@@ -26,7 +27,9 @@ impl Scripted {
     fn handshake(setup: &Setup, rtt_ms: u64) -> Self {
         let (stack, mss) = (setup.stack(), MSS as u32);
         let Setup { sack, delayed_ack, ecn, .. } = *setup;
-        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: None });
+        let needs = AnyCc::new(setup.cc).expect("the congestion control is registered").needs();
+        let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: None };
+        let receiver = Receiver::new(config).serving(&needs);
         let mut scripted = Self { receiver, sent: Vec::new() };
         let start = START_MS - rtt_ms;
         let flags = if ecn { ECN_SYN } else { Flags::SYN };

@@ -3,6 +3,7 @@
 use crate::scenario::Error;
 use crate::scenario::keys::{Kind, Need, Table, table};
 use sojourn_aqm::Duration;
+use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{cc, stack};
 
@@ -10,7 +11,7 @@ table! {
     /// A TCP sender and its receiver.
     pub struct TcpSpec {
         /// Congestion control, by its registered name.
-        cc: String = Kind::Word("congestion control", || names(cc::NAMES)), Need::Default(cc::DEFAULT);
+        cc: String = Kind::Word("congestion control", controls), Need::Default(cc::DEFAULT);
         /// TCP stack, by its registered name.
         stack: String = Kind::Word("TCP stack", || names(stack::NAMES)), Need::Default(stack::NEWEST);
         /// Selective acknowledgements.
@@ -45,12 +46,23 @@ impl TcpSpec {
             );
             return Err(table.error("abc", text));
         }
+        let needs = AnyCc::new(&self.cc).expect("the key admits known controls only").needs();
+        if !needs.fit(stack) {
+            let text = format!("{} needs a stack of Linux 3.13 or later; {} is older, or ns-2's", self.cc, self.stack);
+            return Err(table.error("cc", text));
+        }
         if self.gso == Some(true) && !stack.has_segmentation_offload() {
             let text = format!("{} sends packets one by one; choose a stack of Linux, or leave it out", self.stack);
             return Err(table.error("gso", text));
         }
         Ok(())
     }
+}
+
+/// The names of the registry, and the shorter ones.
+fn controls() -> Vec<&'static str> {
+    let aliases = cc::ALIASES.iter().map(|&(alias, _)| alias);
+    names(cc::NAMES).into_iter().chain(aliases).collect()
 }
 
 fn names(registry: &[(&'static str, &'static str)]) -> Vec<&'static str> {

@@ -2,6 +2,7 @@
 //! without, and fails when that is switched off.
 
 mod cubic;
+mod dctcp;
 mod growth;
 mod loss;
 mod marks;

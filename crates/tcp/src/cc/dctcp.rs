@@ -1,0 +1,158 @@
+//! DCTCP: the window falls with the share of packets that were marked.
+//!
+//! Source: Linux 6.1 `tcp_dctcp.c` (`dctcp_update_alpha`, `dctcp_ssthresh`, `dctcp_react_to_loss`, `dctcp_cwnd_undo`), in
+//! its integers: `alpha` in 1/1024, a gain of 1/16. The receiver's side, `dctcp_ece_ack_update`, is in `receiver/ecn.rs`.
+//!
+//! The integers have many fixed points: a share of marks that adds less than 1/1024 per window is not seen at all, and
+//! `alpha` falls from below 16 straight to zero.
+//!
+//! Differs: what an acknowledgment SACKs counts with the next window, as what it acknowledges does; in Linux 6.1 it counts
+//! with the present one.
+
+use super::{Ack, CongestionControl, Flight, Needs, Window, reno};
+
+/// DCTCP as in Linux.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// The share of marked packets, in 1/1024.
+    alpha: u32,
+    /// Where the window of observation ends.
+    next_seq: u64,
+    old_delivered: u64,
+    old_delivered_ce: u64,
+    /// The window before the last reduction.
+    loss_cwnd: u32,
+}
+
+impl Default for Dctcp {
+    fn default() -> Self {
+        Self { alpha: MAX_ALPHA, next_seq: 0, old_delivered: 0, old_delivered_ce: 0, loss_cwnd: 0 }
+    }
+}
+
+/// What DCTCP asks for, in either version.
+pub(super) const NEEDS: Needs = Needs {
+    samples: true,
+    steers: false,
+    paces: false,
+    ecn: true,
+    echo_per_packet: true,
+    accurate_ecn: false,
+    ect1: false,
+    ect_on_control: true,
+};
+
+impl CongestionControl for Dctcp {
+    fn needs(&self) -> Needs {
+        NEEDS
+    }
+
+    fn opened(&mut self, flight: &mut Flight) {
+        (self.next_seq, self.old_delivered, self.old_delivered_ce) =
+            (flight.nxt, flight.delivered, flight.delivered_ce);
+    }
+
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        if flight.una < self.next_seq {
+            return;
+        }
+        // Before 6.16 the kernel looks before it has counted what the acknowledgment delivered.
+        let (delivered, marked) = (flight.delivered - packets as u64, flight.delivered_ce - ce as u64);
+        self.alpha =
+            updated(self.alpha, (marked - self.old_delivered_ce) as u32, (delivered - self.old_delivered) as u32);
+        (self.next_seq, self.old_delivered, self.old_delivered_ce) = (flight.nxt, delivered, marked);
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        reno::increase(window, packets);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.loss_cwnd = window.cwnd;
+        reduced(window.cwnd, self.alpha)
+    }
+
+    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+        self.loss_cwnd = window.cwnd;
+        Some(reno::halved(window))
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        window.cwnd.max(self.loss_cwnd)
+    }
+}
+
+/// `alpha` after a window in which `marked` of `delivered` packets were marked.
+fn updated(alpha: u32, marked: u32, delivered: u32) -> u32 {
+    let decay = match alpha >> SHIFT_G {
+        0 => alpha,
+        decay => decay,
+    };
+    let share = (marked << (MAX_ALPHA.ilog2() - SHIFT_G)) / delivered.max(1);
+    (alpha - decay + share).min(MAX_ALPHA)
+}
+
+/// The threshold after a mark in a window of `cwnd`.
+fn reduced(cwnd: u32, alpha: u32) -> u32 {
+    (cwnd - ((cwnd as u64 * alpha as u64) >> (MAX_ALPHA.ilog2() + 1)) as u32).max(2)
+}
+
+/// A share of one.
+const MAX_ALPHA: u32 = 1024;
+
+/// The gain g = 1/16 as a shift (`dctcp_shift_g`).
+const SHIFT_G: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `alpha` after each of `windows` windows of 100 packets with `marked` marked ones.
+    fn after(mut alpha: u32, marked: u32, windows: usize) -> u32 {
+        (0..windows).for_each(|_| alpha = updated(alpha, marked, 100));
+        alpha
+    }
+
+    #[test]
+    fn without_marks_alpha_decays_to_zero_in_75_windows() {
+        // The vectors of the specification, made by its own Python.
+        let first = [1, 2, 3, 4, 5, 6, 7, 8].map(|windows| after(MAX_ALPHA, 0, windows));
+        assert_eq!(first, [960, 900, 844, 792, 743, 697, 654, 614]);
+        assert_eq!((after(MAX_ALPHA, 0, 74) > 0, after(MAX_ALPHA, 0, 75)), (true, 0));
+    }
+
+    #[test]
+    fn where_alpha_settles_depends_on_where_it_starts() {
+        for (from, marked, settled) in [
+            (1024, 10, 111),
+            (111, 10, 111),
+            (110, 10, 110),
+            (103, 10, 103),
+            (97, 10, 97),
+            (96, 10, 96),
+            (50, 10, 96),
+            (16, 10, 96),
+            (0, 50, 512),
+            (1024, 1, 0),
+            (5, 1, 0),
+        ] {
+            assert_eq!(after(from, marked, 400), settled, "{marked} of 100 from {from}");
+        }
+        // Below 16 all of it goes: 6, 0 + 6, 6 - 6 + 6, …
+        assert_eq!([1, 2, 3].map(|windows| after(0, 10, windows)), [6, 6, 6]);
+        assert_eq!(after(15, 10, 1), 6);
+    }
+
+    #[test]
+    fn the_threshold_falls_by_half_of_alpha_to_two_at_the_least() {
+        for (cwnd, alpha, ssthresh) in
+            [(10, 1024, 5), (100, 1024, 50), (100, 100, 96), (100, 16, 100), (3, 1024, 2), (2, 1024, 2)]
+        {
+            assert_eq!(reduced(cwnd, alpha), ssthresh, "{cwnd} with {alpha}");
+        }
+    }
+}

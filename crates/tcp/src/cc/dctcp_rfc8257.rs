@@ -1,0 +1,105 @@
+//! DCTCP as RFC 8257 has it, in real numbers.
+//!
+//! Source: RFC 8257 §3.3 (`DCTCP.Alpha`, `WindowEnd`), §3.4 (no growth rule of its own), §3.5 (losses), §4.2 (`Alpha`
+//! starts at 1, g = 1/16). Bytes are counted in whole segments.
+
+use super::{Ack, CongestionControl, Flight, Needs, Window, dctcp, reno};
+
+/// DCTCP as in RFC 8257.
+#[derive(Clone, Debug)]
+pub struct DctcpRfc8257 {
+    /// The share of bytes that were marked.
+    alpha: f64,
+    /// The observation window ends with the first acknowledgment beyond this.
+    window_end: u64,
+    /// Delivered in this window, and of that marked.
+    acked: u64,
+    marked: u64,
+    /// The window before the last reduction.
+    prior_cwnd: u32,
+}
+
+impl Default for DctcpRfc8257 {
+    fn default() -> Self {
+        Self { alpha: 1.0, window_end: 0, acked: 0, marked: 0, prior_cwnd: 0 }
+    }
+}
+
+impl CongestionControl for DctcpRfc8257 {
+    fn needs(&self) -> Needs {
+        dctcp::NEEDS
+    }
+
+    fn opened(&mut self, flight: &mut Flight) {
+        self.window_end = flight.nxt;
+    }
+
+    fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32) {
+        self.acked += packets as u64;
+        self.marked += ce as u64;
+        if flight.una > self.window_end {
+            self.alpha = updated(self.alpha, self.marked, self.acked);
+            (self.window_end, self.acked, self.marked) = (flight.nxt, 0, 0);
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        reno::increase(window, packets);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.prior_cwnd = window.cwnd;
+        reduced(window.cwnd, self.alpha)
+    }
+
+    fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32> {
+        self.prior_cwnd = window.cwnd;
+        Some(reno::halved(window))
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        window.cwnd.max(self.prior_cwnd)
+    }
+}
+
+/// `alpha` after an observation window in which `marked` of `acked` segments were marked.
+fn updated(alpha: f64, marked: u64, acked: u64) -> f64 {
+    alpha * (1.0 - GAIN) + GAIN * (marked as f64 / acked.max(1) as f64)
+}
+
+/// The threshold after a mark in a window of `cwnd`: RFC 8257 §3.3, and RFC 5681's least of two segments.
+fn reduced(cwnd: u32, alpha: f64) -> u32 {
+    ((cwnd as f64 * (1.0 - alpha / 2.0)) as u32).max(2)
+}
+
+/// The gain g, RFC 8257 §4.2.
+const GAIN: f64 = 1.0 / 16.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_is_the_share_of_marks_wherever_it_starts() {
+        for from in [0.0, 0.05, 1.0] {
+            let mut alpha = from;
+            (0..400).for_each(|_| alpha = updated(alpha, 1, 100));
+            assert!((alpha - 0.01).abs() < 1e-9, "{alpha} from {from}");
+        }
+        // (15/16)^8 of 1: in 1/1024 that is 611.0, where Linux's integers have 614.
+        let mut alpha = 1.0;
+        (0..8).for_each(|_| alpha = updated(alpha, 0, 100));
+        assert!((alpha * 1024.0 - 611.0).abs() < 0.05, "{alpha}");
+    }
+
+    #[test]
+    fn a_mark_takes_half_of_alpha() {
+        for (cwnd, alpha, ssthresh) in [(10, 1.0, 5), (100, 0.1, 95), (100, 0.01, 99), (3, 1.0, 2)] {
+            assert_eq!(reduced(cwnd, alpha), ssthresh, "{cwnd} with {alpha}");
+        }
+    }
+}
