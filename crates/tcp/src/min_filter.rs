@@ -1,44 +1,81 @@
-//! The least value of a sliding window of time, from three samples (Kathleen Nichols' algorithm).
+//! The least, or the largest, value of a sliding window of time, from three samples (Kathleen Nichols' algorithm).
 //!
-//! Source: Linux `lib/win_minmax.c`, `minmax_running_min`.
+//! Source: Linux `lib/win_minmax.c`, `minmax_running_min`, `minmax_running_max`.
 
 use sojourn_aqm::{Duration, Instant};
 
-/// The least, the second and the third choice, each later than the one before, within a window of `span`.
+/// The least duration within a window of time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MinFilter {
-    span: Duration,
-    choices: Option<[Choice; 3]>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Choice {
-    value: Duration,
-    at: Instant,
-}
+pub(crate) struct MinFilter(Choices);
 
 impl MinFilter {
     /// No sample yet.
     pub fn new(span: Duration) -> Self {
-        Self { span, choices: None }
+        Self(Choices { span: span.as_nanos() as u64, best: None })
     }
 
     /// The least value, once there was a sample.
     pub fn least(&self) -> Option<Duration> {
-        self.choices.map(|[first, ..]| first.value)
+        self.0.first().map(|nanos| Duration::from_nanos(nanos as i64))
     }
 
     /// Takes a sample; those before it were not later.
     pub fn observe(&mut self, at: Instant, value: Duration) {
+        self.0.observe(at.as_nanos(), value.as_nanos() as u64, |new, old| new <= old);
+    }
+}
+
+/// The largest number within a window of so many rounds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MaxFilter(Choices);
+
+impl MaxFilter {
+    /// No sample yet.
+    pub fn new(rounds: u64) -> Self {
+        Self(Choices { span: rounds, best: None })
+    }
+
+    /// The largest value; zero before the first sample.
+    pub fn largest(&self) -> u64 {
+        self.0.first().unwrap_or(0)
+    }
+
+    /// Takes a sample in `round`; those before it were in no later one.
+    pub fn observe(&mut self, round: u64, value: u64) {
+        self.0.observe(round, value, |new, old| new >= old);
+    }
+}
+
+/// The best, the second and the third choice, each later than the one before, within a window of `span`.
+#[derive(Clone, Copy, Debug)]
+struct Choices {
+    span: u64,
+    best: Option<[Choice; 3]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    value: u64,
+    at: u64,
+}
+
+impl Choices {
+    fn first(&self) -> Option<u64> {
+        self.best.map(|[first, ..]| first.value)
+    }
+
+    /// Takes a sample; `beats` tells whether a new value is at least as good as an old one.
+    #[inline(always)]
+    fn observe(&mut self, at: u64, value: u64, beats: impl Fn(u64, u64) -> bool) {
         let new = Choice { value, at };
-        let kept = self.choices.filter(|[first, _, third]| value > first.value && at - third.at <= self.span);
+        let kept = self.best.filter(|[first, _, third]| !beats(value, first.value) && at - third.at <= self.span);
         let Some([mut first, mut second, mut third]) = kept else {
-            self.choices = Some([new; 3]);
+            self.best = Some([new; 3]);
             return;
         };
-        if value <= second.value {
+        if beats(value, second.value) {
             (second, third) = (new, new);
-        } else if value <= third.value {
+        } else if beats(value, third.value) {
             third = new;
         }
         let age = at - first.at;
@@ -53,7 +90,7 @@ impl MinFilter {
         } else if third.at == second.at && age > self.span / 2 {
             third = new;
         }
-        self.choices = Some([first, second, third]);
+        self.best = Some([first, second, third]);
     }
 }
 
@@ -82,6 +119,20 @@ mod tests {
         // 13 is the best of the second quarter, 14 of the last half.
         let samples = [(0, 10), (30, 13), (60, 14), (100, 18), (101, 18), (131, 19), (161, 17)];
         assert_eq!(least(&samples), [10, 10, 10, 10, 13, 14, 17]);
+    }
+
+    #[test]
+    fn the_largest_of_ten_rounds_is_kept_by_the_same_rules() {
+        let mut filter = MaxFilter::new(10);
+        assert_eq!(filter.largest(), 0);
+        let mut largest = |round, value| {
+            filter.observe(round, value);
+            filter.largest()
+        };
+        // 90 is the best of rounds 3 to 5 (the second quarter), 80 of the rounds from 6 on.
+        let samples = [(1, 100), (2, 70), (4, 90), (7, 80), (11, 60), (12, 60), (14, 60), (15, 60)];
+        assert_eq!(samples.map(|(round, value)| largest(round, value)), [100, 100, 100, 100, 100, 90, 90, 80]);
+        assert_eq!(largest(16, 80), 80);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Congestion controls: how the window grows, and what it falls to.
 
+mod bbr;
 pub mod cubic;
 mod cubic_rfc9438;
 mod dctcp;
@@ -228,5 +229,6 @@ congestion_controls! {
     "cubic" => cubic::Cubic, "CUBIC with HyStart as in the Linux of the stack, in its integer arithmetic";
     "cubic@rfc9438" => cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
     "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
+    "bbr@linux-6.1" | "bbr" => bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
 }

@@ -1,0 +1,521 @@
+//! BBR, version 1: the sender paces at the rate that the path delivered, and keeps twice its bandwidth-delay product in
+//! flight.
+//!
+//! Source: Linux 6.1 `tcp_bbr.c`, with its names, integers and order; N. Cardwell et al., "BBR: Congestion-Based Congestion
+//! Control", ACM Queue 14 (2016). The pacing is TCP's own (`pacing.rs`). Policers are recognised in `lt.rs`.
+//!
+//! Differs: the phase in which PROBE_BW begins comes from the simulation's stream of random numbers.
+
+mod lt;
+#[cfg(test)]
+mod tests;
+
+use super::{Ack, CongestionControl, Flight, Needs, Window};
+use crate::config::State;
+use crate::min_filter::MaxFilter;
+use crate::rate_sample::RateSample;
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use lt::LongTerm;
+use sojourn_aqm::{Duration, Instant, Rate, Rng};
+
+/// BBR as in Linux 6.1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    clock: Clock,
+    rng: Rng,
+    /// Largest rate of delivery of the last ten rounds, in packets per 2^-24 µs.
+    bw: MaxFilter,
+    /// Rounds so far.
+    rtt_cnt: u64,
+    /// A round ends with the first sample of what was sent when so much had been delivered.
+    next_rtt_delivered: u64,
+    round_start: bool,
+    /// Least RTT of the last ten seconds, in microseconds.
+    min_rtt_us: Option<u64>,
+    min_rtt_stamp: Ticks,
+    /// When PROBE_RTT may end.
+    probe_rtt_done_stamp: Option<Ticks>,
+    probe_rtt_round_done: bool,
+    /// Data was sent after a pause, and nothing has been delivered since.
+    idle_restart: bool,
+    /// Where the cycle of gains is, and since when.
+    cycle_idx: usize,
+    cycle_us: u64,
+    pacing_gain: u64,
+    cwnd_gain: u64,
+    /// The largest rate that was more than a quarter above the one before.
+    full_bw: u64,
+    full_bw_cnt: u32,
+    full_bw_reached: bool,
+    lt: LongTerm,
+    prev_state: State,
+    /// In the first round of recovery only what was delivered is sent.
+    packet_conservation: bool,
+    /// The window before recovery or PROBE_RTT.
+    prior_cwnd: u32,
+    extra: Aggregation,
+    has_seen_rtt: bool,
+    /// Bytes per second.
+    pacing_rate: u64,
+}
+
+/// Where BBR is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// The rate is searched by doubling.
+    Startup,
+    /// The queue that this made is drained.
+    Drain,
+    /// A cycle of gains: more, less, and six times what is delivered.
+    ProbeBw,
+    /// Four packets in flight, to see the RTT without a queue.
+    ProbeRtt,
+}
+
+/// How much more was acknowledged at a time than the rate explains.
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    epoch_us: u64,
+    epoch_acked: u64,
+    /// The largest excess of the last five to ten rounds.
+    acked: [u64; 2],
+    slot: usize,
+    rounds: u32,
+}
+
+impl Default for Bbr {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Startup,
+            clock: Clock::new(Duration::from_millis(1)),
+            rng: Rng::stream(0, "bbr", 0),
+            bw: MaxFilter::new(BW_ROUNDS),
+            rtt_cnt: 0,
+            next_rtt_delivered: 0,
+            round_start: false,
+            min_rtt_us: None,
+            min_rtt_stamp: 0,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            cycle_idx: 0,
+            cycle_us: 0,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            full_bw: 0,
+            full_bw_cnt: 0,
+            full_bw_reached: false,
+            lt: LongTerm::default(),
+            prev_state: State::Open,
+            packet_conservation: false,
+            prior_cwnd: 0,
+            extra: Aggregation::default(),
+            has_seen_rtt: false,
+            pacing_rate: 0,
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn needs(&self) -> Needs {
+        Needs { steers: true, paces: true, ..Needs::default() }
+    }
+
+    fn attach(&mut self, stack: &Stack) {
+        self.clock = stack.clock();
+    }
+
+    fn seed(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
+    fn opened(&mut self, flight: &mut Flight) {
+        self.next_rtt_delivered = flight.delivered;
+        self.min_rtt_us = flight.min_rtt.map(micros);
+        self.min_rtt_stamp = self.clock.ticks(flight.now);
+        self.extra.epoch_us = since_start(flight.now);
+        self.lt.restart(flight);
+        self.init_pacing_rate(flight);
+    }
+
+    /// `bbr_main`.
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.update_bw(flight, sample);
+        self.update_ack_aggregation(flight, sample);
+        self.update_cycle_phase(flight, sample);
+        self.check_full_bw_reached(sample);
+        self.check_drain(flight);
+        self.update_min_rtt(flight, sample);
+        self.update_gains();
+        self.set_pacing_rate(flight, self.pacing_gain);
+        self.set_cwnd(flight, sample);
+    }
+
+    /// `bbr_set_state`.
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        if state == State::Loss {
+            self.prev_state = State::Loss;
+            self.full_bw = 0;
+            self.round_start = true;
+            let lost = RateSample { losses: 1, ..RateSample::default() };
+            self.sample_long_term(flight, &lost);
+        }
+    }
+
+    /// `bbr_cwnd_event`, at the start of a transmission.
+    fn resumed(&mut self, flight: &mut Flight) {
+        if !flight.is_app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        (self.extra.epoch_us, self.extra.epoch_acked) = (since_start(flight.now), 0);
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing_rate(flight, UNIT),
+            Mode::ProbeRtt => self.check_probe_rtt_done(flight),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.save_cwnd(window.cwnd);
+        window.ssthresh
+    }
+
+    /// `bbr_undo_cwnd`: what was lost was not, so the rate is searched anew.
+    fn undone(&mut self, window: &Window) -> u32 {
+        (self.full_bw, self.full_bw_cnt) = (0, 0);
+        self.lt.forget();
+        window.cwnd
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+
+    /// Not called: the window is steered.
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
+
+    fn least_burst(&self, rate: Option<Rate>) -> u32 {
+        min_tso_segs(rate.map_or(u64::MAX, |rate| rate.as_bps() / 8))
+    }
+}
+
+impl Bbr {
+    /// The rate that the model goes by.
+    fn bw(&self) -> u64 {
+        self.lt.in_use().unwrap_or(self.bw.largest())
+    }
+
+    fn update_bw(&mut self, flight: &Flight, sample: &RateSample) {
+        self.round_start = false;
+        let Some((delivered, interval_us)) = valid(sample) else { return };
+        if sample.prior_delivered >= self.next_rtt_delivered {
+            self.next_rtt_delivered = flight.delivered;
+            self.rtt_cnt += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        self.sample_long_term(flight, sample);
+        let bw = delivered * BW_UNIT / interval_us;
+        if !sample.is_app_limited || bw >= self.bw.largest() {
+            self.bw.observe(self.rtt_cnt, bw);
+        }
+    }
+
+    fn update_ack_aggregation(&mut self, flight: &Flight, sample: &RateSample) {
+        if sample.acked_sacked == 0 || valid(sample).is_none() {
+            return;
+        }
+        let (now, bw, acked) = (since_start(flight.delivered_at), self.bw(), sample.acked_sacked as u64);
+        let extra = &mut self.extra;
+        if self.round_start {
+            extra.rounds = (extra.rounds + 1).min(31);
+            if extra.rounds >= EXTRA_ACKED_ROUNDS {
+                (extra.rounds, extra.slot) = (0, 1 - extra.slot);
+                extra.acked[extra.slot] = 0;
+            }
+        }
+        let mut expected = bw * now.saturating_sub(extra.epoch_us) / BW_UNIT;
+        if extra.epoch_acked <= expected || extra.epoch_acked + acked >= EPOCH_ACKED_RESET {
+            (extra.epoch_acked, extra.epoch_us, expected) = (0, now, 0);
+        }
+        extra.epoch_acked = (extra.epoch_acked + acked).min(EPOCH_ACKED_RESET - 1);
+        let excess = (extra.epoch_acked - expected).min(flight.window.cwnd as u64);
+        extra.acked[extra.slot] = extra.acked[extra.slot].max(excess);
+    }
+
+    fn update_cycle_phase(&mut self, flight: &Flight, sample: &RateSample) {
+        if self.mode == Mode::ProbeBw && self.is_next_cycle_phase(flight, sample) {
+            self.advance_cycle_phase(flight);
+        }
+    }
+
+    /// Whether the present gain has done its work.
+    fn is_next_cycle_phase(&self, flight: &Flight, sample: &RateSample) -> bool {
+        let length = since_start(flight.delivered_at).saturating_sub(self.cycle_us);
+        let full = self.min_rtt_us.is_some_and(|min_rtt| length > min_rtt);
+        let bw = self.bw.largest();
+        let in_network = || self.packets_in_net_at_edt(flight, sample.prior_in_flight);
+        match self.pacing_gain {
+            UNIT => full,
+            gain if gain > UNIT => full && (sample.losses > 0 || in_network() >= self.inflight(flight, bw, gain)),
+            _ => full || in_network() <= self.inflight(flight, bw, UNIT),
+        }
+    }
+
+    fn advance_cycle_phase(&mut self, flight: &Flight) {
+        self.cycle_idx = (self.cycle_idx + 1) % CYCLE.len();
+        self.cycle_us = since_start(flight.delivered_at);
+    }
+
+    /// PROBE_BW begins in any phase but that of the low gain.
+    fn reset_probe_bw_mode(&mut self, flight: &Flight) {
+        self.mode = Mode::ProbeBw;
+        self.cycle_idx = CYCLE.len() - 1 - self.rng.below(CYCLE_RAND) as usize;
+        self.advance_cycle_phase(flight);
+    }
+
+    fn reset_mode(&mut self, flight: &Flight) {
+        match self.full_bw_reached {
+            true => self.reset_probe_bw_mode(flight),
+            false => self.mode = Mode::Startup,
+        }
+    }
+
+    fn check_full_bw_reached(&mut self, sample: &RateSample) {
+        if self.full_bw_reached || !self.round_start || sample.is_app_limited {
+            return;
+        }
+        let bw = self.bw.largest();
+        if bw >= self.full_bw * FULL_BW_THRESH >> SCALE {
+            (self.full_bw, self.full_bw_cnt) = (bw, 0);
+            return;
+        }
+        self.full_bw_cnt += 1;
+        self.full_bw_reached = self.full_bw_cnt >= FULL_BW_ROUNDS;
+    }
+
+    fn check_drain(&mut self, flight: &mut Flight) {
+        let estimate = |bbr: &Self, flight: &Flight| bbr.inflight(flight, bbr.bw.largest(), UNIT);
+        if self.mode == Mode::Startup && self.full_bw_reached {
+            self.mode = Mode::Drain;
+            flight.window.ssthresh = estimate(self, flight);
+        }
+        if self.mode == Mode::Drain && self.packets_in_net_at_edt(flight, flight.in_flight) <= estimate(self, flight) {
+            self.reset_probe_bw_mode(flight);
+        }
+    }
+
+    fn update_min_rtt(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let now = self.clock.ticks(flight.now);
+        let expired = now > self.min_rtt_stamp + self.clock.span(MIN_RTT_WINDOW);
+        if let Some(rtt) = sample.rtt.map(micros) {
+            if self.min_rtt_us.is_none_or(|least| rtt < least) || (expired && !sample.is_ack_delayed) {
+                (self.min_rtt_us, self.min_rtt_stamp) = (Some(rtt), now);
+            }
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.save_cwnd(flight.window.cwnd);
+            self.probe_rtt_done_stamp = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            flight.mark_app_limited();
+            if self.probe_rtt_done_stamp.is_none() && flight.in_flight <= MIN_CWND {
+                self.probe_rtt_done_stamp = Some(now + self.clock.span(PROBE_RTT_TIME));
+                self.probe_rtt_round_done = false;
+                self.next_rtt_delivered = flight.delivered;
+            } else if self.probe_rtt_done_stamp.is_some() {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(flight);
+                }
+            }
+        }
+        // After a pause the RTT needs no probing before something was delivered.
+        if sample.delivered.is_some_and(|delivered| delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
+        let now = self.clock.ticks(flight.now);
+        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt_stamp = now;
+        flight.window.cwnd = flight.window.cwnd.max(self.prior_cwnd);
+        self.reset_mode(flight);
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.lt.in_use().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBw => (CYCLE[self.cycle_idx], CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        };
+    }
+
+    fn set_pacing_rate(&mut self, flight: &mut Flight, gain: u64) {
+        let rate = bytes_per_s(self.bw(), flight.window.mss, gain);
+        if !self.has_seen_rtt && flight.srtt > Duration::ZERO {
+            self.init_pacing_rate(flight);
+        }
+        if self.full_bw_reached || rate > self.pacing_rate {
+            self.pace(rate, flight);
+        }
+    }
+
+    /// The initial window, in an RTT or in a millisecond, with the gain of the start.
+    fn init_pacing_rate(&mut self, flight: &mut Flight) {
+        self.has_seen_rtt = flight.srtt > Duration::ZERO;
+        let rtt = if self.has_seen_rtt { micros(flight.srtt).max(1) } else { 1_000 };
+        let bw = flight.window.cwnd as u64 * BW_UNIT / rtt;
+        self.pace(bytes_per_s(bw, flight.window.mss, HIGH_GAIN), flight);
+    }
+
+    fn pace(&mut self, rate: u64, flight: &mut Flight) {
+        self.pacing_rate = rate;
+        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    }
+
+    fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let acked = sample.acked_sacked;
+        if acked > 0 && !self.recover_or_restore(flight, sample) {
+            let target = self.bdp(self.bw(), self.cwnd_gain) + self.ack_aggregation_cwnd();
+            let target = self.quantized(flight.window.mss, target);
+            let window = &mut flight.window;
+            if self.full_bw_reached {
+                window.cwnd = (window.cwnd + acked).min(target);
+            } else if window.cwnd < target || flight.delivered < INITIAL_CWND as u64 {
+                window.cwnd += acked;
+            }
+            window.cwnd = window.cwnd.max(MIN_CWND);
+        }
+        if self.mode == Mode::ProbeRtt {
+            flight.window.cwnd = flight.window.cwnd.min(MIN_CWND);
+        }
+    }
+
+    /// Takes losses out of the window, and restores it after recovery. Returns whether that is all.
+    fn recover_or_restore(&mut self, flight: &mut Flight, sample: &RateSample) -> bool {
+        let (acked, in_flight, state) = (sample.acked_sacked, flight.in_flight, flight.state);
+        let cwnd = &mut flight.window.cwnd;
+        *cwnd = cwnd.saturating_sub(sample.losses).max(1);
+        let prior = std::mem::replace(&mut self.prev_state, state);
+        if state == State::Recovery && prior != State::Recovery {
+            self.packet_conservation = true;
+            self.next_rtt_delivered = flight.delivered;
+            *cwnd = in_flight + acked;
+        } else if prior >= State::Recovery && state < State::Recovery {
+            *cwnd = (*cwnd).max(self.prior_cwnd);
+            self.packet_conservation = false;
+        }
+        if self.packet_conservation {
+            *cwnd = (*cwnd).max(in_flight + acked);
+        }
+        self.packet_conservation
+    }
+
+    fn save_cwnd(&mut self, cwnd: u32) {
+        self.prior_cwnd = match self.prev_state < State::Recovery && self.mode != Mode::ProbeRtt {
+            true => cwnd,
+            false => self.prior_cwnd.max(cwnd),
+        };
+    }
+
+    /// Packets that a rate keeps in flight, with what bursts need besides.
+    fn inflight(&self, flight: &Flight, bw: u64, gain: u64) -> u32 {
+        self.quantized(flight.window.mss, self.bdp(bw, gain))
+    }
+
+    fn bdp(&self, bw: u64, gain: u64) -> u32 {
+        self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| ((bw * min_rtt * gain >> SCALE).div_ceil(BW_UNIT)) as u32)
+    }
+
+    /// Room for a burst at the sender, one on the way and one at the receiver, and an even number.
+    fn quantized(&self, mss: u32, cwnd: u32) -> u32 {
+        let even = (cwnd + 3 * self.tso_segs_goal(mss) + 1) & !1;
+        even + if self.mode == Mode::ProbeBw && self.cycle_idx == 0 { 2 } else { 0 }
+    }
+
+    fn tso_segs_goal(&self, mss: u32) -> u32 {
+        let bytes = (self.pacing_rate >> PACING_SHIFT).min(MOST_BURST);
+        ((bytes / mss as u64) as u32).max(min_tso_segs(self.pacing_rate)).min(0x7f)
+    }
+
+    fn ack_aggregation_cwnd(&self) -> u32 {
+        if !self.full_bw_reached {
+            return 0;
+        }
+        let most = self.bw() * EXTRA_ACKED_US / BW_UNIT;
+        self.extra.acked[0].max(self.extra.acked[1]).min(most) as u32
+    }
+
+    /// Of `in_flight` packets those that are still in the network when the next burst may leave.
+    fn packets_in_net_at_edt(&self, flight: &Flight, in_flight: u32) -> u32 {
+        let wait = (flight.next_departure.max(flight.now) - flight.now).as_nanos() as u64 / 1_000;
+        let delivered = self.bw() * wait / BW_UNIT;
+        let burst = if self.pacing_gain > UNIT { self.tso_segs_goal(flight.window.mss) } else { 0 };
+        ((in_flight + burst) as u64).saturating_sub(delivered) as u32
+    }
+}
+
+/// Packets and microseconds of a sample that tells of the rate.
+fn valid(sample: &RateSample) -> Option<(u64, u64)> {
+    let (delivered, interval) = (sample.delivered?, micros(sample.interval?));
+    (interval > 0).then_some((delivered as u64, interval))
+}
+
+/// Bytes per second of a rate and a gain, less the margin.
+fn bytes_per_s(bw: u64, mss: u32, gain: u64) -> u64 {
+    (bw * mss as u64 * gain >> SCALE) * (1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> BW_SCALE
+}
+
+fn min_tso_segs(bytes_per_s: u64) -> u32 {
+    if bytes_per_s < MIN_TSO_RATE { 1 } else { 2 }
+}
+
+fn micros(span: Duration) -> u64 {
+    span.as_nanos() as u64 / 1_000
+}
+
+fn since_start(at: Instant) -> u64 {
+    at.as_nanos() / 1_000
+}
+
+/// A rate of one packet per microsecond.
+const BW_UNIT: u64 = 1 << BW_SCALE;
+const BW_SCALE: u32 = 24;
+/// A gain of one.
+const UNIT: u64 = 1 << SCALE;
+const SCALE: u32 = 8;
+/// 2 / ln 2: the least gain that doubles the rate each round.
+const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+const CWND_GAIN: u64 = UNIT * 2;
+const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+const CYCLE_RAND: u64 = 7;
+/// Window of the largest rate, in rounds.
+const BW_ROUNDS: u64 = CYCLE.len() as u64 + 2;
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+const MIN_CWND: u32 = 4;
+/// Linux `TCP_INIT_CWND`.
+const INITIAL_CWND: u32 = 10;
+const FULL_BW_THRESH: u64 = UNIT * 5 / 4;
+const FULL_BW_ROUNDS: u32 = 3;
+const MARGIN_PERCENT: u64 = 1;
+/// Bytes per second below which a burst is one segment (1.2 Mbit/s).
+const MIN_TSO_RATE: u64 = 1_200_000 / 8;
+/// Linux `sk_pacing_shift`.
+const PACING_SHIFT: u32 = 10;
+/// Bytes of a burst: `GSO_LEGACY_MAX_SIZE` - 1 - `MAX_TCP_HEADER`.
+const MOST_BURST: u64 = 65_536 - 1 - 320;
+const EXTRA_ACKED_ROUNDS: u32 = 5;
+const EXTRA_ACKED_US: u64 = 100_000;
+const EPOCH_ACKED_RESET: u64 = 1 << 20;
