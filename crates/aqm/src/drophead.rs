@@ -9,7 +9,7 @@
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Verdict};
 use crate::backlog::Backlog;
 use crate::config;
-use crate::limits::Limits;
+use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
 
@@ -23,7 +23,7 @@ config! {
 /// Head drop.
 #[derive(Clone, Debug, Default)]
 pub struct DropHead {
-    limits: Limits,
+    bounds: Bounds,
 }
 
 impl DropHead {
@@ -36,29 +36,32 @@ impl DropHead {
 impl Aqm for DropHead {
     const LETS_PASS: bool = true;
 
-    fn attach(&mut self, limits: &Limits, _: Link) {
-        self.limits = *limits;
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.bounds = limits.on(link);
     }
 
     fn judges_overflow(&self) -> bool {
         true
     }
 
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        make_room(&self.limits, cx.link, meta, queue);
+    fn enqueue<Q: Fifo>(&mut self, _: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        if !self.bounds.admit(queue.total_backlog(), meta.len) {
+            make_room(self.bounds, meta.len, queue);
+        }
         Verdict::Accept
     }
 }
 
-/// Drops the oldest packets until the arriving one fits; whether any was.
-#[inline]
-pub(crate) fn make_room<Q: Fifo>(limits: &Limits, link: Link, meta: &Meta, queue: &mut Q) -> bool {
+/// Drops the oldest packets until an arriving one of `len` bytes fits; whether any was.
+#[cold]
+#[inline(never)]
+pub(crate) fn make_room<Q: Fifo>(bounds: Bounds, len: u32, queue: &mut Q) -> bool {
     // A packet that fits into no queue at all costs the others nothing.
-    if limits.admit(queue.total_backlog(), meta.len, link) || !limits.admit(Backlog::default(), meta.len, link) {
+    if !bounds.admit(Backlog::default(), len) {
         return false;
     }
     let before = queue.len();
-    while !queue.is_empty() && !limits.admit(queue.total_backlog(), meta.len, link) {
+    while !queue.is_empty() && !bounds.admit(queue.total_backlog(), len) {
         queue.drop(0, DropReason::Limit);
     }
     queue.len() < before

@@ -110,7 +110,7 @@ impl<A: DualAqm, P> DualQueue<A, P> {
     fn look(&self) -> Both {
         let waiting = |ring: &Ring<P>| Waiting {
             backlog: Backlog { packets: ring.len() as u32, bytes: ring.bytes() },
-            since: ring.get(0).map(|head| head.meta.enqueued),
+            since: ring.meta(0).map(|head| head.enqueued),
         };
         Both { classic: waiting(&self.classic), l4s: waiting(&self.l4s) }
     }

@@ -51,16 +51,18 @@ impl Limits {
 
     /// Whether an arriving packet of `len` bytes fits behind `backlog`.
     pub fn admit(&self, backlog: Backlog, len: u32, link: Link) -> bool {
-        self.packets.is_none_or(|most| backlog.packets < most) && self.hold_bytes(backlog.bytes + len as u64, link)
+        self.on(link).admit(backlog, len)
     }
 
     /// Whether `backlog` is within the bounds.
     pub fn hold(&self, backlog: Backlog, link: Link) -> bool {
-        self.packets.is_none_or(|most| backlog.packets <= most) && self.hold_bytes(backlog.bytes, link)
+        self.on(link).hold(backlog)
     }
 
-    fn hold_bytes(&self, bytes: u64, link: Link) -> bool {
-        self.bytes.is_none_or(|most| bytes <= most) && self.time.is_none_or(|most| bytes <= link.rate.bytes_in(most))
+    /// What they are in packets and bytes on `link`.
+    pub(crate) fn on(&self, link: Link) -> Bounds {
+        let by_time = self.time.map_or(u64::MAX, |most| link.rate.bytes_in(most));
+        Bounds { packets: self.packets.map_or(u64::MAX, u64::from), bytes: self.bytes.unwrap_or(u64::MAX).min(by_time) }
     }
 
     fn add(&mut self, part: &str) -> Result<(), UnitError> {
@@ -90,6 +92,34 @@ fn once<T>(bound: &mut Option<T>, value: T, what: &str) -> Result<(), UnitError>
     match bound.replace(value) {
         None => Ok(()),
         Some(_) => Err(UnitError(format!("has two limits in {what}; leave one out"))),
+    }
+}
+
+/// Limits as a queue compares with them: one number of packets and one of bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Default for Bounds {
+    /// None.
+    fn default() -> Self {
+        Self { packets: u64::MAX, bytes: u64::MAX }
+    }
+}
+
+impl Bounds {
+    /// Whether an arriving packet of `len` bytes fits behind `backlog`.
+    #[inline]
+    pub fn admit(self, backlog: Backlog, len: u32) -> bool {
+        (backlog.packets as u64) < self.packets && backlog.bytes + len as u64 <= self.bytes
+    }
+
+    /// Whether `backlog` is within them.
+    #[inline]
+    pub fn hold(self, backlog: Backlog) -> bool {
+        backlog.packets as u64 <= self.packets && backlog.bytes <= self.bytes
     }
 }
 

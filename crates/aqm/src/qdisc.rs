@@ -20,6 +20,17 @@ pub enum Dequeued<P> {
     NotBefore(Instant),
 }
 
+impl<P> Dequeued<P> {
+    /// The packet's metadata, if there is one.
+    #[inline]
+    pub fn meta(&self) -> Option<&Meta> {
+        match self {
+            Self::Packet(meta, _) => Some(meta),
+            Self::Empty | Self::NotBefore(_) => None,
+        }
+    }
+}
+
 /// Where a queue discipline hands back what it drops, and asks what the host knows of a packet.
 pub trait Sink<P> {
     /// `packet` was dropped for `reason`; `meta` is as it stood in the queue.

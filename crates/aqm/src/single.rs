@@ -1,12 +1,12 @@
 //! One queue under one algorithm.
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Popped, Verdict};
 use crate::backlog::Backlog;
 use crate::left_out::{CeBacklog, CeTime};
-use crate::limits::Limits;
+use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
-use crate::ring::Ring;
+use crate::ring::{Released, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -15,10 +15,9 @@ use alloc::collections::VecDeque;
 #[derive(Debug)]
 pub struct SingleQueue<A, P> {
     aqm: A,
-    limits: Limits,
+    bounds: Bounds,
     host: Host,
-    ring: Ring<P>,
-    stats: Stats,
+    books: Books<P>,
     /// What the algorithm does not see; usually nothing is left out.
     left_out: Option<Box<LeftOut>>,
 }
@@ -34,7 +33,9 @@ impl<A: Aqm, P> SingleQueue<A, P> {
     /// An empty queue with room for `capacity` packets: it allocates no more as long as no more wait.
     pub fn with_capacity(mut aqm: A, limits: Limits, host: Host, capacity: usize) -> Self {
         aqm.attach(&limits, host.link);
-        Self { aqm, limits, host, ring: Ring::with_capacity(capacity), stats: Stats::default(), left_out: None }
+        let bounds = limits.on(host.link);
+        let books = Books { ring: Ring::with_capacity(capacity), stats: Stats::default() };
+        Self { aqm, bounds, host, books, left_out: None }
     }
 
     /// The algorithm.
@@ -56,10 +57,29 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         }
     }
 
+    /// Gives the algorithm the queue without the packets that carry CE.
+    #[cold]
+    #[inline(never)]
+    fn dequeue_excluding(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        let (waiting, was_empty) = (self.seen_backlog(), self.books.ring.is_empty());
+        let Some(left_out) = self.left_out.as_deref_mut() else { return Dequeued::Empty };
+        let mut cx =
+            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
+        let mut view = View { books: &mut self.books, sink, popped: None };
+        self.aqm.dyn_dequeue(&mut cx, &mut Excluding { view: &mut view, now, left_out });
+        let sent = view.popped.map(|place| self.books.send(place));
+        if self.books.ring.is_empty() && !was_empty {
+            self.aqm.emptied(&mut cx);
+        }
+        let sent = sent.unwrap_or(Dequeued::Empty);
+        left_out.time.departed(now, sent.meta().is_some_and(|meta| meta.ecn == Ecn::Ce));
+        sent
+    }
+
     /// The backlog as the algorithm sees it.
     #[inline]
     fn seen_backlog(&self) -> Backlog {
-        let waiting = backlog(&self.ring);
+        let waiting = self.books.backlog();
         self.left_out.as_ref().map_or(waiting, |left_out| left_out.backlog.others(waiting))
     }
 }
@@ -68,29 +88,31 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.run_updates(now, false);
         meta.enqueued = now;
-        self.stats.arrived.add(meta.len);
+        self.books.stats.arrived.add(meta.len);
         let waiting = self.seen_backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let fits = self.limits.admit(backlog(&self.ring), meta.len, self.host.link);
+        let fits = self.bounds.admit(self.books.backlog(), meta.len);
         if !fits && !self.aqm.judges_overflow() {
             self.aqm.overflowed(&mut cx, &meta);
-            return self.refuse(meta, packet, DropReason::Limit, sink);
+            return self.books.refuse(meta, packet, DropReason::Limit, sink);
         }
-        let left_out = self.left_out.as_deref_mut();
-        let mut view = View { now, ring: &mut self.ring, stats: &mut self.stats, sink, left_out, out: None };
-        let verdict = self.aqm.enqueue(&mut cx, &meta, &mut view);
+        let mut view = View { books: &mut self.books, sink, popped: None };
+        let verdict = match self.left_out.as_deref_mut() {
+            None => self.aqm.enqueue(&mut cx, &meta, &mut view),
+            Some(left_out) => self.aqm.dyn_enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
+        };
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
-            return self.refuse(meta, packet, DropReason::Early, sink);
+            return self.books.refuse(meta, packet, DropReason::Early, sink);
         }
-        if !fits && !self.limits.admit(backlog(&self.ring), meta.len, self.host.link) {
+        if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {
             self.aqm.overflowed(&mut cx, &meta);
-            return self.refuse(meta, packet, DropReason::Limit, sink);
+            return self.books.refuse(meta, packet, DropReason::Limit, sink);
         }
         // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
         let mut queued = Meta { enqueued: now, ..meta };
-        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.stats);
-        self.ring.push(queued, packet);
+        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.books.stats);
+        self.books.ring.push(queued, packet);
         if let Some(left_out) = &mut self.left_out {
             left_out.queued(now, &queued);
         }
@@ -99,38 +121,31 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.run_updates(now, false);
-        let was_empty = self.ring.is_empty();
-        let waiting = self.seen_backlog();
+        if self.left_out.is_some() {
+            return self.dequeue_excluding(now, sink);
+        }
+        let waiting = self.books.backlog();
         let mut cx =
             Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let left_out = self.left_out.as_deref_mut();
-        let mut view = View { now, ring: &mut self.ring, stats: &mut self.stats, sink, left_out, out: None };
+        let mut view = View { books: &mut self.books, sink, popped: None };
         let popped = self.aqm.dequeue(&mut cx, &mut view);
-        let out = view.out;
-        debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
-        if self.ring.is_empty() && !was_empty {
+        let place = view.popped;
+        debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
+        if self.books.ring.is_empty() && waiting.packets > 0 {
             self.aqm.emptied(&mut cx);
         }
-        if let Some(left_out) = &mut self.left_out {
-            left_out.time.departed(now, out.as_ref().is_some_and(|(meta, _)| meta.ecn == Ecn::Ce));
-        }
-        match out {
-            Some((meta, packet)) => {
-                self.stats.departed.add(meta.len);
-                Dequeued::Packet(meta, packet)
-            }
-            None => Dequeued::Empty,
-        }
+        let Some(place) = place else { return Dequeued::Empty };
+        self.books.send(place)
     }
 
     fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
-        let passes = A::LETS_PASS && self.left_out.is_none() && self.ring.is_empty();
-        if !passes || !self.limits.admit(Backlog::default(), meta.len, self.host.link) {
+        let passes = A::LETS_PASS && self.left_out.is_none() && self.books.ring.is_empty();
+        if !passes || !self.bounds.admit(Backlog::default(), meta.len) {
             return None;
         }
         meta.enqueued = now;
-        self.stats.arrived.add(meta.len);
-        self.stats.departed.add(meta.len);
+        self.books.stats.arrived.add(meta.len);
+        self.books.stats.departed.add(meta.len);
         Some(meta)
     }
 
@@ -144,11 +159,11 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     }
 
     fn backlog(&self) -> Backlog {
-        backlog(&self.ring)
+        self.books.backlog()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.books.stats
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -156,11 +171,126 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
     }
 }
 
-impl<A: Aqm, P> SingleQueue<A, P> {
+/// The queue as borrowed by the algorithm for one call.
+struct View<'a, P> {
+    books: &'a mut Books<P>,
+    sink: &'a mut dyn Sink<P>,
+    /// Where in the ring the packet lies that leaves.
+    popped: Option<usize>,
+}
+
+impl<P> Fifo for View<'_, P> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.books.ring.len()
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.books.ring.bytes()
+    }
+    #[inline]
+    fn total_backlog(&self) -> Backlog {
+        self.books.backlog()
+    }
+    #[inline]
+    fn meta(&self, i: usize) -> Option<Meta> {
+        self.books.ring.meta(i).copied()
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let Some(meta) = self.books.ring.meta_mut(i) else { return false };
+        if meta.ecn.is_ect() {
+            mark(meta, &mut self.books.stats);
+            return true;
+        }
+        self.drop(i, reason);
+        false
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        if let Some(queued) = self.books.ring.remove(i) {
+            self.books.stats.dropped[reason as usize].add(queued.meta.len);
+            self.sink.dropped(queued.meta, queued.packet, reason);
+        }
+    }
+    #[inline]
+    fn pop(&mut self) -> Option<Popped> {
+        debug_assert!(self.popped.is_none(), "one pop per dequeue");
+        let Released { place, meta } = self.books.ring.release()?;
+        self.popped = Some(place);
+        Some(Popped { meta: *meta })
+    }
+}
+
+/// What waits, and what has been counted.
+#[derive(Debug)]
+struct Books<P> {
+    ring: Ring<P>,
+    stats: Stats,
+}
+
+impl<P> Books<P> {
+    /// Counts and hands out the packet that was released from `place`.
+    #[inline]
+    fn send(&mut self, place: usize) -> Dequeued<P> {
+        if let Some(meta) = self.ring.released(place) {
+            self.stats.departed.add(meta.len);
+        }
+        self.ring.collect(place)
+    }
+
+    #[cold]
+    #[inline(never)]
     fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
         self.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
         Enqueued::Dropped(reason)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        Backlog { packets: self.ring.len() as u32, bytes: self.ring.bytes() }
+    }
+}
+
+/// The same where packets that carry CE are left out; what an algorithm's object-safe twin is given.
+struct Excluding<'v, 'a, P> {
+    view: &'v mut View<'a, P>,
+    now: Instant,
+    left_out: &'v mut LeftOut,
+}
+
+impl<P> Fifo for Excluding<'_, '_, P> {
+    fn len(&self) -> usize {
+        self.view.len()
+    }
+    fn bytes(&self) -> u64 {
+        self.view.bytes()
+    }
+    fn total_backlog(&self) -> Backlog {
+        self.view.total_backlog()
+    }
+    fn meta(&self, i: usize) -> Option<Meta> {
+        let meta = self.view.meta(i)?;
+        Some(self.left_out.time.seen(self.now, self.left_out.before[i], meta))
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let Some(meta) = self.view.meta(i) else { return false };
+        let waits = self.view.mark(i, reason);
+        if !waits {
+            self.left_out.removed(self.now, i, meta);
+        } else if meta.ecn != Ecn::Ce {
+            self.left_out.backlog.add(&meta);
+        }
+        waits
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        if let Some(meta) = self.view.meta(i) {
+            self.view.drop(i, reason);
+            self.left_out.removed(self.now, i, meta);
+        }
+    }
+    fn pop(&mut self) -> Option<Popped> {
+        let Popped { meta } = self.view.pop()?;
+        Some(Popped { meta: self.left_out.removed(self.now, 0, meta) })
     }
 }
 
@@ -182,77 +312,10 @@ impl LeftOut {
     }
 
     /// Packet `i` has left the queue; how the algorithm sees it.
-    fn removed(&mut self, now: Instant, i: usize, meta: &Meta) -> Meta {
-        self.backlog.remove(meta);
+    fn removed(&mut self, now: Instant, i: usize, meta: Meta) -> Meta {
+        self.backlog.remove(&meta);
         let before = self.before.remove(i).expect("each waiting packet has its time");
-        self.time.seen(now, before, *meta)
-    }
-}
-
-/// The queue as borrowed by the algorithm for one call.
-struct View<'a, P> {
-    now: Instant,
-    ring: &'a mut Ring<P>,
-    stats: &'a mut Stats,
-    sink: &'a mut dyn Sink<P>,
-    left_out: Option<&'a mut LeftOut>,
-    out: Option<(Meta, P)>,
-}
-
-impl<P> Fifo for View<'_, P> {
-    #[inline]
-    fn len(&self) -> usize {
-        self.ring.len()
-    }
-    #[inline]
-    fn bytes(&self) -> u64 {
-        self.ring.bytes()
-    }
-    #[inline]
-    fn total_backlog(&self) -> Backlog {
-        backlog(self.ring)
-    }
-    #[inline]
-    fn meta(&self, i: usize) -> Option<Meta> {
-        let meta = self.ring.get(i)?.meta;
-        Some(match &self.left_out {
-            None => meta,
-            Some(left_out) => left_out.time.seen(self.now, left_out.before[i], meta),
-        })
-    }
-    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
-        let Some(queued) = self.ring.get_mut(i) else { return false };
-        if queued.meta.ecn.is_ect() {
-            if mark(&mut queued.meta, self.stats) {
-                if let Some(left_out) = &mut self.left_out {
-                    left_out.backlog.add(&queued.meta);
-                }
-            }
-            return true;
-        }
-        self.drop(i, reason);
-        false
-    }
-    fn drop(&mut self, i: usize, reason: DropReason) {
-        if let Some(queued) = self.ring.remove(i) {
-            if let Some(left_out) = &mut self.left_out {
-                left_out.removed(self.now, i, &queued.meta);
-            }
-            self.stats.dropped[reason as usize].add(queued.meta.len);
-            self.sink.dropped(queued.meta, queued.packet, reason);
-        }
-    }
-    #[inline]
-    fn pop(&mut self) -> Option<Popped> {
-        debug_assert!(self.out.is_none(), "one pop per dequeue");
-        let queued = self.ring.pop()?;
-        let meta = match &mut self.left_out {
-            None => queued.meta,
-            Some(left_out) => left_out.removed(self.now, 0, &queued.meta),
-        };
-        let popped = Popped { meta };
-        self.out = Some((queued.meta, queued.packet));
-        Some(popped)
+        self.time.seen(now, before, meta)
     }
 }
 
@@ -264,11 +327,6 @@ pub(crate) fn mark(meta: &mut Meta, stats: &mut Stats) -> bool {
         stats.marked.add(meta.len);
     }
     newly
-}
-
-#[inline]
-fn backlog<P>(ring: &Ring<P>) -> Backlog {
-    Backlog { packets: ring.len() as u32, bytes: ring.bytes() }
 }
 
 const MAX_PREALLOCATED: u32 = 1024;

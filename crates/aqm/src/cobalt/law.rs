@@ -89,7 +89,35 @@ impl State {
         markable: bool,
         rng: &mut Rng,
     ) -> Judged {
+        if self.lets_pass(params, now, enqueued) {
+            return Judged { drop: false, mark: false };
+        }
+        self.judge(params, now, (now - enqueued).as_nanos(), bulk, markable, rng)
+    }
+
+    /// What [`Self::should_drop`] does about a packet below target in a queue without a trace of congestion, nearly all
+    /// of those that a queue sees. Whether it is one.
+    #[inline]
+    pub fn lets_pass(&mut self, params: &Params, now: Instant, enqueued: Instant) -> bool {
         let sojourn = (now - enqueued).as_nanos();
+        let is_calm = self.count == 0 && self.p_drop == 0 && !self.dropping;
+        let passes = is_calm && sojourn <= params.target && sojourn <= params.blue_threshold;
+        if passes {
+            self.drop_next = now.as_nanos() as i64 + params.interval;
+        }
+        passes
+    }
+
+    #[inline(never)]
+    fn judge(
+        &mut self,
+        params: &Params,
+        now: Instant,
+        sojourn: i64,
+        bulk: u32,
+        markable: bool,
+        rng: &mut Rng,
+    ) -> Judged {
         let now = now.as_nanos() as i64;
         let over_target =
             sojourn > params.target && sojourn > params.mtu_time * bulk as i64 * 2 && sojourn > params.mtu_time * 4;

@@ -25,7 +25,7 @@ pub use config::{Config, Version};
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
 use crate::drophead::make_room;
-use crate::limits::Limits;
+use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::Duration;
@@ -38,7 +38,7 @@ pub struct Cobalt {
     state: State,
     params: Params,
     config: Config,
-    limits: Limits,
+    bounds: Bounds,
 }
 
 impl Cobalt {
@@ -46,7 +46,7 @@ impl Cobalt {
     pub fn new(config: &Config) -> Self {
         let state = if config.version == Version::Ns3 { State::graceful() } else { State::default() };
         let params = params(config, config.target, config.interval);
-        Self { state, params, config: config.clone(), limits: Limits::default() }
+        Self { state, params, config: config.clone(), bounds: Bounds::default() }
     }
 
     /// Whether CE beyond the threshold is all that befalls a packet (ns-3's L4S mode).
@@ -61,28 +61,10 @@ fn params(config: &Config, target: Duration, interval: Duration) -> Params {
     Params { blue_threshold: config.blue_threshold.as_nanos(), ..Params::new(target, interval, roots) }
 }
 
-impl Aqm for Cobalt {
-    fn attach(&mut self, limits: &Limits, link: Link) {
-        self.limits = *limits;
-        let rate = rate::bytes_per_second(self.config.bandwidth);
-        let scaled = Scaled::new(rate, link.mtu, self.config.target, self.config.interval);
-        self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
-    }
-
-    fn judges_overflow(&self) -> bool {
-        self.config.version != Version::Ns3
-    }
-
-    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
-        // Among other queues it is not for this one to make room.
-        let alone = cx.total_backlog == cx.backlog;
-        if self.judges_overflow() && alone && make_room(&self.limits, cx.link, meta, queue) {
-            self.state.queue_full(&self.params, cx.now);
-        }
-        Verdict::Accept
-    }
-
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+impl Cobalt {
+    /// Drops and marks from the head on, and sends what is left.
+    #[inline(never)]
+    fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
         loop {
             let Some(head) = queue.meta(0) else {
                 self.state.queue_empty(&self.params, cx.now);
@@ -105,6 +87,41 @@ impl Aqm for Cobalt {
             }
             return queue.pop();
         }
+    }
+}
+
+impl Aqm for Cobalt {
+    fn attach(&mut self, limits: &Limits, link: Link) {
+        self.bounds = limits.on(link);
+        let rate = rate::bytes_per_second(self.config.bandwidth);
+        let scaled = Scaled::new(rate, link.mtu, self.config.target, self.config.interval);
+        self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
+    }
+
+    fn judges_overflow(&self) -> bool {
+        self.config.version != Version::Ns3
+    }
+
+    fn enqueue<Q: Fifo>(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut Q) -> Verdict {
+        if !self.bounds.admit(queue.total_backlog(), meta.len) {
+            // Among other queues it is not for this one to make room.
+            let alone = cx.total_backlog == cx.backlog;
+            if self.judges_overflow() && alone && make_room(self.bounds, meta.len, queue) {
+                self.state.queue_full(&self.params, cx.now);
+            }
+        }
+        Verdict::Accept
+    }
+
+    #[inline]
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        if let Some(head) = queue.meta(0) {
+            let is_below = cx.now - head.enqueued <= self.config.ce_threshold;
+            if is_below && self.state.lets_pass(&self.params, cx.now, head.enqueued) {
+                return queue.pop();
+            }
+        }
+        self.judge(cx, queue)
     }
 
     fn overflowed(&mut self, cx: &mut Cx, _: &Meta) {

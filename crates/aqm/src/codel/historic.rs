@@ -169,19 +169,9 @@ impl Historic {
 }
 
 impl Aqm for Historic {
+    #[inline]
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        let now = cx.now;
-        let r = self.dodequeue(now, queue);
-        let ok_to_drop = if r.hard_drop { self.drop_beyond_hard_limit(now, queue) } else { r.ok_to_drop };
-        if self.dropping {
-            if !ok_to_drop {
-                self.dropping = false;
-            } else if now >= self.drop_next {
-                self.keep_dropping(now, queue);
-            }
-        } else if ok_to_drop && self.may_enter(now) {
-            self.enter_dropping(now, queue);
-        }
+        self.judge(cx, queue);
         queue.pop()
     }
 
@@ -201,6 +191,22 @@ impl Aqm for Historic {
 }
 
 impl Historic {
+    /// [`Aqm::dequeue`], but for sending what is left.
+    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+        let now = cx.now;
+        let r = self.dodequeue(now, queue);
+        let ok_to_drop = if r.hard_drop { self.drop_beyond_hard_limit(now, queue) } else { r.ok_to_drop };
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            } else if now >= self.drop_next {
+                self.keep_dropping(now, queue);
+            }
+        } else if ok_to_drop && self.may_enter(now) {
+            self.enter_dropping(now, queue);
+        }
+    }
+
     /// While dropping, at `drop_next` or later: drops until the schedule has caught up with `now`.
     fn keep_dropping<Q: Fifo>(&mut self, now: Instant, queue: &mut Q) {
         while self.dropping && now >= self.drop_next {

@@ -164,6 +164,25 @@ impl Linux {
         false
     }
 
+    /// `codel_dequeue` with a head, but for sending it.
+    #[inline(never)]
+    fn judge_head<Q: Fifo>(&mut self, head: Meta, now: Ticks, cx: &Cx, queue: &mut Q) {
+        let drop = self.should_drop(Some(head), now, cx, queue);
+        if self.dropping {
+            if !drop {
+                // The sojourn time is below target: the phase is over.
+                self.dropping = false;
+            } else if !now.is_before(self.drop_next) {
+                self.keep_dropping(now, cx, queue);
+            }
+        } else if drop {
+            self.enter_dropping(now, cx, queue);
+        }
+        if self.ldelay.is_after(self.ce_threshold) {
+            mark_beyond_threshold(queue, |head| self.selector.admits(head));
+        }
+    }
+
     /// The loop of `codel_dequeue`: it is time for the next drop. A large backlog can ask for drops more often than
     /// packets leave, so the next one may be due now as well.
     fn keep_dropping<Q: Fifo>(&mut self, now: Ticks, cx: &Cx, queue: &mut Q) {
@@ -205,33 +224,34 @@ impl Linux {
     }
 }
 
-impl Aqm for Linux {
-    /// `codel_dequeue`.
+impl Linux {
+    /// `codel_dequeue`, but for sending what is left.
     #[inline]
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        let head = queue.meta(0);
-        if head.is_none() {
+    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+        let Some(head) = queue.meta(0) else {
             self.dropping = false;
             if !self.keep_above {
                 self.first_above_time = Ticks::ZERO;
             }
-            return None;
-        }
+            return;
+        };
         let now = Ticks::at(cx.now);
-        let drop = self.should_drop(head, now, cx, queue);
-        if self.dropping {
-            if !drop {
-                // The sojourn time is below target: the phase is over.
-                self.dropping = false;
-            } else if !now.is_before(self.drop_next) {
-                self.keep_dropping(now, cx, queue);
-            }
-        } else if drop {
-            self.enter_dropping(now, cx, queue);
+        let ldelay = now - Ticks::at(head.enqueued);
+        let is_below = ldelay.is_before(self.target) && !ldelay.is_after(self.ce_threshold);
+        if is_below && !self.dropping && self.maxpacket.is_none() {
+            // What follows would do no more: nearly all packets of a queue that is held.
+            self.ldelay = ldelay;
+            self.first_above_time = Ticks::ZERO;
+            return;
         }
-        if self.ldelay.is_after(self.ce_threshold) {
-            mark_beyond_threshold(queue, |head| self.selector.admits(head));
-        }
+        self.judge_head(head, now, cx, queue);
+    }
+}
+
+impl Aqm for Linux {
+    #[inline]
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        self.judge(cx, queue);
         queue.pop()
     }
 

@@ -135,8 +135,9 @@ impl Mahimahi {
     }
 }
 
-impl Aqm for Mahimahi {
-    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+impl Mahimahi {
+    /// [`Aqm::dequeue`], but for sending what is left.
+    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
         let now = Millis::at(cx.now);
         let ok_to_drop = self.dodequeue(queue.meta(0), 0, now, queue);
         if self.dropping {
@@ -148,6 +149,13 @@ impl Aqm for Mahimahi {
         } else if ok_to_drop {
             self.enter_dropping(now, queue);
         }
+    }
+}
+
+impl Aqm for Mahimahi {
+    #[inline]
+    fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
+        self.judge(cx, queue);
         queue.pop()
     }
 

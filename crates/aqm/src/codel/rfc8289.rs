@@ -71,27 +71,7 @@ impl Aqm for Rfc8289 {
 
     #[inline]
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
-        if queue.is_empty() {
-            // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
-            self.first_above_time = Instant::ZERO;
-            self.dropping = false;
-            return None;
-        }
-        let now = cx.now;
-        let mut r = self.dodequeue(now, cx, queue);
-        if self.dropping {
-            if !r.ok_to_drop {
-                // The delay is below target again, or the queue as good as empty: the phase is over.
-                self.dropping = false;
-            } else if now >= self.drop_next {
-                self.keep_dropping(now, cx, queue, &mut r);
-            }
-        } else if r.ok_to_drop {
-            self.enter_dropping(now, cx, queue, &mut r);
-        }
-        if r.sojourn_time > self.ce_threshold {
-            mark_beyond_threshold(queue, |_| true);
-        }
+        self.judge(cx, queue);
         queue.pop()
     }
 
@@ -111,6 +91,44 @@ impl Aqm for Rfc8289 {
 }
 
 impl Rfc8289 {
+    /// [`Aqm::dequeue`], but for sending what is left.
+    #[inline]
+    pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+        let Some(head) = queue.meta(0) else {
+            // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
+            self.first_above_time = Instant::ZERO;
+            self.dropping = false;
+            return;
+        };
+        let sojourn_time = cx.now - head.enqueued;
+        if sojourn_time < self.target && sojourn_time <= self.ce_threshold && !self.dropping {
+            // The same for nearly all packets of a queue that is held.
+            self.first_above_time = Instant::ZERO;
+            return;
+        }
+        self.dodequeue_and_drop(cx, queue);
+    }
+
+    /// What the listing does with the head, but for sending it.
+    #[inline(never)]
+    fn dodequeue_and_drop<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
+        let now = cx.now;
+        let mut r = self.dodequeue(now, cx, queue);
+        if self.dropping {
+            if !r.ok_to_drop {
+                // The delay is below target again, or the queue as good as empty: the phase is over.
+                self.dropping = false;
+            } else if now >= self.drop_next {
+                self.keep_dropping(now, cx, queue, &mut r);
+            }
+        } else if r.ok_to_drop {
+            self.enter_dropping(now, cx, queue, &mut r);
+        }
+        if r.sojourn_time > self.ce_threshold {
+            mark_beyond_threshold(queue, |_| true);
+        }
+    }
+
     /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
     /// leave, hence a loop: as many are dropped now as the schedule asks for.
     fn keep_dropping<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &mut Q, r: &mut DodequeueResult) {

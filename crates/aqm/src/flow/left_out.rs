@@ -15,8 +15,6 @@ pub(super) struct LeftOut {
     flows: Vec<CeBacklog>,
     /// For the packet of each handle the time that had been spent on others when it came.
     before: Vec<Duration>,
-    /// How much later than it came the packet popped last seems to have come.
-    shift: Duration,
 }
 
 impl LeftOut {
@@ -63,22 +61,18 @@ impl LeftOut {
         self.flows[i].remove(meta);
     }
 
+    /// A packet is dropped that is in no flow.
+    pub fn vanished(&mut self, meta: &Meta) {
+        self.total.remove(meta);
+    }
+
     pub fn seen(&self, now: Instant, handle: u32, meta: Meta) -> Meta {
         self.time.seen(now, self.before[handle as usize], meta)
     }
 
-    /// The packet as the manager of flow `i` sees it.
-    pub fn popped(&mut self, now: Instant, i: usize, handle: u32, meta: Meta) -> Meta {
-        self.removed(i, &meta);
-        let seen = self.seen(now, handle, meta);
-        self.shift = seen.enqueued - meta.enqueued;
-        seen
-    }
-
-    /// The packet popped last is sent; how the host sees it.
-    pub fn sent(&mut self, now: Instant, seen: Meta) -> Meta {
-        self.time.departed(now, seen.ecn == Ecn::Ce);
-        Meta { enqueued: seen.enqueued - self.shift, ..seen }
+    /// A packet is sent that carries CE or not.
+    pub fn sent(&mut self, now: Instant, ce: bool) {
+        self.time.departed(now, ce);
     }
 
     /// The link was given nothing.

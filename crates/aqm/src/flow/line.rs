@@ -3,8 +3,8 @@
 use super::left_out::LeftOut;
 use crate::aqm::{DropReason, Fifo, Popped};
 use crate::backlog::Backlog;
-use crate::packet::Meta;
-use crate::qdisc::{Sink, Stats};
+use crate::packet::{Ecn, Meta};
+use crate::qdisc::{Dequeued, Sink, Stats};
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 /// A flow's packets, first in, first out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
+    /// Of the first and of the last packet, if there is one.
     head: u32,
     tail: u32,
     pub packets: u32,
@@ -60,7 +61,9 @@ pub(crate) struct Slab<P> {
 struct Node<P> {
     meta: Meta,
     packet: Option<P>,
+    /// The packet before it; of a line's first one, anything: a packet that leaves does not touch the next one.
     prev: u32,
+    /// The packet behind it; of a line's last one none.
     next: u32,
 }
 
@@ -72,19 +75,22 @@ impl<P> Slab<P> {
     /// Appends a packet to `line`; its handle.
     #[inline]
     pub fn push(&mut self, line: &mut Line, meta: Meta, packet: P) -> u32 {
-        let node = Node { meta, packet: Some(packet), prev: line.tail, next: NONE };
-        let at = self.free;
-        let at = if at == NONE {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
-        } else {
-            self.free = self.nodes[at as usize].next;
-            self.nodes[at as usize] = node;
-            at
+        let (at, prev) = (self.free, line.tail);
+        let at = match self.nodes.get_mut(at as usize) {
+            Some(node) => {
+                self.free = node.next;
+                (node.meta, node.packet, node.prev, node.next) = (meta, Some(packet), prev, NONE);
+                at
+            }
+            None => {
+                self.nodes.push(Node { meta, packet: Some(packet), prev, next: NONE });
+                self.nodes.len() as u32 - 1
+            }
         };
-        match line.tail {
-            NONE => line.head = at,
-            tail => self.nodes[tail as usize].next = at,
+        if line.packets == 0 {
+            line.head = at;
+        } else {
+            self.nodes[prev as usize].next = at;
         }
         line.tail = at;
         line.packets += 1;
@@ -116,31 +122,30 @@ impl<P> Slab<P> {
     /// Takes the packet with handle `at` out of `line`, in which it waits.
     #[inline]
     pub fn remove(&mut self, line: &mut Line, at: u32) -> (Meta, P) {
-        let node = &mut self.nodes[at as usize];
-        let (meta, packet) = (node.meta, node.packet.take().expect("a handle in a line is of a packet"));
-        let (prev, next) = (node.prev, node.next);
-        node.next = self.free;
-        self.free = at;
-        match prev {
-            NONE => line.head = next,
-            prev => self.nodes[prev as usize].next = next,
+        if at == line.head {
+            return self.pop(line, at);
         }
-        match next {
-            NONE => line.tail = prev,
-            next => self.nodes[next as usize].prev = prev,
+        let Node { prev, next, .. } = self.nodes[at as usize];
+        self.nodes[prev as usize].next = next;
+        if at == line.tail {
+            line.tail = prev;
+        } else {
+            self.nodes[next as usize].prev = prev;
         }
         line.packets -= 1;
-        line.bytes -= meta.len as u64;
-        (meta, packet)
+        line.bytes -= self.nodes[at as usize].meta.len as u64;
+        self.take(at)
     }
 
     /// Appends all of `line` to `onto`.
     pub fn splice(&mut self, line: &mut Line, onto: &mut Line) {
         let Some(head) = line.head() else { return };
-        self.nodes[head as usize].prev = onto.tail;
-        match onto.tail {
-            NONE => onto.head = head,
-            tail => self.nodes[tail as usize].next = head,
+        match onto.tail() {
+            None => onto.head = head,
+            Some(tail) => {
+                self.nodes[head as usize].prev = tail;
+                self.nodes[tail as usize].next = head;
+            }
         }
         onto.tail = line.tail;
         onto.packets += line.packets;
@@ -151,8 +156,7 @@ impl<P> Slab<P> {
     /// Takes the head of `line` off: its handle, and it as a line of its own.
     pub fn behead(&mut self, line: &mut Line) -> Option<(u32, Line)> {
         let head = line.head()?;
-        let bytes = self.nodes[head as usize].meta.len as u64;
-        self.unlink_head(line, head);
+        let bytes = self.release(line, head).len as u64;
         self.nodes[head as usize].next = NONE;
         Some((head, Line { head, tail: head, packets: 1, bytes }))
     }
@@ -160,23 +164,37 @@ impl<P> Slab<P> {
     /// Takes the packet with the handle `head`, which is its first, out of `line`.
     #[inline]
     pub fn pop(&mut self, line: &mut Line, head: u32) -> (Meta, P) {
-        self.unlink_head(line, head);
-        let node = &mut self.nodes[head as usize];
-        node.next = self.free;
-        self.free = head;
-        (node.meta, node.packet.take().expect("a handle in a line is of a packet"))
+        self.release(line, head);
+        self.take(head)
     }
 
+    /// Takes the packet with the handle `head`, which is its first, out of `line`, but leaves it where it lies for
+    /// [`Self::collect`], before which nothing is queued: it is then copied once.
     #[inline]
-    fn unlink_head(&mut self, line: &mut Line, head: u32) {
+    pub fn release(&mut self, line: &mut Line, head: u32) -> &Meta {
         let node = &self.nodes[head as usize];
         line.head = node.next;
         line.packets -= 1;
         line.bytes -= node.meta.len as u64;
-        match line.head {
-            NONE => line.tail = NONE,
-            next => self.nodes[next as usize].prev = NONE,
-        }
+        &node.meta
+    }
+
+    /// The packet released with the handle `at`.
+    #[inline]
+    pub fn collect(&mut self, at: u32) -> Dequeued<P> {
+        let node = &mut self.nodes[at as usize];
+        node.next = self.free;
+        self.free = at;
+        let Some(packet) = node.packet.take() else { return Dequeued::Empty };
+        Dequeued::Packet(node.meta, packet)
+    }
+
+    #[inline]
+    fn take(&mut self, at: u32) -> (Meta, P) {
+        let node = &mut self.nodes[at as usize];
+        node.next = self.free;
+        self.free = at;
+        (node.meta, node.packet.take().expect("a handle in a line is of a packet"))
     }
 
     #[inline]
@@ -194,9 +212,9 @@ impl<P> Slab<P> {
         Some(self.nodes[at as usize].next).filter(|&next| next != NONE)
     }
 
-    /// Handle of the packet before the one with the handle `at`.
-    pub fn before(&self, at: u32) -> Option<u32> {
-        Some(self.nodes[at as usize].prev).filter(|&prev| prev != NONE)
+    /// Handle of the packet of `line` before the one with the handle `at`.
+    pub fn before(&self, line: &Line, at: u32) -> Option<u32> {
+        (at != line.head).then(|| self.nodes[at as usize].prev)
     }
 
     /// Handle of packet `i` of `line`: at once for the first and the last, else by walking there.
@@ -217,38 +235,51 @@ impl<P> Slab<P> {
     }
 }
 
+/// The packets of all flows, and what has been counted of them.
+#[derive(Debug)]
+pub(super) struct Books<P> {
+    pub packets: Slab<P>,
+    pub total: Backlog,
+    pub stats: Stats,
+}
+
+impl<P> Books<P> {
+    #[inline]
+    fn left(&mut self, len: u32) {
+        self.total.packets -= 1;
+        self.total.bytes -= len as u64;
+    }
+
+    /// Counts and hands out the packet that was released with the handle `at`.
+    #[inline]
+    pub fn send(&mut self, at: u32) -> Dequeued<P> {
+        self.stats.departed.add(self.packets.meta(at).len);
+        self.packets.collect(at)
+    }
+}
+
 /// A flow's queue as its algorithm sees it in one call.
 pub(super) struct View<'a, P> {
-    pub now: Instant,
-    /// Which flow's.
-    pub flow: usize,
-    pub packets: &'a mut Slab<P>,
+    pub books: &'a mut Books<P>,
     pub line: &'a mut Line,
-    pub total: &'a mut Backlog,
-    pub stats: &'a mut Stats,
     pub sink: &'a mut dyn Sink<P>,
-    pub left_out: Option<&'a mut LeftOut>,
-    pub out: Option<P>,
+    /// Handle of the packet that leaves.
+    pub popped: Option<u32>,
 }
 
 impl<P> View<'_, P> {
-    #[inline]
-    fn remove(&mut self, at: u32) -> (Meta, P) {
-        let (meta, packet) = self.packets.remove(self.line, at);
-        if let Some(left_out) = &mut self.left_out {
-            left_out.removed(self.flow, &meta);
-        }
-        self.total.packets -= 1;
-        self.total.bytes -= meta.len as u64;
-        (meta, packet)
+    /// Drops the packet with handle `at`; what it was.
+    pub fn discard(&mut self, at: u32, reason: DropReason) -> Meta {
+        let (meta, packet) = self.books.packets.remove(self.line, at);
+        self.books.left(meta.len);
+        self.books.stats.dropped[reason as usize].add(meta.len);
+        self.sink.dropped(meta, packet, reason);
+        meta
     }
 
-    /// Drops the packet with handle `at`; its size.
-    pub fn discard(&mut self, at: u32, reason: DropReason) -> u32 {
-        let (meta, packet) = self.remove(at);
-        self.stats.dropped[reason as usize].add(meta.len);
-        self.sink.dropped(meta, packet, reason);
-        meta.len
+    #[inline]
+    fn nth(&self, i: usize) -> Option<u32> {
+        self.books.packets.nth(self.line, i)
     }
 }
 
@@ -263,50 +294,115 @@ impl<P> Fifo for View<'_, P> {
     }
     #[inline]
     fn total_backlog(&self) -> Backlog {
-        *self.total
+        self.books.total
     }
     #[inline]
     fn meta(&self, i: usize) -> Option<Meta> {
-        let at = self.packets.nth(self.line, i)?;
-        let meta = *self.packets.meta(at);
-        Some(match &self.left_out {
-            None => meta,
-            Some(left_out) => left_out.seen(self.now, at, meta),
-        })
+        self.nth(i).map(|at| *self.books.packets.meta(at))
     }
     fn mark(&mut self, i: usize, reason: DropReason) -> bool {
-        let Some(at) = self.packets.nth(self.line, i) else { return false };
-        let meta = &mut self.packets.nodes[at as usize].meta;
+        let Some(at) = self.nth(i) else { return false };
+        let meta = &mut self.books.packets.nodes[at as usize].meta;
         if meta.ecn.is_ect() {
-            if mark(meta, self.stats) {
-                if let Some(left_out) = &mut self.left_out {
-                    left_out.marked(self.flow, meta);
-                }
-            }
+            mark(meta, &mut self.books.stats);
             return true;
         }
         self.discard(at, reason);
         false
     }
     fn drop(&mut self, i: usize, reason: DropReason) {
-        if let Some(at) = self.packets.nth(self.line, i) {
+        if let Some(at) = self.nth(i) {
             self.discard(at, reason);
         }
     }
     #[inline]
     fn pop(&mut self) -> Option<Popped> {
-        debug_assert!(self.out.is_none(), "one pop per dequeue");
+        debug_assert!(self.popped.is_none(), "one pop per dequeue");
         let head = self.line.head()?;
-        let (meta, packet) = self.packets.pop(self.line, head);
-        self.total.packets -= 1;
-        self.total.bytes -= meta.len as u64;
-        self.out = Some(packet);
-        Some(Popped {
-            meta: match &mut self.left_out {
-                None => meta,
-                Some(left_out) => left_out.popped(self.now, self.flow, head, meta),
-            },
-        })
+        let meta = *self.books.packets.release(self.line, head);
+        self.books.left(meta.len);
+        self.popped = Some(head);
+        Some(Popped { meta })
+    }
+}
+
+/// The queue of a flow in which nothing waits.
+pub(super) struct Vacant {
+    /// Of all flows.
+    pub total: Backlog,
+}
+
+impl Fifo for Vacant {
+    #[inline]
+    fn len(&self) -> usize {
+        0
+    }
+    #[inline]
+    fn bytes(&self) -> u64 {
+        0
+    }
+    #[inline]
+    fn total_backlog(&self) -> Backlog {
+        self.total
+    }
+    #[inline]
+    fn meta(&self, _: usize) -> Option<Meta> {
+        None
+    }
+    fn mark(&mut self, _: usize, _: DropReason) -> bool {
+        false
+    }
+    fn drop(&mut self, _: usize, _: DropReason) {}
+    #[inline]
+    fn pop(&mut self) -> Option<Popped> {
+        None
+    }
+}
+
+/// The same where packets that carry CE are left out; what an algorithm's object-safe twin is given.
+pub(super) struct Excluding<'v, 'a, P> {
+    pub view: &'v mut View<'a, P>,
+    pub now: Instant,
+    /// Which flow's.
+    pub flow: usize,
+    pub left_out: &'v mut LeftOut,
+}
+
+impl<P> Fifo for Excluding<'_, '_, P> {
+    fn len(&self) -> usize {
+        self.view.len()
+    }
+    fn bytes(&self) -> u64 {
+        self.view.bytes()
+    }
+    fn total_backlog(&self) -> Backlog {
+        self.view.total_backlog()
+    }
+    fn meta(&self, i: usize) -> Option<Meta> {
+        let at = self.view.nth(i)?;
+        Some(self.left_out.seen(self.now, at, *self.view.books.packets.meta(at)))
+    }
+    fn mark(&mut self, i: usize, reason: DropReason) -> bool {
+        let Some(meta) = self.view.meta(i) else { return false };
+        let waits = self.view.mark(i, reason);
+        if !waits {
+            self.left_out.removed(self.flow, &meta);
+        } else if meta.ecn != Ecn::Ce {
+            self.left_out.marked(self.flow, &meta);
+        }
+        waits
+    }
+    fn drop(&mut self, i: usize, reason: DropReason) {
+        if let Some(meta) = self.view.meta(i) {
+            self.view.drop(i, reason);
+            self.left_out.removed(self.flow, &meta);
+        }
+    }
+    fn pop(&mut self) -> Option<Popped> {
+        let Popped { meta } = self.view.pop()?;
+        self.left_out.removed(self.flow, &meta);
+        let at = self.view.popped?;
+        Some(Popped { meta: self.left_out.seen(self.now, at, meta) })
     }
 }
 

@@ -23,17 +23,17 @@ pub use compose::{Composed, build, flow_bytes, join, queue_bytes};
 pub use config::{Config, Hash, Isolation, Overflow, Scheduler};
 pub use table::Classifier;
 
-use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped, Verdict};
+use crate::aqm::{Aqm, Cx, DropReason, DynAqm, Fifo, Verdict};
 use crate::backlog::Backlog;
-use crate::limits::Limits;
-use crate::packet::Meta;
+use crate::limits::{Bounds, Limits};
+use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use core::fmt;
 use left_out::LeftOut;
-use line::{Slab, View};
+use line::{Books, Excluding, NONE, Slab, Vacant, View};
 use overflow::Shedding;
 use perturb::Perturbation;
 use schedule::Schedule;
@@ -43,20 +43,19 @@ use table::{Flow, Table};
 pub struct FlowQueue<A, P> {
     make: Box<dyn FnMut() -> A + Send>,
     limits: Limits,
+    bounds: Bounds,
     host: Host,
     table: Table<A>,
     schedule: Schedule,
     shedding: Shedding,
     perturbation: Perturbation,
-    packets: Slab<P>,
-    total: Backlog,
-    stats: Stats,
+    books: Books<P>,
     /// Changes of any flow's number of packets.
     changes: u64,
     /// No update of a scheduled flow is due before this.
     soonest: Instant,
     /// The flow served last, whose state is shown; before the first one, a manager without a flow.
-    shown: Option<usize>,
+    shown: u32,
     unused: A,
     /// What the managers do not see; usually nothing is left out.
     left_out: Option<Box<LeftOut>>,
@@ -72,6 +71,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         Self {
             unused: make(),
             make,
+            bounds: limits.on(host.link),
             limits,
             table: Table::new(config, &host.rng),
             host,
@@ -79,12 +79,14 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             shedding: Shedding::new(config, limits.packets.unwrap_or(u32::MAX)),
             perturbation: Perturbation::new(config),
             // One more, for the packet that is queued before another one makes room.
-            packets: Slab::with_capacity(capacity + 1),
-            total: Backlog::default(),
-            stats: Stats::default(),
+            books: Books {
+                packets: Slab::with_capacity(capacity + 1),
+                total: Backlog::default(),
+                stats: Stats::default(),
+            },
             changes: 0,
             soonest: Instant::NEVER,
-            shown: None,
+            shown: NONE,
             left_out: None,
         }
     }
@@ -134,7 +136,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Takes note of when the manager of flow `i` wants its next update.
     #[inline]
     fn note_update(&mut self, i: usize) {
-        if let Some(at) = self.table.flows[i].aqm.next_update() {
+        if let Some(at) = self.table.flows.get(i).and_then(|flow| flow.aqm.next_update()) {
             self.soonest = self.soonest.min(at);
         }
     }
@@ -142,7 +144,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// The backlogs of all flows and of flow `i` as its manager sees them.
     #[inline(always)]
     fn seen_backlogs(&self, i: usize) -> (Backlog, Backlog) {
-        let (total, backlog) = (self.total, self.table.flows[i].line.backlog());
+        let (total, backlog) = (self.books.total, self.table.flows[i].line.backlog());
         match &self.left_out {
             None => (total, backlog),
             Some(left_out) => left_out.others(i, total, backlog),
@@ -152,54 +154,137 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Flow `i`'s manager and what it gets for a call at `now`.
     #[inline(always)] // else the parts are moved through memory
     fn lend<'a>(&'a mut self, now: Instant, i: usize, sink: &'a mut dyn Sink<P>) -> (&'a mut A, Cx<'a>, View<'a, P>) {
-        let (total_backlog, backlog) = self.seen_backlogs(i);
         let flow = &mut self.table.flows[i];
+        let (total_backlog, backlog) = (self.books.total, flow.line.backlog());
         let cx = Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
-        let view = View {
-            now,
-            flow: i,
-            packets: &mut self.packets,
-            line: &mut flow.line,
-            total: &mut self.total,
-            stats: &mut self.stats,
-            sink,
-            left_out: self.left_out.as_deref_mut(),
-            out: None,
-        };
+        let view = View { books: &mut self.books, line: &mut flow.line, sink, popped: None };
         (&mut flow.aqm, cx, view)
+    }
+
+    /// The same where packets are left out: the object-safe twin of the manager, and the queue without them.
+    fn lend_excluding<T>(
+        &mut self,
+        now: Instant,
+        i: usize,
+        sink: &mut dyn Sink<P>,
+        call: impl FnOnce(&mut A, &mut Cx, &mut dyn Fifo) -> T,
+    ) -> (T, Option<u32>) {
+        let (total_backlog, backlog) = self.seen_backlogs(i);
+        let mut left_out = self.left_out.take();
+        let (aqm, cx, mut view) = self.lend(now, i, sink);
+        let mut cx = Cx { total_backlog, backlog, ..cx };
+        let result = match left_out.as_deref_mut() {
+            None => call(aqm, &mut cx, &mut view),
+            Some(left_out) => call(aqm, &mut cx, &mut Excluding { view: &mut view, now, flow: i, left_out }),
+        };
+        let popped = view.popped;
+        self.left_out = left_out;
+        (result, popped)
     }
 
     /// The limits refuse a packet of flow `i`.
     #[cold]
     fn overflow(&mut self, now: Instant, i: usize, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        let (aqm, mut cx, _) = self.lend(now, i, sink);
-        aqm.overflowed(&mut cx, &meta);
+        self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.overflowed(cx, &meta));
         self.refuse(meta, packet, DropReason::Limit, sink)
     }
 
     #[inline(never)]
     fn refuse(&mut self, meta: Meta, packet: P, reason: DropReason, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.stats.dropped[reason as usize].add(meta.len);
+        self.books.stats.dropped[reason as usize].add(meta.len);
         sink.dropped(meta, packet, reason);
         Enqueued::Dropped(reason)
+    }
+
+    /// Does to an arriving packet of flow `i`, or to one in its place, what its manager says. Whether it is newly marked;
+    /// none if it is refused.
+    #[cold]
+    #[inline(never)]
+    fn act(
+        &mut self,
+        verdict: Verdict,
+        now: Instant,
+        i: usize,
+        meta: &mut Meta,
+        sink: &mut dyn Sink<P>,
+    ) -> Option<bool> {
+        if self.shedding.headdrop {
+            let (acted, _) = self.lend_excluding(now, i, sink, |_, _, queue| match verdict {
+                Verdict::Mark if queue.meta(0).is_some_and(|head| head.ecn.is_ect()) => {
+                    queue.mark(0, DropReason::Early)
+                }
+                Verdict::Mark if meta.ecn.is_ect() => false,
+                // The arriving packet takes its place.
+                _ if !queue.is_empty() => {
+                    queue.drop(0, DropReason::Early);
+                    true
+                }
+                _ => false,
+            });
+            if acted {
+                return Some(false);
+            }
+        }
+        (verdict == Verdict::Mark && meta.ecn.is_ect()).then(|| mark(meta, &mut self.books.stats))
     }
 
     /// Queues a packet in flow `i`, which had `before` packets when it came; its handle.
     #[inline]
     fn push(&mut self, i: usize, before: u32, meta: Meta, packet: P) -> u32 {
         let flow = &mut self.table.flows[i];
-        self.total.packets += 1;
-        self.total.bytes += meta.len as u64;
-        let handle = self.packets.push(&mut flow.line, meta, packet);
-        if let Some(left_out) = &mut self.left_out {
-            left_out.queued(meta.enqueued, i, handle, &meta);
-        }
+        self.books.total.packets += 1;
+        self.books.total.bytes += meta.len as u64;
+        let handle = self.books.packets.push(&mut flow.line, meta, packet);
         // A packet that takes another one's place leaves its flow as long as it was.
-        if flow.line.packets != before {
+        if self.shedding.by_changes && flow.line.packets != before {
             self.changes += 1;
             flow.changed = self.changes;
         }
-        self.schedule.activate(&mut self.table.flows, i);
+        if flow.turn.is_off() {
+            self.schedule.join(&mut self.table.flows, i);
+        }
+        if let Some(left_out) = &mut self.left_out {
+            left_out.queued(meta.enqueued, i, handle, &meta);
+        }
+        handle
+    }
+
+    /// Takes note that the number of packets of flow `i` has changed.
+    #[inline]
+    fn changed(&mut self, i: usize) {
+        if self.shedding.by_changes {
+            self.changes += 1;
+            self.table.flows[i].changed = self.changes;
+        }
+    }
+}
+
+impl<A: Aqm, P> FlowQueue<A, P> {
+    /// The manager of flow `i`, which is served and empty, is asked for a packet: with what is known to be empty, so that little is
+    /// left of its code.
+    #[inline]
+    fn look_at_empty(&mut self, now: Instant, i: usize) {
+        let (total_backlog, backlog) = self.seen_backlogs(i);
+        let cx = &mut Cx { now, rng: &mut self.host.rng, total_backlog, backlog, link: self.host.link };
+        self.table.flows[i].aqm.dequeue(cx, &mut Vacant { total: self.books.total });
+        self.changed(i);
+        self.note_update(i);
+        self.schedule.ran_empty(&mut self.table.flows, i);
+    }
+
+    /// What the manager of flow `i` does with its queue without the packets that carry CE; the handle of what leaves.
+    #[cold]
+    #[inline(never)]
+    fn dequeue_excluding(&mut self, now: Instant, i: usize, sink: &mut dyn Sink<P>) -> Option<u32> {
+        let (_, handle) = self.lend_excluding(now, i, sink, |aqm, cx, queue| {
+            aqm.dyn_dequeue(cx, queue);
+            if queue.is_empty() {
+                aqm.emptied(cx);
+            }
+        });
+        if let (Some(left_out), Some(handle)) = (&mut self.left_out, handle) {
+            left_out.sent(now, self.books.packets.meta(handle).ecn == Ecn::Ce);
+        }
         handle
     }
 }
@@ -208,63 +293,67 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
         self.catch_up(now, sink);
         meta.enqueued = now;
-        self.stats.arrived.add(meta.len);
+        self.books.stats.arrived.add(meta.len);
         let i = self.find(&meta, now);
-        if !self.make_room(now, i, meta.len, sink) {
+        let fits = self.bounds.admit(self.books.total, meta.len);
+        if !self.make_room(now, i, meta.len, fits, sink) {
             return self.overflow(now, i, meta, packet, sink);
         }
-        let headdrop = self.shedding.headdrop;
+        let before = self.table.flows[i].line.packets;
+        let verdict = if self.left_out.is_none() {
+            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+            aqm.enqueue(&mut cx, &meta, &mut view)
+        } else {
+            self.lend_excluding(now, i, sink, |aqm, cx, queue| aqm.dyn_enqueue(cx, &meta, queue)).0
+        };
         let mut marked = false;
-        let (aqm, mut cx, mut view) = self.lend(now, i, sink);
-        let before = view.line.packets;
-        match aqm.enqueue(&mut cx, &meta, &mut view) {
-            Verdict::Accept => {}
-            Verdict::Mark if headdrop && view.meta(0).is_some_and(|head| head.ecn.is_ect()) => {
-                view.mark(0, DropReason::Early);
+        if verdict != Verdict::Accept {
+            match self.act(verdict, now, i, &mut meta, sink) {
+                Some(newly) => marked = newly,
+                None => return self.refuse(meta, packet, DropReason::Early, sink),
             }
-            Verdict::Mark if meta.ecn.is_ect() => marked = mark(&mut meta, view.stats),
-            // The arriving packet takes its place.
-            Verdict::Mark | Verdict::Drop if headdrop && !view.line.is_empty() => view.drop(0, DropReason::Early),
-            Verdict::Mark | Verdict::Drop => return self.refuse(meta, packet, DropReason::Early, sink),
         }
         if !self.bound_depth(now, i, sink) {
             return self.overflow(now, i, meta, packet, sink);
         }
-        let handle = self.push(i, before, meta, packet);
+        let handle = self.push(i, before, Meta { enqueued: now, ..meta }, packet);
         self.note_update(i);
-        match self.shed_excess(now, handle, sink) {
-            false => Enqueued::Dropped(DropReason::Limit),
-            true if marked => Enqueued::Marked,
-            true => Enqueued::Queued,
+        if !fits && !self.shed_excess(now, handle, sink) {
+            return Enqueued::Dropped(DropReason::Limit);
         }
+        if marked { Enqueued::Marked } else { Enqueued::Queued }
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
         self.catch_up(now, sink);
-        while let Some(i) = self.schedule.ready(&mut self.table.flows, &self.packets) {
-            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
-            let popped = aqm.dequeue(&mut cx, &mut view);
-            let (out, is_empty) = (view.out, view.line.is_empty());
-            debug_assert_eq!(popped.is_some(), out.is_some(), "an algorithm returns what it popped");
-            if is_empty && cx.backlog.packets > 0 {
-                aqm.emptied(&mut cx);
+        while let Some(i) = self.schedule.ready(&mut self.table.flows, &self.books.packets) {
+            self.shown = i as u32;
+            if self.table.flows[i].line.is_empty() {
+                self.look_at_empty(now, i);
+                continue;
             }
-            self.changes += 1;
-            self.table.flows[i].changed = self.changes;
-            self.shown = Some(i);
+            let handle = if self.left_out.is_none() {
+                let (aqm, mut cx, mut view) = self.lend(now, i, sink);
+                let popped = aqm.dequeue(&mut cx, &mut view);
+                let handle = view.popped;
+                debug_assert_eq!(popped.is_some(), handle.is_some(), "an algorithm returns what it popped");
+                if view.line.is_empty() {
+                    aqm.emptied(&mut cx);
+                }
+                handle
+            } else {
+                self.dequeue_excluding(now, i, sink)
+            };
+            self.changed(i);
             self.note_update(i);
-            if let (Some(Popped { meta }), Some(packet)) = (popped, out) {
-                self.schedule.served(&mut self.table.flows, i, meta.len);
-                self.stats.departed.add(meta.len);
-                let meta = match &mut self.left_out {
-                    None => meta,
-                    Some(left_out) => left_out.sent(now, meta),
-                };
-                return Dequeued::Packet(meta, packet);
+            if let Some(handle) = handle {
+                let len = self.books.packets.meta(handle).len;
+                self.schedule.served(&mut self.table.flows, i, len);
+                return self.books.send(handle);
             }
-            if !is_empty {
+            if !self.table.flows[i].line.is_empty() {
                 // The manager keeps its packets back: they stay on the schedule.
-                self.schedule.rotate(&mut self.table.flows);
+                self.schedule.rotate(&mut self.table.flows, i);
                 break;
             }
             self.schedule.ran_empty(&mut self.table.flows, i);
@@ -282,18 +371,19 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
 
     fn settle(&mut self, now: Instant) {
         self.run_updates(now, true);
-        if let Some(i) = self.shown {
+        let i = self.shown as usize;
+        if i < self.table.flows.len() {
             let backlogs = self.seen_backlogs(i);
             update(&mut self.table.flows[i], &mut self.host, backlogs, now, true);
         }
     }
 
     fn backlog(&self) -> Backlog {
-        self.total
+        self.books.total
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.books.stats
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
@@ -301,8 +391,8 @@ impl<A: Aqm, P> Qdisc<P> for FlowQueue<A, P> {
         see("new_flows", new as f64);
         see("old_flows", old as f64);
         see("new_flow_count", self.schedule.new_flow_count as f64);
-        see("drop_overlimit", self.stats.dropped[DropReason::Limit as usize].packets as f64);
-        self.shown.map_or(&self.unused, |i| &self.table.flows[i].aqm).observe(see);
+        see("drop_overlimit", self.books.stats.dropped[DropReason::Limit as usize].packets as f64);
+        self.table.flows.get(self.shown as usize).map_or(&self.unused, |flow| &flow.aqm).observe(see);
     }
 }
 
@@ -312,8 +402,8 @@ impl<A: fmt::Debug, P: fmt::Debug> fmt::Debug for FlowQueue<A, P> {
             .field("limits", &self.limits)
             .field("table", &self.table)
             .field("schedule", &self.schedule)
-            .field("total", &self.total)
-            .field("stats", &self.stats)
+            .field("total", &self.books.total)
+            .field("stats", &self.books.stats)
             .finish_non_exhaustive()
     }
 }

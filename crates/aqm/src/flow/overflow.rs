@@ -2,7 +2,7 @@
 
 use super::config::{Config, Overflow};
 use super::{FlowQueue, table::Flow};
-use crate::aqm::{Aqm, DropReason, Fifo};
+use crate::aqm::{Aqm, DropReason};
 use crate::backlog::Backlog;
 use crate::qdisc::Sink;
 use crate::time::Instant;
@@ -14,6 +14,8 @@ pub(super) struct Shedding {
     drop_batch: u32,
     raise: bool,
     pub headdrop: bool,
+    /// Whether it matters which of the longest flows has changed last.
+    pub by_changes: bool,
     /// The most waiting packets of a flow.
     pub depth: u32,
     /// The most flows that wait at once.
@@ -32,6 +34,7 @@ impl Shedding {
             drop_batch: config.drop_batch as u32,
             raise: config.raise,
             headdrop: config.headdrop,
+            by_changes: config.overflow == Overflow::Longest,
             depth: config.depth as u32,
             // sfq_change has no more slots than the limit.
             places: if config.divisor > 0 { limit.min(config.flows as u32) } else { u32::MAX },
@@ -42,21 +45,21 @@ impl Shedding {
 }
 
 impl<A: Aqm, P> FlowQueue<A, P> {
-    /// Whether a packet of `len` bytes may be queued in flow `i`, for which others may have to go.
+    /// Whether a packet of `len` bytes, which `fits` into the limits or not, may be queued in flow `i`; others may have to
+    /// go for it.
     #[inline]
-    pub(super) fn make_room(&mut self, now: Instant, i: usize, len: u32, sink: &mut dyn Sink<P>) -> bool {
-        let link = self.host.link;
+    pub(super) fn make_room(&mut self, now: Instant, i: usize, len: u32, fits: bool, sink: &mut dyn Sink<P>) -> bool {
         if !self.has_place(i) {
             return false;
         }
-        if !self.limits.admit(self.total, len, link) {
+        if !fits {
             match self.shedding.overflow {
                 Overflow::Arrival | Overflow::FairShare => return false,
                 // Room is made when it is queued, unless no room would be enough.
-                Overflow::Fattest | Overflow::Longest if self.limits.admit(Backlog::default(), len, link) => {}
+                Overflow::Fattest | Overflow::Longest if self.bounds.admit(Backlog::default(), len) => {}
                 Overflow::Fattest | Overflow::Longest => return false,
                 Overflow::LongestFirst => {
-                    while !self.limits.admit(self.total, len, link) {
+                    while !self.bounds.admit(self.books.total, len) {
                         if self.shed_longest_bin(now, sink).is_none() {
                             return false;
                         }
@@ -70,14 +73,16 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// Whether flow `i` has a place in the round, or can get one.
     #[inline]
     pub(super) fn has_place(&self, i: usize) -> bool {
-        self.schedule.active() < self.shedding.places || !self.table.flows[i].turn.is_off()
+        self.shedding.places == u32::MAX
+            || self.schedule.active() < self.shedding.places
+            || !self.table.flows[i].turn.is_off()
     }
 
     /// ns-2's SFQ: whether flow `i` may have another packet, by what is left of the limit.
     fn within_share(&self, i: usize) -> bool {
         let used = self.table.flows[i].line.packets;
         let (limit, flows) = (self.limits.packets.unwrap_or(u32::MAX), self.shedding.flows);
-        let left = limit - self.total.packets;
+        let left = limit - self.books.total.packets;
         used < left / 2 && (left >= flows || used <= limit / flows)
     }
 
@@ -88,17 +93,17 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             return true;
         }
         if self.shedding.headdrop {
-            self.lend(now, i, sink).2.drop(0, DropReason::Limit);
+            self.lend_excluding(now, i, sink, |_, _, queue| queue.drop(0, DropReason::Limit));
             self.tell(now, i, 1, sink);
         }
         self.shedding.headdrop
     }
 
     /// Drops packets until the limits hold again. Whether the packet just queued, with that handle, still waits.
-    #[inline]
+    #[cold]
     pub(super) fn shed_excess(&mut self, now: Instant, arrived: u32, sink: &mut dyn Sink<P>) -> bool {
         let mut waits = true;
-        while !self.limits.hold(self.total, self.host.link) {
+        while !self.bounds.hold(self.books.total) {
             let survives = match self.shedding.overflow {
                 Overflow::Longest => self.shed_longest(now, sink).map(|lost| lost != arrived),
                 _ => self.shed_fattest(now, arrived, sink),
@@ -172,17 +177,18 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     fn discard(&mut self, now: Instant, i: usize, head: bool, sink: &mut dyn Sink<P>) -> Option<(u32, u32)> {
         let (_, _, mut view) = self.lend(now, i, sink);
         let handle = if head { view.line.head()? } else { view.line.tail()? };
-        let len = view.discard(handle, DropReason::Limit);
-        self.changes += 1;
-        self.table.flows[i].changed = self.changes;
-        Some((handle, len))
+        let meta = view.discard(handle, DropReason::Limit);
+        if let Some(left_out) = &mut self.left_out {
+            left_out.removed(i, &meta);
+        }
+        self.changed(i);
+        Some((handle, meta.len))
     }
 
     /// Tells the manager of flow `i` that its queue lost `n` packets at its head.
     fn tell(&mut self, now: Instant, i: usize, n: u32, sink: &mut dyn Sink<P>) {
         if self.shedding.raise {
-            let (aqm, mut cx, _) = self.lend(now, i, sink);
-            aqm.shed(&mut cx, n);
+            self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.shed(cx, n));
         }
     }
 }

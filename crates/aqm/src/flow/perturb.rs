@@ -40,7 +40,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         let at = self.perturbation.next;
         self.perturbation.next = at + self.perturbation.period;
         self.table.perturb();
-        if self.total.packets > 0 {
+        if self.books.total.packets > 0 {
             self.run_updates(at, false);
             self.rehash(at, sink);
         }
@@ -54,26 +54,28 @@ impl<A: Aqm, P> FlowQueue<A, P> {
             left_out.disperse();
         }
         while let Some(i) = self.schedule.first() {
-            self.packets.splice(&mut self.table.flows[i].line, &mut all);
-            self.schedule.unlink(&mut self.table.flows);
+            self.books.packets.splice(&mut self.table.flows[i].line, &mut all);
+            self.schedule.unlink(&mut self.table.flows, i);
         }
-        while let Some((handle, mut one)) = self.packets.behead(&mut all) {
-            let meta = *self.packets.meta(handle);
+        while let Some((handle, mut one)) = self.books.packets.behead(&mut all) {
+            let meta = *self.books.packets.meta(handle);
             let i = self.find(&meta, now);
             let has_place = self.has_place(i) && self.table.flows[i].line.packets < self.shedding.depth;
-            let (aqm, mut cx, mut view) = self.lend(now, i, sink);
-            if let Some(left_out) = &mut view.left_out {
-                left_out.joined(i, &meta);
-            }
             if !has_place {
+                let (_, _, mut view) = self.lend(now, i, sink);
                 view.line = &mut one;
                 view.discard(handle, DropReason::Limit);
+                if let Some(left_out) = &mut self.left_out {
+                    left_out.vanished(&meta);
+                }
                 continue;
             }
-            aqm.adopt(&mut cx, &meta);
-            view.packets.splice(&mut one, view.line);
-            self.changes += 1;
-            self.table.flows[i].changed = self.changes;
+            self.lend_excluding(now, i, sink, |aqm, cx, _| aqm.adopt(cx, &meta));
+            if let Some(left_out) = &mut self.left_out {
+                left_out.joined(i, &meta);
+            }
+            self.books.packets.splice(&mut one, &mut self.table.flows[i].line);
+            self.changed(i);
             self.schedule.activate(&mut self.table.flows, i);
             self.note_update(i);
         }

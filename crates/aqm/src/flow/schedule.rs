@@ -30,15 +30,14 @@ impl List {
         self.len += 1;
     }
 
+    /// Takes the first one, before `next`.
     #[inline]
-    fn pop<A>(&mut self, flows: &[Flow<A>]) -> u32 {
-        let i = self.head;
-        self.head = flows[i as usize].turn.next;
-        if self.head == NONE {
+    fn pop(&mut self, next: u32) {
+        self.head = next;
+        if next == NONE {
             self.tail = NONE;
         }
         self.len -= 1;
-        i
     }
 
     /// Puts `i` behind `before`, or first.
@@ -85,11 +84,21 @@ impl Schedule {
         }
     }
 
-    fn join<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
+    /// Flow `i`, which has none, gets its place.
+    #[inline]
+    pub fn join<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
         self.new_flow_count += 1;
         // What was left of an earlier credit is forgotten: idling earns nothing.
         flows[i].turn = Turn { deficit: self.quantum, next: NONE, place: Place::New };
-        let i = i as u32;
+        if self.scheduler == Scheduler::DrrPlusPlus {
+            self.new.push(flows, i as u32);
+        } else {
+            self.join_round(flows, i as u32);
+        }
+    }
+
+    #[inline(never)]
+    fn join_round<A>(&mut self, flows: &mut [Flow<A>], i: u32) {
         match self.scheduler {
             Scheduler::DrrPlusPlus => self.new.push(flows, i),
             Scheduler::Sfq | Scheduler::Drr => self.old.push(flows, i),
@@ -112,7 +121,7 @@ impl Schedule {
             let flow = &flows[i];
             let Some(head) = flow.line.head() else {
                 // An empty flow leaves the schedule when its turn comes, not in the search for credit (sfqCoDel).
-                self.rotate(flows);
+                self.rotate(flows, i);
                 continue;
             };
             let may_send = match self.scheduler {
@@ -124,7 +133,7 @@ impl Schedule {
                 return Some(i);
             }
             flows[i].turn.deficit += self.quantum;
-            self.rotate(flows);
+            self.rotate(flows, i);
         }
     }
 
@@ -138,29 +147,34 @@ impl Schedule {
                 return Some(i);
             }
             turn.deficit += self.quantum;
-            self.rotate(flows);
+            self.rotate(flows, i);
         }
     }
 
     /// The flow served, the first in line, had nothing to send.
+    #[inline]
     pub fn ran_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
         // A new flow that runs empty waits for its turn among the old ones (RFC 8290 §4.2): otherwise flows of single
         // packets, new each time, would starve them.
-        let waits = flows[i].turn.place == Place::New && self.old.len > 0;
+        let waits = flows[i].turn.place == Place::New && self.old.head != NONE;
         if self.scheduler == Scheduler::DrrPlusPlus && waits {
-            self.rotate(flows);
+            self.rotate(flows, i);
         } else {
-            self.unlink(flows);
+            self.unlink(flows, i);
         }
     }
 
     /// The flow served, the first in line, has sent `len` bytes.
     #[inline]
     pub fn served<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize, len: u32) {
+        if self.scheduler == Scheduler::DrrPlusPlus {
+            flows[i].turn.deficit -= cost(self.scaled, len);
+            return;
+        }
         match self.quantum {
             // Under SFQ a flow that runs empty leaves at once, below.
             0 if self.scheduler == Scheduler::Sfq && flows[i].line.is_empty() => {}
-            0 => self.rotate(flows),
+            0 => self.rotate(flows, i),
             _ => flows[i].turn.deficit -= cost(self.scaled, len),
         }
         if matches!(self.scheduler, Scheduler::Sfq | Scheduler::Drr) {
@@ -171,8 +185,8 @@ impl Schedule {
     /// Takes empty flows that are first in line from the schedule.
     #[inline]
     pub fn unlink_empty<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
-        while self.first().is_some_and(|i| flows[i].line.is_empty()) {
-            self.unlink(flows);
+        while let Some(i) = self.first().filter(|&i| flows[i].line.is_empty()) {
+            self.unlink(flows, i);
         }
     }
 
@@ -209,22 +223,32 @@ impl Schedule {
         self.new.len + self.old.len
     }
 
-    /// Sends the first flow to the end of the old ones.
+    /// Sends flow `i`, the first in line, to the end of the old ones.
     #[inline]
-    pub fn rotate<A>(&mut self, flows: &mut [Flow<A>]) {
-        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
-        let i = list.pop(flows);
-        flows[i as usize].turn.place = Place::Old;
-        self.old.push(flows, i);
+    pub fn rotate<A>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        let turn = &mut flows[i].turn;
+        let next = turn.next;
+        turn.place = Place::Old;
+        if self.new.head != NONE {
+            self.new.pop(next);
+            self.old.push(flows, i as u32);
+        } else if next != NONE {
+            // Within the list, which stays as long as it was.
+            turn.next = NONE;
+            self.old.head = next;
+            flows[self.old.tail as usize].turn.next = i as u32;
+            self.old.tail = i as u32;
+        }
     }
 
-    /// Takes the first flow from the schedule.
-    pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>]) {
-        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
-        let i = list.pop(flows);
-        let flow = &mut flows[i as usize];
+    /// Takes flow `i`, the first in line, from the schedule.
+    #[inline]
+    pub fn unlink<A: Aqm>(&mut self, flows: &mut [Flow<A>], i: usize) {
+        let flow = &mut flows[i];
         flow.turn.place = Place::Off;
         flow.aqm.unscheduled();
+        let list = if self.new.head == NONE { &mut self.old } else { &mut self.new };
+        list.pop(flow.turn.next);
     }
 }
 

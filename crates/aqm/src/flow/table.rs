@@ -32,6 +32,8 @@ pub(super) struct Flow<A> {
 pub(super) struct Table<A> {
     hash: Hash,
     isolation: Isolation,
+    /// Whether a flow is what has its number, hashed with a seed: Linux's way.
+    is_plain: bool,
     classifier: Option<Classifier>,
     perturbation: u64,
     /// The bucket's flow, or the first of those that share it.
@@ -52,6 +54,7 @@ impl<A> Table<A> {
         Self {
             hash: config.hash,
             isolation: config.isolation,
+            is_plain: config.isolation == Isolation::Flow && matches!(config.hash, Hash::Perturbed | Hash::Perfect),
             classifier: None,
             // A copy of the stream: the draws of the queue managers stay what they are without a hash.
             perturbation: mix(rng.clone().next_u64()),
@@ -63,6 +66,7 @@ impl<A> Table<A> {
 
     pub fn classify_by(&mut self, classifier: Classifier) {
         self.classifier = Some(classifier);
+        self.is_plain = false;
     }
 
     /// Draws the hash's next seed.
@@ -73,8 +77,10 @@ impl<A> Table<A> {
     /// The flow of a packet; `make` makes the queue manager of one that has none.
     #[inline(always)]
     pub fn find(&mut self, meta: &Meta, make: &mut dyn FnMut() -> A) -> Found {
-        let key = self.key(meta);
-        let bucket = self.bucket(key, meta);
+        let (key, bucket) = match self.is_plain {
+            true => (meta.flow as u64, self.perturbed(meta.flow as u64)),
+            false => self.hashed(meta),
+        };
         let first = self.buckets[bucket as usize];
         if self.hash == Hash::Perfect {
             return self.find_own(key, bucket, first, make);
@@ -83,6 +89,13 @@ impl<A> Table<A> {
             return Found { flow: first as usize, is_new: false };
         }
         self.add(key, bucket, bucket, make)
+    }
+
+    /// What the packet's flow is known by, and its bucket.
+    #[inline(never)]
+    fn hashed(&self, meta: &Meta) -> (u64, u32) {
+        let key = self.key(meta);
+        (key, self.bucket(key, meta))
     }
 
     /// What tells the packet's flow from others.

@@ -167,7 +167,7 @@ impl<P> Flows<P> {
         let line = &mut self.flows[f].line;
         let mut behind = line.tail();
         while let Some(at) = behind.filter(|&at| self.packets.packet(at).time_to_send > time_to_send) {
-            behind = self.packets.before(at);
+            behind = self.packets.before(line, at);
         }
         self.packets.insert(line, behind, meta, Timed { packet, time_to_send, has_time, band });
     }

@@ -374,7 +374,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "red-limit-ignored",
         history: "between the thresholds RED's verdict is final, and the hard limit is not looked at",
         file: "src/single.rs",
-        edits: &[("if !fits && !self.limits.admit(backlog(&self.ring), meta.len, self.host.link) {", "if false {")],
+        edits: &[("if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {", "if false {")],
         caught_by: ("lib", "red::tests::the_hard_limit_holds_while_the_average_is_between_the_thresholds"),
     },
     Mutant {
@@ -471,7 +471,7 @@ pub const MUTANTS: &[Mutant] = &[
         name: "fq-emptied-new-flow-leaves",
         history: "RFC 8290 §4.2 warns of it: an emptied new flow does not wait among the old ones, and starves them",
         file: "src/flow/schedule.rs",
-        edits: &[("let waits = flows[i].turn.place == Place::New && self.old.len > 0;", "let waits = false;")],
+        edits: &[("let waits = flows[i].turn.place == Place::New && self.old.head != NONE;", "let waits = false;")],
         caught_by: (
             "lib",
             "flow::tests::drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old",
@@ -500,8 +500,8 @@ pub const MUTANTS: &[Mutant] = &[
         history: "the byte count is not lowered by a packet that is dropped from the middle of the queue",
         file: "src/ring.rs",
         edits: &[(
-            "        let queued = self.packets.remove(i)?;\n        self.bytes -= queued.meta.len as u64;",
-            "        let queued = self.packets.remove(i)?;",
+            "        let slot = &mut self.slots[at];\n        self.bytes -= slot.meta.len as u64;",
+            "        let slot = &mut self.slots[at];",
         )],
         caught_by: ("fuzz", "random_operations_keep_to_the_rules"),
     },
