@@ -91,7 +91,9 @@ impl Raised {
     pub fn arrived(&mut self, now: Ticks, header: &Header) -> bool {
         if header.ts_ecr != self.last_echo && header.len as u64 >= self.size.mss {
             let sample = now.saturating_sub(header.ts_ecr).max(1) as i64 * 1000;
-            self.rtt_x8 += if self.rtt_x8 == 0 { 8 * sample } else { sample - (self.rtt_x8 >> 3) };
+            // `tcp_rcv_rtt_update`: a shorter one counts at once.
+            let smoothed = self.rtt_x8 - (self.rtt_x8 >> 3) + sample;
+            self.rtt_x8 = if self.rtt_x8 == 0 || 8 * sample < self.rtt_x8 { 8 * sample } else { smoothed };
         }
         self.last_echo = header.ts_ecr;
         let before = self.window;
@@ -213,5 +215,15 @@ mod tests {
         let grew: Vec<_> = (31..=60).map(|n| take(200 + n, n as u64)).collect();
         assert_eq!(grew, [vec![false], vec![true; 29]].concat());
         assert_eq!((raised.size.window, raised.window), (380_000, 64_088 + 29 * 2_000));
+    }
+
+    #[test]
+    fn a_shorter_round_trip_counts_at_once_and_a_longer_one_by_an_eighth() {
+        let mut raised = Raised::new(1000);
+        let mut after = |tick: u32, rtt: u32| {
+            raised.arrived(tick, &Header { len: 1000, ts_ecr: tick - rtt, ..Header::default() });
+            raised.rtt_x8 >> 3
+        };
+        assert_eq!([after(1_000, 40), after(1_001, 20), after(1_002, 28)], [40_000, 20_000, 21_000]);
     }
 }

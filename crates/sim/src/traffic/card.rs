@@ -51,6 +51,13 @@ impl Card {
     }
 }
 
+/// What a host's card, if it has one, brings up now, each with how much comes behind it.
+pub(super) fn polled(card: Option<&mut Card>, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
+    let held = card.map_or_else(Vec::new, |card| card.poll(now));
+    let count = held.len();
+    held.into_iter().enumerate().map(move |(i, (header, ecn))| (count - 1 - i, header, ecn))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //! their own: no data segment carries one for the other direction. A stack in quick-acknowledgment mode, as at the
 //! start of a connection, sends them so too.
 
-use super::card::Card;
+use super::card::{Card, polled};
 use super::tcp::{ends, status};
 use super::{Endpoints, Host};
 use crate::packet::Packet;
@@ -205,9 +205,9 @@ impl DialogueFlow {
 }
 
 impl End {
-    /// What its card brings up now.
-    fn polled(&mut self, now: Instant) -> Vec<(Header, Ecn)> {
-        self.card.as_mut().map_or_else(Vec::new, |card| card.poll(now))
+    /// What its card brings up now, each with how much comes behind it.
+    fn polled(&mut self, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
+        polled(self.card.as_mut(), now)
     }
 
     /// When its card is polled, or a timer is due.
@@ -222,7 +222,8 @@ impl Endpoints for DialogueFlow {
         if now >= self.answer_at {
             self.answer(now, host);
         }
-        for (header, ecn) in self.server.polled(now) {
+        for (left, header, ecn) in self.server.polled(now) {
+            self.server.receiver.expect(left > 0);
             self.arrived_at_server(now, &header, ecn, host);
         }
         self.server.sender.on_timer(now, &mut Half::of_server(host));
@@ -238,7 +239,8 @@ impl Endpoints for DialogueFlow {
         if now >= self.ask_at {
             self.ask(now, host);
         }
-        for (header, ecn) in self.client.polled(now) {
+        for (left, header, ecn) in self.client.polled(now) {
+            self.client.receiver.expect(left > 0);
             self.arrived_at_client(now, &header, ecn, host);
         }
         self.client.sender.on_timer(now, &mut Half::of_client(host));

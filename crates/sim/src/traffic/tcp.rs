@@ -1,6 +1,6 @@
 //! A TCP connection whose source sends: without end, or a given number of bytes.
 
-use super::card::Card;
+use super::card::{Card, polled};
 use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
@@ -48,7 +48,8 @@ impl TcpFlow {
 
     #[inline(never)]
     fn poll(&mut self, now: Instant, host: &mut impl Host) {
-        for (header, ecn) in self.card.as_mut().map_or_else(Vec::new, |card| card.poll(now)) {
+        for (left, header, ecn) in polled(self.card.as_mut(), now) {
+            self.receiver.expect(left > 0);
             self.arrived(now, &header, ecn, host);
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! Source: Linux `tcp_cubic.c`. Either of two signs within a round ends slow start: acknowledgments that come in
 //! one train for longer than half the least RTT, or an RTT that rose.
+//!
+//! Differs: `hystart_ack_delay` (5.6 on) is 256 kB at the pacing rate where that is less than a millisecond, beyond 2 Gbit/s;
+//! here it is a millisecond at any rate.
 
 use super::Ack;
 use sojourn_aqm::{Duration, Instant};
@@ -16,14 +19,22 @@ pub struct Config {
     /// Every sample lowers the round's RTT; else only the first eight, and a fall of the RTT in mid-round is taken
     /// for a rise. Also, a round starts with the sample that is the first of it, not with the one behind.
     pub every_sample: bool,
+    /// What segmentation in the sender's host and aggregation on the way may add to a train (`hystart_ack_delay`).
+    pub ack_delay: Duration,
 }
 
 /// Linux 2.6.29 to 2.6.38.
-pub const LINUX_2_6_29: Config = Config { least_rise: Duration::from_millis(2), rise_shift: 4, every_sample: false };
+pub const LINUX_2_6_29: Config =
+    Config { least_rise: Duration::from_millis(2), rise_shift: 4, every_sample: false, ack_delay: Duration::ZERO };
 /// Linux 2.6.39 to 3.19: less sensitive to short delays.
 pub const LINUX_3: Config = Config { least_rise: Duration::from_millis(4), ..LINUX_2_6_29 };
 /// Linux 5.8 and later.
-pub const LINUX_6: Config = Config { least_rise: Duration::from_millis(4), rise_shift: 3, every_sample: true };
+pub const LINUX_6: Config = Config {
+    least_rise: Duration::from_millis(4),
+    rise_shift: 3,
+    every_sample: true,
+    ack_delay: Duration::from_millis(1),
+};
 
 /// The state of a connection's HyStart.
 #[derive(Clone, Debug)]
@@ -64,7 +75,7 @@ impl HyStart {
         }
         if ack.now - self.last_ack <= ACK_SPACING {
             self.last_ack = ack.now;
-            self.found = ack.now - self.round_start > delay_min / 2;
+            self.found = ack.now - self.round_start > (delay_min + self.config.ack_delay) / 2;
         }
         let enough = self.samples >= MIN_SAMPLES;
         if !enough || self.config.every_sample {
@@ -155,6 +166,9 @@ mod tests {
         for config in [LINUX_2_6_29, LINUX_3, LINUX_6] {
             // The 21st acknowledgment comes 21 ms after the round began.
             assert_eq!(ends_at(config, 16, ms(40), ms(1), &[ms(40); 50]), Some(20));
+            // From 5.6 on a millisecond is added to the least RTT: 21 ms are no longer than half of 42.
+            let late = if config == LINUX_6 { 21 } else { 20 };
+            assert_eq!(ends_at(config, 16, ms(41), ms(1), &[ms(41); 50]), Some(late));
             assert_eq!(ends_at(config, 16, ms(40), ms(2), &[ms(40); 50]), Some(10));
             assert_eq!(ends_at(config, 16, ms(40), ms(3), &[ms(40); 50]), None, "no train");
         }

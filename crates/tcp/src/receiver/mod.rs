@@ -69,6 +69,10 @@ pub struct Receiver {
     /// The window, while it may grow.
     raised: Option<Raised>,
     ecn: EcnReceiver,
+    /// More is about to come up at this instant, and the application reads then.
+    reads_later: bool,
+    /// The end of a burst has come since the last acknowledgment.
+    pushed: bool,
 }
 
 impl Receiver {
@@ -90,6 +94,8 @@ impl Receiver {
             compression: stack.compressed_acks.filter(|_| config.sack).map(Compression::new),
             raised: stack.tunes_window_of(config.receive_window).then(|| Raised::new(config.mss)),
             ecn: EcnReceiver::new(stack, config.ecn),
+            reads_later: false,
+            pushed: false,
         }
     }
 
@@ -98,6 +104,12 @@ impl Receiver {
     pub fn serving(mut self, needs: &Needs) -> Self {
         self.ecn.serve(needs);
         self
+    }
+
+    /// Of the segments that come up in one poll of a card: `more` of them follow the next one, and the application reads
+    /// when all have come (`tcp_cleanup_rbuf`). Without a card it reads after every segment.
+    pub fn expect(&mut self, more: bool) {
+        self.reads_later = more;
     }
 
     /// Takes a segment from the sender.
@@ -216,12 +228,13 @@ impl Receiver {
         self.reassembly.advance(header.end_seq());
         self.delay.adapt(now, || self.rtt.rto());
         self.delay.be_quick_once(grew);
-        if let Some(raised) = &mut self.raised {
+        if let Some(raised) = self.raised.as_mut().filter(|_| !self.reads_later) {
             raised.read(self.at, self.reassembly.nxt());
         }
         let hole_left = had_hole && self.reassembly.has_hole();
         // A burst has ended: the application has read all of it and nothing more may come soon.
-        let pushed = header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
+        self.pushed |= header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
+        let pushed = self.pushed && !self.reads_later;
         self.acknowledge(now, (had_hole && !hole_left) || asked || pushed, hole_left, wire);
     }
 
@@ -284,6 +297,7 @@ impl Receiver {
             compression.sent();
         }
         self.delay.sent();
+        self.pushed = false;
         self.rcv_wup = self.reassembly.nxt();
         self.tell(now, wire);
     }

@@ -13,7 +13,11 @@ struct Rig {
 
 impl Rig {
     fn new(delayed_ack: bool) -> Self {
-        let stack = Stack::find("linux-2.6.29").unwrap();
+        Self::of("linux-2.6.29", delayed_ack)
+    }
+
+    fn of(stack: &str, delayed_ack: bool) -> Self {
+        let stack = Stack::find(stack).unwrap();
         let config =
             ReceiverConfig { stack, mss: MSS as u32, sack: true, delayed_ack, ecn: false, receive_window: None };
         let mut rig = Self { receiver: Receiver::new(config), sent: Vec::new(), now: Instant::ZERO };
@@ -77,6 +81,36 @@ fn a_lone_segment_is_acknowledged_after_the_delay() {
     assert_eq!(rig.data(2), []);
     assert_eq!(rig.wait_for_timer(), Duration::from_millis(40));
     assert_eq!(rig.sent, [(at(3), vec![])]);
+}
+
+#[test]
+fn the_application_reads_when_all_of_a_poll_has_come() {
+    let pushed = |n: u64| Header {
+        seq: at(n),
+        len: MSS as u16,
+        flags: Flags::ACK.with(Flags::PSH),
+        ts_ecr: 1,
+        ..Header::default()
+    };
+    // Whether more comes behind the end of a burst, and what is sent then, and with the next segment, which is no end.
+    for (more, sent) in [(false, [vec![(at(41), vec![])], vec![]]), (true, [vec![], vec![(at(42), vec![])]])] {
+        let mut rig = Rig::of("linux-6.1", true);
+        (0..40).for_each(|n| drop(rig.data(n)));
+        assert_eq!(rig.receiver.rcv_wup, at(40), "nothing waits for its acknowledgment");
+        rig.receiver.expect(more);
+        rig.segment(pushed(40));
+        let first = std::mem::take(&mut rig.sent);
+        rig.receiver.expect(false);
+        assert_eq!([first, rig.data(41)], sent);
+    }
+    // The end of a burst that was acknowledged with what came behind it asks for nothing more.
+    let mut rig = Rig::of("linux-6.1", true);
+    (0..40).for_each(|n| drop(rig.data(n)));
+    rig.receiver.expect(true);
+    rig.segment(pushed(40));
+    assert_eq!(rig.data(41), [(at(42), vec![])]);
+    rig.receiver.expect(false);
+    assert_eq!(rig.data(42), []);
 }
 
 #[test]
