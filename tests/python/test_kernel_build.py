@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -57,8 +58,10 @@ def test_each_edit_has_a_reason_and_does_not_find_its_place_twice() -> None:
 
 
 def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> None:
-    for name in ("link.c", "edits.toml"):
-        assert "SPDX-License-Identifier: GPL-2.0" in (INGREDIENTS / "gpl2" / name).read_text()
+    parts = [path for path in (INGREDIENTS / "gpl2").iterdir() if path.name not in ("LICENSE", "README.md")]
+    assert {path.suffix for path in parts} == {".c", ".h", ".toml", ""}
+    for path in parts:
+        assert "SPDX-License-Identifier: GPL-2.0" in path.read_text(), path
     assert "Version 2, June 1991" in (INGREDIENTS / "gpl2" / "LICENSE").read_text()
     for path in [*INGREDIENTS.glob("tool/*"), *INGREDIENTS.parent.glob("*.py")]:
         assert "GPL-2.0" not in path.read_text(encoding="utf-8"), path
@@ -90,7 +93,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     edited = "".join(f'mkdir -p "$(dirname {e.file})"; ' for e in EDITS)
     scripts = {
         "apt-get": 'echo > "$2_6.1.7-1_all.deb"',
-        "dpkg-deb": "mkdir -p usr/src; echo > usr/src/linux-source-6.1.tar.xz",
+        "dpkg-deb": 'mkdir -p usr/src; echo > "usr/src/$(ls *.deb | cut -d_ -f1).tar.xz"',
         "tar": f"{edited} mkdir -p drivers/net; printf '{MAKEFILE}' > Makefile",
         "make": 'case "$*" in *allnoconfig*) grep "^CONFIG" "${3#KCONFIG_ALLCONFIG=}" > .config;; '
         "*) echo '  CC x.o'; echo kernel > linux;; esac",
@@ -136,6 +139,14 @@ def test_a_build_goes_on_where_it_was_interrupted(tools: Callable[..., Path], tm
     assert not list(root.glob("work-*")), "the tree is not kept"
     log.write_text("")
     assert build("6.1", root) == kernel and log.read_text() == ""
+
+
+def test_a_kernel_names_the_package_of_its_own_version(tools: Callable[..., Path], tmp_path: Path) -> None:
+    tools(apt_get='echo > "$2_${2#linux-source-}.7-1_all.deb"')
+    for version in cache.VERSIONS:
+        build(version, tmp_path)
+    abouts = [json.loads((cache.folder_of(one, tmp_path) / cache.ABOUT).read_text()) for one in cache.VERSIONS]
+    assert [about["package"] for about in abouts] == ["6.1.7-1", "6.12.7-1"]
 
 
 def test_a_package_server_out_of_reach(tools: Callable[..., Path], tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def line(aqm: str, limit: str = "1000 packets", **link: Any) -> tuple[str, str, 
             "12000 packets",
         ),
         (
+            "cake no-split-gso",
+            "10240 packets",
+            "cake unlimited diffserv3 triple-isolate rtt 100000us egress nowash no-ack-filter no-split-gso noatm",
+            "",
+            "10240 packets",
+        ),
+        (
             "red@linux min 12500B max 37500B burst 25 ecn",
             "60 packets",
             "red limit 1000000000 avpkt 1000 bandwidth 10000000bit probability 0.02 ecn min 12500 max 37500 burst 25",
@@ -161,10 +168,26 @@ def _link(name: str) -> dict[str, str]:
         ),
         ({"link": {"loss": 0.01}}, "link.loss: the engine kernel loses no packets behind the queue; leave it out"),
         ({"link": {"tick": "1 ms"}}, "link.tick: the engine kernel delays by the nanosecond; leave it out"),
-        ({"link": {"gro": "50 us"}}, "link.gro: the engine kernel takes packets one by one; leave it out"),
         ({"link": {"below": "4 packets bql"}}, "link.below: the engine kernel has fixed limits below the queue; write"),
-        ({"flows": [{"kind": "tcp", "gso": True}]}, "flows[0].gso: the engine kernel cuts segments before the first"),
-        ({"flows": [{"kind": "tcp", "gro": "1 ms"}]}, "flows[0].gro: the engine kernel receives segments one by one"),
+        (
+            {"flows": [{"kind": "tcp", "gso": True}], "link": {"overhead": "38 B"}},
+            'link.account: the engine kernel counts a super-packet as one frame; write account = "ip" beside gso',
+        ),
+        (
+            {"link": {"gro": "9 us", "mpu": "84 B"}},
+            "link.account: the engine kernel counts a super-packet as one frame",
+        ),
+        (
+            {"flows": [{"kind": "tcp", "count": 1001, "gro": "1 ms"}]},
+            "flows[0].count: the engine kernel has at most 1000 access links in a group; leave out gro",
+        ),
+        (
+            {
+                "links": [{"name": "second", "rate": "5 Mbit/s", "gro": "1 ms"}],
+                "flows": [{"kind": "tcp", "route": route} for route in (["link", "second"], ["link"])],
+            },
+            "links[0].gro: the engine kernel polls all that comes by link alike, and some of it goes elsewhere;",
+        ),
         (
             {"flows": [{"kind": "tcp", "stack": "linux-3.8", "abc": 2}]},
             "flows[0].abc: the engine kernel has no appropriate byte counting; leave it out",

@@ -41,7 +41,8 @@ pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, 
 /// Entries of a recording, in the order of time.
 ///
 /// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later and 3 for one dropped because
-/// of an arrival. Packets are numbered from 0 in the order of arrival. Size, flow and hosts are read of arrivals only.
+/// of an arrival. Packets are numbered from 0 in the order of arrival. Size, segments (1, or those of a super-packet), flow
+/// and hosts are read of arrivals only.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Entries<'py> {
@@ -51,6 +52,7 @@ pub struct Entries<'py> {
     packet: PyReadonlyArray1<'py, u32>,
     flow: PyReadonlyArray1<'py, u32>,
     bytes: PyReadonlyArray1<'py, u32>,
+    segments: PyReadonlyArray1<'py, u16>,
     ecn: PyReadonlyArray1<'py, u8>,
     from_host: PyReadonlyArray1<'py, u32>,
     to_host: PyReadonlyArray1<'py, u32>,
@@ -166,8 +168,9 @@ impl Entries<'_> {
         let (time, what, link) = (self.time_ns.as_slice()?, self.what.as_slice()?, self.link.as_slice()?);
         let (packet, flow, bytes) = (self.packet.as_slice()?, self.flow.as_slice()?, self.bytes.as_slice()?);
         let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
+        let segments = self.segments.as_slice()?;
         let lengths = [what.len(), link.len(), packet.len(), flow.len(), bytes.len(), ecn.len(), from.len(), to.len()];
-        if lengths.iter().any(|&length| length != time.len()) {
+        if lengths.into_iter().chain([segments.len()]).any(|length| length != time.len()) {
             return Err(input("recording: the columns differ in length"));
         }
         let row = |i: usize| {
@@ -181,7 +184,8 @@ impl Entries<'_> {
                 3 => What::Refused,
                 other => return Err(input(format!("recording: entry {i} has the unknown code {other}"))),
             };
-            let meta = Meta { hosts: (from[i], to[i]), ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
+            let meta = Meta::new(bytes[i], flow[i]).with_ecn(field).with_segments(segments[i].max(1));
+            let meta = Meta { hosts: (from[i], to[i]), ..meta };
             let at = Instant::from_nanos(time[i]);
             Ok(Happened { at, link: usize::from(link[i]), packet: packet[i], meta, what })
         };

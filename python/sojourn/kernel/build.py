@@ -20,7 +20,7 @@ from sojourn.base.files import new_folder
 from sojourn.kernel import cache, needs, selftest
 from sojourn.kernel.cache import Kernel
 from sojourn.kernel.patch import apply_edits, read_edits
-from sojourn.kernel.source import fetch, full_version, unpack
+from sojourn.kernel.source import fetch, full_version, unpack, version_file
 
 Progress = Callable[[float, str], None]
 """Called with the share of the work done, from 0 to 1, and what is being done."""
@@ -116,7 +116,10 @@ def _prepare(place: Place, guest: Path) -> None:
     shutil.rmtree(place.tree, ignore_errors=True)
     unpack(archive, place.tree, run_command)
     apply_edits(read_edits((guest / "gpl2" / "edits.toml").read_text(encoding="utf-8")), place.tree)
-    shutil.copyfile(guest / "gpl2" / "link.c", place.tree / "drivers" / "net" / "sojourn_link.c")
+    links = place.tree / "drivers" / "net" / "sojourn"
+    links.mkdir()
+    for path in [guest / "gpl2" / "Makefile", *(guest / "gpl2").glob("*.[ch]")]:
+        shutil.copyfile(path, links / path.name)
 
 
 def _configure(place: Place, guest: Path) -> None:
@@ -195,7 +198,7 @@ def _assemble(place: Place) -> Kernel:
         kernel = Kernel(part / "linux", part / "guest", full_version(place.tree), digest)
         selftest.run(kernel)
         compiler = run_command(["gcc", "--version"], place.work).splitlines()[0]
-        package = (place.packages / "package.version").read_text().strip()
+        package = version_file(place.version, place.packages).read_text().strip()
         about = {"linux": kernel.version, "digest": digest, "package": package, "compiler": compiler}
         (part / cache.ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return cache.built(place.version, place.root)

@@ -15,7 +15,7 @@ VERSIONS = ("6.1", "6.12")
 ABOUT = "build.json"
 INGREDIENTS = Path(__file__).parent / "guest"
 """What a kernel is made with beside its source; compilers read it where it lies."""
-MADE_WITH = ("config*", "gpl2/edits.toml", "gpl2/link.c", "tool/*.c", "tool/*.h")
+MADE_WITH = ("config*", "gpl2/edits.toml", "gpl2/Makefile", "gpl2/*.[ch]", "tool/*.c", "tool/*.h")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 """As `_core.diff` takes recorded fates."""
 CE = 3
 NAMED = 8
-"""Flag of a link, as guest/gpl2/link.c has it: a packet's mark is its hash, and its memory its size."""
+"""Flag of a link, as guest/gpl2/sojourn.h has it: a packet's mark is its hash, and its memory its size."""
 OLDER = {"6.1": "@linux-6.1"}
 """By version of the kernel: the profile of those of ours that have one for it, which their patterns call @linux."""
 WITH_OLDER = ("cake", "cobalt", "fq")

@@ -7,8 +7,8 @@ routers L and R:
                  L ══ bottleneck (f) ══ R
     k1 ──────────┘                        └──access── s1   group 1, reverse
 
-Each flow has an address at either end, and, where access has a rate, a link of its own. Several bottlenecks lie between
-more routers (routers.py), which know the next one of every address.
+Each flow has an address at either end, and links of its own where access has a rate or its host's card joins segments.
+Several bottlenecks lie between more routers (routers.py), which know the next one of every address.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sojourn.engines.values import bits, nanoseconds, octets, steps
+from sojourn.kernel.offload import OFFLOADS, Offloads
 from sojourn.kernel.qdisc import Queue, queue
 from sojourn.kernel.refuse import refuse, refuse_links
 from sojourn.kernel.routers import Direction, Path, directions, paths
@@ -26,7 +27,7 @@ START_NS = 10_000_333_333
 """When the scenario begins on the guest's clock: not at a tick, at which the kernel's own work would come between."""
 NOT_TRACED = 255
 LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
-"""Flags of a link, as guest/gpl2/link.c has them."""
+"""Flags of a link, as guest/gpl2/sojourn.h has them."""
 MOST_ACCESS_LINKS = 1000
 MOST_FLOWS = 65_000
 
@@ -66,6 +67,8 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     network, links = Network(), directions(document)
     network.queues = [queue(link.place, link.keys) for link in links]
     network.traced = (links[0].router, links[0].device)
+    crossed = paths(document, links)
+    offloads = Offloads(document, links, crossed)
     routers = list(dict.fromkeys(link.router for link in links))
     lines: dict[str, list[str]] = {"": [], **{router: ["link set lo up"] for router in routers}}
     lines[""] += [f"netns add {router}" for router in routers]
@@ -78,9 +81,10 @@ def lay_out(document: Mapping[str, Any]) -> Network:
         # Either router has one other, so that two prefixes lead there.
         for link, nets in zip(links, ((2, 3), (1, 4)), strict=True):
             lines[link.router] += [f"route add 10.{net}.0.0/16 dev {link.device}" for net in nets]
-    configure = [_bottleneck(link) for link in links]
-    for group, (flow, path) in enumerate(zip(document["flows"], paths(document, links), strict=True)):
-        configure += list(_add_group(group, flow, path, network, lines, routed=len(links) > 2))
+    configure = [_bottleneck(link, offloads.flags(link)) for link in links]
+    configure += [[f"at {link.next}", *offloads.ingress(link), "at -"] for link in links if offloads.ingress(link)]
+    for group, (flow, path) in enumerate(zip(document["flows"], crossed, strict=True)):
+        configure += list(_add_group(group, flow, path, network, lines, offloads, routed=len(links) > 2))
     network.files = {f"{name or 'machine'}.ip": "\n".join([*text, ""]) for name, text in lines.items()}
     network.files |= {
         f"{router}.tc": "".join(_tc(link) for link in links if link.router == router) for router in routers
@@ -98,7 +102,14 @@ def lay_out(document: Mapping[str, Any]) -> Network:
 
 
 def _add_group(
-    group: int, flow: Mapping[str, Any], path: Path, network: Network, lines: dict[str, list[str]], *, routed: bool
+    group: int,
+    flow: Mapping[str, Any],
+    path: Path,
+    network: Network,
+    lines: dict[str, list[str]],
+    offloads: Offloads,
+    *,
+    routed: bool,
 ) -> Iterator[list[str]]:
     """Add the two namespaces of a group, and yield what configures its links and its TCP.
 
@@ -115,41 +126,58 @@ def _add_group(
     if first + count > MOST_FLOWS:
         refuse(f"{place}.count", f"has room for {MOST_FLOWS} flows", "lower it")
     rate = flow.get("access_rate")
-    if rate and count > MOST_ACCESS_LINKS:
-        refuse(f"{place}.count", f"has at most {MOST_ACCESS_LINKS} access links in a group", "leave out access_rate")
+    own = {"access_rate": rate, "gro": "gro" in flow}
+    for key in own:
+        if own[key] and count > MOST_ACCESS_LINKS:
+            refuse(f"{place}.count", f"has at most {MOST_ACCESS_LINKS} access links in a group", f"leave out {key}")
     mtu = octets(f"{path.data[0].place}.mtu", path.data[0].keys["mtu"])
-    lines[""] += [f"netns add {source}", f"netns add {sink}", *_pair(f"b{group}", sink, far)]
+    lines[""] += [f"netns add {source}", f"netns add {sink}"]
     lines[source], lines[sink] = ["link set lo up"], ["link set lo up"]
     window = f" initcwnd {flow['initial_window']}" if flow.get("initial_window") else ""
-    devices = [f"a{group}_{number}" for number in range(count)] if rate else [f"a{group}"]
+    devices, ports = ([f"{end}{group}_{number}" for number in range(count)] for end in "ab")
+    if not rate and not offloads.joins_at_source(flow):
+        devices = [f"a{group}"]
+    if not own["gro"]:
+        ports = [f"b{group}"]
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])
     serving = f" 0 {bits(f'{place}.access_rate', rate)}" if rate else ""
     for device in devices:
         lines[""] += _pair(device, source, near)
         lines[source] += [f"link set {device} mtu {mtu}", f"link set {device} up"]
         lines[near] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
-    lines[sink] += [f"link set b{group} mtu {mtu}", f"link set b{group} up"]
-    lines[far] += [f"link set b{group}.p mtu {mtu}", f"link set b{group}.p up"]
+    for port in ports:
+        lines[""] += _pair(port, sink, far)
+        lines[sink] += [f"link set {port} mtu {mtu}", f"link set {port} up"]
+        lines[far] += [f"link set {port}.p mtu {mtu}", f"link set {port}.p up"]
     for number in range(count):
         index = first + number
         addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (here, there)]
-        device = devices[number % len(devices)]
+        device, port = devices[number % len(devices)], ports[number % len(ports)]
         lines[source] += [
             f"addr add {addresses[0]}/32 dev {device}",
             f"route add {addresses[1]}/32 dev {device}{window}",
         ]
         lines[near].append(f"route add {addresses[0]}/32 dev {device}.p")
-        lines[sink].append(f"addr add {addresses[1]}/32 dev b{group}")
-        lines[far].append(f"route add {addresses[1]}/32 dev b{group}.p")
+        lines[sink].append(f"addr add {addresses[1]}/32 dev {port}")
+        if len(ports) > 1:
+            lines[sink].append(f"route add {addresses[0]}/32 dev {port}")
+        lines[far].append(f"route add {addresses[1]}/32 dev {port}.p")
         for crossed, address in ((path.acks, addresses[0]), (path.data, addresses[1])) if routed else ():
             for link in crossed:
                 lines[link.router].append(f"route add {address}/32 dev {link.device}")
         network.ends.append(Ends(group, source, sink, *addresses))
-    lines[sink].append(f"route add 10.{here}.0.0/16 dev b{group}")
-    access = f"{delay} 0 0 0 0 {CARRIES} {NOT_TRACED}{serving}"
-    yield [f"at {source}", *(f"link {device} {access}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
-    yield [f"at {near}", *(f"link {device}.p {access}" for device in devices)]
-    yield [*(_queues([f"{device}.p" for device in devices], rate)), f"at {sink}", *_tcp(flow), "at -"]
+    if len(ports) == 1:
+        lines[sink].append(f"route add 10.{here}.0.0/16 dev {ports[0]}")
+    access = f"{delay} 0 0 0 0 {{}} {NOT_TRACED}{serving}"
+    sends = access.format(CARRIES | OFFLOADS * bool(flow.get("gso")))
+    yield [f"at {source}", *(f"link {device} {sends}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
+    yield offloads.of_hosts(flow, devices) if offloads.joins_at_source(flow) else []
+    yield [f"at {near}", *(f"link {device}.p {access.format(CARRIES)}" for device in devices)]
+    yield [*(_queues([f"{device}.p" for device in devices], rate)), *offloads.of_link(path.data[0], devices)]
+    yield [f"at {far}", *offloads.of_link(path.acks[0], ports), f"at {sink}", *_tcp(flow)]
+    answers = f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
+    yield [f"link {port} {answers}" for port in ports] if flow.get("gso") else []
+    yield [*offloads.of_hosts(flow, ports), "at -"]
 
 
 def _pair(device: str, namespace: str, other: str, renamed: str = "") -> list[str]:
@@ -181,13 +209,12 @@ def _tcp(flow: Mapping[str, Any]) -> list[str]:
     return [f"write /proc/sys/net/ipv4/{name} {value}" for name, value in settings.items()]
 
 
-def _bottleneck(direction: Direction) -> list[str]:
+def _bottleneck(direction: Direction, offloads: int) -> list[str]:
     place, link = direction.place, direction.keys
     lacks = {
         "loss": "loses no packets behind the queue",
         "reorder": "keeps the order of packets",
         "tick": "delays by the nanosecond",
-        "gro": "takes packets one by one",
     }
     refuse_links(place, link, lacks)
     if "@" in link["delay"]:
@@ -197,7 +224,7 @@ def _bottleneck(direction: Direction) -> list[str]:
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
     stop, wake, flags = _below(place, link)
-    flags |= LATCHED * (link.get("change") == "latch") | CARRIES
+    flags |= LATCHED * (link.get("change") == "latch") | CARRIES | offloads
     delay = nanoseconds(f"{place}.delay", link["delay"])
     overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
     scheduled = ((at, bits(f"{place}.rate", rate)) for at, rate in steps(f"{place}.rate", link["rate"]))

@@ -232,6 +232,7 @@ _CAKE: dict[str, Word] = {
     "ingress": _one_of("ingress", "egress"),
     "wash": _either,
     "ack_filter": _ack_filter,
+    "split_gso": _one_of("", "no-split-gso"),
     "memlimit": _bytes,
     "layer": _word,
     "overhead": _whole,

@@ -15,11 +15,16 @@ Run = Callable[[list[str], Path], str]
 """Runs a command in a folder and returns what it printed; raises `MissingError` with its last lines."""
 
 
+def version_file(version: str, place: Path) -> Path:
+    """Where the version of the source package in `place` is written."""
+    return place / f"linux-source-{version}.version"
+
+
 def fetch(version: str, place: Path, run: Run) -> Path:
     """Download the source package into `place`, unless it is there; the archive of the source in it."""
     name = f"linux-source-{version}"
     archive = place / f"{name}.tar.xz"
-    if archive.exists():
+    if archive.exists() and version_file(version, place).exists():
         return archive
     place.mkdir(parents=True, exist_ok=True)
     part = place / "package"
@@ -32,8 +37,8 @@ def fetch(version: str, place: Path, run: Run) -> Path:
         raise MissingError(f"{name}: cannot be downloaded; {remedy}\n  {error}") from None
     [package] = part.glob("*.deb")
     run(["dpkg-deb", "-x", package.name, "."], part)
-    (place / "package.version").write_text(package.name.split("_")[1] + "\n")
     (part / "usr" / "src" / archive.name).rename(archive)
+    version_file(version, place).write_text(package.name.split("_")[1] + "\n")
     shutil.rmtree(part)
     return archive
 

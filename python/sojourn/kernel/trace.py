@@ -30,9 +30,10 @@ EVENT = np.dtype(
         ("link", "u1"),
         ("ecn", "u1"),
         ("protocol", "u1"),
+        ("segments", "<u2"),
     ]
 )
-"""`struct event` of guest/gpl2/link.c."""
+"""`struct event` of guest/gpl2/trace.c."""
 OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 SERVER_PORT = 5001
 _SOURCE_NETS = (1, 3)
@@ -63,6 +64,7 @@ def entries(
         "packet": events["id"].copy(),
         "flow": _flows(events, opened),
         "bytes": events["bytes"].copy(),
+        "segments": events["segments"].copy(),
         "ecn": events["ecn"].copy(),
         "from_host": np.where(from_source, near, far).astype(np.uint32),
         "to_host": np.where(from_source, far, near).astype(np.uint32),

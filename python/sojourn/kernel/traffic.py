@@ -94,10 +94,6 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
         refuse(f"{place}.cc", f"does not know {flow['cc']}", f"choose {' or '.join(CONTROLS)}")
     if not flow["delayed_ack"]:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
-    if flow.get("gso"):
-        refuse(f"{place}.gso", "cuts segments before the first link", "leave it out")
-    if "gro" in flow:
-        refuse(f"{place}.gro", "receives segments one by one", "leave it out")
     if "abc" in flow:
         refuse(f"{place}.abc", "has no appropriate byte counting", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0

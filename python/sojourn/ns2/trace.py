@@ -80,6 +80,7 @@ def entries(
         "packet": queued["packet"].to_numpy(),
         "flow": queued["flow"].to_numpy(),
         "bytes": queued["bytes"].to_numpy(),
+        "segments": np.ones(len(queued), np.uint16),
         "ecn": queued.select(ecn.otherwise(NOT_ECT).cast(pl.UInt8)).to_series().to_numpy(),
         "from_host": np.where(to_sink, near, far).astype(np.uint32),
         "to_host": np.where(to_sink, far, near).astype(np.uint32),

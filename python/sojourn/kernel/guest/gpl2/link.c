@@ -8,251 +8,34 @@
  * queue discipline, and a delay of propagation. Without a buffer there is one packet in transmission and no other, so
  * the queue discipline is asked for the next packet when the one before has left.
  *
- * A device with a number is traced: every packet that is offered to its queue discipline, and what becomes of it, goes
- * to a file of the host, in the order in which it happens, and so does every time-out of a TCP connection.
- *
- * All draws of the queue disciplines come from one stream here (splitmix64), which can be started anew.
+ * A device may have a network card's offloads. Its queue discipline then has super-packets whole, and the link sends
+ * their segments one after the other; a link without a rate carries them as they are. A device may also receive by
+ * polls: what has come within a time of the first packet goes through generic receive offload (card.c). A device with a
+ * number is traced (trace.c).
  *
  * This file is compiled into the kernel and is no part of the programs around it; see LICENSE beside it.
  */
-#include <linux/etherdevice.h>
-#include <linux/hrtimer.h>
 #include <linux/if_arp.h>
-#include <linux/ip.h>
 #include <linux/math64.h>
 #include <linux/module.h>
-#include <linux/netdevice.h>
 #include <linux/slab.h>
-#include <net/inet_sock.h>
 #include <net/rtnetlink.h>
-#include <net/sch_generic.h>
-#include <os.h>
+#if __has_include(<net/gso.h>)
+#include <net/gso.h>
+#endif
+#include "sojourn.h"
 
-/* ---- the random stream ------------------------------------------------------------------------------------------ */
-
-u64 sojourn_random64(void);
-u32 sojourn_random32(void);
-u16 sojourn_random16(void);
-
-static u64 random_state;
-static u64 random_draws;
-
-u64 sojourn_random64(void)
-{
-	u64 z = (random_state += 0x9e3779b97f4a7c15ULL);
-
-	random_draws++;
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-u32 sojourn_random32(void)
-{
-	return sojourn_random64() >> 32;
-}
-
-u16 sojourn_random16(void)
-{
-	return sojourn_random64() >> 48;
-}
-
-/* ---- what user space says --------------------------------------------------------------------------------------- */
-
-/* From `at` on, ns of the monotonic clock, the link has `rate` bit/s. */
-struct step {
-	u64 at;
-	u64 rate;
-};
-
-struct link_config {
-	u64 steps;		/* user address of the steps; the first begins at 0 */
-	u64 delay_ns;
-	u64 below_stop;		/* the buffer takes no more from here on ... */
-	u64 below_wake;		/* ... and again at or below this */
-	s32 overhead;		/* bytes on the medium beyond those of IP */
-	u32 mpu;		/* least bytes on the medium */
-	u32 step_count;		/* 0: infinitely fast */
-	u32 flags;
-	u32 number;		/* in the trace; NOT_TRACED for none */
-	u32 pad;
-};
-
-enum {
-	STEP_LATCHED = 1,		/* a step counts from the next packet on */
-	CARRY_OVER = 2,		/* what is left of a nanosecond goes over to the next packet */
-	BELOW_PACKETS = 4,	/* the buffer counts packets, else bytes with 14 of Ethernet for each */
-	NAMED = 8,		/* a packet's mark is its hash, if it has one, and it occupies as much memory as it is long */
-};
-
-#define NOT_TRACED 255
 #define MOST_STEPS 65536
 #define ETHERNET 14
+#define CARD_FEATURES (NETIF_F_SG | NETIF_F_FRAGLIST | NETIF_F_HW_CSUM | NETIF_F_ALL_TSO)
 
-enum {
-	CONFIGURE = SIOCDEVPRIVATE,
-	RANDOM = SIOCDEVPRIVATE + 1,	/* u64[2]: new state in, draws since the last time out */
-	TRACE = SIOCDEVPRIVATE + 2,	/* name of a file of the host, or an empty one to write out what is left */
-};
-
-/* One direction of a link. */
-struct way {
-	struct net_device *dev;
-	struct net_device *peer;
-	struct link_config config;
-	struct step *steps;
-	u32 step;			/* the present one */
-	u64 carry;			/* bit-nanoseconds */
-	struct hrtimer sent_timer;	/* end of the transmission */
-	struct hrtimer arrival_timer;	/* end of the propagation */
-	struct sk_buff_head ring;	/* in transmission, then in the buffer below */
-	u64 inside;			/* packets or bytes of it */
-	struct sk_buff_head flight;
-};
-
-/* ---- the trace -------------------------------------------------------------------------------------------------- */
-
-enum { OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT };
-
-struct event {
-	u64 at;
-	u32 id;
-	u32 bytes;		/* as the queue discipline counts them */
-	u32 source, destination;
-	u16 source_port, destination_port;
-	u8 what, link, ecn, protocol;
-} __packed;
-
-static struct {
-	int file;
-	u32 ids;
-	u32 filled;
-	struct event events[2048];
-} trace = { .file = -1 };
-
-static void trace_flush(void)
+/* Of a packet in the ring: how much of the buffer is free again when it has gone. */
+static u64 *frees(struct sk_buff *skb)
 {
-	const char *from = (const char *)trace.events;
-	int left = trace.filled * sizeof(struct event);
-
-	trace.filled = 0;
-	while (left > 0 && trace.file >= 0) {
-		int written = os_write_file(trace.file, from, left);
-
-		if (written <= 0)
-			panic("sojourn: the trace cannot be written: error %d\n", -written);
-		from += written;
-		left -= written;
-	}
+	return (u64 *)skb->cb;
 }
 
-static u32 trace_id(const struct sk_buff *skb)
-{
-	return (u32)(uintptr_t)skb_shinfo(skb)->destructor_arg;
-}
-
-static void trace_add(struct event event)
-{
-	if (trace.file < 0)
-		return;
-	trace.events[trace.filled] = event;
-	if (++trace.filled == ARRAY_SIZE(trace.events))
-		trace_flush();
-}
-
-static void trace_note(u8 what, u8 link, const struct sk_buff *skb)
-{
-	const struct iphdr *ip = ip_hdr(skb);
-	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
-
-	trace_add((struct event) {
-		.at = ktime_get_ns(), .id = trace_id(skb), .what = what, .link = link,
-		.bytes = what == OFFERED ? qdisc_pkt_len(skb) : 0,
-		.source = ntohl(ip->saddr), .destination = ntohl(ip->daddr),
-		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
-		.ecn = ip->tos & 3, .protocol = ip->protocol,
-	});
-}
-
-/* Called when a connection's retransmission timer has run out; the addresses are those of the packets it sends. */
-void sojourn_timed_out(const struct sock *sk);
-void sojourn_timed_out(const struct sock *sk)
-{
-	const struct inet_sock *inet = inet_sk(sk);
-
-	trace_add((struct event) {
-		.at = ktime_get_ns(), .what = TIMED_OUT, .link = NOT_TRACED,
-		.source = ntohl(inet->inet_saddr), .destination = ntohl(inet->inet_daddr),
-		.source_port = ntohs(inet->inet_sport), .destination_port = ntohs(inet->inet_dport),
-		.protocol = sk->sk_protocol,
-	});
-}
-
-static const struct net_device_ops sojourn_ops;
-
-static u8 number_of(const struct net_device *dev)
-{
-	if (dev->netdev_ops != &sojourn_ops)
-		return NOT_TRACED;
-	return ((struct way *)netdev_priv(dev))->config.number;
-}
-
-/* A traced packet is freed without having been sent: the queue discipline dropped it. */
-static void note_drop(struct sk_buff *skb)
-{
-	trace_note(DROPPED, number_of(skb->dev), skb);
-}
-
-static void note_refusal(struct sk_buff *skb)
-{
-	trace_note(REFUSED, number_of(skb->dev), skb);
-}
-
-/* What depends on the kernel's own hash, and on how it allocates memory, becomes what the sender says. */
-static void name_packet(struct sk_buff *skb)
-{
-	if (skb->mark)
-		skb_set_hash(skb, skb->mark, PKT_HASH_TYPE_L4);
-	skb->truesize = skb->len;
-}
-
-/* Called for every packet just before it is offered to a queue discipline. */
-void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
-void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
-{
-	u8 number = number_of(dev);
-
-	if (number == NOT_TRACED || trace.file < 0)
-		return;
-	skb_orphan(skb);
-	skb_shinfo(skb)->destructor_arg = (void *)(uintptr_t)trace.ids++;
-	skb->destructor = note_drop;
-	if (((struct way *)netdev_priv(dev))->config.flags & NAMED)
-		name_packet(skb);
-	trace_note(OFFERED, number, skb);
-}
-
-/* Called with the packets that a queue discipline dropped while another one, or one of them, was offered. */
-void sojourn_refused(struct sk_buff *list);
-void sojourn_refused(struct sk_buff *list)
-{
-	for (; list; list = list->next)
-		if (list->destructor == note_drop)
-			list->destructor = note_refusal;
-}
-
-static void note_sent(struct way *way, struct sk_buff *skb)
-{
-	if (skb->destructor == note_drop) {
-		trace_note(SENT, way->config.number, skb);
-		skb->destructor = NULL;
-		skb_shinfo(skb)->destructor_arg = NULL;
-	}
-	skb_orphan(skb);	/* a sender's buffer is credited when transmission begins */
-}
-
-/* ---- the link --------------------------------------------------------------------------------------------------- */
-
+/* Of one in flight: when it arrives. */
 static u64 *due(struct sk_buff *skb)
 {
 	return (u64 *)skb->cb;
@@ -261,6 +44,7 @@ static u64 *due(struct sk_buff *skb)
 static void hand_over(struct way *way, struct sk_buff *skb)
 {
 	struct net_device *peer = way->peer;
+	struct card *card;
 
 	if (!peer || !(peer->flags & IFF_UP)) {
 		kfree_skb(skb);
@@ -274,7 +58,11 @@ static void hand_over(struct way *way, struct sk_buff *skb)
 	skb_reset_network_header(skb);
 	peer->stats.rx_packets++;
 	peer->stats.rx_bytes += skb->len;
-	__netif_rx(skb);
+	card = ((struct way *)netdev_priv(peer))->card;
+	if (card)
+		sojourn_card_receive(card, skb);
+	else
+		__netif_rx(skb);
 }
 
 /* The last bit has left the transmitter. */
@@ -343,8 +131,10 @@ static u64 transmitted(struct way *way, const struct sk_buff *skb, u64 now)
 
 static void transmit(struct way *way, u64 now)
 {
-	u64 end = transmitted(way, skb_peek(&way->ring), now);
+	struct sk_buff *skb = skb_peek(&way->ring);
+	u64 end = transmitted(way, skb, now);
 
+	skb_orphan(skb);	/* a sender's buffer is credited when transmission begins */
 	if (end != U64_MAX)
 		hrtimer_start(&way->sent_timer, ns_to_ktime(end), HRTIMER_MODE_ABS_SOFT);
 }
@@ -368,7 +158,7 @@ static enum hrtimer_restart on_sent(struct hrtimer *timer)
 	struct sk_buff *skb = __skb_dequeue(&way->ring);
 
 	if (skb) {
-		way->inside -= size_below(way, skb);
+		way->inside -= *frees(skb);
 		propagate(way, skb, at);
 	}
 	if (!skb_queue_empty(&way->ring))
@@ -378,19 +168,52 @@ static enum hrtimer_restart on_sent(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* A packet goes into the ring, where it is one of the buffer. */
+static void put(struct way *way, struct sk_buff *skb)
+{
+	*frees(skb) = size_below(way, skb);
+	way->inside += *frees(skb);
+	__skb_queue_tail(&way->ring, skb);
+}
+
+/* The segments of a super-packet do, which is one of the buffer until the last of them has gone. */
+static void put_segments(struct way *way, struct sk_buff *skb)
+{
+	struct sk_buff *segments = skb_gso_segment(skb, way->dev->features & ~NETIF_F_GSO_MASK), *segment, *next;
+	u64 size = way->config.flags & BELOW_PACKETS ? 1 : ETHERNET;
+
+	if (IS_ERR_OR_NULL(segments))
+		panic("sojourn: a super-packet cannot be cut: error %ld\n", PTR_ERR(segments));
+	consume_skb(skb);
+	skb_list_walk_safe(segments, segment, next) {
+		skb_mark_not_on_list(segment);
+		if (!(way->config.flags & BELOW_PACKETS))
+			size += segment->len;
+		*frees(segment) = next ? 0 : size;
+		__skb_queue_tail(&way->ring, segment);
+	}
+	way->inside += size;
+}
+
 static netdev_tx_t sojourn_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct way *way = netdev_priv(dev);
+	bool idle = skb_queue_empty(&way->ring);
 	u64 now = ktime_get_ns();
 
-	note_sent(way, skb);
+	sojourn_note_sent(way, skb);
 	if (!way->config.step_count) {
+		skb_orphan(skb);
 		propagate(way, skb, now);
 		return NETDEV_TX_OK;
 	}
-	__skb_queue_tail(&way->ring, skb);
-	way->inside += size_below(way, skb);
-	if (skb_queue_len(&way->ring) == 1)
+	if (skb_is_gso(skb)) {
+		put_segments(way, skb);
+	} else {
+		skb_orphan(skb);
+		put(way, skb);
+	}
+	if (idle)
 		transmit(way, now);
 	if (takes_no_more(way))
 		netif_stop_queue(dev);
@@ -420,36 +243,12 @@ static int configure(struct way *way, void __user *data)
 	way->config = config;
 	way->step = 0;
 	way->carry = 0;
+	way->dev->hw_features |= CARD_FEATURES;
+	way->dev->wanted_features &= ~CARD_FEATURES;
+	if (config.flags & OFFLOADS)
+		way->dev->wanted_features |= CARD_FEATURES;
+	netdev_update_features(way->dev);
 	return 0;
-}
-
-static int restart_random(void __user *data)
-{
-	u64 values[2];
-
-	if (copy_from_user(values, data, sizeof(values)))
-		return -EFAULT;
-	random_state = values[0];
-	values[1] = random_draws;
-	random_draws = 0;
-	return copy_to_user(data, values, sizeof(values)) ? -EFAULT : 0;
-}
-
-static int open_trace(void __user *data)
-{
-	char name[512];
-	long length = strncpy_from_user(name, data, sizeof(name));
-
-	if (length < 0 || length == sizeof(name))
-		return -EINVAL;
-	trace_flush();
-	if (!length)
-		return 0;
-	if (trace.file >= 0)
-		os_close_file(trace.file);
-	trace.ids = 0;
-	trace.file = os_open_file(name, of_create(of_trunc(of_write(OPENFLAGS()))), 0644);
-	return trace.file < 0 ? trace.file : 0;
 }
 
 static int sojourn_private(struct net_device *dev, struct ifreq *request, void __user *data, int command)
@@ -458,9 +257,11 @@ static int sojourn_private(struct net_device *dev, struct ifreq *request, void _
 	case CONFIGURE:
 		return configure(netdev_priv(dev), data);
 	case RANDOM:
-		return restart_random(data);
+		return sojourn_restart_random(data);
 	case TRACE:
-		return open_trace(data);
+		return sojourn_open_trace(data);
+	case RECEIVE:
+		return sojourn_receive_by(netdev_priv(dev), data);
 	}
 	return -EOPNOTSUPP;
 }
@@ -485,7 +286,7 @@ static int sojourn_stop(struct net_device *dev)
 	return 0;
 }
 
-static const struct net_device_ops sojourn_ops = {
+const struct net_device_ops sojourn_ops = {
 	.ndo_open = sojourn_open,
 	.ndo_stop = sojourn_stop,
 	.ndo_start_xmit = sojourn_xmit,
@@ -507,7 +308,7 @@ static void sojourn_setup(struct net_device *dev)
 	dev->priv_flags |= IFF_NO_QUEUE;
 	dev->mtu = ETH_DATA_LEN;
 	dev->max_mtu = 65535;
-	dev->features = dev->hw_features = 0;	/* a packet is a packet: no segmentation below the queue */
+	dev->features = dev->hw_features = 0;	/* a packet is a packet, unless it is configured with offloads */
 	dev->needs_free_netdev = true;
 	dev->priv_destructor = sojourn_destruct;
 	way->dev = dev;

@@ -25,7 +25,7 @@ struct link_config {
 	int32_t overhead;
 	uint32_t mpu, step_count, flags, number, pad;
 };
-enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE };
+enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE, RECEIVE };
 
 static int first_namespace;
 
@@ -170,6 +170,14 @@ static void restart_random(const char *device, const char *seed)
 	request(device, RANDOM, values);
 }
 
+/* card DEVICE NUMBER WAIT: the device receives by a card that is polled so long after the first packet. */
+static void receive_by(const char *device, const char *number, const char *wait)
+{
+	uint64_t values[2] = { strtoull(number, NULL, 10), strtoull(wait, NULL, 10) };
+
+	request(device, RECEIVE, values);
+}
+
 static void write_words(const char *path, char **words)
 {
 	FILE *file = open_file(path, "w");
@@ -198,7 +206,7 @@ static void do_line(char **words, int count)
 		int least;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
-		{ "note", 3 }, { "run", 3 }, { "replay", 5 },
+		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 },
 	};
 	const char *verb = words[0];
 
@@ -226,6 +234,8 @@ static void do_line(char **words, int count)
 		run_traffic(words[1], words[2]);
 	else if (!strcmp(verb, "replay"))
 		replay(words[1], words[2], words[3], strtoull(words[4], NULL, 10));
+	else if (!strcmp(verb, "card"))
+		receive_by(words[1], words[2], words[3]);
 	else
 		fail("job: \"%s\" is unknown", verb);
 }

@@ -1,0 +1,132 @@
+"""Super-packets on the kernel engine: what the guest is told, and runs beside the simulator where a kernel is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from sojourn import Result, Scenario
+from sojourn.kernel.cache import Kernel
+from sojourn.kernel.network import CARRIES, NOT_TRACED, lay_out
+from sojourn.kernel.offload import OFFLOADS, SPLITS
+
+TCP = {"kind": "tcp", "cc": "reno", "stack": "linux-6.1"}
+WEB = {"kind": "web", "interval": "1 s", "size": "20 kB"}
+
+
+def job(flows: list[dict[str, Any]], **changes: Any) -> list[str]:
+    link = {"rate": "10 Mbit/s", "delay": "5 ms", **changes.pop("link", {})}
+    return lay_out(Scenario.build({"duration": "4 s", "link": link, "flows": flows, **changes}).document).job
+
+
+def told(lines: list[str], verb: str) -> dict[str, str]:
+    """What follows a verb and its device, by device."""
+    return {line.split()[1]: line.split(maxsplit=2)[2] for line in lines if line.startswith(f"{verb} ")}
+
+
+def test_without_super_packets_no_device_has_offloads_or_a_card() -> None:
+    lines = job([{**TCP, "access_rate": "1 Gbit/s"}, {**WEB}])
+    assert not told(lines, "card")
+    flags = {int(rest.split()[5]) for rest in told(lines, "link").values()}
+    assert flags == {CARRIES}
+
+
+def test_a_sender_s_devices_and_the_bottlenecks_take_super_packets() -> None:
+    lines = job([{**TCP, "gso": True, "access_rate": "1 Gbit/s"}, TCP], link={"aqm": "cake", "limit": "10240 packets"})
+    flags = {device: int(rest.split()[5]) for device, rest in told(lines, "link").items()}
+    assert flags["a0_0"] == CARRIES | OFFLOADS and flags["b0"] == CARRIES | OFFLOADS
+    assert flags["a1"] == flags["a0_0.p"] == CARRIES and "b1" not in flags
+    # Both directions of the bottleneck have the same name, one is CAKE's, the other one a queue that splits nothing.
+    ways = [line.split()[7] for line in lines if line.startswith("link f ")]
+    assert ways == [str(CARRIES | OFFLOADS | SPLITS), str(CARRIES | OFFLOADS)]
+    whole = job([{**TCP, "gso": True}], link={"aqm": "cake no-split-gso", "limit": "10240 packets"})
+    assert {line.split()[7] for line in whole if line.startswith("link f ")} == {str(CARRIES | OFFLOADS)}
+
+
+def test_a_link_s_card_is_that_of_all_that_comes_to_its_queue() -> None:
+    flows = [{**TCP, "count": 2, "access_rate": "1 Gbit/s"}, {**TCP, "direction": "reverse"}]
+    lines = job(flows, link={"gro": "40 us"})
+    assert told(lines, "card") == {"a0_0.p": "0 40000", "a0_1.p": "0 40000", "b1.p": "0 40000"}
+    assert lines[lines.index("card a0_0.p 0 40000") - 4 :].index("at R") > 0
+    both = job(flows, link={"gro": "40 us"}, reverse={"rate": "1 Mbit/s", "gro": "7 us"})
+    assert told(both, "card") == {**told(lines, "card"), "b0.p": "1 7000", "a1.p": "1 7000"}
+
+
+def test_in_a_row_the_second_link_s_card_is_that_of_what_comes_by_the_first() -> None:
+    lines = job(
+        [{**TCP, "route": ["link", "second"]}, {**TCP, "route": ["second"]}],
+        links=[{"name": "second", "rate": "5 Mbit/s", "gro": "1 ms"}],
+    )
+    assert told(lines, "card") == {"f0": "2 1000000", "a1.p": "2 1000000"}
+    assert lines[lines.index("card f0 2 1000000") - 1] == "at r1"
+
+
+def test_a_host_s_card_is_its_own() -> None:
+    flows = [{**TCP, "gro": "50 us", "count": 2}, {**WEB, "gro": "60 us", "gso": True}]
+    lines = job(flows)
+    assert told(lines, "card") == {"b0_0": "2 50000", "b0_1": "3 50000", "a1_0": "4 60000", "b1_0": "5 60000"}
+    network = lay_out(Scenario.build({"duration": "1 s", "link": {"rate": "1 Mbit/s"}, "flows": flows}).document)
+    assert "route add 10.1.0.1/32 dev b0_1" in network.files["k0.ip"]
+    assert "route add 10.2.0.1/32 dev b0_1.p" in network.files["R.ip"]
+    assert told(lines, "link")["b1_0"] == f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
+
+
+def both(flow: dict[str, Any], **link: Any) -> tuple[Result, Result]:
+    """A run of the simulator and one of the kernel."""
+    document = {
+        "duration": "2 s",
+        "warmup": "500 ms",
+        "link": {"rate": "20 Mbit/s", "delay": "10 ms", "overhead": "38 B", "account": "ip", **link},
+        "reverse": {"rate": "1 Gbit/s", "overhead": "38 B", "account": "ip"},
+        "flows": [{**TCP, "cc": "cubic", **flow}],
+        "probes": {"packets": True},
+    }
+    here, there = (Scenario.build(document).run(1, engine=engine) for engine in ("simulate", "kernel"))
+    return here, there
+
+
+def packets(result: Result, direction: str = "forward") -> pl.DataFrame:
+    return result.packets.filter(pl.col("link") == direction).sort("arrival")
+
+
+@pytest.mark.parametrize(
+    ("aqm", "most", "same"),
+    [
+        ("droptail", 3, 35),
+        ("codel@linux", 3, 35),
+        ("pie@linux", 3, 35),
+        ("cake besteffort no-split-gso", 3, 35),
+        ("cake besteffort", 1, 70),
+    ],
+)
+def test_super_packets_leave_the_queue_as_in_the_simulator(kernel: Kernel, aqm: str, most: int, same: int) -> None:
+    """In slow start at the nanosecond; the segments leave back to back, each with its framing."""
+    here, there = both({"gso": True}, aqm=aqm, limit="10240 packets")
+    columns = ["arrival", "bytes", "fate", "time_s"]
+    first, expected = (packets(one).select(columns).head(same) for one in (there, here))
+    assert first["bytes"].max() == most * 1500
+    assert first.equals(expected)
+    links, simulated = (one.totals["links"]["forward"] for one in (there, here))
+    assert links["utilisation"] == pytest.approx(simulated["utilisation"], abs=0.02)
+    assert links["bytes"] == pytest.approx(simulated["bytes"], rel=0.02)
+    # What the books say of the whole run is what the sizes of all packets come to.
+    sent = packets(there).filter(~pl.col("fate").cast(str).str.contains("drop"))
+    wire = sum(size + 38 * -(-size // 1500) for size in sent.filter(pl.col("time_s") >= 0.5)["bytes"])
+    assert links["utilisation"] == pytest.approx(wire * 8 / 1.5 / 20e6, abs=0.01)
+
+
+def test_cards_join_what_comes_within_a_poll_as_in_the_simulator(kernel: Kernel) -> None:
+    flow = {"access_rate": "10 Gbit/s", "gro": "60 us"}
+    here, there = both(flow, rate="500 Mbit/s", gro="50 us", aqm="codel@linux", limit="10240 packets")
+    joined, expected = (packets(one) for one in (there, here))
+    columns = ["arrival", "bytes", "fate", "time_s"]
+    assert joined.select(columns).head(30).equals(expected.select(columns).head(30))
+    assert joined["bytes"].max() > 60_000 and expected["bytes"].max() > 60_000
+    acknowledgments = [packets(one, "reverse").height for one in (there, here)]
+    assert acknowledgments[0] == pytest.approx(acknowledgments[1], rel=0.03)
+    assert joined.height == pytest.approx(expected.height, rel=0.05)
+    plain = both({"access_rate": "10 Gbit/s"}, rate="500 Mbit/s", aqm="codel@linux", limit="10240 packets")[1]
+    assert packets(plain)["bytes"].max() == 1500
+    assert packets(plain, "reverse").height > 1.1 * acknowledgments[0]
