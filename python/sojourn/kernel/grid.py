@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sojourn.engines import SIMULATE
 from sojourn.scenarios.scenario import Scenario
@@ -31,6 +31,41 @@ BANDS = Bands(delivered=0.03, delay_key="delay", delay=0.15, delay_ms=1.0)
 SEEDS_THERE, SEEDS_HERE = 4, 10
 """Of the repetitions of cells that do not agree; a simulation costs a hundredth of a kernel's run."""
 KERNEL = "kernel"
+
+
+class AnyPoint(Protocol):
+    """A cell of a grid of this kind."""
+
+    @property
+    def aqm(self) -> str:
+        """Name of the queue manager in the table."""
+
+    @property
+    def control(self) -> str:
+        """Congestion control."""
+
+    @property
+    def rate(self) -> int:
+        """Of the bottleneck, in Mbit/s."""
+
+    @property
+    def rtt(self) -> int:
+        """Round-trip time without queues, in ms."""
+
+    @property
+    def flows(self) -> int:
+        """How many."""
+
+    @property
+    def ecn(self) -> bool:
+        """Whether they have ECN."""
+
+    @property
+    def duration_s(self) -> int:
+        """How long it runs."""
+
+    def scenario(self) -> Scenario:
+        """What both engines run."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +118,7 @@ class Point:
 class Cell:
     """What both engines make of a point."""
 
-    point: Point
+    point: AnyPoint
     there: Numbers
     """The kernel's."""
     here: Numbers
@@ -142,30 +177,30 @@ class Grid:
         self.sides = Sides(root, jobs, progress=progress, runner=runner)
         self.only_finished = only_finished
 
-    def cells(self, points: Iterable[Point], seed: int = 1) -> list[Cell]:
+    def cells(self, points: Iterable[AnyPoint], seed: int = 1) -> list[Cell]:
         """Cells of the points; without those that the kernel has not run if none is to be run now."""
         wanted = [point for point in points if self._is_wanted(point, seed)]
         there, here = (self._numbers(wanted, seed, engine) for engine in (KERNEL, SIMULATE))
         return [Cell(*row) for row in zip(wanted, there, here, strict=True)]
 
-    def repeated(self, cells: Sequence[Cell]) -> dict[Point, Repeated]:
+    def repeated(self, cells: Sequence[Cell]) -> dict[AnyPoint, Repeated]:
         """The cells that do not agree again, with other seeds."""
         return {cell.point: self._repeat(cell.point) for cell in cells if not cell.agrees}
 
-    def _repeat(self, point: Point) -> Repeated:
+    def _repeat(self, point: AnyPoint) -> Repeated:
         seeds = [seed for seed in range(1, SEEDS_THERE + 1) if self._is_wanted(point, seed)]
         there = [self._numbers([point], seed, KERNEL)[0] for seed in seeds]
         here = [self._numbers([point], seed, SIMULATE)[0] for seed in range(1, SEEDS_HERE + 1)]
         return merged(point, there, here)
 
-    def _is_wanted(self, point: Point, seed: int) -> bool:
+    def _is_wanted(self, point: AnyPoint, seed: int) -> bool:
         return not self.only_finished or self.sides.is_finished(point.scenario(), seed, KERNEL)
 
-    def _numbers(self, points: Sequence[Point], seed: int, engine: str) -> list[dict[str, float]]:
+    def _numbers(self, points: Sequence[AnyPoint], seed: int, engine: str) -> list[dict[str, float]]:
         return self.sides.numbers([point.scenario() for point in points], seed, engine)
 
 
-def merged(point: Point, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
+def merged(point: AnyPoint, there: Sequence[Numbers], here: Sequence[Numbers]) -> Repeated:
     """Means over the seeds of both sides, and the simulator's spread of what is judged."""
     spread = {key: (min(run[key] for run in here), max(run[key] for run in here)) for key in ("delivered", "delay")}
     return Repeated(Cell(point, means(there), means(here)), len(there), len(here), spread)

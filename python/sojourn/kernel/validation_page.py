@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from sojourn.kernel.grid import AQMS, DURATION_S, RATES, SEEDS_HERE, WARMUP_S, Cell, Point, Repeated
+from sojourn.kernel.grid import SEEDS_HERE, WARMUP_S, AnyPoint, Cell, Repeated
 from sojourn.validation.recorded import unwrapped
 from sojourn.validation.sides import Numbers
 
@@ -39,17 +39,35 @@ CAUSES = (
         "the window of a single flow is reduced a few times in a run, at random instants, which decide the goodput",
     ),
 )
-"""First match wins. Where the means lie apart, such a cause is not enough, and the page says so."""
 MARKS_ALL = 50.0
 
 
+@dataclass(frozen=True)
+class Words:
+    """What a page says around its numbers."""
+
+    head: str
+    tail: str
+    causes: Sequence[Cause] = ()
+    """First match wins. Where the means lie apart, such a cause is not enough, and the page says so."""
+    apart: Sequence[Cause] = ()
+    """Why the means lie apart, where that is known."""
+
+
 def page(
-    points: Sequence[Point], cells: Sequence[Cell], kernel: str, again: Mapping[Point, Repeated], complete: str | None
+    points: Sequence[AnyPoint],
+    cells: Sequence[Cell],
+    kernel: str,
+    again: Mapping[AnyPoint, Repeated],
+    complete: str | None,
+    words: Words | None = None,
 ) -> str:
     """Return the page; `again` has the cells that do not agree, `complete` is the name of the whole table's file."""
+    words = words or Words(HEAD, TAIL, CAUSES)
     agreeing = sum(cell.agrees for cell in cells)
-    durations = ", ".join(f"{seconds} s at {rate} Mbit/s" for rate, seconds in sorted(DURATION_S.items()))
-    head = unwrapped(HEAD).format(
+    lasting = sorted({(point.rate, point.duration_s) for point in points})
+    durations = ", ".join(f"{seconds} s at {rate} Mbit/s" for rate, seconds in lasting)
+    head = unwrapped(words.head).format(
         kernel=kernel,
         durations=durations,
         warmup=WARMUP_S,
@@ -64,7 +82,7 @@ def page(
     count = {word: verdicts.count(word) for word in (CHANCE, NOT_TOLD, APART)}
     parts = [head, *_summary(points, cells, again), "", "## The cells that do not agree", ""]
     parts.append(unwrapped(AGAIN).format(seeds=SEEDS_HERE, outside=len(outside), **count))
-    parts += [*_marked(outside), "", *_explained(outside, again), "", unwrapped(TAIL)]
+    parts += [*_marked(outside), "", *_explained(outside, again, words), "", unwrapped(words.tail)]
     return "\n".join(parts)
 
 
@@ -88,7 +106,7 @@ def table(cells: Sequence[Cell]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> str:
+def _missing(points: Sequence[AnyPoint], cells: Sequence[Cell]) -> str:
     run = {cell.point for cell in cells}
     missing = [point for point in points if point not in run]
     if not missing:
@@ -97,15 +115,15 @@ def _missing(points: Sequence[Point], cells: Sequence[Cell]) -> str:
     return f" {len(missing)} cells of the grid have not been run: {', '.join(by_rate)} (see the summary)."
 
 
-def _summary(points: Sequence[Point], cells: Sequence[Cell], again: Mapping[Point, Repeated]) -> list[str]:
+def _summary(points: Sequence[AnyPoint], cells: Sequence[Cell], again: Mapping[AnyPoint, Repeated]) -> list[str]:
     """Queue and ECN by rate: cells that agree of those that were run, those that differ beyond chance, the worst."""
     lines = [
         "| queue | ECN | rate, Mbit/s | cells | run | agree | beyond chance | worst, bands | worst cell |",
         "|" + "---|" * 9,
     ]
-    for aqm in AQMS:
+    for aqm in dict.fromkeys(point.aqm for point in points):
         for ecn in (False, True):
-            for rate in sorted(RATES):
+            for rate in sorted({point.rate for point in points}):
                 kind = (aqm, ecn, rate)
                 wanted = [point for point in points if (point.aqm, point.ecn, point.rate) == kind]
                 mine = [cell for cell in cells if (cell.point.aqm, cell.point.ecn, cell.point.rate) == kind]
@@ -135,7 +153,7 @@ def _marked(outside: Sequence[Cell]) -> list[str]:
     return lines
 
 
-def _explained(outside: Sequence[Cell], again: Mapping[Point, Repeated]) -> list[str]:
+def _explained(outside: Sequence[Cell], again: Mapping[AnyPoint, Repeated], words: Words) -> list[str]:
     """A line for each cell: its means, and what the other seeds say of the difference."""
     lines = []
     for cell in outside:
@@ -143,12 +161,13 @@ def _explained(outside: Sequence[Cell], again: Mapping[Point, Repeated]) -> list
         point, mean = cell.point, repeated.mean
         seeds = f"over {repeated.seeds_there} and {repeated.seeds_here} seeds"
         numbers = f"{_pair(mean.there, mean.here, 'delivered')} Mbit/s, {_pair(mean.there, mean.here, 'delay')} ms"
-        cause = next((f": {cause.text}" for cause in CAUSES if cause.applies(cell)), "")
+        cause = next((f": {cause.text}" for cause in words.causes if cause.applies(cell)), "")
+        known = next((f": {cause.text}" for cause in words.apart if cause.applies(cell)), ", which is not explained")
         verdict = _verdict(repeated)
         why = {
             CHANCE: f"the means agree{cause}",
             NOT_TOLD: f"within the spread of the simulator's seeds{cause}",
-            APART: "**apart**, which is not explained",
+            APART: f"**apart**{known}",
         }[verdict]
         lines.append(
             f"- {point.aqm}{' with ECN' if point.ecn else ''}, {point.control}, {point.rate} Mbit/s, {point.rtt} ms, "
@@ -163,7 +182,7 @@ def _verdict(repeated: Repeated) -> str:
     return APART if repeated.is_told_apart else NOT_TOLD
 
 
-def _short(point: Point) -> str:
+def _short(point: AnyPoint) -> str:
     return f"{point.control}, {point.rtt} ms, {point.flows}"
 
 
