@@ -91,15 +91,72 @@ def test_a_scenario_of_real_servers_and_clients(process: Process, tmp_path: Path
     assert result.fingerprint in again.stdout
 
 
-SORTED = """
+ASKING = """
+name = "questions and answers"
+duration = "3 s"
+[link]
+rate = "100 Mbit/s"
+delay = "5 ms"
+[[flows]]
+kind = "request"
+cc = "cubic"
+size = "100 kB"
+request = "2 kB"
+think = "20 ms"
+gap = "100 ms"
+[[flows]]
+kind = "request"
+cc = "cubic"
+size = "1 B"
+request = "1 B"
+count = 2
+stop = "2 s"
+[[flows]]
+kind = "web"
+cc = "cubic"
+interval = "200 ms"
+size = "20 kB"
+think = "50 ms"
+[probes]
+packets = true
+"""
+
+
+@needs_shells
+def test_clients_ask_again_and_servers_think(process: Process, tmp_path: Path) -> None:
+    (tmp_path / "scenario.toml").write_text(ASKING)
+    done = process("run", "scenario.toml", "--engine", "emulate", "-o", "results", "--json")
+    assert done.returncode == 0, done.stderr
+    [result] = load_all([tmp_path / "results"])
+    large, small, pages = (result.transfers.filter(pl.col("group") == group) for group in range(3))
+    assert [one["opened"] for one in result.totals["groups"][:2]] == [1, 2]
+    assert large["bytes"].unique().to_list() == [100_000] and small["bytes"].unique().to_list() == [1]
+    # Thinking and two one-way delays at least; of a page, one more each way for the connection.
+    assert large["duration_s"].min() >= 0.030
+    assert small["duration_s"].min() >= 0.010
+    assert pages["duration_s"].min() >= 0.050 + 4 * 0.005
+    # The gap is from one answer to the next question.
+    starts, ends = large["start_s"], large["start_s"] + large["duration_s"]
+    assert large.height >= 5 and (starts[1:] - ends[:-1]).min() >= 0.1
+    assert small["start_s"].max() - small["start_s"].min() < 2
+    assert 100 < small.height <= 2 * 2 / 0.010
+
+
+SORTED = (
+    """
 name = "code points, classes and super-packets"
-duration = "4 s"
+duration = "5 s"
+warmup = "1 s"
 [link]
 rate = "1 Gbit/s"
-aqm = """ + '"""' + """htb {
+aqm = """
+    + '"""'
+    + """htb {
   class 1 rate 9Mbit/s; class 10 parent 1 rate 6Mbit/s; class 20 parent 1 rate 2Mbit/s match dscp CS1
   class 30 parent 1 rate 1Mbit/s match dscp EF
-}""" + '"""' + """
+}"""
+    + '"""'
+    + """
 [reverse]
 rate = "1 Gbit/s"
 [[flows]]
@@ -123,6 +180,7 @@ gso = true
 [probes]
 packets = true
 """
+)
 
 
 @needs_shells
@@ -134,11 +192,11 @@ def test_classes_and_code_points_of_flows_reach_the_queue(process: Process, tmp_
     assert all(link["agreeing"] == link["replayed"] > 100 for link in result.totals["emulation"]["links"].values())
     packets = result.packets.filter(pl.col("fate") == "sent")
     down = packets.filter((pl.col("link") == "forward") & (pl.col("time_s") > 1))
-    # What the class holds its flow to is what it is promised, whatever the code point's class would have.
+    # A flow gets what its class is promised; the code point EF alone would give it a sixth of that.
     seconds = result.duration_s - 1
     rates = [group["goodput_bps"] for group in result.totals["groups"][:2]]
-    assert rates[0] / 6e6 == pytest.approx(0.95, abs=0.1)
-    assert rates[1] / 2e6 == pytest.approx(0.95, abs=0.1)
+    assert 0.7 < rates[0] / 6e6 < 1
+    assert 0.6 < rates[1] / 2e6 < 1
     assert down["bytes"].sum() * 8 / seconds < 9.2e6
     assert down["bytes"].max() > 2 * 1500, "super-packets are whole in the queue"
 
@@ -165,12 +223,13 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web"),
+        ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web, request"),
         ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
         ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),
         ('aqm = "codel"', 'aqm = "codel"\ngro = "1 ms"', "link.gro: an emulated link takes packets one by one"),
         ('cc = "reno"', 'cc = "reno"\ngso = true', "flows: all of an emulated run use gso, or none"),
         ('cc = "reno"', 'cc = "reno"\ngro = "1 ms"', "flows[1].gro: cannot be emulated"),
+        ('cc = "reno"', 'cc = "reno"\nsize = "1 MB"', "flows[1].size: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\nstack = "linux-3.8"\nabc = 1', "flows[1].abc: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\ninitial_window = 4', "flows[1].initial_window: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),

@@ -70,7 +70,7 @@ def check(scenario: Scenario) -> None:
     for index, flow in enumerate(document["flows"]):
         if flow["kind"] not in KINDS:
             raise InputError(f"flows[{index}].kind: {flow['kind']} cannot be emulated; there is {', '.join(KINDS)}")
-        for key in REFUSED & flow.keys():
+        for key in sorted((REFUSED | REFUSED_OF.get(flow["kind"], set())) & flow.keys()):
             raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
         if flow["cc"] not in has:
             raise InputError(f"flows[{index}].cc: this kernel has no {flow['cc']}; it has {', '.join(has)}")
@@ -103,7 +103,7 @@ def _spec(scenario: Scenario, seed: int) -> dict[str, Any]:
     document = scenario.document
     groups, classes = [], _classes(document)
     for flow in document["flows"]:
-        times = {key: seconds(flow[key]) for key in ("start", "spread", "interval", "stop") if key in flow}
+        times = {key: seconds(flow[key]) for key in TIMES if key in flow}
         sizes = {key: _core.size_bytes(flow[key]) for key in ("size", "request") if key in flow}
         plain = {key: flow[key] for key in ("kind", "count", "cc", "direction", "random") if key in flow}
         about = {"delay": flow["access_delay"], "port": PORT + classes.index(flow.get("class"))}
@@ -255,6 +255,9 @@ def _group(flow: dict[str, Any], report: dict[str, Any], payload: dict[str, Any]
     }
 
 
-KINDS = ("tcp", "web")
+KINDS = ("tcp", "web", "request")
+TIMES = ("start", "spread", "interval", "stop", "think", "gap")
 REFUSED = {"initial_window", "receive_window", "access_rate", "at_once", "abc", "gro"}
 """Keys of flows that the host's TCP or its programs do not know."""
+REFUSED_OF = {"tcp": {"size", "pause"}}
+"""Keys of some kinds."""

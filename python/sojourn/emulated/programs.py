@@ -1,8 +1,9 @@
 """Server and clients of an emulated scenario: a program of its own that needs nothing but Python.
 
 `programs.py serve PORT...` sends to whoever asks, `programs.py clients SPEC` asks as the scenario's flows do. A request
-is one line, filled up to its size: `GET BYTES CC DSCP`, of which no bytes is a download without end, or `PUT CC DSCP`,
-after which the client sends.
+is one line, filled up to its size: `GET BYTES THINK CC DSCP`, of which no bytes is a download without end;
+`PUT CC DSCP`, after which the client sends; `ASK SIZE BYTES THINK CC DSCP`, after which further requests of that size
+get as much. THINK is the time to the answer in seconds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -96,6 +98,7 @@ class Served:
         self.loop, self.peer, self.line = loop, peer, b""
         self.asked = False
         self.left: int | None = None
+        self.answer = Answer()
         loop.watch(peer, selectors.EVENT_READ, self.read)
 
     def read(self) -> None:
@@ -110,6 +113,7 @@ class Served:
             self.loop.close(self.peer)
             return
         if self.asked:
+            self.more(len(part))
             return
         self.line += part
         head, end, _ = self.line.partition(b"\n")
@@ -118,10 +122,35 @@ class Served:
         self.asked = True
         words = head.decode(errors="replace").split()
         dye(self.peer, int(words[-1]))
-        if words[0] == "GET":
-            choose(self.peer, words[2])
-            self.left = int(words[1])
-            self.loop.watch(self.peer, selectors.EVENT_WRITE, self.write)
+        choose(self.peer, words[-2])
+        match words[:-2]:
+            case ["GET", size, think]:
+                self.loop.at(time.monotonic() + float(think), partial(self.send, int(size)))
+            case ["ASK", request, size, think]:
+                self.answer = Answer(int(request), int(size), float(think))
+                # The line may be longer than a request is to be.
+                self.more(len(self.line) - max(0, len(head) + 1 - self.answer.request))
+
+    def more(self, part: int) -> None:
+        """Answer each request once it is whole; what else is sent is thrown away."""
+        if self.answer.request:
+            self.answer.got += part
+            while self.answer.got >= self.answer.request:
+                self.answer.got -= self.answer.request
+                self.loop.at(time.monotonic() + self.answer.think, partial(self.send, self.answer.size))
+
+    def send(self, size: int) -> None:
+        """Begin to send so many bytes."""
+        self.left = size + (self.left or 0)
+        events = selectors.EVENT_WRITE | (selectors.EVENT_READ if self.answer.request else 0)
+        with suppress(ValueError, OSError):  # the connection may be closed meanwhile
+            self.loop.watch(self.peer, events, self.work)
+
+    def work(self) -> None:
+        """Read and write as far as the connection lets us."""
+        self.write()
+        if self.peer.fileno() >= 0 and self.answer.request:
+            self.read()
 
     def write(self) -> None:
         """Send what the connection takes."""
@@ -140,15 +169,25 @@ class Served:
                 self.loop.watch(self.peer, selectors.EVENT_READ, self.read)
 
 
+@dataclass
+class Answer:
+    """What each request of a connection gets; none without a size of requests."""
+
+    request: int = 0
+    size: int = 0
+    think: float = 0.0
+    got: int = 0
+    """Bytes of a request that is not whole yet."""
+
+
 class Transfer:
     """A connection as a client sees it."""
 
-    def __init__(self, group: Group, size: int, upward: bool) -> None:
+    def __init__(self, group: Group, size: int, upward: bool = False) -> None:
         """Connect, and ask."""
         self.group, self.size, self.upward, self.got = group, size, upward, 0
         self.start_ns = time.time_ns()
-        request = f"PUT {group.cc} {group.dscp}\n" if upward else f"GET {size} {group.cc} {group.dscp}\n"
-        self.request = request.encode().ljust(group.request, b".")
+        self.request = f"{self.line()} {group.cc} {group.dscp}\n".encode().ljust(group.request, b".")
         family = socket.AF_INET6 if ":" in group.client.host else socket.AF_INET
         self.peer = socket.socket(family, socket.SOCK_STREAM)
         self.peer.setblocking(False)
@@ -161,6 +200,10 @@ class Transfer:
         self.number = len(group.ends)
         group.ends.append((self.peer.getsockname()[:2], (group.client.host, group.port)))
         group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.ask)
+
+    def line(self) -> str:
+        """What the request begins with."""
+        return "PUT" if self.upward else f"GET {self.size} {self.group.think}"
 
     def ask(self) -> None:
         """Send the request once the connection is there; then read, or go on sending."""
@@ -210,6 +253,33 @@ class Transfer:
         self.group.client.loop.close(self.peer)
 
 
+class Dialogue(Transfer):
+    """A connection over which a client asks again and again."""
+
+    def line(self) -> str:
+        """What the first request begins with; it says how large all are."""
+        return f"ASK {self.group.request} {self.size} {self.group.think}"
+
+    def end(self) -> None:
+        """An answer is there: wait, and ask again."""
+        if self.got < self.size:
+            super().end()
+            return
+        self.group.transfers.append((self.start_ns, time.time_ns() - self.start_ns, self.got))
+        self.got = 0
+        loop = self.group.client.loop
+        if (at := time.monotonic() + self.group.gap) < self.group.stop:
+            loop.at(at, self.again)
+        else:
+            self.group.closed += 1
+            loop.close(self.peer)
+
+    def again(self) -> None:
+        """Ask again."""
+        self.start_ns, self.request = time.time_ns(), b"." * self.group.request
+        self.group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.ask)
+
+
 class Group:
     """Flows of one kind."""
 
@@ -220,6 +290,9 @@ class Group:
         self.request: int = spec.get("request", 0)
         self.port: int = spec["port"]
         self.dscp: int = spec.get("dscp", 0)
+        self.think: float = spec.get("think", 0.0)
+        self.gap: float = spec.get("gap", 0.0)
+        self.stop: float = client.zero + spec.get("stop", float("inf"))
         self.opened = self.closed = 0
         self.delivered: dict[int, int] = {}
         self.ends: list[tuple[tuple[str, int], tuple[str, int]]] = []
@@ -246,11 +319,14 @@ class Group:
             download = Transfer(self, ENDLESS, upward)
             self.lasting.append(download)
             if "stop" in self.spec:
-                self.client.loop.at(self.client.zero + self.spec["stop"], download.end)
+                self.client.loop.at(self.stop, download.end)
+            return
+        if self.spec["kind"] == "request":
+            Dialogue(self, self.spec["size"])
             return
         Transfer(self, self.spec["size"], upward)
         gap = self.spec["interval"] * (chance.expovariate(1) if self.spec["random"] else 1)
-        if at + gap < self.client.zero + self.spec.get("stop", float("inf")):
+        if at + gap < self.stop:
             self.client.loop.at(at + gap, partial(self.next, at + gap, chance))
 
 
