@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import polars as pl
 
-from sojourn.kernel import engine
+from sojourn.kernel import engine, offload_grid
 from sojourn.kernel.grid import (
     AQMS,
     CONTROLS,
@@ -25,7 +26,7 @@ from sojourn.kernel.grid import (
     grid,
     merged,
 )
-from sojourn.kernel.validation_page import page, table
+from sojourn.kernel.validation_page import Cause, page, table
 from sojourn.runs.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
@@ -48,6 +49,28 @@ def test_the_grid_is_every_combination_and_can_run() -> None:
     for point in points:
         engine.check(point.scenario())
         assert point.scenario().document["duration"] == f"{DURATION_S[point.rate]} s"
+
+
+def test_the_grid_of_super_packets_is_every_combination_and_can_run() -> None:
+    points = offload_grid.grid()
+    axes = (offload_grid.AQMS, offload_grid.RATES, offload_grid.RTTS_MS, offload_grid.FLOWS)
+    assert len(points) == len(set(points)) == prod(len(axis) for axis in axes) == 90
+    for point in points:
+        document = point.scenario().document
+        engine.check(point.scenario())
+        assert document["flows"][0]["gso"] and document["flows"][0]["gro"] == offload_grid.POLL
+        assert document["link"]["aqm"].get("split_gso") == {"cake": True, "cake no-split-gso": False}.get(point.aqm)
+
+
+def test_the_page_of_super_packets_has_its_own_words_and_causes() -> None:
+    slow, fast = offload_grid.Point("cake", 10, 20, 4), offload_grid.Point("pie", 1000, 100, 1)
+    apart = cell(slow, delay=20.0)
+    words = replace(offload_grid.WORDS, apart=[Cause(lambda one: one.point.aqm == "cake", "a reason")])
+    text = page([slow, fast], [apart], "Linux x", {slow: again(apart, {"delay": 20.0})}, None, words)
+    assert text.startswith("# Super-packets: the simulator beside the real kernel\n")
+    assert "60 s at 10 Mbit/s, 15 s at 1000 Mbit/s" in text and "1 at 1000 Mbit/s" in text
+    assert "| cake |  | 10 | 1 | 1 | 0 | 1 | 6.7 | cubic, 20 ms, 4 |" in text
+    assert text.count("**apart**: a reason.") == 1
 
 
 def test_the_bands() -> None:

@@ -16,10 +16,11 @@ AQMS = {
     "codel": "codel@linux",
     "fq_codel": "fq_codel@linux",
     "pie": "pie@linux",
-    "cake": "cake",
-    "cake no-split-gso": "cake no-split-gso",
+    "cake": "cake flows",
+    "cake no-split-gso": "cake flows no-split-gso",
 }
-"""By the name in the table."""
+"""By the name in the table. CAKE isolates flows, because hosts differ: those of a group share theirs in the simulator,
+while each has its own on the kernel."""
 RATES, RTTS_MS, FLOWS = (10, 100, 1000), (20, 100), (1, 4, 16)
 DURATION_S = {10: 60, 100: 30, 1000: 15}
 """By rate; a faster link sends as much in less time."""
