@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from sojourn.kernel.grid import WARMUP_S, AnyPoint
-from sojourn.kernel.validation_page import Words
+from sojourn.kernel.validation_page import Cause, Words
 from sojourn.scenarios.scenario import Scenario
 
 AQMS = {
@@ -66,7 +66,21 @@ def grid() -> list[AnyPoint]:
     return [Point(aqm, rate, rtt, flows) for rate, rtt, flows, aqm in product(RATES, RTTS_MS, FLOWS, AQMS)]
 
 
+LEAST_MS: dict[int, float] = {rate: 2 * 1538 * 8 / 1000 / rate for rate in RATES}
+"""How long a super-packet of two segments, the least of a burst, is sent; by rate."""
+FEW = 4
+SHALLOW = Cause(
+    lambda cell: cell.point.flows == 1 and cell.there["delay"] < LEAST_MS[cell.point.rate],
+    "the queue of a single flow is empty for half of the time, so that its median is a packet's transmission or none, "
+    "and moves by more than a band with a drop more or less",
+)
+DRAWN = Cause(
+    lambda cell: cell.point.aqm == "pie" and cell.point.flows <= FEW,
+    "the windows are reduced a few times in a run, at instants that PIE draws",
+)
 WORDS = Words(
+    causes=(SHALLOW, DRAWN),
+    apart=(SHALLOW,),
     head="""# Super-packets: the simulator beside the real kernel
 
 Senders with segmentation offload (`gso`) and receivers whose cards join segments (`gro`), the same scenarios on the
