@@ -19,24 +19,71 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 
-/// Examines the machine: a few seconds. Only for a process with a single thread.
+/// Examines the machine: some twenty seconds. Only for a process with a single thread.
 ///
 /// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the
-/// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended) and
-/// `rates`.
+/// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended), `rates`
+/// (each with the medians of [`ROUNDS`] measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
+/// round in ascending order, `null` for none, and their median, `highest_faithful_rate`.
 pub fn examine() -> Value {
     let checks = checks();
     let possible = checks.iter().all(|check| check.ok || !check.needed);
     let timer = timer_error();
-    let rates = if possible { RATES.iter().map_while(|rate| measure(rate)).collect() } else { Vec::new() };
-    let faithful = rates.iter().rev().find(|rate| rate["faithful"] == true).map(|rate| rate["rate"].clone());
+    // Round by round, so that what disturbs the machine for a while does not meet one rate alone.
+    let rounds: Vec<Vec<Measured>> = (0..if possible { ROUNDS } else { 0 })
+        .map(|_| RATES.iter().map_while(|rate| measure(rate)).collect())
+        .collect();
+    let highest = highest(&rounds);
+    let name = |rate: Option<usize>| rate.map(|rate| RATES[rate]);
     json!({
         "possible": possible,
         "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
         "timer_ns": { "p50": timer.quantile(0.5), "p99": timer.quantile(0.99), "max": timer.max() },
-        "rates": rates,
-        "highest_faithful_rate": faithful,
+        "rates": (0..RATES.len()).filter_map(|rate| told(rate, &rounds)).collect::<Vec<_>>(),
+        "highest_faithful_rate": highest.get(highest.len() / 2).copied().and_then(name),
+        "highest_faithful_rates": highest.iter().copied().map(name).collect::<Vec<_>>(),
     })
+}
+
+/// Of each round the number of the highest rate that was faithful, in ascending order, none first.
+fn highest(rounds: &[Vec<Measured>]) -> Vec<Option<usize>> {
+    let mut found: Vec<_> = rounds.iter().map(|round| round.iter().rposition(|one| one.faithful)).collect();
+    found.sort();
+    found
+}
+
+/// What the rounds say of a rate; nothing if none has measured it.
+fn told(rate: usize, rounds: &[Vec<Measured>]) -> Option<Value> {
+    let runs: Vec<&Measured> = rounds.iter().filter_map(|round| round.get(rate)).collect();
+    let median = |of: fn(&Measured) -> f64| {
+        let mut values: Vec<f64> = runs.iter().map(|run| of(run)).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let faithful = runs.iter().filter(|run| run.faithful).count();
+    (!runs.is_empty()).then(|| {
+        json!({
+            "rate": RATES[rate],
+            "utilisation": median(|run| run.used),
+            "throughput_bps": median(|run| run.throughput_bps),
+            "cpu_share": median(|run| run.cpu_share),
+            "late_p99_ns": median(|run| run.late_p99_ns),
+            "hidden_drops": runs.iter().map(|run| run.hidden_drops).sum::<u64>(),
+            "runs": runs.len(),
+            "faithful_runs": faithful,
+            "faithful": 2 * faithful > runs.len(),
+        })
+    })
+}
+
+/// One measurement of a rate.
+struct Measured {
+    used: f64,
+    throughput_bps: f64,
+    cpu_share: f64,
+    late_p99_ns: f64,
+    hidden_drops: u64,
+    faithful: bool,
 }
 
 struct Check {
@@ -172,7 +219,7 @@ fn timer_error() -> Histogram {
 }
 
 /// One TCP flow upward through a link of this rate; `None` where it cannot be measured.
-fn measure(rate: &str) -> Option<Value> {
+fn measure(rate: &str) -> Option<Measured> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
     let port = listener.local_addr().ok()?.port();
     let receiver = process::spawn(move || i32::from(receive(&listener).is_err())).ok()?;
@@ -197,16 +244,14 @@ fn measure(rate: &str) -> Option<Value> {
     let outcome = outcome.ok()?;
     let up = &outcome.reports[0];
     let used = up.utilisation.unwrap_or(0.0);
-    let goodput = up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64;
-    Some(json!({
-        "rate": rate,
-        "utilisation": used,
-        "throughput_bps": goodput,
-        "cpu_share": outcome.cpu_ns as f64 / outcome.wall_ns as f64,
-        "late_p99_ns": up.lateness.quantile(0.99),
-        "hidden_drops": outcome.hidden_drops(),
-        "faithful": used >= BUSY && outcome.faults().is_empty(),
-    }))
+    Some(Measured {
+        used,
+        throughput_bps: up.counters.departed.1 as f64 * 8e9 / outcome.wall_ns as f64,
+        cpu_share: outcome.cpu_ns as f64 / outcome.wall_ns as f64,
+        late_p99_ns: up.lateness.quantile(0.99).unwrap_or(0.0),
+        hidden_drops: outcome.hidden_drops(),
+        faithful: used >= BUSY && outcome.faults().is_empty(),
+    })
 }
 
 fn send(to: SocketAddr) -> io::Result<()> {
@@ -238,5 +283,33 @@ const SEND_NS: u64 = 600_000_000;
 /// A user without any right, as whom root asks what users may.
 const NOBODY: u32 = 65_534;
 
+/// How often each rate is measured; odd, so that there is a median.
+const ROUNDS: usize = 5;
+
 const WAITS: usize = 300;
 const WAIT_NS: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(faithful: bool, used: f64) -> Measured {
+        let (throughput_bps, cpu_share, late_p99_ns) = (used * 1e8, 0.1, 1e4);
+        Measured { used, throughput_bps, cpu_share, late_p99_ns, hidden_drops: 1, faithful }
+    }
+
+    #[test]
+    fn one_disturbed_round_does_not_move_the_median() {
+        let rounds: Vec<_> =
+            [[true, true, false], [true, true, true], [false, false, false], [true, false, true], [true; 3]]
+                .map(|round| round.map(|faithful| run(faithful, if faithful { 0.9 } else { 0.1 })).into())
+                .into();
+        assert_eq!(highest(&rounds), [None, Some(1), Some(2), Some(2), Some(2)]);
+        assert_eq!(highest(&[]), []);
+        let second = told(1, &rounds).unwrap();
+        assert_eq!((&second["faithful_runs"], &second["runs"]), (&json!(3), &json!(5)));
+        assert_eq!((&second["faithful"], &second["utilisation"]), (&json!(true), &json!(0.9)));
+        assert_eq!(second["hidden_drops"], 5);
+        assert_eq!(told(3, &rounds), None, "not measured");
+    }
+}

@@ -13,7 +13,7 @@ from sojourn.cli import options
 @options.tables
 @options.as_json
 def command(as_json: bool) -> None:
-    """Check what this machine can emulate faithfully, and what is missing. Takes some seconds.
+    """Check what this machine can emulate faithfully, and what is missing. Takes some twenty seconds.
 
     The exit code is 3 if shells are not possible at all.
     """
@@ -54,12 +54,21 @@ def _print(found: dict[str, Any]) -> None:
             f"{rate['late_p99_ns'] / 1e3:.0f}",
             str(rate["hidden_drops"]),
             f"{rate['cpu_share'] * 100:.0f}",
-            "yes" if rate["faithful"] else "no",
+            f"{rate['faithful_runs']} of {rate['runs']}",
         ]
         for rate in found["rates"]
     ]
     if rates:
         headings = ["rate", "Mbit/s", "utilisation", "late us (99 %)", "hidden drops", "CPU %", "faithful"]
-        output.print_table(headings, rows=rates, title="one TCP flow upward")
-        best = found["highest_faithful_rate"]
-        output.say(f"Highest faithful rate: {best}." if best else "No rate that was tried is emulated faithfully now.")
+        output.print_table(headings, rows=rates, title="one TCP flow upward, medians")
+        output.say(_highest(found))
+
+
+def _highest(found: dict[str, Any]) -> str:
+    """The median of the rounds, and how far they are apart."""
+    best, rounds = found["highest_faithful_rate"], found["highest_faithful_rates"]
+    if best is None:
+        return "No rate that was tried is emulated faithfully now."
+    low, high = rounds[0] or "none", rounds[-1]
+    spread = f"the same in all {len(rounds)} rounds" if low == high else f"{low} to {high} in {len(rounds)} rounds"
+    return f"Highest faithful rate: {best} ({spread})."
