@@ -75,7 +75,7 @@ impl<P> Cake<P> {
         best.map(|(t, _)| t)
     }
 
-    /// A packet of tin `t`, and whether COBALT marks it; nothing if a flow had none, and all is to be looked at again.
+    /// A packet of tin `t`, and whether COBALT marks it; nothing if the last flow had none, and all is to be looked at again.
     #[inline]
     fn serve(
         &mut self,
@@ -84,7 +84,7 @@ impl<P> Cake<P> {
         first_look: &mut bool,
         sink: &mut dyn Sink<P>,
     ) -> Option<(Meta, P, bool)> {
-        let isolation = self.config.isolation;
+        let (isolation, ingress) = (self.config.isolation, self.config.ingress);
         loop {
             let tin = &mut self.tins[t];
             let i = tin.first(core::mem::take(first_look))?;
@@ -96,8 +96,13 @@ impl<P> Cake<P> {
             match self.judge(t, i, now, sink) {
                 Judged::Send(meta, packet, marked) => return Some((meta, packet, marked)),
                 Judged::None => {
-                    self.tins[t].found_empty(i, isolation, now);
-                    return None;
+                    let tin = &mut self.tins[t];
+                    tin.found_empty(i, isolation, now);
+                    // As long as it has others, looking at everything again would lead back here: neither the shaper
+                    // nor any credit of a tin has changed, but by drops that are charged.
+                    if ingress || !tin.is_active() {
+                        return None;
+                    }
                 }
                 Judged::Charged => {}
             }
