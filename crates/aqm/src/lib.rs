@@ -36,6 +36,7 @@ pub mod avq;
 pub mod backlog;
 pub mod blue;
 pub mod cake;
+pub mod cake_mq;
 pub mod choke;
 pub mod class;
 pub mod cobalt;

@@ -132,6 +132,14 @@ impl<P> Cake<P> {
         self.memory_limit = self.config.memory_limit(rate, mtu);
     }
 
+    /// Takes the `n`th part of the rate: the shaper does, and the tin served last, but COBALT's times stay (`cake_set_rate`
+    /// without a largest packet).
+    pub(crate) fn take_part(&mut self, n: u32) {
+        let own = &mut self.tins[self.current].rate;
+        *own = own.at(self.rate / u64::from(n));
+        self.shaper.rate = *own;
+    }
+
     /// A packet of flow `place` of tin `t` has been taken out.
     #[inline]
     fn took(&mut self, t: usize, meta: &Meta) {

@@ -38,6 +38,12 @@ impl Scaled {
         Self { rate_ns, shift, quantum, mtu_time, target, interval }
     }
 
+    /// The same at another rate, with the times as they are.
+    pub fn at(self, rate: u64) -> Self {
+        let Self { mtu_time, target, interval, .. } = self;
+        Self { mtu_time, target, interval, ..Self::new(rate, 0, Duration::ZERO, Duration::ZERO) }
+    }
+
     /// Whether there is a rate.
     #[inline]
     pub fn is_limited(&self) -> bool {

@@ -50,6 +50,73 @@ pub const fn join<const N: usize>(a: &[Param], b: &[Param]) -> [Param; N] {
     both
 }
 
+/// Declares a configuration of two, with the parameters of both; a profile sets parameters of either.
+#[macro_export]
+macro_rules! joined_config {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $(#[$about_a:meta])* $a:ident : $A:ty,
+            $(#[$about_b:meta])* $b:ident : $B:ty,
+        }
+        profiles { $( $profile:literal, $summary:literal => $adjust:expr; )+ }
+        validate $validate:expr
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $(#[$about_a])*
+            pub $a: $A,
+            $(#[$about_b])*
+            pub $b: $B,
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                let plain = <Self as $crate::params::Config>::PROFILES[0].0;
+                $crate::params::Config::profile(plain).expect("the first profile is one")
+            }
+        }
+
+        impl $crate::params::Config for $name {
+            const PARAMS: &'static [$crate::params::Param] = {
+                const A: &[$crate::params::Param] = <$A as $crate::params::Config>::PARAMS;
+                const B: &[$crate::params::Param] = <$B as $crate::params::Config>::PARAMS;
+                &$crate::flow::join::<{ A.len() + B.len() }>(A, B)
+            };
+            const PROFILES: &'static [(&'static str, &'static str)] = &[ $( ($profile, $summary), )+ ];
+
+            fn profile(name: &str) -> Option<Self> {
+                let mut config = Self { $a: Default::default(), $b: Default::default() };
+                match name {
+                    $( $profile => { let adjust: fn(&mut Self) = $adjust; adjust(&mut config); } )+
+                    _ => return None,
+                }
+                Some(config)
+            }
+
+            fn value(&self, name: &str) -> Option<$crate::params::Value> {
+                self.$a.value(name).or_else(|| self.$b.value(name))
+            }
+
+            fn set_value(&mut self, name: &str, value: $crate::params::Value) {
+                if self.$a.value(name).is_some() {
+                    self.$a.set_value(name, value);
+                } else {
+                    self.$b.set_value(name, value);
+                }
+            }
+
+            fn validate(&self) -> Result<(), $crate::params::Refusal> {
+                self.$a.validate()?;
+                self.$b.validate()?;
+                let validate: fn(&Self) -> Result<(), $crate::params::Refusal> = $validate;
+                validate(self)
+            }
+        }
+    };
+}
+
 /// Declares such a configuration; a profile sets parameters of `queue`, the flows', and of `aqm`, the manager's.
 ///
 /// ```text
@@ -66,55 +133,16 @@ macro_rules! flow_queue {
         pub struct $name:ident: flows under $module:ident :: $type:ident;
         profiles { $( $profile:literal, $summary:literal => $adjust:expr; )+ }
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
-            /// How flows are queued.
-            pub queue: $crate::flow::Config,
-            /// How each flow's queue is managed.
-            pub aqm: $module::Config,
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                let plain = <Self as $crate::params::Config>::PROFILES[0].0;
-                $crate::params::Config::profile(plain).expect("the first profile is one")
+        $crate::joined_config! {
+            $(#[$meta])*
+            pub struct $name {
+                /// How flows are queued.
+                queue: $crate::flow::Config,
+                /// How each flow's queue is managed.
+                aqm: $module::Config,
             }
-        }
-
-        impl $crate::params::Config for $name {
-            const PARAMS: &'static [$crate::params::Param] = {
-                const QUEUE: &[$crate::params::Param] = <$crate::flow::Config as $crate::params::Config>::PARAMS;
-                const AQM: &[$crate::params::Param] = <$module::Config as $crate::params::Config>::PARAMS;
-                &$crate::flow::join::<{ QUEUE.len() + AQM.len() }>(QUEUE, AQM)
-            };
-            const PROFILES: &'static [(&'static str, &'static str)] = &[ $( ($profile, $summary), )+ ];
-
-            fn profile(name: &str) -> Option<Self> {
-                let mut config = Self { queue: Default::default(), aqm: Default::default() };
-                match name {
-                    $( $profile => { let adjust: fn(&mut Self) = $adjust; adjust(&mut config); } )+
-                    _ => return None,
-                }
-                Some(config)
-            }
-
-            fn value(&self, name: &str) -> Option<$crate::params::Value> {
-                self.queue.value(name).or_else(|| self.aqm.value(name))
-            }
-
-            fn set_value(&mut self, name: &str, value: $crate::params::Value) {
-                if self.queue.value(name).is_some() {
-                    self.queue.set_value(name, value);
-                } else {
-                    self.aqm.set_value(name, value);
-                }
-            }
-
-            fn validate(&self) -> Result<(), $crate::params::Refusal> {
-                self.queue.validate()?;
-                self.aqm.validate()
-            }
+            profiles { $( $profile, $summary => $adjust; )+ }
+            validate |_: &$name| Ok(())
         }
 
         impl $crate::flow::Composed for $name {

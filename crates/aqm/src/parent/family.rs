@@ -5,26 +5,34 @@ use crate::backlog::Backlog;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::qdisc::{Dequeued, Enqueued, Sink};
+use crate::qdisc::{Dequeued, Enqueued, Qdisc, Sink};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
 /// The children, by number.
-pub(crate) struct Family<P> {
-    leaves: Vec<Leaf<P>>,
+pub(crate) struct Family<P, Q: ?Sized = dyn Qdisc<P> + Send> {
+    leaves: Vec<Leaf<P, Q>>,
     pub books: Books,
     limits: Limits,
     link: Link,
 }
 
-impl<P: Send + 'static> Family<P> {
+impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
     /// These, which hold together no more than `limits`.
-    pub fn new(leaves: Vec<Leaf<P>>, limits: Limits, link: Link) -> Self {
+    pub fn new(leaves: Vec<Leaf<P, Q>>, limits: Limits, link: Link) -> Self {
         Self { leaves, books: Books::default(), limits, link }
     }
-}
 
-impl<P> Family<P> {
+    /// Child `i`.
+    pub fn child(&mut self, i: usize) -> &mut Q {
+        self.leaves[i].qdisc_mut()
+    }
+
+    /// The children.
+    pub fn children(&self) -> impl Iterator<Item = &Q> {
+        self.leaves.iter().map(Leaf::qdisc)
+    }
+
     /// Offers a packet to child `i`. Where others wait as well it must fit into the limits of all; a child that waits alone
     /// makes room by its own rules, since its limits are the same.
     #[inline]

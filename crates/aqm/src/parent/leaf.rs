@@ -86,8 +86,8 @@ pub(crate) enum Head {
 }
 
 /// A discipline that a parent holds.
-pub(crate) struct Leaf<P> {
-    qdisc: Box<dyn Qdisc<P> + Send>,
+pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
+    qdisc: Box<Q>,
     /// The packet that was taken to be looked at, which stays one of the queue (`qdisc_peek_dequeued`).
     held: Option<(Meta, P)>,
     /// Of a discipline that is looked at: what it may hold with the packet at the door, which it does not count.
@@ -108,7 +108,7 @@ impl<P: Send + 'static> Leaf<P> {
                 Box::new(SingleQueue::new(fifo, limits, host)) as Box<dyn Qdisc<P> + Send>
             }
         };
-        Self { qdisc, held: None, limits: None, link, leaves_room: false }
+        Self::holding(qdisc, link)
     }
 
     /// The same, to be [peeked](Self::peek) at. A single queue refuses what does not fit behind the packet at the door; one
@@ -118,6 +118,23 @@ impl<P: Send + 'static> Leaf<P> {
         let smaller = smaller(limits, host.link).filter(|_| !is_single);
         let leaf = Self::new(named, smaller.unwrap_or(limits), host);
         Self { limits: Some(limits), leaves_room: smaller.is_some(), ..leaf }
+    }
+}
+
+impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
+    /// The discipline `qdisc`, which is not peeked at.
+    pub fn holding(qdisc: Box<Q>, link: Link) -> Self {
+        Self { qdisc, held: None, limits: None, link, leaves_room: false }
+    }
+
+    /// The discipline.
+    pub fn qdisc(&self) -> &Q {
+        &self.qdisc
+    }
+
+    /// The discipline.
+    pub fn qdisc_mut(&mut self) -> &mut Q {
+        &mut self.qdisc
     }
 }
 
@@ -138,7 +155,7 @@ pub(crate) fn host_of(host: &Host, index: usize, rate: Rate) -> Host {
     Host { link: Link { rate, ..host.link }, rng: Rng::stream(host.rng.state(), "leaf", index as u64) }
 }
 
-impl<P> Leaf<P> {
+impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     /// What waits.
     #[inline]
     pub fn backlog(&self) -> Backlog {
@@ -209,7 +226,7 @@ impl<P> Leaf<P> {
         &mut self,
         books: &mut Books,
         sink: &mut dyn Sink<P>,
-        act: impl FnOnce(&mut dyn Qdisc<P>, &mut dyn Sink<P>) -> R,
+        act: impl FnOnce(&mut Q, &mut dyn Sink<P>) -> R,
     ) -> R {
         let before = self.qdisc.stats().marked;
         let done = act(&mut *self.qdisc, &mut Heard { books, sink });

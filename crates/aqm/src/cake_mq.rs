@@ -1,0 +1,215 @@
+//! `cake_mq`: an instance of [CAKE](crate::cake) for each hardware queue of a network card, which share one rate (Linux 7.0,
+//! `sch_cake.c`: what `cake_dequeue` does where `is_shared` is set).
+//!
+//! Every `sync_time` an instance that is asked for a packet counts those of the others that have one or have sent one
+//! since it last counted, and takes its part of the rate, the shaper's and that of the tin served last. No instance waits
+//! for another: until the next count the sum can be too large, by at most `sync_time` times the rate.
+//!
+//! It is a model of the card as well: a flow's number chooses its hardware queue, as a hash does in Linux, and the card
+//! asks the queues in turn. `queues` is what Linux takes from the card; the other words are CAKE's: `cake_mq queues 4
+//! bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit; the host's own limit holds for all together.
+//!
+//! Differs: the first packet of an instance makes it count, where Linux compares with a clock that began at boot.
+//!
+//! # When to use
+//!
+//! For a router that shapes more than one of its processors can, and has a card with several hardware queues. Flows of
+//! different hardware queues do not see each other: shares are fair within an instance only, and an instance with one flow
+//! gets as much as one with a hundred. Wherever one processor is enough, take [CAKE](crate::cake).
+
+use crate::backlog::Backlog;
+use crate::cake::{self, Cake};
+use crate::limits::Limits;
+use crate::packet::Meta;
+use crate::params::Value;
+use crate::parent::family::Family;
+use crate::parent::leaf::{Leaf, host_of};
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::refusal::Refusal;
+use crate::registry::{Queues, Words};
+use crate::rng::mix;
+use crate::time::{Duration, Instant};
+use crate::{config, joined_config};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+config! {
+    /// What the instances share.
+    pub struct Sharing {
+        /// Hardware queues of the card, each with an instance.
+        queues: u64 = 4, in Value::Count(2) => Value::Count(256);
+        /// How long an instance keeps its part of the rate before it counts the active ones anew; 200 us in Linux.
+        sync_time: Duration = Duration::from_micros(200), in Value::Time(Duration::from_nanos(1)) => Value::Time(Duration::from_secs(1));
+    }
+    profiles { "plain", "Linux's" => |_| {}; }
+    validate |_| Ok(())
+}
+
+joined_config! {
+    /// `cake_mq`'s configuration; the default is tc's for a card with four hardware queues.
+    pub struct Config {
+        /// What the instances share.
+        sharing: Sharing,
+        /// What each of them does.
+        cake: cake::Config,
+    }
+    profiles { "linux", "Linux 7.0" => |_| {}; }
+    validate |c| {
+        if c.cake.autorate_ingress {
+            return Err(Refusal::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"));
+        }
+        Ok(())
+    }
+}
+
+/// The queue discipline.
+pub struct CakeMq<P> {
+    family: Family<P, Cake<P>>,
+    instances: Vec<Instance>,
+    sync_time: Duration,
+    /// Whether there is a rate to share.
+    shapes: bool,
+    hash: cake::Hash,
+    /// What flows are hashed to hardware queues with.
+    seed: u64,
+    /// The hardware queue that is asked first.
+    next: usize,
+    /// The instance that has sent last.
+    shown: usize,
+}
+
+/// What an instance knows of the others, and what they know of it.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    last_checked_active: Option<Instant>,
+    last_active: Option<Instant>,
+    active_queues: u32,
+}
+
+impl<P: Send + 'static> CakeMq<P> {
+    /// An empty queue.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let queues = config.sharing.queues as usize;
+        let instance = |i| Cake::new(&config.cake, limits, host_of(&host, i, host.link.rate));
+        let leaves = (0..queues).map(|i| Leaf::holding(instance(i).into(), host.link)).collect();
+        Self {
+            family: Family::new(leaves, limits, host.link),
+            instances: vec![Instance { last_checked_active: None, last_active: None, active_queues: 0 }; queues],
+            sync_time: config.sharing.sync_time,
+            shapes: config.cake.bandwidth.as_bps() > 0,
+            hash: config.cake.hash,
+            seed: mix(host.rng.clone().next_u64() ^ SALT),
+            next: 0,
+            shown: 0,
+        }
+    }
+}
+
+impl<P> CakeMq<P> {
+    /// The hardware queue of a packet (`skb_tx_hash`).
+    fn queue_of(&self, meta: &Meta) -> usize {
+        let queues = self.instances.len() as u64;
+        match self.hash {
+            cake::Hash::Perturbed => (((mix(meta.flow as u64 ^ self.seed) >> 32) * queues) >> 32) as usize,
+            cake::Hash::Modulo => (meta.flow as u64 % queues) as usize,
+        }
+    }
+
+    /// Instance `i` is asked for a packet: it counts the active ones, if it is time.
+    fn synchronise(&mut self, i: usize, now: Instant) {
+        let last = self.instances[i].last_checked_active;
+        if !self.shapes || last.is_some_and(|last| now - last < self.sync_time) {
+            return;
+        }
+        let is_active = |&j: &usize| !self.family.is_empty(j) || self.instances[j].last_active > last;
+        let active = 1 + (0..self.instances.len()).filter(|&j| j != i).filter(is_active).count() as u32;
+        self.family.child(i).take_part(active);
+        (self.instances[i].last_checked_active, self.instances[i].active_queues) = (Some(now), active);
+    }
+}
+
+impl<P> Qdisc<P> for CakeMq<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.family.enqueue(self.queue_of(&meta), now, meta, packet, sink)
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        let mut soonest: Option<Instant> = None;
+        let queues = self.instances.len();
+        for i in (self.next..queues).chain(0..self.next) {
+            if self.family.is_empty(i) {
+                continue;
+            }
+            self.synchronise(i, now);
+            match self.family.dequeue(i, now, sink) {
+                Dequeued::Empty => {}
+                Dequeued::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
+                packet => {
+                    self.instances[i].last_active = Some(now);
+                    (self.next, self.shown) = ((i + 1) % queues, i);
+                    return packet;
+                }
+            }
+        }
+        soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
+    }
+
+    fn splits(&self) -> bool {
+        self.family.splits()
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.family.settle(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.family.books.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.family.books.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        let (stats, backlog) = (self.stats(), self.backlog());
+        let instances: Vec<String> = self.family.children().filter_map(Qdisc::statistics).collect();
+        Some(format!(
+            r#"{{"kind":"cake_mq","bytes":{},"packets":{},"drops":{},"backlog":{},"qlen":{},"queues":[{}]}}"#,
+            stats.departed.bytes,
+            stats.departed.packets,
+            stats.dropped_total().packets,
+            backlog.bytes,
+            backlog.packets,
+            instances.join(",")
+        ))
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("active_queues", self.instances[self.shown].active_queues as f64);
+        if let Some(shown) = self.family.children().nth(self.shown) {
+            shown.observe(see);
+        }
+    }
+}
+
+impl<P> fmt::Debug for CakeMq<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CakeMq")
+            .field("instances", &self.instances)
+            .field("books", &self.family.books)
+            .finish_non_exhaustive()
+    }
+}
+
+pub(crate) const QUEUES: Queues = Queues::PerFlowAndClass;
+pub(crate) const WORDS: Option<Words> = cake::WORDS;
+/// Bytes of state of a flow.
+pub(crate) const STATE_BYTES: usize = cake::STATE_BYTES;
+/// Tells the choice of a hardware queue from that of a place within it.
+const SALT: u64 = 0x7175_6575_6500_0000;
+
+#[cfg(test)]
+mod tests;
