@@ -101,7 +101,8 @@ impl Named {
         let (name, braces) = braces(name, own)?;
         let algorithm = algorithm(name, own)?;
         let (common, params): (Vec<_>, Vec<_>) = params.iter().cloned().partition(|(name, _)| name == EXCLUDE_CE);
-        let mut config = algorithm.configure(profile, &params)?;
+        let configured = algorithm.configure(profile, &params);
+        let mut config = configured.map_err(|refusal| of_what_it_holds(refusal, algorithm, &params, braces, own))?;
         match &config {
             AnyConfig::Own(own) => own.config.check()?,
             AnyConfig::Foreign(foreign) => foreign.check()?,
@@ -248,3 +249,20 @@ fn is_on(text: &str) -> Option<bool> {
 
 /// What may follow a flag.
 const SWITCHES: [&str; 4] = ["on", "off", "true", "false"];
+/// The refusal of parameters of which the first unknown one is that of a discipline in the braces.
+fn of_what_it_holds(
+    refusal: Refusal,
+    algorithm: &Algorithm,
+    params: &[(String, String)],
+    braces: Option<&str>,
+    own: &dyn Catalogue,
+) -> Refusal {
+    let has = |algorithm: &Algorithm, name: &str| algorithm.params.iter().any(|param| param.name == name);
+    let unknown = params.iter().find(|(name, _)| !has(algorithm, name));
+    let (Some((name, value)), Refusal::Unknown(_)) = (unknown, &refusal) else { return refusal };
+    let words = braces.unwrap_or("").split(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | ';' | '@'));
+    let holder = words.filter_map(|word| Algorithm::find_with(word, own).ok()).find(|held| has(held, name));
+    let Some(held) = holder.map(|held| held.name) else { return refusal };
+    let parent = algorithm.name;
+    format!("{parent} has no {name}; {held} in its braces has: write it there, {{ {held} {name} {value} }}").into()
+}

@@ -116,6 +116,10 @@ fn combinations_that_mean_nothing_are_refused() {
             "fq(codel ecn exclude_ce)",
             "exclude_ce is of all flows: write it behind the brackets, e.g. \"fq(codel ecn) exclude_ce\"",
         ),
+        (
+            "htb target 5ms { class 1 rate 1mbit { fq_codel ecn } }",
+            "htb has no target; fq_codel in its braces has: write it there, { fq_codel target 5ms }",
+        ),
         ("sfq depth 0", "depth = 0 is out of range; from 1 to 1000000000"),
     ] {
         assert_eq!(parse(aqm).expect_err(aqm).to_string(), error, "{aqm}");

@@ -7,6 +7,8 @@ use crate::link_layer::{CONSERVATIVE, Kind, Layer};
 use crate::params::{Param, Parameter, Value, unknown};
 use crate::refusal::Refusal;
 use crate::registry::EXCLUDE_CE;
+use crate::units;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::iter::Peekable;
@@ -80,6 +82,10 @@ fn keyword(word: &str, given: &mut Vec<(String, String)>) -> Result<(), Refusal>
         "nat" | "nonat" => Ok(()),
         "fwmark" => {
             Err("fwmark: packets have no firewall mark here; sort them into tins by DSCP, e.g. diffserv4".into())
+        }
+        "rate" => Err("rate: cake has bandwidth for it; write e.g. bandwidth 50mbit".into()),
+        _ if units::rate(word).is_ok() => {
+            Err(format!("cake has {word:?} without a word before it; write bandwidth {word}").into())
         }
         _ => Err(Refusal::Unknown(unknown("word of cake", word, known()))),
     }
@@ -189,6 +195,8 @@ mod tests {
             ("cake overhead 999", "overhead = 999 is out of range; from -64 to 256"),
             ("cake overhead 1.5", "overhead (1.5) is not a whole number of bytes; write e.g. overhead 18"),
             ("cake overhead", "overhead of cake lacks its value"),
+            ("cake 50mbit nat", r#"cake has "50mbit" without a word before it; write bandwidth 50mbit"#),
+            ("cake rate 50mbit", "rate: cake has bandwidth for it; write e.g. bandwidth 50mbit"),
             ("cake mpu 300", "mpu = 300 is out of range; from 0 to 256"),
             (
                 "cake memlimit 0",
