@@ -20,9 +20,10 @@ pub struct Load {
 /// The columns of the table. A standing queue is far below every target: nothing is dropped or marked, and each
 /// arrival finds the same backlog. Overloaded, a link of 10 Mbit/s is offered 12.5, and the manager acts; its cost is
 /// per arrival, of which four in five leave.
-pub const LOADS: [Load; 5] = [
+pub const LOADS: [Load; 6] = [
     Load { name: "100/1", packets: 100, flows: 1, overloaded: false },
     Load { name: "100/1000", packets: 100, flows: 1000, overloaded: false },
+    Load { name: "1000/100", packets: 1000, flows: 100, overloaded: false },
     Load { name: "10000/1", packets: 10_000, flows: 1, overloaded: false },
     Load { name: "10000/1000", packets: 10_000, flows: 1000, overloaded: false },
     Load { name: "overload", packets: 1000, flows: 16, overloaded: true },
@@ -44,14 +45,26 @@ pub struct Discipline {
     pub state_bytes: usize,
 }
 
-/// Every discipline of the registry with every profile.
+/// Every discipline of the registry with every profile, and those that shape.
 pub fn disciplines() -> Vec<Discipline> {
     let of = |algorithm: &registry::Algorithm| {
         let state_bytes = algorithm.state_bytes;
         algorithm.spellings().map(|name| Discipline { name, state_bytes }).collect::<Vec<_>>()
     };
-    ALGORITHMS.iter().flat_map(of).collect()
+    let shaping = SHAPING.iter().map(|&name| {
+        let config = registry::parse(name).expect("a discipline with parameters in range");
+        Discipline { name: name.to_string(), state_bytes: config.state_bytes() }
+    });
+    ALGORITHMS.iter().flat_map(of).chain(shaping).collect()
 }
+
+/// Disciplines as they are set up to shape: what they cost without a rate says little. Here each flow has hosts of its own;
+/// elsewhere all are between the same two, which under CAKE's fairness between hosts makes many turns of a packet.
+const SHAPING: [&str; 3] = [
+    "cake diffserv4 triple-isolate bandwidth 12gbit",
+    "tbf rate 12gbit burst 30kB { droptail }",
+    "htb default 10 { class 1 rate 12gbit; class 10 parent 1 rate 6gbit ceil 12gbit { droptail } }",
+];
 
 impl Load {
     /// The load called `name`.
@@ -108,10 +121,19 @@ struct Bench {
 impl Bench {
     fn new(aqm: &str, load: Load) -> Self {
         let mut rng = Rng::from_state(1);
-        let flow = |_| Meta::new(LEN, rng.below(load.flows as u64) as u32).with_ecn(Ecn::NotEct);
+        let flow = |_| {
+            let flow = rng.below(load.flows as u64) as u32;
+            let hosts = if SHAPING.contains(&aqm) { (flow, flow) } else { (0, 0) };
+            Meta { hosts, ..Meta::new(LEN, flow) }.with_ecn(Ecn::NotEct)
+        };
         let arrivals = (0..ARRIVALS).map(flow).collect();
         // A queue of 10,000 packets is one of 0.1 ms, and of a few where flows that share a queue wait for the others.
-        let rate = Rate::from_bps(if load.overloaded { 10_000_000 } else { 1_200_000_000_000 });
+        // A shaper is asked a little less often than its rate allows, so that it always has a packet to give.
+        let rate = Rate::from_bps(match load.overloaded {
+            true => 10_000_000,
+            false if SHAPING.contains(&aqm) => 11_000_000_000,
+            false => 1_200_000_000_000,
+        });
         let surplus = if load.overloaded { 5 } else { u64::MAX };
         let step =
             rate.time_for(LEN as u64) - if load.overloaded { rate.time_for(LEN as u64 / 5) } else { Duration::ZERO };
@@ -161,14 +183,16 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
         .chain([("redflowlimit", format!("{bytes}B"))])
         .filter(|(param, text)| {
             let in_bytes = matches!(plain.value(param), Some(Value::Bytes(_)));
-            !load.overloaded && plain.value(param).is_some() && in_bytes == text.ends_with('B')
+            let takes_it = plain.value(param).is_some() && in_bytes == text.ends_with('B');
+            // What is in braces has the host's limit.
+            !load.overloaded && takes_it && !aqm.contains('{')
         })
         .map(|(param, value)| format!(" {param} {value}"))
         .collect();
     own += &match plain.name() {
         _ if load.overloaded => String::new(),
         "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // of its bins
-        "cake" => " rtt 10s".into(), // of flows between the same two hosts some wait long for their turn
+        "cake" | "cake_mq" => " rtt 10s".into(), // of flows between the same two hosts some wait long for their turn
         _ => String::new(),
     };
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
