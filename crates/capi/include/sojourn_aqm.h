@@ -89,6 +89,9 @@ typedef struct sojourn_packet {
     const void *header;     /* its headers from IP's on, unchanged until the packet comes back; null if not to be had */
     void *handle;           /* the host's own, never looked at; null is allowed */
     sojourn_time enqueued;  /* set by the queue: when it was enqueued */
+    uint32_t priority;      /* what its sender names, as Linux's skb->priority: a class, 0x10010 for tc's 1:10, or a
+                             * priority from 1 to 15; 0: nothing, and the DSCP says */
+    uint32_t reserved_2;    /* 0 */
 } sojourn_packet;
 
 /* Takes back a packet that was dropped, which need not be the one being offered. `packet` lives during the call only. */

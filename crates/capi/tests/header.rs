@@ -31,7 +31,7 @@ fn facts() -> Vec<(String, u64)> {
         };
     }
     layout!("sojourn_packet", Packet, size, length, segments, flow, source, destination, dscp, ecn, reserved);
-    layout!("sojourn_packet", Packet, header_length, header, handle, enqueued);
+    layout!("sojourn_packet", Packet, header_length, header, handle, enqueued, priority, reserved_2);
     layout!("sojourn_host", Host, size, mtu, rate, random, start, limit_packets, reserved, limit_bytes, limit_time);
     layout!("sojourn_host", Host, dropped, user, delay);
     layout!("sojourn_discipline", Discipline, size, abi, order, reserved, name, summary, source, create, free, enqueue);

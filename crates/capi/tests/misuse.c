@@ -1,5 +1,6 @@
 /* Every call that cannot be: each is refused with its number and one line, and nothing is lost. */
 #include <sojourn_aqm.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,35 @@ static void from_states(void *user, const char *name, double value)
         ++*(int *)user;
 }
 
+/* The class that a packet names chooses its band; of a program that was built before there was `priority`, it is not
+ * looked at. */
+static void classes(sojourn_host host)
+{
+    static const uint32_t sizes[2] = { sizeof(sojourn_packet), offsetof(sojourn_packet, priority) };
+    int tokens[2] = { 0, 0 }, known, at;
+    sojourn_packet packet, out;
+
+    for (known = 0; known < 2; known++) {
+        CHECK(0, sojourn_queue_create("prio", &host, &queue), "");
+        memset(&packet, 0, sizeof packet);
+        packet.size = sizes[known];
+        packet.length = 1301;
+        for (at = 0; at < 2; at++) {
+            packet.handle = &tokens[at];
+            packet.priority = at ? 0x10001 : 0;
+            CHECK(SOJOURN_QUEUED, sojourn_queue_enqueue(queue, host.start, &packet), "");
+        }
+        for (at = 0; at < 2; at++) {
+            memset(&out, 0, sizeof out);
+            out.size = sizes[known];
+            CHECK(SOJOURN_PACKET, sojourn_queue_dequeue(queue, host.start, &out, NULL), "");
+            faults += out.handle != &tokens[known ? at : 1 - at];
+            faults += out.priority != (!known && !at ? 0x10001 : 0);
+        }
+        sojourn_queue_free(queue);
+    }
+}
+
 int main(void)
 {
     int tokens[8] = { 1, 1, 1, 1, 1, 1, 1, 1 }, busy = 0, counts = 0;
@@ -69,6 +99,7 @@ int main(void)
     host.reserved = 0;
     host.limit_packets = 3;
     host.start = 1700000000000000000;
+    classes(host);
     CHECK(0, sojourn_queue_create("codel", &host, &queue), "");
 
     memset(&packet, 0, sizeof packet);
@@ -94,6 +125,10 @@ int main(void)
     packet.segments = 3;
     CHECK(SOJOURN_QUEUED, sojourn_queue_enqueue(queue, host.start + 13, &packet), "");
     CHECK(SOJOURN_INVALID, sojourn_queue_settle(queue, host.start + 12), "lies before");
+
+    packet.reserved_2 = 1;
+    CHECK(SOJOURN_INVALID, sojourn_queue_enqueue(queue, host.start + 13, &packet), "packet.reserved");
+    packet.reserved_2 = 0;
 
     /* A caller with a later version's struct. */
     memset(larger, 7, sizeof larger);

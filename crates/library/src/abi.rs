@@ -71,6 +71,13 @@ pub struct Packet {
     pub header: *const c_void,
     pub handle: *mut c_void,
     pub enqueued: Time,
+    pub priority: u32,
+    pub reserved_2: u32,
+}
+
+impl Packet {
+    /// Bytes of its first version, which ended before `priority`.
+    pub const LEAST: usize = std::mem::offset_of!(Self, priority);
 }
 
 /// Takes back a packet that was dropped.

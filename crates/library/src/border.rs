@@ -373,7 +373,7 @@ thread_local! {
 ///
 /// # Safety
 /// All zero bytes are a value, the first field is a `u32`, and the struct is `repr(C)`.
-unsafe trait Sized32: Copy {
+pub(crate) unsafe trait Sized32: Copy {
     /// Its name in errors.
     const NAME: &'static str;
     /// Its size in the first version of the interface.
@@ -383,7 +383,7 @@ unsafe trait Sized32: Copy {
 // SAFETY: integers and pointers.
 unsafe impl Sized32 for Packet {
     const NAME: &'static str = "packet";
-    const LEAST: u32 = size_of::<Self>() as u32;
+    const LEAST: u32 = Packet::LEAST as u32;
 }
 
 // SAFETY: integers, a pointer, and a function that may be null.
@@ -415,7 +415,7 @@ unsafe fn size_of_given<T: Sized32>(place: *const T) -> Result<u32, Error> {
 ///
 /// # Safety
 /// `place` is null or points to as many bytes as its first field says.
-unsafe fn read<T: Sized32>(place: *const T) -> Result<T, Error> {
+pub(crate) unsafe fn read<T: Sized32>(place: *const T) -> Result<T, Error> {
     // SAFETY: as the caller says.
     let size = unsafe { size_of_given(place)? };
     let mut value = MaybeUninit::<T>::zeroed();

@@ -500,6 +500,7 @@ fn describe(meta: &Meta, handle: usize) -> Packet {
         dscp: meta.dscp,
         ecn: meta.ecn as u8,
         handle: handle as *mut _,
+        priority: u32::from(meta.class.major()) << 16 | u32::from(meta.class.minor()),
         ..NO_PACKET
     }
 }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Discipline, Host, Packet, Time};
+use crate::border;
 use crate::crash;
 use sojourn_aqm::Limits;
 use std::cell::UnsafeCell;
@@ -186,10 +187,10 @@ unsafe extern "C" fn take_back(user: *mut c_void, packet: *const Packet, reason:
     // SAFETY: `user` is what `create` gave, and it lives as long as the queue; the library calls this on the thread that
     // called it, and no reference to the list lives meanwhile.
     let list = unsafe { &mut *(*user.cast::<Returned>()).0.get() };
-    // A null pointer becomes a packet that nobody knows.
+    // A null pointer becomes a packet that nobody knows, and so does one that is shorter than any.
     // SAFETY: null or a packet, as the header says.
-    let packet = unsafe { packet.as_ref() }.filter(|packet| packet.size as usize >= size_of::<Packet>());
-    list.push((packet.copied().unwrap_or(NO_PACKET), reason));
+    let packet = unsafe { border::read(packet) }.unwrap_or(NO_PACKET);
+    list.push((packet, reason));
 }
 
 /// The descriptor that a library fills.
@@ -207,6 +208,8 @@ pub const NO_PACKET: Packet = Packet {
     header: null(),
     handle: null_mut(),
     enqueued: 0,
+    priority: 0,
+    reserved_2: 0,
 };
 
 /// A queue of a library. It does what it is told and judges nothing.

@@ -2,6 +2,7 @@
 //! whoever builds one says how a packet goes back to the host and how its header is read.
 
 use crate::abi::{self, Packet, Time};
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::{Catalogue, Named};
 use sojourn_aqm::{
     Backlog, Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
@@ -187,7 +188,7 @@ impl<O: Owner> Sink<u32> for Packets<O> {
 
 /// What an algorithm may know of a packet.
 fn meta(packet: &Packet) -> Result<Meta, Error> {
-    let Packet { length, segments, flow, source, destination, dscp, ecn, reserved, .. } = *packet;
+    let Packet { length, segments, flow, source, destination, dscp, ecn, priority, .. } = *packet;
     if length == 0 {
         return Err(Error::invalid("packet.length: 0 B is no packet; give at least 1"));
     }
@@ -200,11 +201,12 @@ fn meta(packet: &Packet) -> Result<Meta, Error> {
     let Ok(segments) = u16::try_from(segments.max(1)) else {
         return Err(Error::invalid(format!("packet.segments: {segments} is out of range; at most {}", u16::MAX)));
     };
-    if reserved != 0 {
+    if packet.reserved != 0 || packet.reserved_2 != 0 {
         return Err(Error::invalid("packet.reserved is not 0; set the whole struct to zero before its fields"));
     }
     let meta = Meta::new(length, flow).with_ecn(ecn).with_segments(segments);
-    Ok(Meta { hosts: (source, destination), dscp, ..meta })
+    let class = ClassId::new((priority >> 16) as u16, priority as u16);
+    Ok(Meta { hosts: (source, destination), dscp, class, ..meta })
 }
 
 fn limits(host: &abi::Host) -> Result<Limits, Error> {

@@ -93,6 +93,8 @@ fn packet(token: usize) -> Packet {
         header: null_mut(),
         handle: token as *mut c_void,
         enqueued: 0,
+        priority: 0,
+        reserved_2: 0,
     }
 }
 
