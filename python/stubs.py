@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sojourn.aqms.registry import EXCLUDE_CE, argument, class_name, registry
+from sojourn.aqms.registry import EXCLUDE_CE, INSIDE, argument, class_name, registry
 
 TARGET = Path(__file__).parent / "sojourn" / "aqms" / "managers.pyi"
 KINDS = {
@@ -36,6 +36,7 @@ def stub() -> str:
         "",
         "from typing import Literal, final",
         "",
+        "from sojourn.aqms.aqm import Aqm",
         "from sojourn.aqms.registered import Registered",
         "",
         *_wrapped(f"__all__ = [{names}]", ""),
@@ -59,8 +60,12 @@ def _class(entry: dict[str, Any]) -> Iterator[str]:
         yield "        *,"
     for param in params:
         yield from _wrapped(f"{argument(param['name'])}: {_type(param)} = ...,", "        ")
+    if entry["holds"]:
+        yield f"        {INSIDE}: Aqm | type[Aqm] | str | None = ...,"
     yield "    ) -> None:"
     about = [f"{argument(param['name'])}: {param['doc']} Default {param['default']}." for param in entry["params"]]
+    if entry["holds"]:
+        about.append(f"{INSIDE}: What waits, as in tc's braces: a queue manager, or the text. Default none.")
     yield from _doc(
         "\n".join([f"Configure a profile, None for the plain one{':' if about else '.'}", *about]), "        "
     )

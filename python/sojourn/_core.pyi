@@ -281,11 +281,12 @@ class Queue:
         tag: Any = None,
         dscp: int = 0,
         hosts: tuple[int, int] = (0, 0),
+        class_: str = "",
     ) -> str:
         """Offer a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
 
-        `flow` is the number of its flow, `hosts` those of its sending and its receiving host, and `tag` comes back when
-        it leaves.
+        `flow` is the number of its flow, `hosts` those of its sending and its receiving host, `class_` the class or the
+        priority that it names, and `tag` comes back when it leaves.
         """
 
     def pop(self, now_ns: int) -> tuple[Any, int, bool] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attack.mutate import mutated_bytes, mutated_document, mutated_text, odd_text, toml
+from sojourn.aqms.registry import registry
 
 REPO = Path(__file__).resolve().parents[2]
 SHIPPED = {path.name: path.read_bytes() for path in sorted((REPO / "scenarios").glob("*.toml"))}
@@ -40,14 +41,23 @@ SINGLE = (
     ),
     *("pi2", "red", "red@linux ecn", "ared", "choke", "mine.py:Mine", "mine.py:Mine depth 5"),
 )
-FLOWS = ("fq_codel", "fq_codel@linux flows 16", "fq_pie", "sfq", "sfq@linux", "sfqcodel", "sfq_red", "drr", "dualpi2")
+TREES = (
+    "tbf rate 5mbit burst 9kB { fq_codel }",
+    "prio { band 1 match dscp EF; band 2 { cake }; band 3 { pie ecn } }",
+    "htb default 2 { class 1 rate 3mbit ceil 9mbit match dscp EF; class 2 rate 2mbit prio 1 { fq_codel ecn } }",
+    "cake bandwidth 5mbit diffserv4 dual-srchost nat docsis ack-filter",
+    "cake_mq queues 2 bandwidth 5mbit besteffort",
+)
+"""Disciplines with words of their own, and with others in braces."""
+REGISTERED = tuple(profile["spelling"] for entry in registry()["aqms"] for profile in entry["profiles"])
+"""Every discipline with every profile."""
 
 
 def aqm(rng: random.Random) -> str:
     """A queue manager."""
     if rng.random() < 0.25:
         return f"fq({rng.choice(SINGLE)})"
-    return rng.choice(SINGLE + FLOWS)
+    return rng.choice(SINGLE + REGISTERED + TREES)
 
 
 def link(rng: random.Random) -> dict[str, Any]:

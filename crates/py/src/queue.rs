@@ -3,6 +3,7 @@
 use crate::error::{Unsigned, check, input};
 use crate::own::{Classes, check_fault};
 use pyo3::prelude::*;
+use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::AnyConfig;
 use sojourn_aqm::{Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rng, units};
 use sojourn_sim::scenario::{AqmSpec, LEAST_MTU};
@@ -56,11 +57,11 @@ impl Queue {
 
     /// Offers a packet of `size` bytes at `now_ns`: "queued", "marked", or "dropped:" and the reason.
     ///
-    /// `flow` is the number of its flow, `hosts` those of its sending and its receiving host, and `tag` comes back when it
-    /// leaves.
+    /// `flow` is the number of its flow, `hosts` those of its sending and its receiving host, `class_` the class or the
+    /// priority that it names, and `tag` comes back when it leaves.
     #[pyo3(
-        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None, dscp = Unsigned::of(0), hosts = (Unsigned::of(0), Unsigned::of(0))),
-        text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0))"
+        signature = (now_ns, size, flow = Unsigned::of(0), ecn = Unsigned::of(0), tag = None, dscp = Unsigned::of(0), hosts = (Unsigned::of(0), Unsigned::of(0)), class_ = ""),
+        text_signature = "($self, now_ns, size, flow=0, ecn=0, tag=None, dscp=0, hosts=(0, 0), class_='')"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's
     fn push(
@@ -73,6 +74,7 @@ impl Queue {
         tag: Tag,
         dscp: Unsigned,
         hosts: (Unsigned, Unsigned),
+        class_: &str,
     ) -> PyResult<String> {
         let ecn = Ecn::ALL.get(ecn.get::<usize>("ecn")?).copied();
         let ecn = ecn.ok_or_else(|| input("ecn: not a field; 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE"))?;
@@ -85,7 +87,11 @@ impl Queue {
             return Err(input(format!("dscp: {dscp} is not a code point; from 0 to 63, e.g. 46 for EF")));
         }
         let hosts = (hosts.0.get("hosts")?, hosts.1.get("hosts")?);
-        let meta = Meta { dscp, hosts, ..Meta::new(size, flow.get("flow")?).with_ecn(ecn) };
+        let class = match class_ {
+            "" => ClassId::NONE,
+            text => ClassId::parse(text, 1).map_err(|e| input(format!("class_: {e}")))?,
+        };
+        let meta = Meta { dscp, hosts, class, ..Meta::new(size, flow.get("flow")?).with_ecn(ecn) };
         let now = self.advance(now_ns)?;
         let (qdisc, dropped) = self.parts();
         let fate = qdisc.enqueue(now, meta, tag, &mut |_, tag, reason: DropReason| dropped.push((tag, reason.name())));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
-use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig};
+use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
 use sojourn_sim::scenario::{AqmSpec, traffic};
 
 /// Everything that has a name in scenario files.
@@ -41,6 +41,7 @@ fn algorithm(algorithm: &'static Algorithm) -> Value {
         "source": algorithm.source,
         "by_flow": algorithm.queues.are_by_flow(),
         "exclude_ce": algorithm.queues.can_exclude_ce(),
+        "holds": algorithm.queues == Queues::Tree,
         "state_bytes": plain.state_bytes(),
         "queue_bytes": algorithm.queue_bytes,
         "params": algorithm.params.iter().map(|p| param(p, &plain)).collect::<Vec<_>>(),

@@ -2,11 +2,12 @@
 
 from typing import Literal, final
 
+from sojourn.aqms.aqm import Aqm
 from sojourn.aqms.registered import Registered
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
     "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake",
-    "SchFq", "PfifoFast", "Tbf", "Prio", "Htb"]
+    "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb"]
 
 @final
 class Droptail(Registered):
@@ -1340,6 +1341,68 @@ class Cake(Registered):
         """
 
 @final
+class CakeMq(Registered):
+    """CAKE for each hardware queue of a card: instances that share one rate without waiting for each other.
+
+    Source: Linux 7.0, sch_cake.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        queues: int = ...,
+        sync_time: str = ...,
+        bandwidth: str = ...,
+        autorate_ingress: bool = ...,
+        tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] = ...,
+        isolation: Literal["flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost",
+            "triple-isolate"] = ...,
+        rtt: str = ...,
+        wash: bool = ...,
+        ack_filter: Literal["off", "filter", "aggressive"] = ...,
+        ingress: bool = ...,
+        memlimit: str = ...,
+        overhead: float = ...,
+        mpu: int = ...,
+        layer: Literal["noatm", "atm", "ptm"] = ...,
+        link_header: int = ...,
+        split_gso: bool = ...,
+        hash: Literal["perturbed", "modulo"] = ...,
+        version: Literal["linux", "linux-6.1"] = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        queues: Hardware queues of the card, each with an instance. Default 4.
+        sync_time: How long an instance keeps its part of the rate before it counts the active ones anew; 200 us
+            in Linux. Default 200 us.
+        bandwidth: The rate to shape to, 512 bit/s or more, in tc's word also `unlimited`: zero, the link's own
+            rate. Default 0 bit/s.
+        autorate_ingress: Shapes to 15/16 of the rate at which packets arrive, estimated from `bandwidth` on.
+            Default false.
+        tins: The tins, by DSCP. Default diffserv3.
+        isolation: What gets equal shares. Default triple-isolate.
+        rtt: The interval of COBALT, a usual round-trip time; its target is a twentieth of it. tc's words `lan`,
+            `internet`, `satellite` and so on stand for such times. Default 100 ms.
+        wash: Clears the DSCP of what is sent; the ECN field stays. Default false.
+        ack_filter: Drops acknowledgments that a later one in the queue makes superfluous, where the host tells
+            of TCP headers. Default off.
+        ingress: Shapes what comes from a link in front: what is dropped here has crossed it and is charged as
+            well. Default false.
+        memlimit: Bytes that may wait; zero takes four intervals of the rate, and 4 MiB or more. Linux counts
+            what its packets occupy in memory, here it is their sizes. The host's own limit holds as well.
+            Default 0 B.
+        overhead: Whole bytes that every packet has more on the wire; from -64 to 256. Default 0.
+        mpu: The least size on the wire, with the overhead. Default 0.
+        layer: What the link layer makes of a packet with its overhead. Default noatm.
+        link_header: Bytes of a packet, as this queue accounts it, that come before its IP header; they do not
+            count on the wire. 14 on Ethernet; links of scenarios account packets from the IP header on. Default
+            0.
+        split_gso: Takes super-packets of segmentation offload as their segments; else each is one packet, whose
+            segments count on the wire as if they were equally long. Default true.
+        hash: How packets find their places. Default perturbed.
+        version: Whose COBALT manages the queues. Default linux.
+        """
+
+@final
 class SchFq(Registered):
     """Linux's pacing scheduler, fq without brackets: flows in turn, none before its time.
 
@@ -1429,6 +1492,7 @@ class Tbf(Registered):
         overhead: int = ...,
         mpu: int = ...,
         linklayer: Literal["ethernet", "atm"] = ...,
+        inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         rate: The rate to shape to, 8 bit/s or more; zero does not shape. Default 0 bit/s.
@@ -1442,6 +1506,7 @@ class Tbf(Registered):
         overhead: Bytes that every packet has more on the wire. Default 0.
         mpu: The least size on the wire, with the overhead. Default 0.
         linklayer: What the link layer makes of a packet with its overhead. Default ethernet.
+        inside: What waits, as in tc's braces: a queue manager, or the text. Default none.
         """
 
 @final
@@ -1457,12 +1522,14 @@ class Prio(Registered):
         handle: str = ...,
         bands: int = ...,
         priomap: str = ...,
+        inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         handle: The handle, as in tc's `handle 1:`: a class that a sender names belongs to it. Default 1.
         bands: Number of bands. Default 3.
         priomap: The band, from 0 on, of each of the priorities 0 to 15: 16 numbers. Default
             1,2,2,2,1,2,0,0,1,1,1,1,1,1,1,1.
+        inside: What waits, as in tc's braces: a queue manager, or the text. Default none.
         """
 
 @final
@@ -1481,6 +1548,7 @@ class Htb(Registered):
         r2q: int = ...,
         direct_qlen: int = ...,
         rounding: Literal["up", "down"] = ...,
+        inside: Aqm | type[Aqm] | str | None = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         handle: The handle, as in tc's `handle 1:`: classes that senders name belong to it. Default 1.
@@ -1491,4 +1559,5 @@ class Htb(Registered):
         direct_qlen: Most packets that wait to go directly; the length of the device's queue in Linux. Default
             1000.
         rounding: How tc makes ticks of 64 ns of the depth of a bucket. Default up.
+        inside: What waits, as in tc's braces: a queue manager, or the text. Default none.
         """

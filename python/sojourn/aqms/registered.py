@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from sojourn.aqms.aqm import Aqm, Configured
-from sojourn.aqms.registry import argument, find, parameter_names, registry
+from sojourn.aqms.registry import INSIDE, argument, find, parameter_names, registry
 from sojourn.aqms.spelling import param_words, spelled_aqm
 from sojourn.base.errors import unknown
 
@@ -31,8 +31,19 @@ class Registered(Aqm, metaclass=_Plain):
             raise TypeError(f"{cls.__bases__[0].__name__} runs in Rust and cannot be extended; derive from sojourn.Aqm")
 
     def __init__(self, profile: str | None = None, **params: object) -> None:
-        """Configure `profile` (None: the plain one) with parameters by name, e.g. ``target="5 ms"``."""
-        known = parameter_names(find(self.algorithm))
+        """Configure `profile` (None: the plain one) with parameters by name, e.g. ``target="5 ms"``.
+
+        A discipline that holds others takes what tc has in its braces as `inside`: a queue manager, or the text.
+
+        >>> import sojourn as sj
+        >>> print(sj.Tbf(rate="5 Mbit/s", burst="5 kB", inside=sj.FqCodel(ecn=True)))
+        tbf rate 5Mbit/s burst 5000B { fq_codel }
+        >>> print(sj.Htb(default="10", inside="class 10 rate 2mbit { fq_codel }"))
+        htb default 10 { class 10 rate 2Mbit/s { fq_codel } }
+        """
+        entry = find(self.algorithm)
+        inside = params.pop(INSIDE, None) if entry["holds"] else None
+        known = parameter_names(entry)
         own = {argument(name): name for name in known}
         params = {own.get(name, name): value for name, value in params.items()}
         for name in params:
@@ -41,7 +52,8 @@ class Registered(Aqm, metaclass=_Plain):
         name = "fq(droptail)" if self.algorithm == "fq" else self.algorithm  # fq alone is Linux's pacing scheduler
         head = f"{name}@{profile}" if profile else name
         words = [word for name, value in params.items() for word in param_words(name, value)]
-        self._text = spelled_aqm(" ".join([head, *words]))
+        braces = [] if inside is None else [f"{{ {inside() if isinstance(inside, type) else inside} }}"]
+        self._text = spelled_aqm(" ".join([head, *words, *braces]))
 
 
 @cache
@@ -74,6 +86,8 @@ def _signature(entry: Mapping[str, Any]) -> Signature:
         Parameter(argument(name), Parameter.KEYWORD_ONLY, default=defaults.get(name, False))
         for name in parameter_names(entry)
     ]
+    if entry["holds"]:
+        named.append(Parameter(INSIDE, Parameter.KEYWORD_ONLY, default=None))
     return Signature([Parameter("profile", Parameter.POSITIONAL_OR_KEYWORD, default=None), *named])
 
 

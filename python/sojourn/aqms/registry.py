@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 EXCLUDE_CE = "exclude_ce"
 """The flag of nearly every queue manager."""
+INSIDE = "inside"
+"""What a class takes for the braces of a discipline that holds others."""
 
 
 @cache
