@@ -4,11 +4,13 @@
 //! instant the one with the lowest slot comes first, so the order of simultaneous events is the order in
 //! which the slots are laid out. The first slots are those that every packet sets: where they are few, as in a dumbbell,
 //! they are looked through one by one, and setting one of them is a single store ([`Few`]); else they have a tournament
-//! tree of their own, which is lower than one for all ([`Many`]). All others, timers mostly, are in a second tree.
+//! tree of their own, which is lower than one for all ([`Many`]). All others, timers mostly, are in a second tree; in a
+//! dumbbell the timers of sinks, which may be called ahead of time, are in a third one.
 
 mod tree;
 
 use sojourn_aqm::Instant;
+use std::ops::Range;
 use tree::Tree;
 
 /// A component's place in the event set.
@@ -17,8 +19,8 @@ pub type Slot = u32;
 /// The pending events of a simulation.
 pub trait EventSet {
     /// An empty set with slots 0..`slots`, of which packets set the first `of_links`: half of them every packet, the others
-    /// only where [`EventSet::use_all`] was called.
-    fn new(of_links: usize, slots: usize) -> Self;
+    /// only where [`EventSet::use_all`] was called. The slots `sinks`, behind them, are those of sinks' timers.
+    fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self;
 
     /// From now on events may be pending in any slot.
     fn use_all(&mut self);
@@ -34,6 +36,16 @@ pub trait EventSet {
 
     /// When a slot's event is pending.
     fn at(&self, slot: Slot) -> Instant;
+
+    /// When the earliest timer of a sink is due; never where they are not kept apart.
+    fn sinks_due(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    /// The slot of that timer.
+    fn first_of_sinks(&self) -> Slot {
+        unreachable!("the sinks' timers are not kept apart")
+    }
 }
 
 /// For two links.
@@ -42,14 +54,17 @@ pub struct Few {
     /// Time and slot in one word, so that the least of them is the earliest of the lowest slot.
     hot: [u64; HOT],
     uses_all: bool,
-    tree: Tree,
+    timers: Tree,
+    sinks: Tree,
+    sink_slots: Range<Slot>,
 }
 
 impl EventSet for Few {
-    fn new(of_links: usize, slots: usize) -> Self {
+    fn new(of_links: usize, slots: usize, sinks: Range<Slot>) -> Self {
         assert!(of_links <= HOT, "two links have {HOT} slots");
         let hot = core::array::from_fn(|slot| packed(Instant::NEVER, slot));
-        Self { hot, uses_all: false, tree: Tree::new(HOT as Slot, slots.saturating_sub(HOT)) }
+        let timers = Tree::new(HOT as Slot, slots.saturating_sub(HOT));
+        Self { hot, uses_all: false, timers, sinks: Tree::new(sinks.start, sinks.len()), sink_slots: sinks }
     }
 
     fn use_all(&mut self) {
@@ -64,7 +79,8 @@ impl EventSet for Few {
     fn set(&mut self, slot: Slot, at: Instant) {
         match self.hot.get_mut(slot as usize) {
             Some(hot) => *hot = packed(at, slot as usize),
-            None => self.tree.set(slot, at),
+            None if self.sink_slots.contains(&slot) => self.sinks.set(slot, at),
+            None => self.timers.set(slot, at),
         }
         debug_assert!(self.uses_all || !(HALF..HOT).contains(&(slot as usize)) || at == Instant::NEVER, "slot {slot}");
     }
@@ -76,14 +92,38 @@ impl EventSet for Few {
         if self.uses_all {
             hot = hot.min(least(&self.hot[HALF..]));
         }
-        if self.tree.due() < hot >> HOT_BITS {
-            return self.tree.first();
+        if self.timers.due().min(self.sinks.due()) < hot >> HOT_BITS {
+            return self.first_timer();
         }
         (unpacked(hot), hot as Slot & ((1 << HOT_BITS) - 1))
     }
 
+    #[inline(always)]
     fn at(&self, slot: Slot) -> Instant {
-        self.hot.get(slot as usize).map_or_else(|| self.tree.at(slot), |&word| unpacked(word))
+        match self.hot.get(slot as usize) {
+            Some(&word) => unpacked(word),
+            None if self.sink_slots.contains(&slot) => self.sinks.at(slot),
+            None => self.timers.at(slot),
+        }
+    }
+
+    #[inline(always)]
+    fn sinks_due(&self) -> Instant {
+        Instant::from_nanos(self.sinks.due())
+    }
+
+    fn first_of_sinks(&self) -> Slot {
+        self.sinks.first().1
+    }
+}
+
+impl Few {
+    /// The earliest of the timers, of which slots of sinks have others before and behind them.
+    fn first_timer(&self) -> (Instant, Slot) {
+        if self.sinks.due() == self.timers.due() {
+            return self.sinks.first().min(self.timers.first());
+        }
+        if self.sinks.due() < self.timers.due() { self.sinks.first() } else { self.timers.first() }
     }
 }
 
@@ -97,7 +137,7 @@ pub struct Many {
 }
 
 impl EventSet for Many {
-    fn new(of_links: usize, slots: usize) -> Self {
+    fn new(of_links: usize, slots: usize, _: Range<Slot>) -> Self {
         let split = of_links / 2;
         Self { front: Tree::new(0, split), back: Tree::new(split as Slot, slots - split), split: split as Slot }
     }
@@ -150,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn ties_go_to_the_lowest_slot<E: EventSet>(of_links: usize) {
-        let mut events = E::new(of_links, 19);
+        let mut events = E::new(of_links, 19, 17..18);
         events.use_all();
         for slot in [18, 2, 17] {
             events.set(slot, Instant::from_nanos(7));
@@ -171,7 +211,7 @@ mod tests {
     type Changes = Vec<(u32, Option<u64>)>;
 
     fn agrees_with_a_linear_search<E: EventSet>(of_links: usize, changes: &Changes) -> Result<(), TestCaseError> {
-        let mut events = E::new(of_links, SLOTS);
+        let mut events = E::new(of_links, SLOTS, 40..61);
         events.use_all();
         let mut model = [u64::MAX; SLOTS];
         for &(slot, at) in changes {
@@ -180,6 +220,8 @@ mod tests {
             events.set(slot, Instant::from_nanos(at));
             prop_assert_eq!(events.at(slot).as_nanos(), at);
             let earliest = *model.iter().min().unwrap();
+            let sinks = (40..61).map(|slot| events.at(slot)).min();
+            prop_assert!(events.sinks_due() == Instant::NEVER || Some(events.sinks_due()) == sinks);
             let (first, winner) = events.first();
             prop_assert_eq!(first.as_nanos(), earliest);
             if earliest < u64::MAX {

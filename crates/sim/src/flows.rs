@@ -368,7 +368,7 @@ impl GroupReport {
 
 /// Arms a timer for an earlier deadline. A later one is left: the timer fires early, finds that nothing is
 /// due and is armed again, which costs less than moving it with every acknowledgment.
-#[inline]
+#[inline(always)]
 fn arm<P: Probe, T: Topology>(timer: Component, deadline: Instant, network: &mut Network<P, T>) {
     let slot = network.layout.slot(timer);
     if deadline < network.events.at(slot) {

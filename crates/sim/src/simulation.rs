@@ -7,6 +7,7 @@ use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
 use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCells};
+use crate::packet::Handle;
 use crate::probe::{EveryPacket, Recorder};
 use crate::sampler::Samplers;
 use crate::scenario::{FlowSpec, Scenario};
@@ -69,7 +70,8 @@ impl Simulation {
         })
     }
 
-    /// Processes up to `events` events. Returns whether the run is finished.
+    /// Processes up to `events` events. Returns whether the run is finished. Sinks may be ahead of [`Simulation::now`] then;
+    /// who wants to know how a run stands advances it until an instant.
     pub fn advance(&mut self, events: u64) -> bool {
         with!(&mut self.0, run => run.advance(events))
     }
@@ -127,6 +129,8 @@ struct Run<P: Recorder, T: Topology> {
     /// Of every hop: how many queues its reverse direction has.
     reverse: Vec<usize>,
     now: Instant,
+    /// Up to when it goes on at present, and when it ends.
+    last: Instant,
     end: Instant,
     statistics: Statistics,
     events: u64,
@@ -159,10 +163,23 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
         network.expect_channels();
+        network.allow_ahead(scenario);
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
         let reverse = scenario.reverse_queues().collect();
-        Self { names, reverse, now: Instant::ZERO, end, statistics, events: 0, looks: 0, network, flows, samplers }
+        Self {
+            names,
+            reverse,
+            now: Instant::ZERO,
+            last: Instant::ZERO,
+            end,
+            statistics,
+            events: 0,
+            looks: 0,
+            network,
+            flows,
+            samplers,
+        }
     }
 
     fn advance(&mut self, events: u64) -> bool {
@@ -185,6 +202,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
     #[inline(never)]
     fn go(&mut self, events: u64, last: Instant) -> bool {
+        self.last = last;
+        self.look_ahead();
         for _ in 0..events {
             let (at, slot) = self.network.events.first();
             if at > last {
@@ -194,8 +213,49 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.now = at;
             self.events += 1;
             self.handle(self.network.layout.component(slot));
+            if let Some((at, handle)) = self.network.ahead.take() {
+                self.run_ahead(at, handle);
+            }
         }
         false
+    }
+
+    /// Lets the far side of a dumbbell run ahead until somebody looks at the run.
+    fn look_ahead(&mut self) {
+        let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
+        let look = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
+        if self.network.set_ahead(look, self.last) {
+            if let Some((at, handle)) = self.network.next_ahead() {
+                self.run_ahead(at, handle);
+            }
+        }
+    }
+
+    /// Delivers a packet that reaches its sink at `at`, and those behind it in the pipe, each after what happens at the far
+    /// side before.
+    #[inline(never)]
+    fn run_ahead(&mut self, mut at: Instant, mut handle: Handle) {
+        loop {
+            while let Some((now, component)) = self.network.first_ahead(at) {
+                self.act_ahead(now, component);
+            }
+            self.events += 1;
+            self.flows.deliver(at, handle, &mut self.network);
+            match self.network.next_ahead() {
+                Some(next) => (at, handle) = next,
+                None => return,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn act_ahead(&mut self, now: Instant, component: Component) {
+        self.events += 1;
+        match component {
+            Component::Server(link) => self.network.on_server(now, link),
+            Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
+            other => unreachable!("{other:?} is not at the far side"),
+        }
     }
 
     #[inline(always)]
@@ -227,6 +287,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Sampler(i) if i == Samplers::COUNT => {
                 let next = self.look(now);
                 self.network.set(component, next);
+                self.look_ahead();
             }
             Component::Channel(cell) => {
                 self.network.on_channel(now, cell);
@@ -236,6 +297,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             Component::Sampler(i) => {
                 let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
                 self.network.set(component, next);
+                self.look_ahead();
             }
         }
     }
@@ -347,7 +409,6 @@ pub(crate) fn report_links<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::Handle;
     use sojourn_aqm::{Backlog, Dequeued, Ecn, Enqueued, Meta, Qdisc, Sink, Stats, TcpView};
     use sojourn_tcp::{Flags, Header};
     use std::collections::VecDeque;

@@ -42,7 +42,12 @@ impl Body {
 
     /// Whether the delay is constant, nothing is below the queue, framing is an overhead at most and no super-packets come.
     pub fn is_plain(&self) -> bool {
-        self.medium.is_none() && self.below.is_none() && self.framing.is_plain() && !self.cuts
+        self.has_constant_delay() && self.below.is_none() && self.framing.is_plain() && !self.cuts
+    }
+
+    /// Whether nothing is lost and the delay never changes.
+    pub fn has_constant_delay(&self) -> bool {
+        self.medium.is_none()
     }
 
     /// Bytes that framing adds to each packet, where it is plain.

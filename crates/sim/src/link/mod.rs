@@ -72,6 +72,11 @@ impl Link {
         }
     }
 
+    /// Whether packets reach the far end in the order in which they leave, each at the time that is said then.
+    pub fn keeps_order(&self) -> bool {
+        self.body.has_constant_delay()
+    }
+
     /// Puts another queue discipline in the place of its own.
     #[cfg(test)]
     pub fn manage_by(&mut self, qdisc: Box<Discipline>) {

@@ -18,6 +18,11 @@ impl Pipe {
         self.0.is_empty()
     }
 
+    /// When the next packet arrives.
+    pub fn first(&self) -> Option<Instant> {
+        self.0.front().map(|&(at, _)| at)
+    }
+
     /// Whether an arrival at `at` comes behind all others.
     #[inline(always)]
     pub fn ends_by(&self, at: Instant) -> bool {

@@ -101,7 +101,8 @@ impl<T: Topology> Layout<T> {
 
     /// An event set for these slots, in which nothing is pending.
     pub fn events(self) -> T::Events {
-        T::Events::new(self.first_flow() as usize, self.slots() as usize)
+        let first_sink = self.first_flow() + 3 * self.flows;
+        T::Events::new(self.first_flow() as usize, self.slots() as usize, first_sink..first_sink + self.flows)
     }
 
     /// Number of slots.

@@ -5,6 +5,7 @@
 //! call them next; where a packet goes then is decided here.
 
 mod access;
+mod ahead;
 mod cell;
 mod joined;
 mod layout;
@@ -22,6 +23,7 @@ use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Paths};
 use crate::wlan::{Air, Place, Settled, Wlan};
 use access::{Access, Ends, Route, Way};
+use ahead::Ahead;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
 
@@ -41,6 +43,7 @@ pub(crate) struct Network<P, T: Topology> {
     paths: Vec<Paths>,
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
+    pub ahead: Ahead,
 }
 
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
@@ -67,6 +70,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             routes: Vec::with_capacity(layout.flows() as usize),
             paths: Vec::new(),
             polled: Vec::new(),
+            ahead: Ahead::NONE,
         }
     }
 
@@ -299,7 +303,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     }
 
     /// The time has come for which a link's server asked, or a driver in a wireless LAN.
-    #[inline]
+    #[inline(always)]
     pub fn on_server(&mut self, now: Instant, l: usize) {
         let mut books = books!(self, l);
         let link = match self.air.place(l) {
@@ -351,6 +355,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let route = &mut self.routes[packet.slot as usize];
         let to_access_link = if T::HAS_CELLS { packet.to_sink != route.access_at_source() } else { !packet.to_sink };
         if !to_access_link || !ends_here || route.down.is_transparent() {
+            if !overtakes && self.leaves_ahead(l, at, handle) {
+                return;
+            }
             let pipe = self.pipe(l);
             let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };
             self.set_first(Component::Pipe(l), first);
