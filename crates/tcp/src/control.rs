@@ -2,7 +2,7 @@
 
 use crate::Now;
 use crate::ack;
-use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Window};
+use crate::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window};
 use crate::config::{SenderConfig, State};
 use crate::round_trip::RoundTrip;
 use crate::stack::Stack;
@@ -19,6 +19,8 @@ pub(crate) struct Control {
     counts_delivered: bool,
     /// The control sets the window itself.
     steers: bool,
+    /// The control hears of every acknowledgment.
+    hears: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
     told: Option<State>,
 }
@@ -43,7 +45,8 @@ impl Control {
     /// A window of `cwnd` segments of `mss` bytes below the threshold `ssthresh`.
     pub fn new(stack: &Stack, mut cc: AnyCc, cwnd: u32, mss: u32, ssthresh: u32) -> Self {
         cc.attach(stack);
-        let steers = cc.needs().steers;
+        let needs = cc.needs();
+        let (steers, hears) = (needs.steers, needs.reports);
         let window = Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss, counting: stack.counting };
         Self {
             cc,
@@ -52,6 +55,7 @@ impl Control {
             grows_before_sending: stack.grows_before_sending,
             counts_delivered: stack.growth_counts_delivered,
             steers,
+            hears,
             told: Some(State::Open),
         }
     }
@@ -116,6 +120,34 @@ impl Control {
         if let Some(ssthresh) = self.cc.ssthresh_on_loss(&self.window) {
             self.window.ssthresh = ssthresh;
         }
+    }
+
+    /// The same where a time-out told of it.
+    pub fn lower_ssthresh_after_timeout(&mut self) {
+        self.window.ssthresh = self.cc.timeout_ssthresh(&self.window);
+    }
+
+    /// A reduction has ended.
+    pub fn reduced(&mut self) {
+        self.cc.reduced(&mut self.window);
+    }
+
+    /// The control hears of an acknowledgment, whatever that tells.
+    #[inline(never)]
+    pub fn report(&mut self, report: &Report) {
+        self.cc.reported(&mut self.window, report);
+    }
+
+    /// The window was not used up, so that it does not grow on `packets` segments.
+    #[inline(never)]
+    pub fn unused(&mut self, packets: u32, news: impl Fn() -> Ack) {
+        self.cc.unused(&mut self.window, packets, news);
+    }
+
+    /// Whether the control hears of every acknowledgment.
+    #[inline]
+    pub fn hears(&self) -> bool {
+        self.hears
     }
 
     /// After a time-out everything starts from `cwnd` segments.

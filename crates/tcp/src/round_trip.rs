@@ -56,6 +56,11 @@ impl RoundTrip {
         self.timestamps.then(|| self.units_since(now, ts_ecr))
     }
 
+    /// Time between the timestamps of a segment and of its answer, by two clocks; `None` without timestamps.
+    pub fn one_way(&self, ts_val: Ticks, ts_ecr: Ticks) -> Option<Duration> {
+        self.timestamps.then(|| self.clock.duration(ts_val) - self.clock.duration(ts_ecr))
+    }
+
     /// The age in units of what was sent at `sent`.
     pub fn age(&self, now: Now, sent: Instant) -> u32 {
         let unit = Clock::new(self.unit);

@@ -356,6 +356,9 @@ impl Sender {
             if ack.data_acked() {
                 control.acked(|| ack.news(ack.acked.packets, now, recovery.state(), &tx.queue));
             }
+            if control.hears() {
+                control.report(&tx.report(now, header, &ack, recovery.state()));
+            }
             if tx.counts {
                 tx.count(now, header, &mut ack, recovery.state(), control);
             }
@@ -418,10 +421,15 @@ impl Sender {
         let reordering = &recovery.episode.reordering;
         // Where there is much reordering, whatever is delivered counts.
         let counts = if reordering.is_raised() { ack.forward_progress() } else { ack.data_acked() };
-        if counts && control.is_limited(prior_in_flight, reordering.degree()) {
+        if counts {
             let packets = control.growth_of(ack);
-            control.increase(packets, || ack.news(packets, now, recovery.state(), &tx.queue));
-            control.usage.touched(now);
+            let news = || ack.news(packets, now, recovery.state(), &tx.queue);
+            if control.is_limited(prior_in_flight, reordering.degree()) {
+                control.increase(packets, news);
+                control.usage.touched(now);
+            } else {
+                control.unused(packets, news);
+            }
         }
     }
 

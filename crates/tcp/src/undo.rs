@@ -146,7 +146,13 @@ impl Undo {
     pub fn apply(&self, restore_ssthresh: bool, prior_cwnd: u32, control: &mut Control, ecn: &mut EcnSender) {
         if self.prior_ssthresh > 0 {
             control.window.cwnd = match self.window {
-                UndoneWindow::Prior if !control.steers() => control.window.cwnd.max(prior_cwnd),
+                UndoneWindow::Prior if !control.steers() => {
+                    // Linux's `tcp_reno_undo_cwnd`. A control that hears of everything takes its own part back as well.
+                    if control.hears() {
+                        control.undone();
+                    }
+                    control.window.cwnd.max(prior_cwnd)
+                }
                 UndoneWindow::Prior | UndoneWindow::Control => control.undone(),
             };
             let window = &mut control.window;

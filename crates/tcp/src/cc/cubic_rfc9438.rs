@@ -3,9 +3,13 @@
 //! The RFC's names and order. Windows are in segments and have fractions; the sender sees the whole part.
 //! `Differs:` a reduction starts from the window, not from the flight size, which the RFC allows where a window that
 //! is not used does not grow.
+//!
+//! # When to use
+//!
+//! For what the standard says, where `cubic` is what Linux does.
 
 use super::hystart_pp::{HyStartPlusPlus, Step};
-use super::{Ack, CongestionControl, Window};
+use super::{Ack, CongestionControl, Constant, Window};
 use sojourn_aqm::{Duration, Instant};
 
 /// CUBIC (RFC 9438).
@@ -112,6 +116,12 @@ impl Stage {
 }
 
 impl CongestionControl for CubicRfc9438 {
+    const SOURCE: &'static str = "RFC 9438; RFC 9406 (HyStart++)";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("beta_cubic", (10.0 * BETA) as u64, "/ 10", "What a loss leaves of the window."),
+        Constant::new("C", (10.0 * C) as u64, "/ 10", "The steepness of the curve, in segments per cubed second."),
+    ];
+
     fn acked(&mut self, _: &mut Window, ack: impl Fn() -> Ack) {
         if let Some(rtt) = ack().rtt {
             self.srtt = Some(self.srtt.map_or(rtt, |srtt| srtt + (rtt - srtt) / 8));

@@ -1,19 +1,35 @@
 //! Congestion controls: how the window grows, and what it falls to.
 
+mod about;
 mod bbr;
+mod bic;
 pub mod cubic;
 mod cubic_rfc9438;
 mod dctcp;
 mod dctcp_rfc8257;
+mod delays;
+mod highspeed;
+mod htcp;
 pub mod hystart;
 mod hystart_pp;
+mod illinois;
+mod ledbat;
+mod ledbat_pp;
 mod newreno;
 mod own;
 mod reno;
+mod report;
+mod rounds;
+mod scalable;
 mod steering;
+mod vegas;
+mod westwood;
 mod window;
+mod yeah;
 
+pub use about::{Constant, Description};
 pub use own::Own;
+pub use report::Report;
 pub use steering::{Flight, Needs};
 pub use window::{Counting, Window};
 
@@ -51,6 +67,11 @@ pub struct Ack {
 /// reduction (PRR), no restart after a pause and no decay of an unused window touch the window. A time-out still sets it
 /// to one segment more than what is in flight. An example is at [`AnyCc::own`].
 pub trait CongestionControl {
+    /// The documents and files that it follows, for its page.
+    const SOURCE: &'static str = "";
+    /// The constants of its algorithm, for its page.
+    const CONSTANTS: &'static [Constant] = &[];
+
     /// What it asks of its sender beyond the calls that every control gets.
     fn needs(&self) -> Needs {
         Needs::default()
@@ -61,6 +82,14 @@ pub trait CongestionControl {
     fn acked(&mut self, _window: &mut Window, _ack: impl Fn() -> Ack) {}
     /// Grows the window on an acknowledgment of `packets` new ones; the sender was limited by the window.
     fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack);
+    /// The window was not used up, so that [`increase`](Self::increase) is not called (Linux calls `cong_avoid` all the
+    /// same, and most controls do nothing then).
+    fn unused(&mut self, _window: &mut Window, _packets: u32, _ack: impl Fn() -> Ack) {}
+    /// With [`Needs::reports`]: an acknowledgment arrived, whatever it tells.
+    fn reported(&mut self, _window: &mut Window, _report: &Report) {}
+    /// Congestion avoidance is in `state` from `now` on, also if only until another one is entered by the same
+    /// acknowledgment; `nxt` is the next sequence number to be sent (Linux `set_state`). Only from Linux 3.10 on.
+    fn state_changed(&mut self, _state: State, _now: Instant, _nxt: u64) {}
     /// The slow-start threshold after a congestion event.
     fn ssthresh(&mut self, window: &Window) -> u32;
     /// The threshold after a loss, for a control whose answer to marks is another one: asked for when recovery begins, also
@@ -68,9 +97,15 @@ pub trait CongestionControl {
     fn ssthresh_on_loss(&mut self, _window: &Window) -> Option<u32> {
         None
     }
+    /// The same after a time-out.
+    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+        self.ssthresh(window)
+    }
+    /// A reduction has ended, at the threshold unless it was undone (Linux `CA_EVENT_COMPLETE_CWR`).
+    fn reduced(&mut self, _window: &mut Window) {}
     /// The window below which rate halving does not go during recovery.
     fn min_cwnd(&self, window: &Window) -> u32;
-    /// The window after a reduction that turned out to be needless.
+    /// A reduction turned out to be needless: the window after it, where the stack leaves that to the control.
     fn undone(&mut self, window: &Window) -> u32 {
         window.cwnd.max(window.reduced_ssthresh().saturating_mul(2))
     }
@@ -122,6 +157,14 @@ macro_rules! congestion_controls {
 
         /// Shorter names, and what they stand for.
         pub const ALIASES: &[(&str, &str)] = &[ $( $( ($alias, $name), )? )+ ];
+        /// Every congestion control.
+        pub const DESCRIPTIONS: &[Description] = &[ $( Description {
+            name: $name,
+            summary: $summary,
+            source: <$module::$type as CongestionControl>::SOURCE,
+            constants: <$module::$type as CongestionControl>::CONSTANTS,
+            state_bytes: size_of::<$module::$type>(),
+        }, )+ ];
 
         /// Any registered congestion control.
         // A plain tag: one hidden among the fields takes a dozen instructions to read.
@@ -164,6 +207,22 @@ macro_rules! congestion_controls {
             #[inline(always)]
             fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
                 match self { $( Self::$type(cc) => cc.increase(window, packets, ack), )+ Self::Own(cc) => cc.increase(window, packets, ack) }
+            }
+            #[cold]
+            fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+                match self { $( Self::$type(cc) => cc.unused(window, packets, ack), )+ Self::Own(cc) => cc.unused(window, packets, ack) }
+            }
+            fn reported(&mut self, window: &mut Window, report: &Report) {
+                match self { $( Self::$type(cc) => cc.reported(window, report), )+ Self::Own(cc) => cc.reported(window, report) }
+            }
+            fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+                match self { $( Self::$type(cc) => cc.state_changed(state, now, nxt), )+ Self::Own(cc) => cc.state_changed(state, now, nxt) }
+            }
+            fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+                match self { $( Self::$type(cc) => cc.timeout_ssthresh(window), )+ Self::Own(cc) => cc.timeout_ssthresh(window) }
+            }
+            fn reduced(&mut self, window: &mut Window) {
+                match self { $( Self::$type(cc) => cc.reduced(window), )+ Self::Own(cc) => cc.reduced(window) }
             }
             fn ssthresh(&mut self, window: &Window) -> u32 {
                 match self { $( Self::$type(cc) => cc.ssthresh(window), )+ Self::Own(cc) => cc.ssthresh(window) }
@@ -231,4 +290,14 @@ congestion_controls! {
     "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
     "bbr@linux-6.1" | "bbr" => bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
+    "vegas" => vegas::Vegas, "Vegas as in Linux 6.1: two to four packets in the queue, by the RTT";
+    "westwood" => westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the measured rate times the least RTT";
+    "highspeed" => highspeed::HighSpeed, "HighSpeed TCP (RFC 3649) as in Linux 6.1: a table of increase and decrease by the window";
+    "scalable" => scalable::Scalable, "Scalable TCP as in Linux 6.1: 1 % more per round trip, an eighth less after a loss";
+    "htcp" => htcp::Htcp, "H-TCP as in Linux 6.1: an increase by the time since the last loss";
+    "illinois" => illinois::Illinois, "Illinois as in Linux 6.1: increase and decrease by the queueing delay";
+    "bic" => bic::Bic, "BIC as in Linux 6.1: binary search of the window of the last loss";
+    "yeah" => yeah::Yeah, "YeAH as in Linux 6.1: Scalable TCP while the queue is short, else Reno";
+    "ledbat" => ledbat::Ledbat, "LEDBAT (RFC 6817): yields to others by the one-way delay, 100 ms at the most";
+    "ledbat++" => ledbat_pp::LedbatPp, "LEDBAT++: LEDBAT by the RTT, 60 ms at the most, with slowdowns that make it fair";
 }

@@ -1,4 +1,8 @@
 //! NewReno (RFC 6582): Reno's window, and patience in recovery.
+//!
+//! # When to use
+//!
+//! Without SACK, and for papers that name it. With SACK it is Reno.
 
 use super::{Ack, CongestionControl, Window, reno};
 
@@ -7,6 +11,8 @@ use super::{Ack, CongestionControl, Window, reno};
 pub struct NewReno;
 
 impl CongestionControl for NewReno {
+    const SOURCE: &'static str = "RFC 6582; RFC 5681";
+
     #[inline(always)]
     fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
         reno::increase(window, packets);

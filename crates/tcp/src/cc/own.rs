@@ -1,6 +1,6 @@
 //! Controls that no line of the registry names: those of other crates and of tests.
 
-use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Report, Window};
 use crate::config::State;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
@@ -31,8 +31,13 @@ trait DynCongestionControl: Debug + Send + Sync {
     fn attach(&mut self, stack: &Stack);
     fn acked(&mut self, window: &mut Window, ack: &dyn Fn() -> Ack);
     fn increase(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack);
+    fn unused(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack);
+    fn reported(&mut self, window: &mut Window, report: &Report);
+    fn state_changed(&mut self, state: State, now: Instant, nxt: u64);
     fn ssthresh(&mut self, window: &Window) -> u32;
     fn ssthresh_on_loss(&mut self, window: &Window) -> Option<u32>;
+    fn timeout_ssthresh(&mut self, window: &Window) -> u32;
+    fn reduced(&mut self, window: &mut Window);
     fn min_cwnd(&self, window: &Window) -> u32;
     fn undone(&mut self, window: &Window) -> u32;
     fn timed_out(&mut self);
@@ -64,6 +69,21 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     }
     fn increase(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack) {
         self.increase(window, packets, ack);
+    }
+    fn unused(&mut self, window: &mut Window, packets: u32, ack: &dyn Fn() -> Ack) {
+        self.unused(window, packets, ack);
+    }
+    fn reported(&mut self, window: &mut Window, report: &Report) {
+        self.reported(window, report);
+    }
+    fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+        self.state_changed(state, now, nxt);
+    }
+    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+        self.timeout_ssthresh(window)
+    }
+    fn reduced(&mut self, window: &mut Window) {
+        self.reduced(window);
     }
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.ssthresh(window)
@@ -132,6 +152,23 @@ impl CongestionControl for Own {
     #[inline(never)]
     fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
         self.0.increase(window, packets, &ack);
+    }
+    #[cold]
+    #[inline(never)]
+    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.0.unused(window, packets, &ack);
+    }
+    fn reported(&mut self, window: &mut Window, report: &Report) {
+        self.0.reported(window, report);
+    }
+    fn state_changed(&mut self, state: State, now: Instant, nxt: u64) {
+        self.0.state_changed(state, now, nxt);
+    }
+    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+        self.0.timeout_ssthresh(window)
+    }
+    fn reduced(&mut self, window: &mut Window) {
+        self.0.reduced(window);
     }
     fn ssthresh(&mut self, window: &Window) -> u32 {
         self.0.ssthresh(window)

@@ -1,4 +1,9 @@
 //! Reno (RFC 5681) with Linux's counters (`tcp_reno_cong_avoid`, `tcp_slow_start`).
+//!
+//! # When to use
+//!
+//! As the measure of all others: half the window after a loss, one segment more per round trip. It runs in every stack, and
+//! counts what that stack counts.
 
 use super::{Ack, CongestionControl, Counting, Window};
 
@@ -7,6 +12,8 @@ use super::{Ack, CongestionControl, Counting, Window};
 pub struct Reno;
 
 impl CongestionControl for Reno {
+    const SOURCE: &'static str = "RFC 5681; Linux tcp_cong.c";
+
     #[inline(always)]
     fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
         increase(window, packets);

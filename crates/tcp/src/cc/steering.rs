@@ -9,6 +9,8 @@ use sojourn_aqm::{Duration, Instant, Rate};
 /// What a control asks of its sender, once, before the connection is opened. By default nothing, which costs nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
+    /// [`reported`](super::CongestionControl::reported) is called for every acknowledgment, also one of nothing new.
+    pub reports: bool,
     /// A rate sample and the counts of delivered and marked packets for each acknowledgment:
     /// [`delivered`](super::CongestionControl::delivered) is called.
     pub samples: bool,
@@ -32,10 +34,10 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Whether `stack` has what is asked for. Samples, pacing, steering and accurate ECN need a stack that decides on
-    /// recovery first, then on the window, then sends (`linux-3.13` and later).
+    /// Whether `stack` has what is asked for. Reports, samples, pacing, steering and accurate ECN need a stack that decides
+    /// on recovery first, then on the window, then sends (`linux-3.13` and later).
     pub fn fit(&self, stack: &Stack) -> bool {
-        stack.recovers_first() || !(self.samples || self.steers || self.paces || self.accurate_ecn)
+        stack.recovers_first() || !(self.reports || self.samples || self.steers || self.paces || self.accurate_ecn)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::Cx;
 use crate::ack::{Ack, Findings};
+use crate::cc::CongestionControl;
 use crate::config::State;
 use crate::early_retransmit::EarlyRetransmit;
 use crate::queue::SendQueue;
@@ -107,6 +108,12 @@ impl Episode {
         self.reordering.observe(board.add_duplicate());
     }
 
+    /// Congestion avoidance is in `state` from now on, and the control is told.
+    pub fn enter(&mut self, state: State, cx: &mut Cx) {
+        self.state = state;
+        cx.control.cc.state_changed(state, cx.now.at, cx.queue.nxt());
+    }
+
     /// Starts a reduction that cannot be undone, on a mark or after a spurious time-out.
     pub fn enter_cwr(&mut self, set_ssthresh: bool, cx: &mut Cx) {
         self.undo.restore_nothing();
@@ -115,7 +122,7 @@ impl Episode {
             self.undo.forget();
             self.begin_reduction(set_ssthresh, cx);
             self.reduction.begin_on_mark(&mut cx.control.window, cx.board.in_flight());
-            self.state = State::Cwr;
+            self.enter(State::Cwr, cx);
         }
     }
 
@@ -142,7 +149,7 @@ impl Episode {
         cx.control.window.bytes_acked = 0;
         cx.control.lower_ssthresh_on_loss();
         cx.control.reduces_anew();
-        self.state = State::Recovery;
+        self.enter(State::Recovery, cx);
     }
 
     /// A reduction that was over before anyone knew: a probe repaired the loss.
@@ -150,9 +157,9 @@ impl Episode {
     #[inline(never)]
     pub fn reduce_at_once(&mut self, cx: &mut Cx) {
         self.begin_reduction(true, cx);
-        self.state = State::Cwr;
+        self.enter(State::Cwr, cx);
         self.end_reduction(cx);
-        self.state = State::Open;
+        self.enter(State::Open, cx);
         self.keep_open(cx);
     }
 
@@ -163,10 +170,11 @@ impl Episode {
         }
         let undone = self.state != State::Cwr && !self.undo.is_open();
         self.reduction.end(undone, &mut cx.control.window);
+        cx.control.reduced();
     }
 
     /// The state Open, or Disorder while something is unclear.
-    pub fn keep_open(&mut self, cx: &Cx) {
+    pub fn keep_open(&mut self, cx: &mut Cx) {
         let open_question = match self.disorder_while_undoable {
             true => self.undo.is_open(),
             false => cx.board.any_retransmission_out(),
@@ -174,7 +182,7 @@ impl Episode {
         let disordered = cx.board.any_lost_bookkeeping() || open_question;
         let state = if disordered { State::Disorder } else { State::Open };
         if self.state != state {
-            self.state = state;
+            self.enter(state, cx);
             self.high_seq = cx.queue.nxt();
         }
     }

@@ -95,7 +95,7 @@ impl Linux3_10 {
         if first_of_episode {
             episode.undo.restores(cx.control.current_ssthresh(episode.state));
             episode.reduction.remember(cx.control.window.cwnd);
-            cx.control.lower_ssthresh();
+            cx.control.lower_ssthresh_after_timeout();
             cx.control.lower_ssthresh_on_loss();
             episode.undo.watch_unless(retransmitted, una);
             episode.undo.expect(cx.board.retrans_out);
@@ -105,7 +105,7 @@ impl Linux3_10 {
         if episode.state <= State::Disorder && cx.board.sacked_out >= episode.reordering.initial() {
             episode.reordering.forget_degree();
         }
-        episode.state = State::Loss;
+        episode.enter(State::Loss, cx);
         episode.high_seq = cx.queue.nxt();
         cx.ecn.reduction_begins();
         cx.control.cc.timed_out();
@@ -214,7 +214,7 @@ fn leave_finished_state(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
             // Held until something above high_seq is acknowledged: CWR must have reached the receiver.
             State::Cwr if cx.queue.una() != episode.high_seq => {
                 episode.end_reduction(cx);
-                episode.state = State::Open;
+                episode.enter(State::Open, cx);
             }
             State::Recovery => {
                 cx.board.forget_duplicates();
@@ -273,7 +273,7 @@ fn try_undo_recovery(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
     if is_held_without_sack(episode, cx) {
         return true;
     }
-    episode.state = State::Open;
+    episode.enter(State::Open, cx);
     false
 }
 
@@ -292,7 +292,7 @@ fn try_undo_loss(episode: &mut Episode, ack: &Ack, spurious: bool, cx: &mut Cx) 
     undo(episode, true, cx);
     episode.timeouts = 0;
     if !is_held_without_sack(episode, cx) && (spurious || !cx.board.is_reno()) {
-        episode.state = State::Open;
+        episode.enter(State::Open, cx);
     }
     true
 }

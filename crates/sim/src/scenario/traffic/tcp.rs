@@ -39,6 +39,13 @@ impl TcpSpec {
     /// Refuses what the stack does not have.
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
+        if !AnyCc::new(&self.cc).expect("the key admits known controls only").needs().fit(stack) {
+            let text = format!(
+                "{} needs a stack that decides on recovery before the window; choose linux-3.13 or linux-6.1",
+                self.cc
+            );
+            return Err(table.error("cc", text));
+        }
         if self.abc.is_some() && !stack.has_byte_counting() {
             let text = format!(
                 "{} has no appropriate byte counting, which Linux dropped in 3.9; choose linux-2.6.29 or linux-3.8",

@@ -4,12 +4,16 @@
 //! constants below. The kernel's names are kept. Time runs in clock ticks and, inside the cubic function, in units of
 //! 1/1024 s; windows are in segments.
 //! `Differs:` K is the exact cube root rounded down; the kernel's table and one Newton step are off by 0.2 %.
+//!
+//! # When to use
+//!
+//! For what most of the traffic of today is: Linux's default since 2.6.19, in the version of the stack.
 
 #[cfg(test)]
 mod tests;
 
 use super::hystart::{self, HyStart};
-use super::{Ack, CongestionControl, Counting, Window};
+use super::{Ack, CongestionControl, Constant, Counting, Window};
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use sojourn_aqm::{Duration, Instant};
@@ -207,6 +211,17 @@ impl Epoch {
 }
 
 impl CongestionControl for Cubic {
+    const SOURCE: &'static str = "S. Ha, I. Rhee and L. Xu, ACM SIGOPS 42(5), 2008; Linux tcp_cubic.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
+        Constant::new(
+            "bic_scale",
+            CUBE_RTT_SCALE,
+            "/ 1024",
+            "C, the steepness of the curve, in segments per cubed second.",
+        ),
+    ];
+
     fn attach(&mut self, stack: &Stack) {
         *self = Self::new(stack.cubic, stack.clock());
     }

@@ -1,0 +1,158 @@
+//! BIC: searches the window between the last two losses by halves, at most 16 segments per round trip (L. Xu, K. Harfoush and
+//! I. Rhee, INFOCOM 2004).
+//!
+//! The integers are those of Linux 6.1 (`tcp_bic.c`), whatever the stack. Up to a window of 14 it is Reno. A step goes a
+//! quarter of the way to the window before the last loss, and beyond it the other way round; within four segments of it a
+//! step takes five windows. A loss leaves 0.8 of the window; one that came before the last maximum was reached lowers that
+//! too. The number of packets per acknowledgment corrects the step, which since Linux 4.0 counts packets anyway: with
+//! delayed acknowledgments BIC has been twice as fast since.
+//!
+//! # When to use
+//!
+//! To reproduce Linux between 2.6.8 and 2.6.18, whose default it was, and as CUBIC's predecessor: it scales to large windows
+//! without regard to the RTT, and takes more from Reno on short paths than CUBIC does.
+
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use crate::config::State;
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use sojourn_aqm::Duration;
+
+/// BIC.
+#[derive(Clone, Debug)]
+pub struct Bic {
+    clock: Clock,
+    /// Packets that make a step.
+    cnt: u32,
+    /// The window before the last loss, or less.
+    last_max_cwnd: u32,
+    /// The window for which `cnt` was computed.
+    last_cwnd: u32,
+    /// … and when; none since the last time-out.
+    last_time: Option<Ticks>,
+    /// Packets per acknowledgment, in 1/16.
+    delayed_ack: u32,
+}
+
+impl Default for Bic {
+    fn default() -> Self {
+        Self::new(Clock::new(Duration::from_millis(1)))
+    }
+}
+
+impl Bic {
+    fn new(clock: Clock) -> Self {
+        let delayed_ack = 2 << ACK_RATIO_SHIFT;
+        Self { clock, cnt: 0, last_max_cwnd: 0, last_cwnd: 0, last_time: None, delayed_ack }
+    }
+
+    /// `bictcp_update`: how many packets make a step.
+    fn update(&mut self, cwnd: u32, now: Ticks) {
+        let fresh = |at: Ticks| now.wrapping_sub(at) <= self.clock.span(UPDATE_INTERVAL);
+        if self.last_cwnd == cwnd && self.last_time.is_some_and(fresh) {
+            return;
+        }
+        (self.last_cwnd, self.last_time) = (cwnd, Some(now));
+        if cwnd <= LOW_WINDOW {
+            self.cnt = cwnd;
+            return;
+        }
+        let mut cnt = self.search(cwnd);
+        if self.last_max_cwnd == 0 {
+            // Nothing is known of the path yet: at least 5 % per round trip.
+            cnt = cnt.min(MOST_BEFORE_LOSS);
+        }
+        self.cnt = ((cnt << ACK_RATIO_SHIFT) / self.delayed_ack).max(1);
+    }
+
+    fn search(&self, cwnd: u32) -> u32 {
+        let smooth = cwnd.wrapping_mul(SMOOTH_PART) / BICTCP_B;
+        if cwnd < self.last_max_cwnd {
+            return match (self.last_max_cwnd - cwnd) / BICTCP_B {
+                dist if dist > MAX_INCREMENT => cwnd / MAX_INCREMENT,
+                0 | 1 => smooth,
+                dist => cwnd / dist,
+            };
+        }
+        match cwnd - self.last_max_cwnd {
+            beyond if beyond < BICTCP_B => smooth,
+            beyond if beyond < MAX_INCREMENT * (BICTCP_B - 1) => cwnd.wrapping_mul(BICTCP_B - 1) / beyond,
+            _ => cwnd / MAX_INCREMENT,
+        }
+    }
+}
+
+impl CongestionControl for Bic {
+    const SOURCE: &'static str = "L. Xu, K. Harfoush and I. Rhee, INFOCOM 2004; Linux 6.1 tcp_bic.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("beta", BETA as u64, "/ 1024", "What a loss leaves of the window."),
+        Constant::new("low_window", LOW_WINDOW as u64, "packets", "Up to this window it is Reno."),
+        Constant::new("max_increment", MAX_INCREMENT as u64, "packets", "Largest increase per window."),
+        Constant::new("BICTCP_B", BICTCP_B as u64, "", "A step goes the distance divided by this."),
+        Constant::new(
+            "smooth_part",
+            SMOOTH_PART as u64,
+            "packets",
+            "Near the last maximum a step takes the window times this, divided by BICTCP_B.",
+        ),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn attach(&mut self, stack: &Stack) {
+        *self = Self::new(stack.clock());
+    }
+
+    fn reported(&mut self, _: &mut Window, report: &Report) {
+        if report.state == State::Open {
+            let mean = self.delayed_ack >> ACK_RATIO_SHIFT;
+            self.delayed_ack = (self.delayed_ack + report.packets) - mean;
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        let left = if window.in_slow_start() { window.slow_start(packets) } else { packets };
+        if left > 0 {
+            self.update(window.cwnd, self.clock.ticks(ack().now));
+            window.step(self.cnt, left);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let cwnd = window.cwnd as u64;
+        self.last_max_cwnd = if window.cwnd < self.last_max_cwnd {
+            // Fast convergence: what did not come back leaves room for others.
+            (cwnd * (BICTCP_BETA_SCALE + BETA) as u64 / (2 * BICTCP_BETA_SCALE) as u64) as u32
+        } else {
+            window.cwnd
+        };
+        let left = match window.cwnd {
+            0..=LOW_WINDOW => cwnd >> 1,
+            _ => cwnd * BETA as u64 / BICTCP_BETA_SCALE as u64,
+        };
+        left.max(2) as u32
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn timed_out(&mut self) {
+        *self = Self::new(self.clock);
+    }
+}
+
+/// 0.8.
+const BETA: u32 = 819;
+const BICTCP_BETA_SCALE: u32 = 1024;
+const BICTCP_B: u32 = 4;
+const MAX_INCREMENT: u32 = 16;
+const LOW_WINDOW: u32 = 14;
+const SMOOTH_PART: u32 = 20;
+/// Packets per step before the first loss: 5 % per round trip.
+const MOST_BEFORE_LOSS: u32 = 20;
+const ACK_RATIO_SHIFT: u32 = 4;
+/// An unchanged window is looked at again after this time (HZ / 32).
+const UPDATE_INTERVAL: Duration = Duration::from_nanos(1_000_000_000 / 32);

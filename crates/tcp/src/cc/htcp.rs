@@ -1,0 +1,272 @@
+//! H-TCP: an increase that grows with the time since the last loss, and a decrease that only empties the queue
+//! (R. N. Shorten and D. J. Leith, PFLDnet 2004).
+//!
+//! The integers are those of Linux 6.1 (`tcp_htcp.c`), whatever the stack: times and RTTs in jiffies. In the first second
+//! after a loss it grows as Reno does, then by 10 t + (t / 2)² more for t seconds, scaled by the least RTT. A loss leaves
+//! minRTT / maxRTT of the window, between a half and 0.8, but half if the rate achieved between losses changed by more than
+//! a fifth (the bandwidth switch). The largest RTT fades by 5 % of the difference per loss.
+//!
+//! # When to use
+//!
+//! On long paths of high rate: flows of different RTT get nearly equal rates, because the increase goes by time and not by
+//! round trips.
+
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use crate::config::State;
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use sojourn_aqm::{Duration, Instant};
+
+/// H-TCP. Times are in jiffies.
+#[derive(Clone, Debug)]
+pub struct Htcp {
+    clock: Clock,
+    /// Segments per round trip, in 1/128.
+    alpha: u32,
+    /// Share of the window that a loss leaves, in 1/128.
+    beta: u8,
+    /// The decrease may follow the RTTs: not before the second loss of a constant rate.
+    modeswitch: bool,
+    /// Packets that the present acknowledgment covers.
+    pkts_acked: u16,
+    /// Packets acknowledged since `lasttime`.
+    packetcount: u32,
+    /// The least RTT; zero before the first sample.
+    min_rtt: u32,
+    /// The largest RTT, with a memory that fades.
+    max_rtt: u32,
+    /// A loss was answered, and the increase follows when the state is told.
+    alpha_is_due: bool,
+    /// The last congestion event, or its end; none before data was sent.
+    last_cong: Option<Ticks>,
+    /// What an undo restores, while there is one: `last_cong`, `max_rtt`, `old_max_b`.
+    undo: Option<(Option<Ticks>, u32, u32)>,
+    /// The largest rate since the last congestion event, in packets per second.
+    max_b: u32,
+    /// … and before that one.
+    old_max_b: u32,
+    /// The rate, smoothed (`Bi`).
+    bi: u32,
+    /// When the present measurement of the rate began; none before the first, which is then too long to count.
+    lasttime: Option<Ticks>,
+}
+
+impl Default for Htcp {
+    fn default() -> Self {
+        Self::new(Clock::new(Duration::from_millis(1)))
+    }
+}
+
+impl Htcp {
+    fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            alpha: ALPHA_BASE,
+            beta: BETA_MIN,
+            modeswitch: false,
+            pkts_acked: 1,
+            packetcount: 0,
+            min_rtt: 0,
+            max_rtt: 0,
+            alpha_is_due: false,
+            last_cong: None,
+            undo: None,
+            max_b: 0,
+            old_max_b: 0,
+            bi: 0,
+            lasttime: None,
+        }
+    }
+
+    /// Jiffies of a second.
+    fn hz(&self) -> u32 {
+        self.clock.span(Duration::from_secs(1))
+    }
+
+    /// Jiffies since the last congestion event.
+    fn cong_time(&self, now: Ticks) -> u32 {
+        self.last_cong.map_or(0, |at| now.wrapping_sub(at))
+    }
+
+    fn measure_rtt(&mut self, rtt: u32, state: State) {
+        if self.min_rtt > rtt || self.min_rtt == 0 {
+            self.min_rtt = rtt;
+        }
+        if state == State::Open {
+            self.max_rtt = self.max_rtt.max(self.min_rtt);
+            if self.max_rtt < rtt && rtt <= self.max_rtt + self.clock.begun(MOST_RISE) {
+                self.max_rtt = rtt;
+            }
+        }
+    }
+
+    /// The rate between two moments at least an RTT apart in which about a window was acknowledged.
+    fn measure_rate(&mut self, now: Ticks, packets: u32, cwnd: u32, state: State) {
+        if !matches!(state, State::Open | State::Disorder) {
+            (self.packetcount, self.lasttime) = (0, Some(now));
+            return;
+        }
+        self.packetcount += packets;
+        // The kernel's first measurement begins at zero of a clock that began long before.
+        let span = self.lasttime.map_or(u32::MAX, |at| now.wrapping_sub(at));
+        let window = cwnd.wrapping_sub((self.alpha >> 7).max(1));
+        if self.packetcount < window || span < self.min_rtt || self.min_rtt == 0 {
+            return;
+        }
+        let cur_bi = self.packetcount.wrapping_mul(self.hz()) / span;
+        if self.cong_time(now) / self.min_rtt <= JUST_AFTER {
+            (self.max_b, self.bi) = (cur_bi, cur_bi);
+        } else {
+            self.bi = self.bi.wrapping_mul(3).wrapping_add(cur_bi) / 4;
+            self.max_b = self.max_b.max(self.bi);
+        }
+        (self.packetcount, self.lasttime) = (0, Some(now));
+    }
+
+    /// What a loss leaves from now on (`htcp_beta_update`).
+    fn update_beta(&mut self) {
+        let old = std::mem::replace(&mut self.old_max_b, self.max_b);
+        let changed = self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2);
+        if changed {
+            (self.beta, self.modeswitch) = (BETA_MIN, false);
+        } else if self.modeswitch && self.min_rtt > self.clock.begun(LEAST_RTT) && self.max_rtt > 0 {
+            self.beta = (((self.min_rtt << 7) / self.max_rtt) as u8).clamp(BETA_MIN, BETA_MAX);
+        } else {
+            (self.beta, self.modeswitch) = (BETA_MIN, true);
+        }
+    }
+
+    /// The increase so long after the last congestion event (`htcp_alpha_update`).
+    fn update_alpha(&mut self, now: Ticks) {
+        let (hz, mut diff) = (self.hz(), self.cong_time(now));
+        let mut factor = 1u32;
+        if diff > hz {
+            diff -= hz;
+            let half = diff / 2;
+            factor = (diff.wrapping_mul(10).wrapping_add(half.wrapping_mul(half) / hz) / hz).wrapping_add(1);
+        }
+        if self.min_rtt > 0 {
+            let scale = ((hz << 3) / (10 * self.min_rtt)).clamp(1 << 2, 10 << 3);
+            factor = (factor.wrapping_shl(3) / scale).max(1);
+        }
+        self.alpha = factor.wrapping_mul(2 * (128 - self.beta as u32));
+        if self.alpha == 0 {
+            self.alpha = ALPHA_BASE;
+        }
+    }
+}
+
+impl CongestionControl for Htcp {
+    const SOURCE: &'static str = "R. N. Shorten and D. J. Leith, PFLDnet 2004; Linux 6.1 tcp_htcp.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "Increase per round trip at the start."),
+        Constant::new("BETA_MIN", BETA_MIN as u64, "/ 128", "The least that a loss leaves of the window."),
+        Constant::new("BETA_MAX", BETA_MAX as u64, "/ 128", "The most that a loss leaves of the window."),
+        Constant::new(
+            "maxRTT rise",
+            millis(MOST_RISE),
+            "ms",
+            "An RTT that is longer by more does not become the largest.",
+        ),
+        Constant::new("minRTT", millis(LEAST_RTT), "ms", "Up to this least RTT a loss halves the window."),
+        Constant::new(
+            "ccount",
+            JUST_AFTER as u64,
+            "RTTs",
+            "So long after a congestion event the rate is measured anew.",
+        ),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn attach(&mut self, stack: &Stack) {
+        *self = Self::new(stack.clock());
+    }
+
+    fn reported(&mut self, window: &mut Window, report: &Report) {
+        if report.state == State::Open {
+            self.pkts_acked = report.packets as u16;
+        }
+        if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
+            self.measure_rtt(self.clock.begun(rtt), report.state);
+        }
+        self.measure_rate(self.clock.ticks(report.now), report.packets, window.cwnd, report.state);
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        if window.in_slow_start() {
+            window.slow_start(packets);
+            return;
+        }
+        if window.cwnd_cnt.wrapping_mul(self.alpha) >> 7 >= window.cwnd {
+            window.cwnd += 1;
+            window.cwnd_cnt = 0;
+            self.update_alpha(self.clock.ticks(ack().now));
+        } else {
+            window.cwnd_cnt += self.pkts_acked as u32;
+        }
+        self.pkts_acked = 1;
+    }
+
+    fn state_changed(&mut self, state: State, now: Instant, _: u64) {
+        let now = self.clock.ticks(now);
+        match state {
+            State::Open => {
+                if self.undo.take().is_some() {
+                    self.last_cong = Some(now);
+                }
+            }
+            State::Disorder => {}
+            State::Cwr | State::Recovery | State::Loss => {
+                if std::mem::take(&mut self.alpha_is_due) {
+                    self.update_alpha(now);
+                }
+                self.undo = Some((self.last_cong, self.max_rtt, self.old_max_b));
+                self.last_cong = Some(now);
+            }
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.update_beta();
+        self.alpha_is_due = true;
+        if self.min_rtt > 0 && self.max_rtt > self.min_rtt {
+            self.max_rtt = self.min_rtt + (self.max_rtt - self.min_rtt) * FADING / 100;
+        }
+        ((window.cwnd as u64 * self.beta as u64) >> 7).max(2) as u32
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        if let Some((last_cong, max_rtt, old_max_b)) = self.undo.take() {
+            (self.last_cong, self.max_rtt, self.old_max_b) = (last_cong, max_rtt, old_max_b);
+        }
+        window.cwnd
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn restarted(&mut self, now: Instant, _: Instant) {
+        self.last_cong.get_or_insert(self.clock.ticks(now));
+    }
+}
+
+const fn millis(span: Duration) -> u64 {
+    span.as_nanos() as u64 / 1_000_000
+}
+
+/// 1, in 1/128.
+const ALPHA_BASE: u32 = 1 << 7;
+/// 0.5, in 1/128.
+const BETA_MIN: u8 = 1 << 6;
+/// 0.8, in 1/128.
+const BETA_MAX: u8 = 102;
+const MOST_RISE: Duration = Duration::from_millis(20);
+const LEAST_RTT: Duration = Duration::from_millis(10);
+/// RTTs.
+const JUST_AFTER: u32 = 3;
+/// What a loss leaves of the difference between the largest RTT and the least, in percent.
+const FADING: u32 = 95;

@@ -1,0 +1,191 @@
+//! Illinois: Reno whose increase falls from 10 to 0.3 segments per round trip and whose decrease rises from an eighth to half
+//! as the mean queueing delay grows (S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008).
+//!
+//! The integers are those of Linux 6.1 (`tcp_illinois.c`), whatever the stack. Mean and largest RTT are taken per round trip
+//! and for ever; both parameters are set once per round trip, also when the window is not used up.
+//!
+//! # When to use
+//!
+//! On long paths of high rate where delay warns of loss, and where a loss-based control is to get its share all the same:
+//! delay sets the pace only, loss the direction.
+
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window};
+use crate::config::State;
+use sojourn_aqm::Instant;
+
+/// Illinois. RTTs are in microseconds.
+#[derive(Clone, Debug)]
+pub struct Illinois {
+    /// Sum of the RTTs of this round.
+    sum_rtt: u64,
+    /// Their number; as in the kernel it wraps.
+    cnt_rtt: u16,
+    /// The least RTT.
+    base_rtt: u32,
+    /// The largest RTT.
+    max_rtt: u32,
+    /// The round ends when this is acknowledged.
+    end_seq: u64,
+    /// Segments per round trip, in 1/128.
+    alpha: u32,
+    /// Share of the window that a loss takes, in 1/64.
+    beta: u32,
+    /// Packets that the present acknowledgment covers.
+    acked: u16,
+    /// The mean has been above the low delay.
+    rtt_above: bool,
+    /// Rounds of low delay since.
+    rtt_low: u8,
+}
+
+impl Default for Illinois {
+    fn default() -> Self {
+        Self {
+            sum_rtt: 0,
+            cnt_rtt: 0,
+            base_rtt: 0x7fff_ffff,
+            max_rtt: 0,
+            end_seq: 0,
+            alpha: ALPHA_MAX,
+            beta: BETA_BASE,
+            acked: 0,
+            rtt_above: false,
+            rtt_low: 0,
+        }
+    }
+}
+
+impl Illinois {
+    fn reset_round(&mut self, nxt: u64) {
+        (self.end_seq, self.cnt_rtt, self.sum_rtt) = (nxt, 0, 0);
+    }
+
+    /// Sets both parameters where a round ends.
+    fn update_params(&mut self, cwnd: u32, ack: &Ack) {
+        if ack.una <= self.end_seq {
+            return;
+        }
+        if cwnd < WIN_THRESH {
+            (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
+        } else if self.cnt_rtt > 0 {
+            let dm = self.max_rtt - self.base_rtt;
+            let da = ((self.sum_rtt / self.cnt_rtt as u64) as u32).wrapping_sub(self.base_rtt);
+            self.alpha = self.alpha_of(da, dm);
+            self.beta = beta_of(da, dm);
+        }
+        self.reset_round(ack.nxt);
+    }
+
+    /// The increase at a mean queueing delay of `da`, of at most `dm`.
+    fn alpha_of(&mut self, da: u32, dm: u32) -> u32 {
+        let d1 = dm / 100;
+        if da <= d1 {
+            if self.rtt_above {
+                // One good round does not make the window jump.
+                self.rtt_low += 1;
+                if self.rtt_low < THETA {
+                    return self.alpha;
+                }
+                (self.rtt_low, self.rtt_above) = (0, false);
+            }
+            return ALPHA_MAX;
+        }
+        self.rtt_above = true;
+        let (dm, da) = (dm - d1, da - d1);
+        (dm * ALPHA_MAX) / (dm + da.wrapping_mul(ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
+    }
+}
+
+impl CongestionControl for Illinois {
+    const SOURCE: &'static str =
+        "S. Liu, T. Başar and R. Srikant, Performance Evaluation 65, 2008; Linux 6.1 tcp_illinois.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("ALPHA_MIN", ALPHA_MIN as u64, "/ 128", "Increase per round trip where the delay is largest."),
+        Constant::new("ALPHA_MAX", ALPHA_MAX as u64, "/ 128", "… and where it is least, and at the start."),
+        Constant::new("ALPHA_BASE", ALPHA_BASE as u64, "/ 128", "… of small windows, and after a time-out."),
+        Constant::new(
+            "BETA_MIN",
+            BETA_MIN as u64,
+            "/ 64",
+            "What a loss takes where the delay is up to a tenth of the largest.",
+        ),
+        Constant::new("BETA_MAX", BETA_MAX as u64, "/ 64", "… and where it is from eight tenths of it on."),
+        Constant::new("win_thresh", WIN_THRESH as u64, "packets", "Below this window it is Reno."),
+        Constant::new("theta", THETA as u64, "round trips", "Of low delay that it takes to grow fastest again."),
+        Constant::new("RTT_MAX", RTT_MAX as u64, "us", "Longer RTTs count as this."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn reported(&mut self, _: &mut Window, report: &Report) {
+        self.acked = report.packets as u16;
+        if let Some(rtt) = report.rtt {
+            let rtt = (rtt.as_nanos() as u64 / 1_000).min(RTT_MAX as u64) as u32;
+            self.base_rtt = self.base_rtt.min(rtt);
+            self.max_rtt = self.max_rtt.max(rtt);
+            self.cnt_rtt = self.cnt_rtt.wrapping_add(1);
+            self.sum_rtt += rtt as u64;
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.update_params(window.cwnd, &ack());
+        if window.in_slow_start() {
+            window.slow_start(packets);
+            return;
+        }
+        window.cwnd_cnt += self.acked as u32;
+        let delta = window.cwnd_cnt.wrapping_mul(self.alpha) >> ALPHA_SHIFT;
+        if delta >= window.cwnd {
+            window.cwnd += delta / window.cwnd;
+            window.cwnd_cnt = 0;
+        }
+    }
+
+    fn unused(&mut self, window: &mut Window, _: u32, ack: impl Fn() -> Ack) {
+        self.update_params(window.cwnd, &ack());
+    }
+
+    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+        if state == State::Loss {
+            (self.alpha, self.beta) = (ALPHA_BASE, BETA_BASE);
+            (self.rtt_low, self.rtt_above) = (0, false);
+            self.reset_round(nxt);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let decrease = (window.cwnd as u64 * self.beta as u64) >> BETA_SHIFT;
+        (window.cwnd - decrease as u32).max(2)
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+}
+
+/// The share that a loss takes, at a mean queueing delay of `da`, of at most `dm`.
+fn beta_of(da: u32, dm: u32) -> u32 {
+    let (d2, d3) = (dm / 10, 8 * dm / 10);
+    if da <= d2 {
+        BETA_MIN
+    } else if da >= d3 || d3 <= d2 {
+        BETA_MAX
+    } else {
+        (BETA_MIN * d3 - BETA_MAX * d2 + (BETA_MAX - BETA_MIN) * da) / (d3 - d2)
+    }
+}
+
+const ALPHA_SHIFT: u32 = 7;
+const ALPHA_MIN: u32 = (3 << ALPHA_SHIFT) / 10;
+const ALPHA_MAX: u32 = 10 << ALPHA_SHIFT;
+const ALPHA_BASE: u32 = 1 << ALPHA_SHIFT;
+const BETA_SHIFT: u32 = 6;
+const BETA_MIN: u32 = (1 << BETA_SHIFT) / 8;
+const BETA_MAX: u32 = (1 << BETA_SHIFT) / 2;
+const BETA_BASE: u32 = BETA_MAX;
+const WIN_THRESH: u32 = 15;
+const THETA: u8 = 5;
+const RTT_MAX: u32 = u32::MAX / ALPHA_MAX;

@@ -1,0 +1,87 @@
+//! LEDBAT, Low Extra Delay Background Transport: keeps 100 ms of queueing delay on the way to the receiver, and shrinks in
+//! proportion to what exceeds them, so that it yields to whatever fills the queue (RFC 6817).
+//!
+//! The delay is that of the forward path, by the timestamps of both ends; their resolution is a tick of the stack. GAIN is 1,
+//! the most that the RFC admits, and there is no slow start, as in µTP. A loss halves the window once per round trip.
+//!
+//! Differs: the window starts as the stack's does, unless `initial_window` says otherwise (the RFC recommends 2). Whether the
+//! flight is large enough for the window to grow is the stack's rule (`tcp_is_cwnd_limited`) in place of ALLOWED_INCREASE.
+//! After a time-out it grows from one segment more than what is in flight.
+//!
+//! # When to use
+//!
+//! For transfers in the background: updates, backups, file sharing. Behind a queue that holds more than 100 ms it gives way
+//! to Reno and CUBIC. Behind CoDel or PIE, which keep the delay far below its target, it is a Reno among others. Two LEDBAT
+//! flows of different age share badly: the later one takes the queue of the other for its base delay.
+
+use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use sojourn_aqm::Duration;
+
+/// LEDBAT.
+#[derive(Clone, Debug, Default)]
+pub struct Ledbat {
+    /// One-way delays.
+    delays: Delays,
+    /// The window in bytes, with its fraction.
+    bytes: f64,
+}
+
+impl Ledbat {
+    /// The step of an acknowledgment of `packets`; the window grows if it `may`.
+    fn step(&mut self, window: &mut Window, packets: u32, may: bool) {
+        let off_target = (TARGET - self.delays.queuing()).as_nanos() as f64 / TARGET.as_nanos() as f64;
+        if !may && off_target > 0.0 {
+            return;
+        }
+        let mss = window.mss as f64;
+        if (self.bytes / mss) as u32 != window.cwnd {
+            // The stack has set the window: a reduction, an undo, a pause.
+            self.bytes = window.cwnd as f64 * mss;
+        }
+        self.bytes += GAIN as f64 * off_target * packets as f64 * mss * mss / self.bytes;
+        self.bytes = self.bytes.max(MIN_CWND as f64 * mss);
+        window.cwnd = (self.bytes / mss) as u32;
+    }
+}
+
+impl CongestionControl for Ledbat {
+    const SOURCE: &'static str = "RFC 6817";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
+        Constant::new("GAIN", GAIN as u64, "segments", "Increase per round trip at no delay."),
+        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "The least delay of so long is the path's own."),
+        Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the delay of now."),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn reported(&mut self, _: &mut Window, report: &Report) {
+        if let Some(delay) = report.one_way {
+            self.delays.take(report.now, delay);
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        self.step(window, packets, true);
+    }
+
+    fn unused(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        self.step(window, packets, false);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        reno::halved(window).min(window.cwnd)
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+}
+
+const TARGET: Duration = Duration::from_millis(100);
+const GAIN: u32 = 1;
+const MIN_CWND: u32 = 2;

@@ -1,0 +1,182 @@
+//! LEDBAT++: LEDBAT on the round-trip time with a target of 60 ms, slower than Reno in its increase, multiplicative in its
+//! decrease, and with pauses in which every flow sees the empty path (draft-irtf-iccrg-ledbat-plus-plus-01).
+//!
+//! The increase per round trip is GAIN = 1 / min(16, ⌈2 TARGET / base⌉) segments, in slow start GAIN per acknowledged
+//! segment. Above the target a round trip takes W (delay / TARGET − 1) of the window W, at most half of it. The first slow
+//! start ends at three quarters of the target. Two round trips later, and then after nine times the length of each slowdown,
+//! the window falls to two segments for two round trips, and slow start brings it back to where it was.
+//!
+//! Differs: the draft leaves open what a loss does to a slow start after a slowdown; here it ends at the threshold. After a
+//! time-out slow start goes up to the threshold too. The window starts as the stack's does (the draft recommends 2).
+//!
+//! # When to use
+//!
+//! For transfers in the background where LEDBAT's flows would not share evenly, as the update service of Windows does. It
+//! pays for that with about a tenth of the rate.
+
+use super::delays::{BASE_HISTORY, CURRENT_FILTER, Delays};
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use crate::config::State;
+use sojourn_aqm::{Duration, Instant};
+
+/// LEDBAT++.
+#[derive(Clone, Debug, Default)]
+pub struct LedbatPp {
+    /// Round-trip times.
+    delays: Delays,
+    /// The window in segments, with its fraction.
+    window: f64,
+    /// What it does at the moment.
+    phase: Phase,
+    /// The window at the last slowdown, or the threshold of a loss since.
+    ssthresh: f64,
+}
+
+/// What the window does.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Phase {
+    /// The first slow start.
+    #[default]
+    SlowStart,
+    /// It follows the delay until the next slowdown.
+    Steady { slowdown: Instant },
+    /// It is two segments since `since`, until the given time.
+    Slowdown { since: Instant, until: Instant },
+    /// Slow start up to the threshold; the slowdown, if it follows one, began at `since`.
+    RampUp { since: Option<Instant> },
+}
+
+impl LedbatPp {
+    /// 1 / GAIN.
+    fn divisor(&self) -> u32 {
+        let base = self.delays.base().map_or(1, |base| base.as_nanos().max(1) as u64);
+        (2 * TARGET.as_nanos() as u64).div_ceil(base).min(MOST_DIVISOR as u64) as u32
+    }
+
+    /// A time of so many round trips.
+    fn round_trips(&self, n: i64) -> Duration {
+        self.delays.current().map_or(Duration::ZERO, |rtt| rtt * n)
+    }
+
+    /// The initial slowdown is two round trips away.
+    fn end_slow_start(&mut self, now: Instant) {
+        self.phase = Phase::Steady { slowdown: now + self.round_trips(SLOWDOWN_RTTS) };
+    }
+
+    /// What is due by the clock.
+    fn advance(&mut self, now: Instant, window: &mut Window) {
+        match self.phase {
+            Phase::Steady { slowdown } if now >= slowdown => {
+                self.phase = Phase::Slowdown { since: now, until: now + self.round_trips(SLOWDOWN_RTTS) };
+                self.ssthresh = window.cwnd as f64;
+                window.ssthresh = window.cwnd;
+                self.set(window, MIN_CWND as f64);
+            }
+            Phase::Slowdown { since, until } if now >= until => self.phase = Phase::RampUp { since: Some(since) },
+            _ => {}
+        }
+    }
+
+    /// The step of an acknowledgment of `packets`; the window grows if it `may`.
+    fn step(&mut self, window: &mut Window, packets: u32, may: bool, now: Instant) {
+        if self.window as u32 != window.cwnd {
+            // The stack has set the window: a reduction, an undo, a pause.
+            self.window = window.cwnd as f64;
+        }
+        let (w, packets, gain) = (self.window, packets as f64, 1.0 / self.divisor() as f64);
+        match self.phase {
+            Phase::SlowStart if self.delays.queuing() > TARGET * 3 / 4 => self.end_slow_start(now),
+            Phase::SlowStart if may => return self.set(window, w + gain * packets),
+            Phase::RampUp { since } => {
+                if w < self.ssthresh {
+                    return self.set(window, if may { (w + gain * packets).min(self.ssthresh) } else { w });
+                }
+                let pause = since.map_or(Duration::ZERO, |since| (now - since) * SLOWDOWN_SHARE);
+                self.phase = Phase::Steady { slowdown: now + pause.max(self.round_trips(SLOWDOWN_RTTS)) };
+            }
+            Phase::Slowdown { .. } => return,
+            Phase::SlowStart | Phase::Steady { .. } => {}
+        }
+        let delay = self.delays.queuing();
+        if delay >= TARGET {
+            let excess = (delay - TARGET).as_nanos() as f64 / TARGET.as_nanos() as f64;
+            let per_round_trip = (gain - w * excess).max(-w / 2.0);
+            self.set(window, w + per_round_trip * packets / w);
+        } else if may {
+            self.set(window, w + gain * packets / w);
+        }
+    }
+
+    fn set(&mut self, window: &mut Window, segments: f64) {
+        self.window = segments.max(MIN_CWND as f64);
+        window.cwnd = self.window as u32;
+    }
+}
+
+impl CongestionControl for LedbatPp {
+    const SOURCE: &'static str = "draft-irtf-iccrg-ledbat-plus-plus-01; RFC 6817";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("TARGET", TARGET.as_nanos() as u64 / 1_000_000, "ms", "The queueing delay that it keeps."),
+        Constant::new("GAIN", MOST_DIVISOR as u64, "", "Largest divisor of Reno's increase."),
+        Constant::new("BASE_HISTORY", BASE_HISTORY as u64, "minutes", "The least RTT of so long is the path's own."),
+        Constant::new("CURRENT_FILTER", CURRENT_FILTER as u64, "samples", "The least of so many is the RTT of now."),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "segments", "The least window, and that of a slowdown."),
+        Constant::new(
+            "slowdown",
+            SLOWDOWN_RTTS as u64,
+            "round trips",
+            "Before the first slowdown, and length of each without the ramp.",
+        ),
+        Constant::new("interval", SLOWDOWN_SHARE as u64, "slowdowns", "Length of the time between two of them."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn reported(&mut self, window: &mut Window, report: &Report) {
+        if let Some(rtt) = report.rtt {
+            self.delays.take(report.now, rtt);
+        }
+        if report.state == State::Open {
+            self.advance(report.now, window);
+        }
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.step(window, packets, true, ack().now);
+    }
+
+    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.step(window, packets, false, ack().now);
+    }
+
+    fn state_changed(&mut self, state: State, now: Instant, _: u64) {
+        if self.phase == Phase::SlowStart && state >= State::Cwr {
+            self.end_slow_start(now);
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let half = reno::halved(window).min(window.cwnd);
+        self.ssthresh = half as f64;
+        half
+    }
+
+    fn timed_out(&mut self) {
+        self.phase = Phase::RampUp { since: None };
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+}
+
+const TARGET: Duration = Duration::from_millis(60);
+/// The increase is at least a sixteenth of Reno's.
+const MOST_DIVISOR: u32 = 16;
+const MIN_CWND: u32 = 2;
+/// Round trips.
+const SLOWDOWN_RTTS: i64 = 2;
+/// Slowdowns take a tenth of the time: the next one comes after nine times the length of the last.
+const SLOWDOWN_SHARE: i64 = 9;

@@ -1,0 +1,115 @@
+//! Vegas: compares the window with what the least RTT would hold, and keeps two to four packets in the queue
+//! (L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995).
+//!
+//! The integers are those of Linux 6.1 (`tcp_vegas.c`), whatever the stack. Once per round trip with at least three samples
+//! it moves the window by one; in slow start it sets the window to what the least RTT holds as soon as more than one packet
+//! waits. Whether the window was used plays no part. Outside the state Open it is Reno; after idling it learns anew.
+//!
+//! # When to use
+//!
+//! As the classic delay-based control: alone it keeps a queue of alpha to beta packets whatever the buffer, and behind CoDel
+//! it never meets a drop. Beside a control that fills the buffer it starves.
+
+use super::rounds::{ENOUGH, Rounds};
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use crate::config::State;
+use sojourn_aqm::Instant;
+
+/// Vegas.
+#[derive(Clone, Debug, Default)]
+pub struct Vegas {
+    /// RTTs ever and of this round.
+    rounds: Rounds,
+}
+
+impl Vegas {
+    fn advance(&mut self, window: &mut Window, packets: u32, limited: bool, ack: &Ack) {
+        let over = self.rounds.enabled && self.rounds.is_over(ack);
+        if !self.rounds.enabled || (over && !self.rounds.is_sampled()) {
+            if limited {
+                reno::increase(window, packets);
+            }
+        } else if over {
+            self.adjust(window, packets);
+        } else if window.in_slow_start() {
+            window.slow_start(packets);
+        }
+        if over {
+            self.rounds.begin(ack.nxt);
+        }
+    }
+
+    /// The step of a round.
+    fn adjust(&self, window: &mut Window, packets: u32) {
+        let base = self.rounds.base_rtt;
+        let target = (window.cwnd as u64 * base as u64 / self.rounds.min_rtt as u64) as u32;
+        // As in the kernel the product wraps: 5000 segments and 0.86 s of queue are too much for it.
+        let diff = window.cwnd.wrapping_mul(self.rounds.queued()) / base;
+        if window.in_slow_start() {
+            if diff > GAMMA {
+                window.cwnd = window.cwnd.min(target + 1);
+                window.ssthresh = window.ssthresh.min(window.cwnd);
+            } else {
+                window.slow_start(packets);
+            }
+        } else if diff > BETA {
+            window.cwnd -= 1;
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        } else if diff < ALPHA {
+            window.cwnd += 1;
+        }
+        window.cwnd = window.cwnd.max(2);
+        window.ssthresh = window.current_ssthresh(State::Open);
+    }
+}
+
+impl CongestionControl for Vegas {
+    const SOURCE: &'static str = "L. S. Brakmo and L. L. Peterson, IEEE JSAC 13(8), 1995; Linux 6.1 tcp_vegas.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new(
+            "alpha",
+            ALPHA as u64,
+            "packets",
+            "With fewer in the queue the window grows by one per round trip.",
+        ),
+        Constant::new("beta", BETA as u64, "packets", "With more in the queue it shrinks by one per round trip."),
+        Constant::new("gamma", GAMMA as u64, "packets", "With more in the queue slow start ends."),
+        Constant::new("cntRTT", ENOUGH as u64, "samples", "A round with no more samples than this grows as Reno."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn reported(&mut self, _: &mut Window, report: &Report) {
+        self.rounds.take(report);
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.advance(window, packets, true, &ack());
+    }
+
+    fn unused(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.advance(window, packets, false, &ack());
+    }
+
+    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+        self.rounds.state_changed(state, nxt);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        reno::halved(window)
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn restarted(&mut self, _: Instant, _: Instant) {
+        self.rounds.restart();
+    }
+}
+
+const ALPHA: u32 = 2;
+const BETA: u32 = 4;
+const GAMMA: u32 = 1;

@@ -1,0 +1,175 @@
+//! Westwood+: Reno that after a loss goes to the rate that acknowledgments told of, times the least RTT, in place of half the
+//! window (L. A. Grieco and S. Mascolo, CCR 34(2), 2004).
+//!
+//! The integers are those of Linux 6.1 (`tcp_westwood.c`), whatever the stack: RTTs in jiffies, bytes acknowledged per
+//! window of the RTT or 50 ms, whichever is longer, through a filter of two stages. Duplicates count as a segment each, which
+//! a later cumulative acknowledgment takes back.
+//!
+//! Differs: an acknowledgment that arrives while nothing is out is not seen (Linux counts a window update as a duplicate).
+//!
+//! # When to use
+//!
+//! Where losses are not congestion: on a radio link a random loss leaves the window where the link's rate is. Behind a full
+//! drop-tail queue it empties the queue and no more, so the link stays busy.
+
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window, reno};
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use sojourn_aqm::{Duration, Instant};
+
+/// Westwood+. Times are in jiffies.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    clock: Clock,
+    /// Bytes per jiffy after the filter's first stage (`bw_ns_est`).
+    bw_ns_est: u32,
+    /// … and after its second.
+    bw_est: u32,
+    /// When the present window of measurement began; none before data was sent.
+    rtt_win_sx: Option<Ticks>,
+    /// Bytes acknowledged in it.
+    bk: u32,
+    /// Everything before this is counted; none before the first acknowledgment.
+    snd_una: Option<u64>,
+    /// Bytes that duplicates were counted for and no cumulative acknowledgment has told of yet.
+    accounted: u32,
+    /// The last RTT.
+    rtt: u32,
+    /// The least RTT.
+    rtt_min: u32,
+    /// The next acknowledgment sets the least RTT.
+    reset_rtt_min: bool,
+}
+
+impl Default for Westwood {
+    fn default() -> Self {
+        Self::new(Clock::new(Duration::from_millis(1)))
+    }
+}
+
+impl Westwood {
+    fn new(clock: Clock) -> Self {
+        let rtt = clock.span(INIT_RTT);
+        Self {
+            clock,
+            bw_ns_est: 0,
+            bw_est: 0,
+            rtt_win_sx: None,
+            bk: 0,
+            snd_una: None,
+            accounted: 0,
+            rtt,
+            rtt_min: rtt,
+            reset_rtt_min: true,
+        }
+    }
+
+    /// The window of measurement closes when it is longer than an RTT and 50 ms.
+    fn update_window(&mut self, now: Ticks) {
+        let delta = now.wrapping_sub(*self.rtt_win_sx.get_or_insert(now));
+        if self.rtt > 0 && delta > self.rtt.max(self.clock.span(RTT_MIN)) {
+            let sample = self.bk / delta;
+            if (self.bw_ns_est, self.bw_est) == (0, 0) {
+                (self.bw_ns_est, self.bw_est) = (sample, sample);
+            } else {
+                self.bw_ns_est = filter(self.bw_ns_est, sample);
+                self.bw_est = filter(self.bw_est, self.bw_ns_est);
+            }
+            (self.bk, self.rtt_win_sx) = (0, Some(now));
+        }
+    }
+
+    /// Bytes that an acknowledgment counts for, `told` of which it moved `snd_una` by.
+    fn acked_count(&mut self, told: u32, mss: u32) -> u32 {
+        if told == 0 {
+            self.accounted += mss;
+            return mss;
+        }
+        if told <= mss {
+            return told;
+        }
+        // A partial or a delayed acknowledgment: what duplicates were counted for is not counted again.
+        if self.accounted >= told {
+            self.accounted -= told;
+            return mss;
+        }
+        told - std::mem::take(&mut self.accounted)
+    }
+
+    /// The window that the rate and the least RTT make.
+    fn bw_rttmin(&self, mss: u32) -> u32 {
+        (self.bw_est.wrapping_mul(self.rtt_min) / mss).max(2)
+    }
+}
+
+impl CongestionControl for Westwood {
+    const SOURCE: &'static str = "L. A. Grieco and S. Mascolo, CCR 34(2), 2004; Linux 6.1 tcp_westwood.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("TCP_WESTWOOD_RTT_MIN", millis(RTT_MIN), "ms", "Shortest window of measurement."),
+        Constant::new("TCP_WESTWOOD_INIT_RTT", millis(INIT_RTT), "ms", "RTT before the first sample."),
+        Constant::new("filter", OLD as u64, "/ 8", "Weight of the old value in each stage of the filter."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn attach(&mut self, stack: &Stack) {
+        *self = Self::new(stack.clock());
+    }
+
+    fn reported(&mut self, window: &mut Window, report: &Report) {
+        if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
+            self.rtt = self.clock.begun(rtt);
+        }
+        let counted = *self.snd_una.get_or_insert(report.una);
+        self.update_window(self.clock.ticks(report.now));
+        let told = (report.una - counted) as u32;
+        let bytes = if report.slow_path { self.acked_count(told, window.mss) } else { told };
+        self.bk = self.bk.wrapping_add(bytes);
+        self.snd_una = Some(report.una);
+        self.rtt_min = if std::mem::take(&mut self.reset_rtt_min) { self.rtt } else { self.rtt_min.min(self.rtt) };
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, _: impl Fn() -> Ack) {
+        reno::increase(window, packets);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        reno::halved(window)
+    }
+
+    fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
+        self.reset_rtt_min = true;
+        self.bw_rttmin(window.mss)
+    }
+
+    fn reduced(&mut self, window: &mut Window) {
+        window.ssthresh = self.bw_rttmin(window.mss);
+        window.cwnd = window.ssthresh;
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn restarted(&mut self, now: Instant, _: Instant) {
+        self.rtt_win_sx.get_or_insert(self.clock.ticks(now));
+    }
+}
+
+/// `westwood_do_filter`.
+fn filter(old: u32, new: u32) -> u32 {
+    (OLD * old + new) >> 3
+}
+
+const fn millis(span: Duration) -> u64 {
+    span.as_nanos() as u64 / 1_000_000
+}
+
+/// Weight of the old value, of 8.
+const OLD: u32 = 7;
+/// `TCP_WESTWOOD_RTT_MIN`.
+const RTT_MIN: Duration = Duration::from_millis(50);
+/// `TCP_WESTWOOD_INIT_RTT`.
+const INIT_RTT: Duration = Duration::from_secs(20);

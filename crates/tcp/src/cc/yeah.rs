@@ -1,0 +1,154 @@
+//! YeAH: Scalable TCP as long as the queue is short, Reno where it is not, and a window that gives the queue back before it
+//! overflows (A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007).
+//!
+//! The integers are those of Linux 6.1 (`tcp_yeah.c`), whatever the stack. Once per round trip the queue is estimated as
+//! Vegas does. If more than 80 packets wait, or the RTT is more than an eighth above the least one, the mode is slow and
+//! grows as Reno; with more than 80 the queue is taken out of the window, down to an estimate of what Reno would have
+//! (`reno_count`). A loss takes the queue, between an eighth and half of the window, but half after 16 slow round trips in a
+//! row, which tell of greedy competitors.
+//!
+//! # When to use
+//!
+//! As a hybrid for long paths of high rate that keeps queues below 80 packets where it is alone and competes as Reno does
+//! where it is not.
+
+use super::rounds::Rounds;
+use super::{Ack, CongestionControl, Constant, Needs, Report, Window, scalable};
+use crate::config::State;
+use sojourn_aqm::Instant;
+
+/// YeAH.
+#[derive(Clone, Debug)]
+pub struct Yeah {
+    /// RTTs ever and of this round.
+    rounds: Rounds,
+    /// Packets in the queue, by the last estimate (`lastQ`).
+    last_q: u32,
+    /// Slow round trips in a row; zero in the fast mode.
+    doing_reno_now: u32,
+    /// The window that Reno would have.
+    reno_count: u32,
+    /// Fast round trips since the last loss, or since there were 50.
+    fast_count: u32,
+}
+
+impl Default for Yeah {
+    fn default() -> Self {
+        Self { rounds: Rounds::default(), last_q: 0, doing_reno_now: 0, reno_count: LEAST_RENO, fast_count: 0 }
+    }
+}
+
+impl Yeah {
+    fn grow(&self, window: &mut Window, packets: u32) {
+        if self.doing_reno_now == 0 {
+            return scalable::increase(window, packets);
+        }
+        let left = if window.in_slow_start() { window.slow_start(packets) } else { packets };
+        if left > 0 {
+            window.step(window.cwnd, left);
+        }
+    }
+
+    /// The decision of a round.
+    fn judge(&mut self, window: &mut Window) {
+        let queued = self.rounds.queued();
+        let queue = (window.cwnd as u64 * queued as u64 / self.rounds.min_rtt as u64) as u32;
+        if queue > ALPHA || queued > self.rounds.base_rtt / PHY {
+            if queue > ALPHA && window.cwnd > self.reno_count {
+                let reduction = (queue / GAMMA).min(window.cwnd >> EPSILON);
+                window.cwnd = (window.cwnd - reduction).max(self.reno_count);
+                window.ssthresh = window.cwnd;
+            }
+            self.reno_count = match self.reno_count {
+                0..=LEAST_RENO => (window.cwnd >> 1).max(2),
+                count => count + 1,
+            };
+            self.doing_reno_now = (self.doing_reno_now + 1).min(0xff_ffff);
+        } else {
+            self.fast_count += 1;
+            if self.fast_count > ZETA {
+                (self.reno_count, self.fast_count) = (LEAST_RENO, 0);
+            }
+            self.doing_reno_now = 0;
+        }
+        self.last_q = queue;
+    }
+}
+
+impl CongestionControl for Yeah {
+    const SOURCE: &'static str =
+        "A. Baiocchi, A. Castellani and F. Vacirca, PFLDnet 2007; Linux 6.1 tcp_yeah.c, tcp_vegas.c";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("ALPHA", ALPHA as u64, "packets", "With more in the queue the window gives them back."),
+        Constant::new("GAMMA", GAMMA as u64, "", "The queue divided by this is given back per round trip."),
+        Constant::new("DELTA", DELTA as u64, "bits", "A loss takes at least the window divided by 2 to this power."),
+        Constant::new(
+            "EPSILON",
+            EPSILON as u64,
+            "bits",
+            "At most the window divided by 2 to this power is given back.",
+        ),
+        Constant::new(
+            "PHY",
+            PHY as u64,
+            "",
+            "The mode is slow while the queue's delay is above the least RTT divided by this.",
+        ),
+        Constant::new("RHO", RHO as u64, "round trips", "After so many slow ones in a row a loss halves the window."),
+        Constant::new(
+            "ZETA",
+            ZETA as u64,
+            "round trips",
+            "After more fast ones the estimate of Reno's window is reset.",
+        ),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { reports: true, ..Needs::default() }
+    }
+
+    fn reported(&mut self, _: &mut Window, report: &Report) {
+        self.rounds.take(report);
+    }
+
+    fn increase(&mut self, window: &mut Window, packets: u32, ack: impl Fn() -> Ack) {
+        self.grow(window, packets);
+        let ack = ack();
+        if self.rounds.is_over(&ack) {
+            if self.rounds.is_sampled() {
+                self.judge(window);
+            }
+            self.rounds.begin(ack.nxt);
+        }
+    }
+
+    fn state_changed(&mut self, state: State, _: Instant, nxt: u64) {
+        self.rounds.state_changed(state, nxt);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        let half = (window.cwnd >> 1).max(2);
+        let reduction = if self.doing_reno_now < RHO { self.last_q.min(half).max(window.cwnd >> DELTA) } else { half };
+        self.fast_count = 0;
+        self.reno_count = (self.reno_count >> 1).max(LEAST_RENO);
+        window.cwnd.saturating_sub(reduction).max(2)
+    }
+
+    fn min_cwnd(&self, window: &Window) -> u32 {
+        window.ssthresh / 2
+    }
+
+    fn restarted(&mut self, _: Instant, _: Instant) {
+        self.rounds.restart();
+    }
+}
+
+const ALPHA: u32 = 80;
+const GAMMA: u32 = 1;
+const DELTA: u32 = 3;
+const EPSILON: u32 = 1;
+const PHY: u32 = 8;
+const RHO: u32 = 16;
+const ZETA: u32 = 50;
+/// What `reno_count` starts from.
+const LEAST_RENO: u32 = 2;

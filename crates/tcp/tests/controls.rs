@@ -1,0 +1,152 @@
+//! The controls against a second implementation of each, written in Python from the sources. The scripts in `controls`
+//! hold what happens to a connection and the window after it; `tests/controls/generate.py` writes them.
+
+use sojourn_aqm::{Duration, Instant};
+use sojourn_tcp::State;
+use sojourn_tcp::cc::{Ack, AnyCc, CongestionControl, Counting, Report, Window};
+use sojourn_tcp::stack::Stack;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::SplitWhitespace;
+
+#[test]
+fn every_script_is_that_of_a_control_which_follows_it() {
+    let mut names: Vec<String> = scripts().iter().map(|path| replay(path)).collect();
+    names.sort();
+    let expected =
+        ["bic", "highspeed", "htcp", "illinois", "ledbat", "ledbat++", "scalable", "vegas", "westwood", "yeah"];
+    assert_eq!(names, expected);
+}
+
+/// Plays a script to the control that it is named after, and returns the name.
+fn replay(path: &Path) -> String {
+    let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_string();
+    let text = fs::read_to_string(path).expect("a script");
+    let mut connection = Connection::new(&name, 1, 1);
+    for (number, line) in text.lines().enumerate() {
+        let (event, expected) = line.split_once(" = ").expect("an event and what follows");
+        let mut words = Words(event.split_whitespace());
+        match words.word() {
+            "new" => connection = Connection::new(&name, words.number(), words.number()),
+            event => connection.take(event, &mut words),
+        }
+        let Window { cwnd, ssthresh, cwnd_cnt, .. } = connection.window;
+        assert_eq!(format!("{cwnd} {ssthresh} {cwnd_cnt}"), expected, "{name}, line {}: {event}", number + 1);
+    }
+    name
+}
+
+struct Connection {
+    cc: AnyCc,
+    window: Window,
+}
+
+impl Connection {
+    fn new(name: &str, cwnd: u32, ssthresh: u32) -> Self {
+        let stack = Stack::find("linux-6.1").expect("a stack");
+        let mut cc = AnyCc::new(name).expect("a control");
+        assert!(cc.needs().fit(stack));
+        cc.attach(stack);
+        let counting = Counting::Packets;
+        Self { cc, window: Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting } }
+    }
+
+    fn take(&mut self, event: &str, words: &mut Words) {
+        let Self { cc, window } = self;
+        match event {
+            "start" => cc.restarted(words.instant(), Instant::ZERO),
+            "hear" => cc.reported(window, &words.report()),
+            "ack" => {
+                let report = words.report();
+                cc.reported(window, &report);
+                let Report { now, packets, rtt, una, nxt, state, .. } = report;
+                let ack = || Ack { now, packets, rtt, una, nxt, open: state == State::Open };
+                match words.word() {
+                    "full" => cc.increase(window, packets, ack),
+                    _ => cc.unused(window, packets, ack),
+                }
+            }
+            "state" => {
+                let (now, state) = (words.instant(), words.state());
+                cc.state_changed(state, now, words.number());
+            }
+            "loss" => {
+                let (now, state) = (words.instant(), words.state());
+                (window.ssthresh, window.cwnd_cnt) = (cc.ssthresh(window), 0);
+                cc.state_changed(state, now, words.number());
+            }
+            "end" => {
+                let now = words.instant();
+                window.cwnd = window.ssthresh;
+                cc.reduced(window);
+                cc.state_changed(State::Open, now, words.number());
+            }
+            "timeout" => {
+                let now = words.instant();
+                window.ssthresh = cc.timeout_ssthresh(window);
+                (window.cwnd, window.cwnd_cnt) = (1 + words.number::<u32>(), 0);
+                cc.state_changed(State::Loss, now, words.number());
+                cc.timed_out();
+            }
+            "undo" => {
+                let now = words.instant();
+                cc.undone(window);
+                window.cwnd = window.cwnd.max(words.number());
+                window.ssthresh = window.ssthresh.max(words.number());
+                cc.state_changed(State::Open, now, words.number());
+            }
+            "set" => window.cwnd = words.number(),
+            _ => panic!("no such event: {event}"),
+        }
+    }
+}
+
+/// The words of an event.
+struct Words<'a>(SplitWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn word(&mut self) -> &'a str {
+        self.0.next().expect("another word")
+    }
+
+    fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self) -> T {
+        self.word().parse().expect("a number")
+    }
+
+    fn instant(&mut self) -> Instant {
+        Instant::from_nanos(1_000 * self.number::<u64>())
+    }
+
+    fn state(&mut self) -> State {
+        match self.word() {
+            "Open" => State::Open,
+            "Disorder" => State::Disorder,
+            "Cwr" => State::Cwr,
+            "Recovery" => State::Recovery,
+            "Loss" => State::Loss,
+            other => panic!("no such state: {other}"),
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        Report {
+            now: self.instant(),
+            packets: self.number(),
+            rtt: match self.word() {
+                "-" => None,
+                us => Some(Duration::from_micros(us.parse().expect("a number"))),
+            },
+            una: self.number(),
+            nxt: self.number(),
+            state: self.state(),
+            slow_path: self.word() == "slow",
+            one_way: Some(Duration::from_micros(self.number())),
+        }
+    }
+}
+
+fn scripts() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/controls");
+    let files = fs::read_dir(folder).expect("the scripts are there").map(|entry| entry.expect("an entry").path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "txt")).collect()
+}

@@ -1,0 +1,21 @@
+"""The congestion controls a second time, written from the papers, the RFCs and Linux 6.1."""
+
+from __future__ import annotations
+
+from second.control import Control
+from second.delay import Illinois, Vegas, Yeah
+from second.ledbat import Ledbat, LedbatPp
+from second.loss import Bic, Highspeed, Htcp, Scalable, Westwood
+
+CONTROLS: dict[str, type[Control]] = {
+    "vegas": Vegas,
+    "westwood": Westwood,
+    "highspeed": Highspeed,
+    "scalable": Scalable,
+    "htcp": Htcp,
+    "illinois": Illinois,
+    "bic": Bic,
+    "yeah": Yeah,
+    "ledbat": Ledbat,
+    "ledbat++": LedbatPp,
+}

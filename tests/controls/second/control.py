@@ -1,0 +1,89 @@
+"""What the second implementations of the congestion controls have in common.
+
+Integers are those of the kernel: 32 bits without a sign where it has them. `off` names mechanisms that are left out;
+the tests require that each of them shows in the script.
+"""
+
+from __future__ import annotations
+
+U32 = 0xFFFFFFFF
+HZ = 1000
+MSS = 1448
+INFINITE = 0x7FFFFFFF
+
+
+def jiffies(us: int) -> int:
+    """`usecs_to_jiffies`: rounded up."""
+    return -(-us * HZ // 1_000_000)
+
+
+class Control:
+    """The window, and Reno's answers; times in microseconds."""
+
+    MECHANISMS: tuple[str, ...] = ()
+
+    def __init__(self, cwnd: int, ssthresh: int, off: str = "") -> None:
+        assert off in ("", *self.MECHANISMS), off
+        self.cwnd, self.ssthresh, self.cnt, self.off = cwnd, ssthresh, 0, off
+
+    def has(self, mechanism: str) -> bool:
+        assert mechanism in self.MECHANISMS, mechanism
+        return self.off != mechanism
+
+    @property
+    def slow(self) -> bool:
+        return self.cwnd < self.ssthresh
+
+    def slow_start(self, acked: int) -> int:
+        """What slow start leaves of `acked`."""
+        before = self.cwnd
+        self.cwnd = min(before + acked, self.ssthresh)
+        return acked - (self.cwnd - before)
+
+    def additive(self, w: int, acked: int) -> None:
+        """`tcp_cong_avoid_ai`."""
+        if self.cnt >= w:
+            self.cnt = 0
+            self.cwnd += 1
+        self.cnt += acked
+        self.cwnd, self.cnt = self.cwnd + self.cnt // w, self.cnt % w
+
+    def reno(self, acked: int) -> None:
+        if self.slow:
+            acked = self.slow_start(acked)
+        if acked:
+            self.additive(self.cwnd, acked)
+
+    def start(self, now: int) -> None:
+        """Data is sent into an empty network."""
+
+    def hear(self, now: int, ack: Ack) -> None:
+        """Every acknowledgment, before anything else."""
+
+    def grow(self, now: int, ack: Ack, limited: bool) -> None:
+        if limited:
+            self.reno(ack.packets)
+
+    def threshold(self, now: int) -> int:
+        """After a congestion event."""
+        return max(self.cwnd // 2, 2)
+
+    def timeout_threshold(self, now: int) -> int:
+        return self.threshold(now)
+
+    def state(self, now: int, state: str, nxt: int) -> None:
+        """The state machine enters `state`."""
+
+    def completed(self) -> None:
+        """A reduction has ended."""
+
+    def undo(self) -> None:
+        """A reduction is taken back."""
+
+
+class Ack:
+    """One acknowledgment: what left the queue, the RTT and the delay one way, and where things stand."""
+
+    def __init__(self, packets: int, rtt: int | None, una: int, nxt: int, state: str, slow: bool, one_way: int) -> None:
+        self.packets, self.rtt, self.una, self.nxt = packets, rtt, una, nxt
+        self.state, self.slow, self.one_way = state, slow, one_way
