@@ -94,8 +94,9 @@ capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojou
 	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
 
 .PHONY: pages
-pages: $(VENV)/.built ## write docs/aqm, the page of every queue discipline, from the registry and the source
+pages: $(VENV)/.built ## write docs/aqm and docs/cc, a page for every queue discipline and congestion control, from the registry and the source
 	@$(BIN)/python docs/aqm/generate.py
+	@$(BIN)/python docs/cc/generate.py
 
 .PHONY: stubs
 stubs: $(VENV)/.built ## write python/sojourn/aqms/managers.pyi, the queue managers' parameters for editors and mypy

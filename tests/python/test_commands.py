@@ -223,3 +223,32 @@ def test_progress_goes_to_stderr_only(process: Process, scenario_file: Path) -> 
     lines = done.stderr.splitlines()
     # The last look may find the run finished and not yet written.
     assert all(line.startswith(("0 of 1 runs, ", "1 of 1 runs, ")) and " left" in line for line in lines), lines
+
+
+def test_cc_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
+    registered = printed_json(cli("cc", "list", "--json"))
+    assert {"reno", "cubic", "vegas", "ledbat++"} <= {entry["name"] for entry in registered}
+    listed = cli("cc", "list").output
+    for entry in registered:
+        shown = " ".join(cli("cc", "show", entry["name"]).output.split())
+        assert printed_json(cli("cc", "show", entry["name"], "--json")) == entry
+        assert entry["source"] and entry["source"] in shown and entry["summary"] in listed
+        assert f"{entry['state_bytes']} bytes" in shown
+        assert all(stack in shown for stack in entry["stacks"]) or "in every stack" in shown
+        assert all(f"{constant['value']}" in shown for constant in entry["constants"]), entry["name"]
+
+
+def test_cc_show_of_an_unknown_one_names_the_nearest(cli: Cli) -> None:
+    result = cli("cc", "show", "vega")
+    assert result.exit_code == 2
+    assert 'did you mean "vegas"?' in result.output
+
+
+def test_a_control_that_hears_of_every_acknowledgment_refuses_older_stacks(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "old.toml"
+    file.write_text(
+        'duration = "1 s"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncc = "vegas"\nstack = "linux-3.8"\n'
+    )
+    result = cli("run", file)
+    assert result.exit_code == 2
+    assert "flows[0].cc: vegas needs" in result.output and "linux-3.13 or linux-6.1" in result.output

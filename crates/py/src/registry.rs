@@ -4,13 +4,15 @@ use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, AnyConfig, Queues};
 use sojourn_sim::scenario::{AqmSpec, traffic};
+use sojourn_tcp::cc::{self, AnyCc, CongestionControl, Description};
+use sojourn_tcp::stack::{self, Stack};
 
 /// Everything that has a name in scenario files.
 pub fn registry() -> Value {
     json!({
         "aqms": ALGORITHMS.iter().map(algorithm).collect::<Vec<_>>(),
-        "stacks": named(sojourn_tcp::stack::NAMES.iter().copied()),
-        "ccs": named(sojourn_tcp::cc::NAMES.iter().copied()),
+        "stacks": named(stack::NAMES.iter().copied()),
+        "ccs": cc::DESCRIPTIONS.iter().map(control).collect::<Vec<_>>(),
         "traffic": named(traffic::kinds()),
     })
 }
@@ -85,6 +87,27 @@ fn kind(value: params::Value) -> &'static str {
         params::Value::Bands(_) => "bands",
         params::Value::Minor(_) => "class",
     }
+}
+
+fn control(control: &Description) -> Value {
+    let needs = AnyCc::new(control.name).expect("it is registered").needs();
+    let fits = |name: &&str| needs.fit(Stack::find(name).expect("it is registered"));
+    let constants = control.constants.iter().map(|constant| {
+        json!({
+            "name": constant.name,
+            "value": constant.value,
+            "unit": constant.unit,
+            "meaning": constant.meaning,
+        })
+    });
+    json!({
+        "name": control.name,
+        "summary": control.summary,
+        "source": control.source,
+        "constants": constants.collect::<Vec<_>>(),
+        "state_bytes": control.state_bytes,
+        "stacks": stack::NAMES.iter().map(|(name, _)| *name).filter(fits).collect::<Vec<_>>(),
+    })
 }
 
 fn named<'a>(names: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Value> {

@@ -24,6 +24,7 @@ COMMANDS = {
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
     "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
+    "cc": ("sojourn.cli.cc", "List the congestion controls, show their constants."),
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
     "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),

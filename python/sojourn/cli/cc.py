@@ -1,0 +1,55 @@
+"""`sojourn cc`."""
+
+from __future__ import annotations
+
+import click
+
+from sojourn.cli import options
+from sojourn.cli.terminal import echo
+
+
+@click.group("cc")
+def command() -> None:
+    """List the congestion controls, show their constants."""
+
+
+@command.command("list")
+@options.as_json
+def list_command(as_json: bool) -> None:
+    """List the congestion controls: name, source, stacks, bytes of state."""
+    from sojourn.aqms.controls import stacks_text
+    from sojourn.aqms.registry import registry
+    from sojourn.cli import output
+
+    entries = registry()["ccs"]
+    if as_json:
+        output.print_json(entries)
+        return
+    for entry in entries:
+        echo(f"{entry['name']}: {entry['summary']}")
+        echo(f"    {entry['source']}")
+        echo(f"    {stacks_text(entry)} {entry['state_bytes']} bytes of state per connection")
+
+
+@command.command("show")
+@click.argument("name")
+@options.tables
+@options.as_json
+def show_command(name: str, as_json: bool) -> None:
+    """Show NAME (e.g. vegas): sources, stacks, bytes of state, constants."""
+    from sojourn.aqms.controls import constant_text, find, stacks_text
+    from sojourn.cli import output
+
+    entry = find(name)
+    if as_json:
+        output.print_json(entry)
+        return
+    output.say(f"{entry['name']}: {entry['summary']}")
+    output.say(f"Source: {entry['source']}")
+    output.say(f"State: {entry['state_bytes']} bytes per connection beside the window")
+    output.say(stacks_text(entry))
+    if entry["constants"]:
+        rows = [[c["name"], constant_text(c), c["meaning"]] for c in entry["constants"]]
+        output.print_text_table(["constant", "value", "meaning"], rows)
+    else:
+        output.say("No constants of its own.")
