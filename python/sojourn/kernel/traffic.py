@@ -91,7 +91,7 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     if not flow["stack"].startswith("linux"):
         refuse(f"{place}.stack", f"has Linux's TCP, not {flow['stack']}", "choose linux-6.1")
     if flow["cc"] not in CONTROLS:
-        refuse(f"{place}.cc", f"does not know {flow['cc']}", f"choose {' or '.join(CONTROLS)}")
+        refuse(f"{place}.cc", f"does not know {flow['cc']}", f"choose {', '.join(CONTROLS[:-1])} or {CONTROLS[-1]}")
     if not flow["delayed_ack"]:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
     if "abc" in flow:
@@ -100,5 +100,16 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window}"
 
 
-CONTROLS = ("reno", "cubic")
+CONTROLS = (
+    "reno",
+    "cubic",
+    "vegas",
+    "westwood",
+    "highspeed",
+    "scalable",
+    "htcp",
+    "illinois",
+    "bic",
+    "yeah",
+)
 DATAGRAMS = ("cbr", "poisson", "streaming", "voice")
