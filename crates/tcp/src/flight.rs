@@ -9,6 +9,7 @@ use crate::control::Control;
 use crate::rate_sample::Context;
 use crate::transmission::Transmission;
 use crate::{Header, Now};
+use sojourn_aqm::Duration;
 
 impl Transmission {
     /// Tells the control something, with the state of the connection, and takes over what it sets.
@@ -31,7 +32,7 @@ impl Transmission {
             delivered_at: sampler.delivered_at(),
             lost: self.board.lost_total,
             is_app_limited: sampler.is_app_limited(),
-            srtt: self.rtt.srtt(),
+            srtt: Duration::from_nanos(self.rtt.srtt_us_x8() as i64 * 125),
             min_rtt: sampler.min_rtt(),
             next_departure: self.pacer.as_ref().map_or(now.at, |pacer| pacer.departure()),
             pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
@@ -40,6 +41,7 @@ impl Transmission {
         };
         what(cc, &mut flight);
         let (rate, limits) = (flight.pacing_rate, flight.limits_by_application);
+        self.queue.set_mss(flight.window.mss);
         if let Some(pacer) = self.pacer.as_mut().filter(|_| steers) {
             pacer.set_rate(rate);
         }

@@ -25,6 +25,12 @@ impl SendQueue {
         Self { una: 0, nxt: 0, limit: FIRST_BYTE, closing: false, fin_sent: false, mss: mss as u64 }
     }
 
+    /// New segments have `mss` bytes.
+    #[inline]
+    pub fn set_mss(&mut self, mss: u32) {
+        self.mss = mss as u64;
+    }
+
     /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
     pub fn open(&mut self, bytes: Option<u64>) {
         self.limit = bytes.map_or(u64::MAX, |n| FIRST_BYTE + n);

@@ -17,6 +17,7 @@ mod ledbat;
 mod ledbat_pp;
 mod newreno;
 mod own;
+mod prague;
 mod reno;
 mod report;
 mod rounds;
@@ -289,6 +290,8 @@ congestion_controls! {
     "cubic@rfc9438" => cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
     "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
     "bbr@linux-6.1" | "bbr" => bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
+    "prague@0.7" | "prague" => prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
+    "prague@0.6" => prague::Prague06, "TCP Prague 0.6: the same with a window of fractions alone";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";
     "vegas" => vegas::Vegas, "Vegas as in Linux 6.1: two to four packets in the queue, by the RTT";
     "westwood" => westwood::Westwood, "Westwood+ as in Linux 6.1: after a loss the measured rate times the least RTT";

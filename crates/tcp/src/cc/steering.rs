@@ -68,7 +68,7 @@ pub struct Flight<'a> {
     pub lost: u64,
     /// Whether the application limits the rate at the moment.
     pub is_app_limited: bool,
-    /// Smoothed RTT; zero before the first sample.
+    /// Smoothed RTT with its fraction of a microsecond; zero before the first sample.
     pub srtt: Duration,
     /// Least RTT of the last 300 s.
     pub min_rtt: Option<Duration>,
@@ -77,7 +77,7 @@ pub struct Flight<'a> {
     /// The pacing rate in payload bits per second; none as long as nothing is held back. A control that steers and paces
     /// sets it.
     pub pacing_rate: Option<Rate>,
-    /// The window; a control that steers sets it.
+    /// The window; a control that steers sets it, and may change the size of new segments with it.
     pub window: &'a mut Window,
     pub(crate) limits_by_application: bool,
 }

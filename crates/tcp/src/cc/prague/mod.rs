@@ -1,0 +1,439 @@
+//! TCP Prague, version 0.7: DCTCP for the Internet, with a window of fractions, accurate ECN, pacing, and growth that below
+//! 25 ms does not depend on the round-trip time.
+//!
+//! Source: `tcp_prague.c` 0.7 (minuscat/rpi-6.18.y, commit 330b511), with its names, integers and order. Version 0.6 is in
+//! `v0_6.rs`.
+//!
+//! At four packets or less the rate is what marks and growth change, and the window follows; above, it is the window.
+//! Below about 1 Mbit/s packets shrink, so that two of them fit into 25 ms.
+
+#[cfg(test)]
+mod tests;
+mod v0_6;
+
+pub use v0_6::Prague06;
+
+use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use crate::config::State;
+use crate::rate_sample::RateSample;
+use sojourn_aqm::Rate;
+
+/// Prague 0.7.
+#[derive(Clone, Debug, Default)]
+pub struct Prague {
+    /// The window in packets of 2^-20.
+    frac_cwnd: u64,
+    /// Bytes per second, headers included.
+    rate_bytes: u64,
+    /// Sixteen times the share of marks, of 2^24.
+    upscaled_alpha: u64,
+    alpha_us: u64,
+    /// Growth per packet that was acknowledged without a mark, in packets of 2^-20 per window.
+    ai_ack_increase: u64,
+    /// 128 times the smoothed RTT in 1/8 µs.
+    hsrtt: u64,
+    rounds: Rounds,
+    /// A mark was seen: there is an AQM on the path.
+    saw_ce: bool,
+    /// The rate is changed, and the window follows.
+    by_rate: bool,
+    loss: Loss,
+    /// When the window was last reduced on marks.
+    cwr_us: u64,
+    /// The largest size of a packet.
+    mtu_cache: u64,
+    max_tso_burst: u32,
+    path: Path,
+}
+
+/// Rounds since slow start, and what was counted when the present one began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rounds {
+    count: u32,
+    next_seq: u64,
+    delivered: u64,
+    delivered_ce: u64,
+}
+
+impl Rounds {
+    fn begin(&mut self, flight: &Flight) {
+        let count = self.count.saturating_add(!flight.window.in_slow_start() as u32);
+        let (delivered, delivered_ce) = (flight.delivered, flight.delivered_ce);
+        *self = Self { count, next_seq: flight.nxt, delivered, delivered_ce };
+    }
+
+    /// The share of marked packets, of 2^`bits`.
+    fn share(&self, flight: &Flight, bits: u32) -> u64 {
+        ((flight.delivered_ce - self.delivered_ce) << bits) / (flight.delivered - self.delivered).max(1)
+    }
+}
+
+/// What was before a loss.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    /// No growth until the state is open again.
+    reduced: bool,
+    /// A reduction was asked for and not yet named.
+    asked: bool,
+    cwnd: u32,
+    /// The rate, or in version 0.6 the window of fractions.
+    amount: u64,
+}
+
+/// The path as it was last told of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Path {
+    /// Bytes of a packet.
+    mtu: u64,
+    /// Eight times the smoothed RTT in microseconds; zero before the first sample.
+    srtt8: u64,
+    now_us: u64,
+}
+
+impl Path {
+    fn of(flight: &Flight) -> Self {
+        Self {
+            mtu: flight.window.mss as u64 + HEADERS,
+            srtt8: flight.srtt.as_nanos() as u64 / 125,
+            now_us: flight.now.as_nanos() / 1_000,
+        }
+    }
+
+    fn virtual_rtt8(&self) -> u64 {
+        self.srtt8.max(TARGET_RTT8)
+    }
+
+    /// Bytes per second of a packet per RTT.
+    fn packet_per_rtt(&self) -> u64 {
+        8_000_000 * self.mtu / if self.srtt8 > 0 { self.srtt8 } else { 1 }
+    }
+}
+
+/// What Prague asks for, in either version.
+const NEEDS: Needs = Needs {
+    samples: true,
+    steers: true,
+    paces: true,
+    ecn: true,
+    echo_per_packet: false,
+    accurate_ecn: true,
+    ect1: true,
+    ect_on_control: true,
+};
+
+impl CongestionControl for Prague {
+    fn needs(&self) -> Needs {
+        NEEDS
+    }
+
+    fn without_ecn(&self) -> Option<AnyCc> {
+        AnyCc::new("reno")
+    }
+
+    fn opened(&mut self, flight: &mut Flight) {
+        self.path = Path::of(flight);
+        let Path { mtu, srtt8, now_us } = self.path;
+        let cwnd = flight.window.cwnd as u64;
+        (self.alpha_us, self.mtu_cache, self.frac_cwnd) = (now_us, mtu, cwnd << CWND_UNIT);
+        self.rate_bytes = match srtt8 {
+            0 => MINIMUM_RATE,
+            _ => (self.path.packet_per_rtt() * cwnd.max(flight.in_flight as u64)).max(MINIMUM_RATE),
+        };
+        self.saw_ce = flight.delivered_ce > 0;
+        self.hsrtt = if srtt8 > 0 { srtt8 } else { 8 } << HSRTT_SHIFT;
+        self.update_pacing_rate(flight);
+        self.new_round(flight);
+    }
+
+    /// `prague_cong_control`.
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.path = Path::of(flight);
+        self.update_cwnd(flight, sample);
+        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_RTT8 / 8;
+        if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
+            self.update_alpha(flight);
+        }
+        self.update_pacing_rate(flight);
+        self.by_rate = self.saw_ce && flight.window.cwnd as u64 * self.path.mtu <= CWND_TRANSIT;
+        match self.by_rate {
+            true => self.frac_cwnd = self.frac_of_rate(),
+            false => self.rate_bytes = self.rate_of_frac(),
+        }
+    }
+
+    /// `prague_state`, and the event of a time-out.
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        self.path = Path::of(flight);
+        let asked = std::mem::take(&mut self.loss.asked);
+        match state {
+            State::Recovery => self.enter_loss(flight.window),
+            State::Loss if asked => self.enter_loss(flight.window),
+            State::Cwr => {
+                // An episode of losses may have ended with the acknowledgment that brought the mark.
+                self.loss.reduced = false;
+                self.enter_cwr(flight.window);
+            }
+            State::Open => self.loss.reduced = false,
+            State::Loss | State::Disorder => {}
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+        window.ssthresh
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.loss.reduced = false;
+        self.rate_bytes = self.rate_bytes.max(self.loss.amount);
+        self.frac_cwnd = self.frac_of_rate();
+        window.cwnd.max(self.loss.cwnd)
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+
+    /// Not called: the window is steered.
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
+
+    fn burst(&self) -> Option<u32> {
+        Some(self.max_tso_burst)
+    }
+}
+
+impl Prague {
+    /// Whether growth and reductions keep to 25 ms: four rounds after slow start.
+    fn is_rtt_indep(&self, window: &Window) -> bool {
+        !window.in_slow_start() && self.rounds.count >= RTT_TRANSITION
+    }
+
+    fn update_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let unmarked = (sample.acked_sacked as u64).saturating_sub(sample.ce as u64);
+        if sample.ce > 0 {
+            if !self.saw_ce {
+                // Slow start ends with half the window at the first mark.
+                self.frac_cwnd = (self.frac_cwnd + 1) >> 1;
+            }
+            self.saw_ce = true;
+        }
+        if unmarked > 0 && !self.loss.reduced && flight.is_cwnd_limited {
+            let left = self.slow_start(flight, unmarked);
+            if left == 0 {
+                return self.cwnd_changed();
+            }
+            self.grow(flight.window, left);
+        }
+        self.step(flight.window);
+    }
+
+    /// Slow start, if that is where the window is. Returns the packets that are left.
+    fn slow_start(&mut self, flight: &mut Flight, acked: u64) -> u64 {
+        if !flight.window.in_slow_start() {
+            return acked;
+        }
+        let left = flight.window.slow_start(acked as u32);
+        self.frac_cwnd = (flight.window.cwnd as u64) << CWND_UNIT;
+        left as u64
+    }
+
+    fn grow(&mut self, window: &Window, acked: u64) {
+        let mtu = self.path.mtu;
+        if self.is_rtt_indep(window) && self.by_rate {
+            let rtt8 = self.path.virtual_rtt8();
+            let increase = ((acked * MTU_SYS) << RTT2SEC_SHIFT) / rtt8;
+            let cwnd = (self.rate_bytes * rtt8).div_ceil(mtu << RTT2SEC_SHIFT);
+            if cwnd > 0 {
+                self.rate_bytes += closest(increase, cwnd);
+            }
+            self.frac_cwnd = (self.frac_cwnd + acked).max(self.frac_of_rate());
+        } else {
+            let mut increase = acked * self.ai_ack_increase;
+            if self.frac_cwnd > 0 {
+                increase = closest(increase << CWND_UNIT, self.frac_cwnd);
+            }
+            self.frac_cwnd += (increase * MTU_SYS / mtu).max(acked);
+            self.rate_bytes = (self.rate_bytes + acked).max(self.rate_of_frac());
+        }
+    }
+
+    /// The window follows by one packet per acknowledgment.
+    fn step(&mut self, window: &mut Window) {
+        let target = self.target_cwnd();
+        if window.cwnd > target {
+            window.cwnd -= 1;
+            window.ssthresh = window.cwnd;
+            self.cwnd_changed();
+        } else if window.cwnd < target {
+            window.cwnd += 1;
+            self.cwnd_changed();
+        }
+    }
+
+    fn target_cwnd(&self) -> u32 {
+        (self.frac_cwnd.div_ceil(ONE_CWND) as u32).max(MIN_CWND)
+    }
+
+    fn update_alpha(&mut self, flight: &mut Flight) {
+        if self.saw_ce {
+            let alpha = self.upscaled_alpha;
+            let share = self.rounds.share(flight, ALPHA_BITS);
+            self.upscaled_alpha = (alpha - (alpha >> SHIFT_G) + share).min(MAX_ALPHA << SHIFT_G);
+            self.alpha_us = self.path.now_us;
+            if self.is_rtt_indep(flight.window) && !self.loss.reduced {
+                self.fit_packets(flight.window);
+            }
+        }
+        self.hsrtt = self.hsrtt + self.path.srtt8 - (self.hsrtt >> HSRTT_SHIFT);
+        self.new_round(flight);
+    }
+
+    /// Packets shrink, or grow again, so that two of them fit into a virtual RTT.
+    fn fit_packets(&mut self, window: &mut Window) {
+        let used = self.path.mtu;
+        let mtu = self.largest_packet().min(self.mtu_cache).max(MIN_MSS + HEADERS);
+        if mtu == used {
+            return;
+        }
+        self.frac_cwnd = self.frac_cwnd * used / mtu;
+        self.path.mtu = mtu;
+        window.mss = (mtu - HEADERS) as u32;
+        let cwnd = self.target_cwnd();
+        if cwnd != window.cwnd {
+            window.cwnd = cwnd;
+            window.ssthresh = (window.ssthresh as u64 * used / mtu).min(Window::INFINITE_SSTHRESH as u64) as u32;
+            self.cwnd_changed();
+        }
+    }
+
+    /// Half of what a virtual RTT carries.
+    fn largest_packet(&self) -> u64 {
+        let Path { mtu, srtt8, .. } = self.path;
+        let bytes = if self.by_rate {
+            scaled(self.rate_bytes, self.path.virtual_rtt8(), RTT2SEC_SHIFT)
+        } else {
+            let cwnd = if srtt8 < TARGET_RTT8 { self.frac_cwnd * TARGET_RTT8 / srtt8.max(1) } else { self.frac_cwnd };
+            scaled(cwnd, mtu, CWND_UNIT)
+        };
+        bytes.div_ceil(MIN_CWND as u64)
+    }
+
+    fn update_pacing_rate(&mut self, flight: &mut Flight) {
+        let Path { mtu, now_us, .. } = self.path;
+        let mut rate = if self.is_rtt_indep(flight.window) && self.by_rate {
+            // A little more in the first half of an RTT, a little less in the second: a steady number of marks on a step.
+            let offset = scaled(RATE_OFFSET, self.rate_bytes, OFFSET_UNIT);
+            let second_half = now_us.saturating_sub(self.alpha_us) >= self.path.virtual_rtt8() >> (3 + 1);
+            if second_half { self.rate_bytes - offset } else { self.rate_bytes + offset }
+        } else {
+            let most = (self.frac_cwnd >> CWND_UNIT).max(flight.in_flight as u64);
+            self.rate_bytes = (self.path.packet_per_rtt() * most).max(MINIMUM_RATE);
+            self.rate_bytes
+        };
+        if flight.window.cwnd < flight.window.ssthresh / 2 {
+            rate <<= 1;
+        }
+        self.max_tso_burst = ((rate / mtu >> BURST_SHIFT) as u32).max(1);
+        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    }
+
+    fn new_round(&mut self, flight: &Flight) {
+        self.rounds.begin(flight);
+        self.cwnd_changed();
+    }
+
+    /// Growth below 25 ms is that of a flow of 25 ms with the same rate.
+    fn cwnd_changed(&mut self) {
+        let rtt8 = self.path.srtt8;
+        let scales = self.rounds.count >= RTT_TRANSITION && rtt8 > 0 && rtt8 < TARGET_RTT8;
+        self.ai_ack_increase = match scales {
+            true => closest((rtt8 << CWND_UNIT) * rtt8, TARGET_RTT8 * TARGET_RTT8),
+            false => ONE_CWND,
+        };
+    }
+
+    fn enter_loss(&mut self, window: &Window) {
+        (self.loss.reduced, self.loss.amount) = (true, self.rate_bytes);
+        if self.is_rtt_indep(window) && self.by_rate {
+            self.rate_bytes -= self.rate_bytes >> 1;
+            self.frac_cwnd = self.frac_of_rate();
+        } else {
+            self.frac_cwnd -= self.frac_cwnd >> 1;
+            self.rate_bytes = self.rate_of_frac();
+        }
+    }
+
+    /// Once per RTT, or per 25 ms, half of the share of marks goes.
+    fn enter_cwr(&mut self, window: &Window) {
+        let (independent, now) = (self.is_rtt_indep(window), self.path.now_us);
+        if independent && now.saturating_sub(self.cwr_us) < TARGET_RTT8 / 8 {
+            return;
+        }
+        self.cwr_us = now;
+        let alpha = self.upscaled_alpha >> SHIFT_G;
+        if independent && self.by_rate {
+            let reduction = scaled(self.rate_bytes, alpha, ALPHA_BITS + 1);
+            self.rate_bytes = (self.rate_bytes - reduction).max(MINIMUM_RATE);
+            self.frac_cwnd = self.frac_of_rate();
+        } else {
+            self.frac_cwnd -= reduction_of(self.frac_cwnd, alpha, ALPHA_BITS);
+            self.rate_bytes = self.rate_of_frac();
+        }
+    }
+
+    fn frac_of_rate(&self) -> u64 {
+        let rtt8 = match self.hsrtt >> HSRTT_SHIFT {
+            0 => self.path.srtt8,
+            rtt8 => rtt8,
+        };
+        scaled(self.rate_bytes, rtt8, RTT2SEC_SHIFT - CWND_UNIT).div_ceil(self.path.mtu.max(1))
+    }
+
+    fn rate_of_frac(&self) -> u64 {
+        scaled(self.path.packet_per_rtt(), self.frac_cwnd, CWND_UNIT).max(MINIMUM_RATE)
+    }
+}
+
+/// What a window of fractions loses at a share of marks `alpha`, of 2^`bits`: half of that share, rounded.
+fn reduction_of(frac_cwnd: u64, alpha: u64, bits: u32) -> u64 {
+    ((alpha as u128 * frac_cwnd as u128 + (1 << bits)) >> (bits + 1)) as u64
+}
+
+/// `a` times `b`, shifted (`mul_u64_u64_shr`).
+fn scaled(a: u64, b: u64, shift: u32) -> u64 {
+    ((a as u128 * b as u128) >> shift) as u64
+}
+
+/// The integer closest to a quotient.
+fn closest(a: u64, b: u64) -> u64 {
+    (a + b / 2) / b
+}
+
+const MIN_CWND: u32 = 2;
+/// Payload of the smallest packet.
+const MIN_MSS: u64 = 150;
+/// IPv4, TCP and timestamps.
+const HEADERS: u64 = 52;
+/// Bytes per second: 100 kbit/s.
+const MINIMUM_RATE: u64 = 12_500;
+const ALPHA_BITS: u32 = 24;
+const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
+const CWND_UNIT: u32 = 20;
+const ONE_CWND: u64 = 1 << CWND_UNIT;
+/// The gain g = 1/16.
+const SHIFT_G: u32 = 4;
+/// Rounds after slow start.
+const RTT_TRANSITION: u32 = 4;
+/// 25 ms, in 1/8 µs.
+const TARGET_RTT8: u64 = 25_000 << 3;
+const MTU_SYS: u64 = 1_500;
+/// 4/128, about 3 %.
+const RATE_OFFSET: u64 = 4;
+const OFFSET_UNIT: u32 = 7;
+const HSRTT_SHIFT: u32 = 7;
+/// 2^23 stands for 8,000,000.
+const RTT2SEC_SHIFT: u32 = 23;
+/// A burst is 2^-12 s of the rate.
+const BURST_SHIFT: u32 = 12;
+/// Bytes of a window up to which the rate is what changes.
+const CWND_TRANSIT: u64 = 4 * MTU_SYS;

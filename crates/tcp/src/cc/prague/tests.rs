@@ -1,0 +1,148 @@
+//! The specification's numbers, and the tables of a second implementation (`tests/controls/prague.py`).
+
+use super::*;
+use crate::cc::Counting;
+use sojourn_aqm::{Duration, Instant};
+
+fn window() -> Window {
+    let ssthresh = Window::INFINITE_SSTHRESH;
+    Window { cwnd: 10, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: Counting::Packets }
+}
+
+/// A line of a table: a call, what is told, what is found after it.
+struct Line {
+    event: &'static str,
+    told: Vec<u64>,
+    found: &'static str,
+}
+
+fn lines(table: &'static str) -> impl Iterator<Item = Line> {
+    table.lines().map(|line| {
+        let (told, found) = line.split_once(" | ").expect("a line has two parts");
+        let mut told = told.split(' ');
+        let event = told.next().expect("an event");
+        Line { event, told: told.map(|word| word.parse().expect("a number")).collect(), found }
+    })
+}
+
+const STATES: [State; 5] = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss];
+
+fn flight<'a>(window: &'a mut Window, told: &[u64]) -> Flight<'a> {
+    let now = Instant::from_nanos(told[0] * 1_000);
+    Flight {
+        now,
+        state: STATES[told[1] as usize],
+        una: told[3],
+        nxt: told[4],
+        packets_out: told[2] as u32,
+        in_flight: told[2] as u32,
+        is_cwnd_limited: told[8] != 0,
+        delivered: told[5],
+        delivered_ce: told[6],
+        delivered_at: now,
+        lost: 0,
+        is_app_limited: false,
+        srtt: Duration::from_nanos(told[7] as i64 * 125),
+        min_rtt: None,
+        next_departure: now,
+        pacing_rate: None,
+        window,
+        limits_by_application: false,
+    }
+}
+
+/// The first line after which a control and the table differ, and what was found instead.
+fn first_difference<C: CongestionControl + Default>(
+    table: &'static str,
+    inside: impl Fn(&C) -> (u64, u64),
+    mut change: impl FnMut(&mut C),
+) -> Option<String> {
+    let (mut cc, mut window, mut rate) = (C::default(), window(), None);
+    cc.opened(&mut flight(&mut window, &[1_000_000, 0, 0, 1, 1, 1, 0, 160_000, 1]));
+    lines(table).enumerate().find_map(|(n, line)| {
+        if ["mark", "lose"].contains(&line.event) {
+            cc.ssthresh(&window);
+        }
+        if line.event == "undo" {
+            window.cwnd = cc.undone(&window);
+        } else {
+            let mut flight = flight(&mut window, &line.told);
+            if line.event == "ack" {
+                let (acked_sacked, ce) = (line.told[9] as u32, line.told[10] as u32);
+                cc.steer(&mut flight, &RateSample { acked_sacked, ce, ..RateSample::default() });
+                rate = flight.pacing_rate;
+            } else {
+                cc.entered(&mut flight, STATES[line.told[1] as usize]);
+            }
+        }
+        change(&mut cc);
+        let (frac, alpha) = inside(&cc);
+        let pacing = rate.map_or(0, |rate| rate.as_bps() / 8);
+        let Window { cwnd, ssthresh, mss, .. } = window;
+        let found = format!("{cwnd} {ssthresh} {pacing} {mss} {frac} {alpha}");
+        let expected = line.found.rsplit_once(' ').expect("a burst is last").0;
+        (found != expected && rate.is_some()).then(|| format!("line {}: {found} instead of {expected}", n + 1))
+    })
+}
+
+fn new(change: fn(&mut Prague)) -> Option<String> {
+    let table = include_str!("../../../tests/controls/prague-0.7.txt");
+    first_difference(table, |cc: &Prague| (cc.frac_cwnd, cc.upscaled_alpha), change)
+}
+
+fn old(change: fn(&mut Prague06)) -> Option<String> {
+    let table = include_str!("../../../tests/controls/prague-0.6.txt");
+    first_difference(table, |cc: &Prague06| cc.inside(), change)
+}
+
+#[test]
+fn a_second_implementation_finds_the_same_after_every_call() {
+    assert_eq!((new(|_| ()), old(|_| ())), (None, None), "tests/controls/prague-0.7.txt and -0.6.txt");
+}
+
+#[test]
+fn each_part_is_seen_in_the_table() {
+    let parts: [(&str, fn(&mut Prague)); 7] = [
+        ("the halving at the first mark", |cc| cc.saw_ce = true),
+        ("rate mode", |cc| cc.by_rate = false),
+        ("RTT independence", |cc| cc.rounds.count = 0),
+        ("the spacing of reductions", |cc| cc.cwr_us = 0),
+        ("no growth after a loss", |cc| cc.loss.reduced = false),
+        ("what was before a loss", |cc| cc.loss.amount = 0),
+        ("the slow RTT", |cc| cc.hsrtt = cc.path.srtt8 << HSRTT_SHIFT),
+    ];
+    for (name, without) in parts {
+        assert!(new(without).is_some(), "without {name} the table still holds");
+    }
+}
+
+#[test]
+fn growth_is_that_of_the_specification() {
+    for (rtt_us, growth) in [(1_000, 1_678), (5_000, 41_943), (10_000, 167_772), (20_000, 671_089), (25_000, 1 << 20)] {
+        let path = Path { mtu: 1_500, srtt8: rtt_us * 8, now_us: 0 };
+        let rounds = Rounds { count: RTT_TRANSITION, ..Rounds::default() };
+        let mut prague = Prague { path, rounds, ..Prague::default() };
+        prague.cwnd_changed();
+        assert_eq!(prague.ai_ack_increase, growth, "{rtt_us} µs");
+    }
+}
+
+#[test]
+fn alpha_has_no_dead_zone() {
+    // A tenth marked, from zero; one in a hundred for 500 rounds.
+    let after = |marked: u64, rounds: usize| {
+        let mut alpha = 0u64;
+        (0..rounds).for_each(|_| alpha = alpha - (alpha >> SHIFT_G) + (marked << ALPHA_BITS) / 100);
+        alpha
+    };
+    let first = [1, 2, 3, 4, 5, 6].map(|n| ((after(10, n) >> SHIFT_G) as f64 / MAX_ALPHA as f64 * 1e5).round() / 1e5);
+    assert_eq!(first, [0.00625, 0.01211, 0.0176, 0.02275, 0.02758, 0.03211]);
+    assert_eq!(after(1, 500), 2_684_352);
+}
+
+#[test]
+fn a_reduction_is_half_of_alpha() {
+    let tenth = MAX_ALPHA / 10;
+    assert_eq!(reduction_of(10 * ONE_CWND, tenth, ALPHA_BITS), ONE_CWND / 2);
+    assert_eq!(reduction_of(100 * ONE_CWND, MAX_ALPHA, ALPHA_BITS), 50 * ONE_CWND);
+}

@@ -1,0 +1,216 @@
+//! TCP Prague, version 0.6: the window alone is what marks and growth change.
+//!
+//! Source: `tcp_prague.c` 0.6 (L4STeam/linux, commit 02573a2), with the module's defaults: RTT independence by rate with a
+//! target of 25 ms, 500 rounds after slow start, no fallback to classic ECN.
+//!
+//! In slow start the window of fractions stays at the initial window, so that the first mark makes the window walk back to
+//! it, a packet per acknowledgment.
+
+use super::{
+    Ack, AnyCc, CWND_UNIT, CongestionControl, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND, Path, Rate, RateSample,
+    Rounds, SHIFT_G, State, Window, closest, reduction_of,
+};
+
+/// Prague 0.6.
+#[derive(Clone, Debug)]
+pub struct Prague06 {
+    /// The window in packets of 2^-20.
+    frac_cwnd: u64,
+    /// Sixteen times the share of marks, of 2^20.
+    upscaled_alpha: u64,
+    alpha_us: u64,
+    ai_ack_increase: u64,
+    rounds: Rounds,
+    saw_ce: bool,
+    loss: Loss,
+    cwr_us: u64,
+    max_tso_burst: u32,
+    path: Path,
+}
+
+impl Default for Prague06 {
+    fn default() -> Self {
+        Self {
+            frac_cwnd: 0,
+            upscaled_alpha: MAX_ALPHA << SHIFT_G,
+            alpha_us: 0,
+            ai_ack_increase: ONE_CWND,
+            rounds: Rounds::default(),
+            saw_ce: false,
+            loss: Loss::default(),
+            cwr_us: 0,
+            max_tso_burst: 1,
+            path: Path::default(),
+        }
+    }
+}
+
+impl CongestionControl for Prague06 {
+    fn needs(&self) -> Needs {
+        NEEDS
+    }
+
+    fn without_ecn(&self) -> Option<AnyCc> {
+        AnyCc::new("reno")
+    }
+
+    fn opened(&mut self, flight: &mut Flight) {
+        self.path = Path::of(flight);
+        self.alpha_us = self.path.now_us;
+        // No rate before the first acknowledgment: the module asks for one before it has set the window.
+        self.frac_cwnd = (flight.window.cwnd as u64) << CWND_UNIT;
+        self.saw_ce = flight.delivered_ce > 0;
+        self.new_round(flight);
+    }
+
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.path = Path::of(flight);
+        self.update_cwnd(flight, sample);
+        let elapsed = self.path.now_us.saturating_sub(self.alpha_us) >= TARGET_US;
+        if flight.una >= self.rounds.next_seq && (elapsed || !self.is_rtt_indep(flight.window)) {
+            self.update_alpha(flight);
+        }
+        self.update_pacing_rate(flight);
+    }
+
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        self.path = Path::of(flight);
+        let asked = std::mem::take(&mut self.loss.asked);
+        match state {
+            State::Recovery => self.enter_loss(),
+            State::Loss if asked => self.enter_loss(),
+            State::Cwr => {
+                self.loss.reduced = false;
+                self.enter_cwr(flight.window);
+            }
+            State::Open => self.loss.reduced = false,
+            State::Loss | State::Disorder => {}
+        }
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        (self.loss.asked, self.loss.cwnd) = (true, window.cwnd);
+        window.ssthresh
+    }
+
+    fn undone(&mut self, window: &Window) -> u32 {
+        self.frac_cwnd = self.frac_cwnd.max(self.loss.amount);
+        window.cwnd.max(self.loss.cwnd)
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+
+    /// Not called: the window is steered.
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
+
+    fn burst(&self) -> Option<u32> {
+        Some(self.max_tso_burst.max(LEAST_BURST))
+    }
+}
+
+impl Prague06 {
+    fn is_rtt_indep(&self, window: &Window) -> bool {
+        !window.in_slow_start() && self.rounds.count >= RTT_TRANSITION
+    }
+
+    fn update_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let mut left = (sample.acked_sacked as u64).saturating_sub(sample.ce as u64);
+        self.saw_ce |= sample.ce > 0;
+        if left > 0 && !self.loss.reduced && flight.is_cwnd_limited {
+            if flight.window.in_slow_start() {
+                left = flight.window.slow_start(left as u32) as u64;
+                if left == 0 {
+                    return self.cwnd_changed();
+                }
+            }
+            let increase = closest(left * self.ai_ack_increase, self.target_cwnd() as u64);
+            self.frac_cwnd += increase.max(left);
+        }
+        self.step(flight.window);
+    }
+
+    fn step(&mut self, window: &mut Window) {
+        let target = self.target_cwnd();
+        if window.cwnd > target && window.cwnd > MIN_CWND {
+            window.cwnd -= 1;
+            window.ssthresh = window.cwnd;
+            self.cwnd_changed();
+        } else if window.cwnd < target {
+            window.cwnd += 1;
+            self.cwnd_changed();
+        }
+    }
+
+    fn target_cwnd(&self) -> u32 {
+        (self.frac_cwnd.div_ceil(ONE_CWND) as u32).max(1)
+    }
+
+    fn update_alpha(&mut self, flight: &mut Flight) {
+        if self.saw_ce {
+            let alpha = self.upscaled_alpha;
+            let share = self.rounds.share(flight, ALPHA_BITS);
+            self.upscaled_alpha = (alpha - (alpha >> SHIFT_G) + share).min(MAX_ALPHA << SHIFT_G);
+            self.alpha_us = self.path.now_us;
+        }
+        self.new_round(flight);
+    }
+
+    fn update_pacing_rate(&mut self, flight: &mut Flight) {
+        let Path { mtu, srtt8, .. } = self.path;
+        let doubled = (flight.window.cwnd < flight.window.ssthresh / 2) as u32;
+        let packet = (8_000_000 * mtu << doubled) / srtt8.max(1);
+        let rate = ((packet as u128 * self.frac_cwnd as u128 + (ONE_CWND as u128 >> 1)) >> CWND_UNIT) as u64;
+        self.max_tso_burst = ((rate / mtu >> super::BURST_SHIFT) as u32).max(1);
+        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    }
+
+    fn new_round(&mut self, flight: &Flight) {
+        self.rounds.begin(flight);
+        self.cwnd_changed();
+    }
+
+    /// As in 0.7, by RTTs in units of 128 µs.
+    fn cwnd_changed(&mut self) {
+        let rtt = self.path.srtt8 >> (3 + RTT_UNIT);
+        let scales = self.rounds.count >= RTT_TRANSITION && rtt > 0 && rtt < TARGET_RTT;
+        self.ai_ack_increase =
+            if scales { closest((rtt << CWND_UNIT) * rtt, TARGET_RTT * TARGET_RTT) } else { ONE_CWND };
+    }
+
+    fn enter_loss(&mut self) {
+        (self.loss.reduced, self.loss.amount) = (true, self.frac_cwnd);
+        self.frac_cwnd -= self.frac_cwnd >> 1;
+        self.cwnd_changed();
+    }
+
+    fn enter_cwr(&mut self, window: &Window) {
+        let now = self.path.now_us;
+        if self.is_rtt_indep(window) && now.saturating_sub(self.cwr_us) < TARGET_US {
+            return;
+        }
+        self.cwr_us = now;
+        self.frac_cwnd -= reduction_of(self.frac_cwnd, self.upscaled_alpha >> SHIFT_G, ALPHA_BITS);
+    }
+}
+
+#[cfg(test)]
+impl Prague06 {
+    /// The window of fractions and sixteen times alpha.
+    pub(super) fn inside(&self) -> (u64, u64) {
+        (self.frac_cwnd, self.upscaled_alpha)
+    }
+}
+
+const ALPHA_BITS: u32 = 20;
+const MAX_ALPHA: u64 = 1 << ALPHA_BITS;
+/// Rounds after slow start.
+const RTT_TRANSITION: u32 = 500;
+/// RTTs are counted in 2^7 µs.
+const RTT_UNIT: u32 = 7;
+/// 25 ms in these units, and what they stand for.
+const TARGET_RTT: u64 = 25_000 >> RTT_UNIT;
+const TARGET_US: u64 = TARGET_RTT << RTT_UNIT;
+/// Linux `tcp_min_tso_segs`.
+const LEAST_BURST: u32 = 2;
