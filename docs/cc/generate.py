@@ -14,7 +14,7 @@ from sojourn.aqms.registry import registry
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "crates" / "tcp" / "src" / "cc"
-MODULE = re.compile(r'^    "(?P<name>[^"]+)" => (?P<module>\w+)::(?P<type>\w+),', re.MULTILINE)
+MODULE = re.compile(r'^    "(?P<name>[^"]+)"(?: \| "[^"]+")? => (?P<module>\w+)::(?P<type>\w+),', re.MULTILINE)
 
 
 def pages() -> dict[str, str]:

@@ -8,8 +8,14 @@
 //!
 //! Differs: what an acknowledgment SACKs counts with the next window, as what it acknowledges does; in Linux 6.1 it counts
 //! with the present one.
+//!
+//! # When to use
+//!
+//! In data centres and other closed networks in which every queue marks early, with a threshold of a few packets
+//! (`ce_threshold`, `red`): the queue stays short, and the rate follows the share of marks. It needs ECN, and beside Reno or
+//! CUBIC in one queue it takes nearly everything.
 
-use super::{Ack, CongestionControl, Flight, Needs, Window, reno};
+use super::{Ack, CongestionControl, Constant, Flight, Needs, Window, reno};
 
 /// DCTCP as in Linux.
 #[derive(Clone, Debug)]
@@ -34,6 +40,7 @@ impl Default for Dctcp {
 pub(super) const NEEDS: Needs = Needs {
     samples: true,
     steers: false,
+    reports: false,
     paces: false,
     ecn: true,
     echo_per_packet: true,
@@ -43,6 +50,12 @@ pub(super) const NEEDS: Needs = Needs {
 };
 
 impl CongestionControl for Dctcp {
+    const SOURCE: &'static str = "Linux 6.1 tcp_dctcp.c; RFC 8257; M. Alizadeh et al., SIGCOMM 2010";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("dctcp_shift_g", SHIFT_G as u64, "", "The gain: a new share counts a half to this power, a sixteenth."),
+        Constant::new("dctcp_alpha_on_init", MAX_ALPHA as u64, "/ 1024", "The share of marks that a connection starts with."),
+    ];
+
     fn needs(&self) -> Needs {
         NEEDS
     }

@@ -2,8 +2,13 @@
 //!
 //! Source: RFC 8257 §3.3 (`DCTCP.Alpha`, `WindowEnd`), §3.4 (no growth rule of its own), §3.5 (losses), §4.2 (`Alpha`
 //! starts at 1, g = 1/16). Bytes are counted in whole segments.
+//!
+//! # When to use
+//!
+//! To see what the document says without the rounding of [`dctcp@linux`](super::dctcp): small shares of marks move it, where
+//! Linux's integers stand still.
 
-use super::{Ack, CongestionControl, Flight, Needs, Window, dctcp, reno};
+use super::{Ack, CongestionControl, Constant, Flight, Needs, Window, dctcp, reno};
 
 /// DCTCP as in RFC 8257.
 #[derive(Clone, Debug)]
@@ -26,6 +31,10 @@ impl Default for DctcpRfc8257 {
 }
 
 impl CongestionControl for DctcpRfc8257 {
+    const SOURCE: &'static str = "RFC 8257";
+    const CONSTANTS: &'static [Constant] =
+        &[Constant::new("1/g", (1.0 / GAIN) as u64, "", "A new share of marks counts one part in so many.")];
+
     fn needs(&self) -> Needs {
         dctcp::NEEDS
     }

@@ -1,8 +1,8 @@
 """A second implementation of BBRv1, for the table beside it: `python bbr.py > bbr.txt`.
 
-Written from a description of Linux 6.1's tcp_bbr.c in words and formulas, apart from the one in Rust. It is driven by made-up
-acknowledgments: a rate that grows and levels off, losses, a policer, time-outs, pauses, an application that sends little.
-Each line of the table is a call: what the control is told, and what it has set after it.
+Written from a description of Linux 6.1's tcp_bbr.c in words and formulas, apart from the one in Rust. It is driven by
+made-up acknowledgments: a rate that grows and levels off, losses, a policer, time-outs, pauses, an application that
+sends little. Each line of the table is a call: what the control is told, and what it has set after it.
 """
 
 from __future__ import annotations

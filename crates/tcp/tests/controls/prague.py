@@ -1,7 +1,8 @@
 """Second implementations of TCP Prague 0.7 and 0.6, for the tables beside them: `python prague.py`.
 
-Written from a description in words and formulas, apart from those in Rust. They are driven by made-up acknowledgments with
-marks, losses, short and long RTTs and low rates. Each line is a call: what the control is told, and what it has set after it.
+Written from a description in words and formulas, apart from those in Rust. They are driven by made-up acknowledgments
+with marks, losses, short and long RTTs and low rates. Each line is a call: what the control is told, and what it has
+set after it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ def nearest(x: Fraction) -> int:
 
 
 class Common:
-    min_ack_cwnd = 2
-
     def __init__(self, i: dict) -> None:
         self.cwnd, self.ssthresh, self.mtu = 10, INFINITE, 1500
         self.frac, self.round, self.saw, self.in_loss = 10 * ONE, 0, False, False

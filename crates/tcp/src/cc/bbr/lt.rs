@@ -108,7 +108,7 @@ impl Bbr {
 /// Least rounds of an interval; at most four times as many.
 const LEAST_ROUNDS: u32 = 4;
 /// A fifth lost makes an interval lossy.
-const LOSS_THRESH: u64 = 50;
+pub(super) const LOSS_THRESH: u64 = 50;
 /// Rates within an eighth are the same,
 const RATIO: u64 = UNIT / 8;
 /// or within 4 kbit/s.

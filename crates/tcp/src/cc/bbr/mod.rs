@@ -5,17 +5,25 @@
 //! Control", ACM Queue 14 (2016). The pacing is TCP's own (`pacing.rs`). Policers are recognised in `lt.rs`.
 //!
 //! Differs: the phase in which PROBE_BW begins comes from the simulation's stream of random numbers.
+//!
+//! # When to use
+//!
+//! For what much of the web sends. It goes by the rate delivered, not by losses: in a deep buffer it keeps about one
+//! bandwidth-delay product in the queue and none of it for long, and beside CUBIC in a shallow one it takes more than its
+//! share. It does not answer marks.
 
+mod aggregation;
 mod lt;
 #[cfg(test)]
 mod tests;
 
-use super::{Ack, CongestionControl, Flight, Needs, Window};
+use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
 use crate::config::State;
 use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
+use aggregation::Aggregation;
 use lt::LongTerm;
 use sojourn_aqm::{Duration, Instant, Rate, Rng};
 
@@ -74,17 +82,6 @@ enum Mode {
     ProbeRtt,
 }
 
-/// How much more was acknowledged at a time than the rate explains.
-#[derive(Clone, Copy, Debug, Default)]
-struct Aggregation {
-    epoch_us: u64,
-    epoch_acked: u64,
-    /// The largest excess of the last five to ten rounds.
-    acked: [u64; 2],
-    slot: usize,
-    rounds: u32,
-}
-
 impl Default for Bbr {
     fn default() -> Self {
         Self {
@@ -119,6 +116,23 @@ impl Default for Bbr {
 }
 
 impl CongestionControl for Bbr {
+    const SOURCE: &'static str = "Linux 6.1 tcp_bbr.c; N. Cardwell et al., ACM Queue 14 (2016)";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("bbr_high_gain", HIGH_GAIN, "/ 256", "Gain of rate and window in STARTUP."),
+        Constant::new("bbr_drain_gain", DRAIN_GAIN, "/ 256", "Gain of the rate in DRAIN."),
+        Constant::new("bbr_cwnd_gain", CWND_GAIN, "/ 256", "Gain of the window in PROBE_BW."),
+        Constant::new("bbr_pacing_gain[0]", CYCLE[0], "/ 256", "Gain of the rate in the phase of PROBE_BW that searches for more."),
+        Constant::new("bbr_pacing_gain[1]", CYCLE[1], "/ 256", "Gain in the phase that drains what this made; in the other six it is one."),
+        Constant::new("bbr_bw_rtts", BW_ROUNDS, "rounds", "The largest rate of delivery of so many rounds counts."),
+        Constant::new("bbr_min_rtt_win_sec", MIN_RTT_WINDOW.as_nanos() as u64 / 1_000_000_000, "s", "The least RTT of so long counts; then PROBE_RTT looks for it."),
+        Constant::new("bbr_probe_rtt_mode_ms", PROBE_RTT_TIME.as_nanos() as u64 / 1_000_000, "ms", "PROBE_RTT lasts so long and a round."),
+        Constant::new("bbr_cwnd_min_target", MIN_CWND as u64, "packets", "The window in PROBE_RTT, and the least one."),
+        Constant::new("bbr_full_bw_thresh", FULL_BW_THRESH, "/ 256", "STARTUP goes on while the rate grows by this factor in three rounds."),
+        Constant::new("bbr_pacing_margin_percent", MARGIN_PERCENT, "%", "The rate is so much below what the gain gives."),
+        Constant::new("bbr_extra_acked_win_rtts", EXTRA_ACKED_ROUNDS as u64, "rounds", "The largest excess of acknowledgments of one to two times so many rounds widens the window."),
+        Constant::new("bbr_lt_loss_thresh", lt::LOSS_THRESH, "/ 256", "Two intervals with so much loss and one rate are a policer."),
+    ];
+
     fn needs(&self) -> Needs {
         Needs { steers: true, paces: true, ..Needs::default() }
     }
@@ -224,28 +238,6 @@ impl Bbr {
         }
     }
 
-    fn update_ack_aggregation(&mut self, flight: &Flight, sample: &RateSample) {
-        if sample.acked_sacked == 0 || valid(sample).is_none() {
-            return;
-        }
-        let (now, bw, acked) = (since_start(flight.delivered_at), self.bw(), sample.acked_sacked as u64);
-        let extra = &mut self.extra;
-        if self.round_start {
-            extra.rounds = (extra.rounds + 1).min(31);
-            if extra.rounds >= EXTRA_ACKED_ROUNDS {
-                (extra.rounds, extra.slot) = (0, 1 - extra.slot);
-                extra.acked[extra.slot] = 0;
-            }
-        }
-        let mut expected = bw * now.saturating_sub(extra.epoch_us) / BW_UNIT;
-        if extra.epoch_acked <= expected || extra.epoch_acked + acked >= EPOCH_ACKED_RESET {
-            (extra.epoch_acked, extra.epoch_us, expected) = (0, now, 0);
-        }
-        extra.epoch_acked = (extra.epoch_acked + acked).min(EPOCH_ACKED_RESET - 1);
-        let excess = (extra.epoch_acked - expected).min(flight.window.cwnd as u64);
-        extra.acked[extra.slot] = extra.acked[extra.slot].max(excess);
-    }
-
     fn update_cycle_phase(&mut self, flight: &Flight, sample: &RateSample) {
         if self.mode == Mode::ProbeBw && self.is_next_cycle_phase(flight, sample) {
             self.advance_cycle_phase(flight);
@@ -289,7 +281,7 @@ impl Bbr {
             return;
         }
         let bw = self.bw.largest();
-        if bw >= self.full_bw * FULL_BW_THRESH >> SCALE {
+        if bw >= (self.full_bw * FULL_BW_THRESH) >> SCALE {
             (self.full_bw, self.full_bw_cnt) = (bw, 0);
             return;
         }
@@ -434,7 +426,7 @@ impl Bbr {
     }
 
     fn bdp(&self, bw: u64, gain: u64) -> u32 {
-        self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| ((bw * min_rtt * gain >> SCALE).div_ceil(BW_UNIT)) as u32)
+        self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| ((bw * min_rtt * gain) >> SCALE).div_ceil(BW_UNIT) as u32)
     }
 
     /// Room for a burst at the sender, one on the way and one at the receiver, and an even number.
@@ -446,14 +438,6 @@ impl Bbr {
     fn tso_segs_goal(&self, mss: u32) -> u32 {
         let bytes = (self.pacing_rate >> PACING_SHIFT).min(MOST_BURST);
         ((bytes / mss as u64) as u32).max(min_tso_segs(self.pacing_rate)).min(0x7f)
-    }
-
-    fn ack_aggregation_cwnd(&self) -> u32 {
-        if !self.full_bw_reached {
-            return 0;
-        }
-        let most = self.bw() * EXTRA_ACKED_US / BW_UNIT;
-        self.extra.acked[0].max(self.extra.acked[1]).min(most) as u32
     }
 
     /// Of `in_flight` packets those that are still in the network when the next burst may leave.
@@ -473,7 +457,7 @@ fn valid(sample: &RateSample) -> Option<(u64, u64)> {
 
 /// Bytes per second of a rate and a gain, less the margin.
 fn bytes_per_s(bw: u64, mss: u32, gain: u64) -> u64 {
-    (bw * mss as u64 * gain >> SCALE) * (1_000_000 / 100 * (100 - MARGIN_PERCENT)) >> BW_SCALE
+    (((bw * mss as u64 * gain) >> SCALE) * (1_000_000 / 100 * (100 - MARGIN_PERCENT))) >> BW_SCALE
 }
 
 fn min_tso_segs(bytes_per_s: u64) -> u32 {
@@ -516,6 +500,3 @@ const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 const PACING_SHIFT: u32 = 10;
 /// Bytes of a burst: `GSO_LEGACY_MAX_SIZE` - 1 - `MAX_TCP_HEADER`.
 const MOST_BURST: u64 = 65_536 - 1 - 320;
-const EXTRA_ACKED_ROUNDS: u32 = 5;
-const EXTRA_ACKED_US: u64 = 100_000;
-const EPOCH_ACKED_RESET: u64 = 1 << 20;

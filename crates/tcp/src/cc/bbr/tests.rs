@@ -165,9 +165,12 @@ fn a_second_implementation_finds_the_same_after_every_call() {
     }
 }
 
+/// Takes something out.
+type Change = fn(&mut Bbr);
+
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
-    let parts: [(&str, fn(&mut Bbr)); 8] = [
+    let parts: [(&str, Change); 8] = [
         ("policers", |bbr| bbr.lt.forget()),
         ("aggregation", |bbr| bbr.extra.acked = [0, 0]),
         ("packet conservation", |bbr| bbr.packet_conservation = false),

@@ -6,6 +6,11 @@
 //!
 //! At four packets or less the rate is what marks and growth change, and the window follows; above, it is the window.
 //! Below about 1 Mbit/s packets shrink, so that two of them fit into 25 ms.
+//!
+//! # When to use
+//!
+//! As the sender of L4S: behind `dualpi2`, or `fq_codel` with a `ce_threshold` for ECT(1), its queue is below a millisecond.
+//! In one queue with CUBIC that marks both alike (RFC 3168) it takes nearly everything.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +18,7 @@ mod v0_6;
 
 pub use v0_6::Prague06;
 
-use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use super::{Ack, AnyCc, CongestionControl, Constant, Flight, Needs, Window};
 use crate::config::State;
 use crate::rate_sample::RateSample;
 use sojourn_aqm::Rate;
@@ -113,6 +118,7 @@ impl Path {
 const NEEDS: Needs = Needs {
     samples: true,
     steers: true,
+    reports: false,
     paces: true,
     ecn: true,
     echo_per_packet: false,
@@ -122,6 +128,17 @@ const NEEDS: Needs = Needs {
 };
 
 impl CongestionControl for Prague {
+    const SOURCE: &'static str = "TCP Prague 0.7, tcp_prague.c; RFC 9331; draft-briscoe-iccrg-prague-congestion-control";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("PRAGUE_SHIFT_G", SHIFT_G as u64, "", "The gain of the share of marks: a half to this power, a sixteenth."),
+        Constant::new("RTT_TRANSITION", RTT_TRANSITION as u64, "rounds", "So long after slow start growth does not depend on the RTT."),
+        Constant::new("TARGET_RTT", TARGET_RTT8 / 8, "us", "Below this RTT a flow grows as one with this RTT."),
+        Constant::new("MINIMUM_RATE", MINIMUM_RATE, "B/s", "The least rate."),
+        Constant::new("CWND_TRANSIT", CWND_TRANSIT, "B", "Up to so much in flight the rate is what changes, and the window follows."),
+        Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "The least window."),
+        Constant::new("MIN_MSS", MIN_MSS, "B", "The least segment, where two of the path's size do not fit."),
+    ];
+
     fn needs(&self) -> Needs {
         NEEDS
     }
@@ -333,7 +350,7 @@ impl Prague {
         if flight.window.cwnd < flight.window.ssthresh / 2 {
             rate <<= 1;
         }
-        self.max_tso_burst = ((rate / mtu >> BURST_SHIFT) as u32).max(1);
+        self.max_tso_burst = (((rate / mtu) >> BURST_SHIFT) as u32).max(1);
         flight.pacing_rate = Some(Rate::from_bps(rate * 8));
     }
 

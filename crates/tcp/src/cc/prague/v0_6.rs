@@ -46,6 +46,13 @@ impl Default for Prague06 {
 }
 
 impl CongestionControl for Prague06 {
+    const SOURCE: &'static str = "TCP Prague 0.6, tcp_prague.c; RFC 9331";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("PRAGUE_SHIFT_G", SHIFT_G as u64, "", "The gain of the share of marks: a half to this power, a sixteenth."),
+        Constant::new("RTT_TRANSITION", RTT_TRANSITION as u64, "rounds", "So long after slow start growth does not depend on the RTT."),
+        Constant::new("TARGET_RTT", TARGET_US, "us", "Below this RTT a flow grows as one with this RTT."),
+    ];
+
     fn needs(&self) -> Needs {
         NEEDS
     }
@@ -160,9 +167,9 @@ impl Prague06 {
     fn update_pacing_rate(&mut self, flight: &mut Flight) {
         let Path { mtu, srtt8, .. } = self.path;
         let doubled = (flight.window.cwnd < flight.window.ssthresh / 2) as u32;
-        let packet = (8_000_000 * mtu << doubled) / srtt8.max(1);
+        let packet = ((8_000_000 * mtu) << doubled) / srtt8.max(1);
         let rate = ((packet as u128 * self.frac_cwnd as u128 + (ONE_CWND as u128 >> 1)) >> CWND_UNIT) as u64;
-        self.max_tso_burst = ((rate / mtu >> super::BURST_SHIFT) as u32).max(1);
+        self.max_tso_burst = (((rate / mtu) >> super::BURST_SHIFT) as u32).max(1);
         flight.pacing_rate = Some(Rate::from_bps(rate * 8));
     }
 
