@@ -42,9 +42,10 @@ fn dctcp_shares_a_step_and_keeps_the_queue_at_it() {
     for cc in ["dctcp@linux", "dctcp@rfc8257"] {
         let link = "rate = \"50 Mbit/s\"\naqm = \"codel@linux ce_threshold 1ms\"";
         let output = pair(link, 30, [(cc, 10), (cc, 10)]);
-        let (goodput, sojourn) = (goodput(&output), output.summary.links[0].sojourn_ms.p99.expect("packets were sent"));
+        let (goodput, sojourn) =
+            (goodput(&output), output.summary.links.forward.sojourn_ms.p99.expect("packets were sent"));
         assert!(goodput.iter().sum::<f64>() > 43.0 && sojourn < 3.0, "{cc}: {goodput:?}, {sojourn} ms");
-        assert!(output.summary.links[0].marked > 0 && output.summary.links[0].dropped == 0);
+        assert!(output.summary.links.forward.marked > 0 && output.summary.links.forward.dropped == 0);
     }
 }
 
@@ -66,7 +67,7 @@ fn bbr_keeps_four_packets_in_flight_for_200_ms_every_ten_seconds() {
     assert!(dips.windows(2).all(|pair| (1_000..1_060).contains(&(pair[1].0 - pair[0].0))), "{dips:?}");
     // The specification's window at this rate and RTT, in the phases without a probe (two more with one).
     assert_eq!(cwnd[100..1_000].iter().filter(|&&cwnd| cwnd == 76.0 || cwnd == 78.0).count(), 900);
-    let utilisation = output.summary.links[0].utilisation;
+    let utilisation = output.summary.links.forward.utilisation;
     assert!((0.97..0.99).contains(&utilisation), "about 2 % go to the dips: {utilisation}");
 }
 
