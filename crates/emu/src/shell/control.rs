@@ -125,6 +125,11 @@ impl Leases {
         Self { ours, used: 1, children: Vec::new(), cc }
     }
 
+    /// Our own block.
+    pub fn block(&self) -> Block {
+        self.ours.block
+    }
+
     /// Takes a connection and answers it at once; `outer` is where the block is routed to our inside, if the shell that
     /// asks is inside and not beside us. The descriptor is to be watched, and given to [`Self::ended`] at its end.
     pub fn accept(&mut self, listener: &Listener, outer: Option<(&mut Netlink, u32)>) -> Option<BorrowedFd<'_>> {

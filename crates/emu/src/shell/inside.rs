@@ -15,12 +15,11 @@ use crate::sys::namespace::{new_network, replace_file, set_sysctl};
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use nix::errno::Errno;
-use nix::sys::signal::{SigHandler, SigSet, Signal, kill};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use std::ffi::CString;
 use std::fmt::Display;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -47,32 +46,36 @@ pub struct Plan {
 /// Everything the inner side does, as the process `parent` forked it; `gateway` starts the process that takes
 /// connections further where the outer end is private. Returns its exit code, which nobody looks at.
 pub fn main(plan: &Plan, command: &Command, parent: Pid, shell: &Channel, gateway: Option<gateway::Seat>) -> i32 {
-    match prepare(plan, parent, gateway) {
+    let gateway = match prepare(plan, parent, gateway) {
         Ok(made) => {
             let fds: Vec<BorrowedFd<'_>> = made.fds();
             let indices = [Some(&made.inner), made.outer.as_ref()].into_iter().flatten().map(|end| end.index);
-            let text: Vec<u8> = [message::READY].into_iter().chain(indices.flat_map(u32::to_ne_bytes)).collect();
+            let numbers = [made.gateway.map_or(0, |pid| pid.as_raw() as u32)].into_iter().chain(indices);
+            let text: Vec<u8> = [message::READY].into_iter().chain(numbers.flat_map(u32::to_ne_bytes)).collect();
             if shell.send(&text, &fds, false).is_err() {
                 return 1;
             }
+            made.gateway
         }
         Err(error) => {
             let _ = shell.send(&[&[message::FAILED], error.to_string().as_bytes()].concat(), &[], false);
             return 1;
         }
-    }
+    };
     // The shell has its own descriptors of everything now.
     let mut go = [0];
     match shell.receive(&mut go) {
         Ok((1, _)) => {}
         _ => return 1,
     }
-    run(plan, command, shell)
+    run(plan, command, shell, gateway)
 }
 
 struct Made {
     inner: End,
     outer: Option<End>,
+    /// The process that takes connections further where the outer end is private.
+    gateway: Option<Pid>,
 }
 
 impl Made {
@@ -91,8 +94,8 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         let remedy = "run as root, or on a kernel that lets users make user namespaces";
         Error::Machine(format!("network namespace: {e}; {remedy}"))
     };
-    process::adopt_orphans().map_err(|e| Error::Machine(e.to_string()))?;
-    let mut in_user_namespace = false;
+    process::adopt_orphans(true).map_err(|e| Error::Machine(e.to_string()))?;
+    let (mut in_user_namespace, mut gateway_process) = (false, None);
     let outer = if plan.private {
         in_user_namespace = new_network(plan.unprivileged).map_err(no_namespace)?;
         loopback().map_err(|e| lacks("loopback", &e))?;
@@ -101,7 +104,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
         let mut end = Site::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
         if let Some(seat) = gateway {
-            seat.spawn_here(&end.tun).map_err(|e| lacks("gateway", &e))?;
+            gateway_process = Some(seat.spawn_here(&end.tun).map_err(|e| lacks("gateway", &e))?);
         }
         spawn_peer(plan, in_user_namespace)?;
         Some(end)
@@ -123,7 +126,7 @@ fn prepare(plan: &Plan, parent: Pid, gateway: Option<gateway::Seat>) -> Result<M
     }
     // Changed credentials undo it, so it comes last.
     match process::follow_parent(parent, SHELL_IS_GONE) {
-        Ok(true) => Ok(Made { inner, outer }),
+        Ok(true) => Ok(Made { inner, outer, gateway: gateway_process }),
         _ => Err(Error::Machine("the shell is gone".to_string())),
     }
 }
@@ -156,7 +159,7 @@ fn forward() {
 }
 
 /// Windows that fill long paths.
-fn enlarge_windows() {
+pub fn enlarge_windows() {
     for (name, start) in [("net/ipv4/tcp_rmem", "4096 131072"), ("net/ipv4/tcp_wmem", "4096 65536")] {
         set_sysctl(name, &format!("{start} {LARGEST_WINDOW}"));
     }
@@ -181,8 +184,9 @@ fn spawn_peer(plan: &Plan, in_user_namespace: bool) -> Result<(), Error> {
     .map_err(|e| lacks("--peer", &e))
 }
 
-/// Runs the command and waits for its end, then ends whatever it has left behind.
-fn run(plan: &Plan, command: &Command, shell: &Channel) -> i32 {
+/// Runs the command and waits for its end, then ends whatever it has left behind. The gateway's process remains until the
+/// shell needs it no more.
+fn run(plan: &Plan, command: &Command, shell: &Channel, gateway: Option<Pid>) -> i32 {
     for signal in FOR_THE_COMMAND {
         let _ = process::on(signal, SigHandler::SigIgn);
     }
@@ -194,7 +198,10 @@ fn run(plan: &Plan, command: &Command, shell: &Channel) -> i32 {
         Ok((started, exec)) => (started, Some(exec)),
         Err(_) => return 1,
     };
+    let me = getpid();
     let spawned = process::spawn(|| {
+        // Whoever kills this process kills the command; what that leaves comes to the shell.
+        let _ = process::follow_parent(me, Signal::SIGKILL);
         export(plan);
         for signal in FOR_THE_COMMAND {
             let _ = process::on(signal, SigHandler::SigDfl);
@@ -228,18 +235,24 @@ fn run(plan: &Plan, command: &Command, shell: &Channel) -> i32 {
     let mut errno = [0; 4];
     if let Ok((4, _)) = started.receive(&mut errno) {
         let _ = shell.send(&[&[message::NOT_STARTED], &errno[..]].concat(), &[], false);
-        end_descendants();
+        process::end_descendants(&[]);
         return 1;
     }
     let _ = shell.send(&[&[message::STARTED], &command.as_raw().to_ne_bytes()[..]].concat(), &[], false);
     let end = wait_for(command, &waited);
-    end_descendants();
+    let kept: Vec<Pid> = gateway.into_iter().filter(|_| end.is_some()).collect();
+    process::end_descendants(&kept);
     let (kind, number) = match end {
         Some(WaitStatus::Exited(_, code)) => (message::EXITED, code),
         Some(WaitStatus::Signaled(_, signal, _)) => (message::KILLED, signal as i32),
         _ => (message::KILLED, Signal::SIGKILL as i32),
     };
     let _ = shell.send(&[&[kind], &number.to_ne_bytes()[..]].concat(), &[], false);
+    // If the shell dies meanwhile, its signal ends this process, and that the gateway's.
+    if !kept.is_empty() && waited.thread_unblock().is_ok() {
+        let _ = shell.receive(&mut [0]);
+    }
+    process::end_descendants(&[]);
     0
 }
 
@@ -259,27 +272,6 @@ fn wait_for(command: Pid, waited: &SigSet) -> Option<WaitStatus> {
             Ok(SHELL_IS_GONE) => return None,
             Ok(_) | Err(Errno::EINTR) => {}
             Err(_) => return None,
-        }
-    }
-}
-
-/// Kills every descendant: orphans come to us, so that in the end all have been our children.
-fn end_descendants() {
-    let path = format!("/proc/self/task/{}/children", getpid());
-    loop {
-        let children = fs::read_to_string(&path).unwrap_or_default();
-        let mut alive = false;
-        for pid in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
-            alive |= kill(Pid::from_raw(pid), Signal::SIGKILL).is_ok();
-        }
-        if !alive {
-            return;
-        }
-        // What was killed comes here; what it leaves is found in the next round.
-        while let Ok(status) = waitpid(None, Some(WaitPidFlag::empty())) {
-            if !matches!(status, WaitStatus::StillAlive) {
-                break;
-            }
         }
     }
 }

@@ -4,6 +4,7 @@ mod address;
 mod control;
 mod end;
 mod gateway;
+mod helpers;
 mod inside;
 mod load;
 mod message;
@@ -11,11 +12,12 @@ mod meter;
 mod pump;
 mod report;
 mod route;
+mod senders;
 mod stalls;
 mod terminal;
 
 pub use pump::Status;
-pub use report::{Fault, Outcome};
+pub use report::{Fault, Held, Outcome};
 
 use crate::Error;
 use crate::path::{Direction, DirectionConfig};
@@ -28,14 +30,16 @@ use address::Block;
 use control::{Lease, Leases, Listener};
 use end::{End, Site};
 use gateway::{Addresses, Seat};
+use helpers::{Gateways, Helpers};
 use inside::Plan;
 use load::Load;
 use meter::Meter;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill, sigprocmask};
-use nix::sys::wait::waitpid;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
 use pump::Pump;
 use route::{Far, Outside};
+use senders::Senders;
 use sojourn_aqm::Duration;
 use stalls::Stalls;
 use std::ffi::CString;
@@ -88,8 +92,11 @@ impl Command {
 pub fn run(shell: Shell) -> Result<Outcome, Error> {
     let terminal = Terminal::remember();
     let before = SigSet::thread_get_mask().map_err(machine)?;
+    // What an inner side leaves that somebody has killed comes here.
+    let adopted = process::adopt_orphans(true).unwrap_or(false);
     let outcome = Session::start(shell).and_then(Session::run);
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&before), None);
+    let _ = process::adopt_orphans(adopted);
     if let Some(terminal) = terminal {
         terminal.restore();
     }
@@ -105,36 +112,29 @@ struct Session {
     inside: Channel,
     process: Pid,
     signals: nix::sys::signalfd::SignalFd,
-    _helpers: Helpers,
-}
-
-/// Processes that end with the shell.
-#[derive(Default)]
-struct Helpers(Vec<Pid>);
-
-impl Helpers {
-    fn add(&mut self, pid: Pid) {
-        self.0.push(pid);
-    }
-}
-
-impl Drop for Helpers {
-    fn drop(&mut self) {
-        for &pid in &self.0 {
-            let _ = kill(pid, Signal::SIGKILL);
-            let _ = waitpid(pid, None);
-        }
-    }
+    helpers: Helpers,
+    gateways: Gateways,
+    /// Children of this process that are not ours.
+    others: Vec<Pid>,
+    /// Whether senders outside are the machine's own, with its settings.
+    plain_senders: bool,
 }
 
 impl Session {
     fn start(shell: Shell) -> Result<Self, Error> {
+        let others = process::children();
         let signals = process::signal_fd(&PASSED_ON).map_err(machine)?;
         let (lease, outer, unprivileged) = outer_end(&shell)?;
         let block = lease.block;
         let private = outer.is_none();
         let servers = name_servers();
-        let addresses = Addresses { block, machine: private, name_server: servers.loopback };
+        let mut own = [None, None];
+        if private {
+            let found = own_addresses()?;
+            own = [IpAddr::is_ipv4, IpAddr::is_ipv6]
+                .map(|family| found.iter().copied().find(|ip| family(ip) && lasts(ip)));
+        }
+        let addresses = Addresses { block, machine: private, own, name_server: servers.loopback };
         let plan = Plan {
             block,
             private,
@@ -145,17 +145,21 @@ impl Session {
             env: environment(&shell, &lease),
             resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
         };
-        let mut helpers = Helpers::default();
+        let (mut helpers, mut gateways) = (Helpers::default(), Gateways::default());
+        let plain_senders = lease.depth == 0 && !private;
         let mut seat = None;
         let mut far = None;
         if lease.depth == 0 {
             let (channel, made, porter) = Seat::prepare(addresses).map_err(machine)?;
             helpers.add(porter);
+            gateways.watch(porter);
             let end = if private {
                 seat = Some(made);
                 None
             } else {
-                helpers.add(made.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?);
+                let apart = made.spawn_apart(shell.down.mtu, shell.cc.as_deref()).map_err(machine)?;
+                helpers.add(apart);
+                gateways.watch(apart);
                 Some(gateway_end(&channel)?)
             };
             let machine = if private { Vec::new() } else { own_addresses()? };
@@ -165,15 +169,19 @@ impl Session {
         let me = getpid();
         let process = process::spawn(|| inside::main(&plan, &shell.command, me, &theirs, seat)).map_err(machine)?;
         drop(theirs);
-        let (inner, made) = receive_ends(&inside)?;
+        let (inner, made, gateway) = receive_ends(&inside)?;
+        gateway.into_iter().for_each(|pid| gateways.watch(pid));
         let end = outer.or(made).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
         let outside = Outside { end, far };
         let leases = Leases::new(lease, shell.cc.clone());
-        Ok(Self { shell, inner, outside, leases, inside, process, signals, _helpers: helpers })
+        let session =
+            Self { shell, inner, outside, leases, inside, process, signals, helpers, gateways, others, plain_senders };
+        Ok(session)
     }
 
     fn run(self) -> Result<Outcome, Error> {
-        let Self { mut shell, inner, outside, leases, inside, process, signals, _helpers } = self;
+        let Self { mut shell, inner, outside, leases, inside, process, signals, helpers, .. } = self;
+        let (gateways, others) = (self.gateways, self.others);
         let zero_ns = clock::monotonic_ns();
         let epoch_ns = clock::epoch_ns();
         (shell.up.epoch_ns, shell.down.epoch_ns) = (epoch_ns, epoch_ns);
@@ -186,12 +194,15 @@ impl Session {
             }
             false => (None, None),
         };
+        let block = leases.block();
+        let senders = if self.plain_senders { Senders::watch(block).ok() } else { None };
         let exact = clock::exact_timers().is_ok();
         let first = clock::run_first().is_ok();
         let (cpu_ns, before) = (clock::cpu_ns(), Load::now());
         let stalls = Stalls::default();
         let spin_ns = shell.spin.as_nanos().max(0) as u64;
-        let mut pump = Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, stalls, gauges };
+        let mut pump =
+            Pump { up, down, inner, outside, leases, inside, signals, zero_ns, spin_ns, stalls, gateways, gauges };
         let end = pump.run();
         let (wall_ns, cpu_ns) = (clock::monotonic_ns() - zero_ns, clock::cpu_ns() - cpu_ns);
         let load = Load::now().since(before);
@@ -199,17 +210,38 @@ impl Session {
             let _ = clock::run_as_others();
         }
         drop(meter);
+        let held = senders.and_then(Senders::finish);
         let far = pump.outside.far.as_mut().and_then(|far| far.end.as_mut());
         let ends = [Some(&mut pump.inner), Some(&mut pump.outside.end), far].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Pump { up, down, inner, outside, leases, stalls, .. } = pump;
+        let Pump { up, down, inner, outside, leases, inside, stalls, gateways, .. } = pump;
         let reports = [up.finish(), down.finish()];
         // The devices go, and with them the routes to them; then the addresses are free for others.
         drop((inner, outside));
         drop(leases);
-        let _ = waitpid(process, None);
+        let _ = inside.send(&[message::DONE], &[], true);
+        let keeper = waitpid(process, None);
+        drop(helpers);
+        let keeper_killed = matches!(keeper, Ok(WaitStatus::Signaled(..)));
+        if keeper_killed {
+            process::end_descendants(&others);
+        }
         let status = end.map_err(machine)?;
-        Ok(Outcome { shell, status, reports, losses, stalls, load, wall_ns, cpu_ns, realtime: first && exact })
+        let (realtime, gateway_ended) = (first && exact, gateways.ended);
+        Ok(Outcome {
+            shell,
+            status,
+            reports,
+            losses,
+            stalls,
+            load,
+            wall_ns,
+            cpu_ns,
+            realtime,
+            held,
+            gateway_ended,
+            keeper_killed,
+        })
     }
 }
 
@@ -229,6 +261,16 @@ fn outer_end(shell: &Shell) -> Result<(Lease, Option<End>, bool), Error> {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => Ok((lease, None, true)),
         Err(e) => Err(Error::Machine(end::no_tun(&e))),
     }
+}
+
+/// Whether an address is one of those that a machine has for others, for as long as it runs: no loopback address, none of
+/// a single link, none of a shell.
+fn lasts(address: &IpAddr) -> bool {
+    let others = match address {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.octets()[..2] == [100, 64],
+        IpAddr::V6(ip) => ip.is_unicast_link_local() || ip.segments()[..3] == [0xfd53, 0x6f6a, 0x6f75],
+    };
+    !(others || address.is_loopback())
 }
 
 /// The device that leads to the gateway.
@@ -276,7 +318,7 @@ impl NameServers {
 }
 
 /// What the inner side has made, or why it has not.
-fn receive_ends(inside: &Channel) -> Result<(End, Option<End>), Error> {
+fn receive_ends(inside: &Channel) -> Result<(End, Option<End>, Option<Pid>), Error> {
     let mut room = [0; 4096];
     let (length, fds) = inside.receive(&mut room).map_err(machine)?;
     let mut fds = fds.into_iter();
@@ -288,11 +330,12 @@ fn receive_ends(inside: &Channel) -> Result<(End, Option<End>), Error> {
         Some(End { tun: Tun::from_fd(tun), netlink: Netlink::from_fd(netlink), index, listener })
     };
     match &room[..length] {
-        [message::READY, indices @ ..] => {
-            let index = |i: usize| Some(u32::from_ne_bytes(indices.get(4 * i..4 * i + 4)?.try_into().ok()?));
-            let number = |end: Option<End>, i| Some(End { index: index(i)?, ..end? });
-            let inner = number(end(), 0).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-            Ok((inner, number(end(), 1)))
+        [message::READY, numbers @ ..] => {
+            let read = |i: usize| Some(u32::from_ne_bytes(numbers.get(4 * i..4 * i + 4)?.try_into().ok()?));
+            let number = |end: Option<End>, i| Some(End { index: read(i)?, ..end? });
+            let gateway = read(0).filter(|&pid| pid > 0).map(|pid| Pid::from_raw(pid as i32));
+            let inner = number(end(), 1).ok_or_else(|| machine(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+            Ok((inner, number(end(), 2), gateway))
         }
         [message::FAILED, text @ ..] => Err(Error::Machine(String::from_utf8_lossy(text).into_owned())),
         _ => Err(Error::Machine("the inner side of the shell ended before it was made; see `sojourn doctor`".into())),

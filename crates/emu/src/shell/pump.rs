@@ -2,6 +2,7 @@
 
 use super::control::Leases;
 use super::end::End;
+use super::helpers::Gateways;
 use super::message;
 use super::meter::Gauges;
 use super::route::Outside;
@@ -50,6 +51,8 @@ pub struct Pump {
     pub spin_ns: u64,
     /// When the loop stood still.
     pub stalls: Stalls,
+    /// The processes that lead beyond the machine.
+    pub gateways: Gateways,
     /// What the live view shows.
     pub gauges: Option<Gauges>,
 }
@@ -131,6 +134,9 @@ impl Pump {
         }
         poll.add(self.inside.as_fd(), INSIDE, Interest::READ)?;
         poll.add(self.signals.as_fd(), SIGNALS, Interest::READ)?;
+        for fd in &self.gateways.running {
+            poll.add(fd.as_fd(), GATEWAYS + fd.as_raw_fd() as u64, Interest::READ)?;
+        }
         for (end, token) in [(&self.inner, SHELLS_INSIDE), (&self.outside.end, SHELLS_BESIDE)] {
             if let Some(listener) = &end.listener {
                 poll.add(listener.as_fd(), token, Interest::READ)?;
@@ -152,6 +158,11 @@ impl Pump {
                 };
                 let connection = self.leases.accept(listener?, inside)?;
                 let _ = poll.add(connection, CONNECTIONS + connection.as_raw_fd() as u64, Interest::READ);
+            }
+            gateway if gateway >= GATEWAYS => {
+                if let Some(fd) = self.gateways.gone((gateway - GATEWAYS) as i32, self.now()) {
+                    let _ = poll.remove(fd.as_fd());
+                }
             }
             connection => {
                 let outer = &mut self.outside.end;
@@ -249,3 +260,4 @@ const SIGNALS: u64 = 2;
 const SHELLS_INSIDE: u64 = 3;
 const SHELLS_BESIDE: u64 = 4;
 const CONNECTIONS: u64 = 16;
+const GATEWAYS: u64 = 1 << 32;

@@ -1,12 +1,13 @@
 //! What a shell says at its end.
 
 use super::load::Load;
+pub use super::senders::Held;
 use super::stalls::Stalls;
 use super::{Shell, Status};
 use crate::path::{Kind, Report};
 use crate::sys::netlink::Losses;
 use serde_json::{Value, json};
-use sojourn_aqm::Duration;
+use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::LossSpec;
 
 /// How a shell went.
@@ -29,6 +30,12 @@ pub struct Outcome {
     pub cpu_ns: u64,
     /// Whether it ran before ordinary processes, with exact timers.
     pub realtime: bool,
+    /// The download that the send buffer of this machine held back, if one was.
+    pub held: Option<Held>,
+    /// When a process ended that leads beyond the machine, before the command did.
+    pub gateway_ended: Option<Instant>,
+    /// Whether somebody killed the process that keeps the command.
+    pub keeper_killed: bool,
 }
 
 /// Why a run may not be what it was meant to be.
@@ -58,6 +65,13 @@ impl Outcome {
         match self.hidden_drops() {
             0 => {}
             n => faults.push(format!("{n} packets were lost in the devices, outside of any queue")),
+        }
+        if let Some(at) = self.gateway_ended {
+            let at = at.as_nanos() as f64 / 1e9;
+            faults.push(format!("the gateway ended at {at:.3} s: what it leads to was not reached any more"));
+        }
+        if self.keeper_killed {
+            faults.push("the process that keeps the command was killed, and the command with it".to_string());
         }
         let arrived = self.reports.iter().map(|report| report.counters.arrived.0).sum();
         faults.extend(self.stalls.fault(arrived));
@@ -107,6 +121,10 @@ impl Outcome {
                 "longest_ns": self.stalls.longest.iter().map(|&(from, to)| [from.as_nanos(), to.as_nanos()])
                     .collect::<Vec<_>>(),
             },
+            "sender_held": self.held.map(|held| json!({
+                "port": held.connection.port, "share": held.share(), "rtt_ms": f64::from(held.connection.rtt_us) / 1e3,
+                "rate_bps": held.rate(), "buffer_bytes": held.most, "buffer_bytes_per_gbit": held.per_gbit(),
+            })),
             "cpu_waiting": self.load.waiting(self.wall_ns), "cpu_steal": self.load.steal(),
             "faults": faults,
         })
@@ -123,6 +141,7 @@ impl Outcome {
             let (waiting, steal) = (100.0 * waiting, 100.0 * self.load.steal());
             lines.push(format!("CPUs   a program waited for one {waiting:.0} % of the time; {steal:.1} % stolen"));
         }
+        lines.extend(self.held.as_ref().map(Held::line));
         lines
     }
 

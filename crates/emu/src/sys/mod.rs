@@ -1,6 +1,7 @@
 //! Safe wrappers of what the shells ask of Linux. Unsafe code is in this folder only.
 
 pub mod clock;
+pub mod diag;
 pub mod fds;
 pub mod namespace;
 pub mod netlink;

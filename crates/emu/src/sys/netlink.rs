@@ -38,7 +38,12 @@ pub struct Losses {
 impl Netlink {
     /// Opens a socket in the present network namespace.
     pub fn open() -> io::Result<Self> {
-        let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+        Self::open_for(SockProtocol::NetlinkRoute)
+    }
+
+    /// Opens a socket of another family of netlink.
+    pub(super) fn open_for(protocol: SockProtocol) -> io::Result<Self> {
+        let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
         bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         Ok(Self::from_fd(fd))
     }
@@ -173,7 +178,7 @@ impl Netlink {
     }
 
     /// Sends a message and collects the bodies of the answer; an answer that is an error is one.
-    fn ask(&mut self, message: Message) -> io::Result<Vec<Vec<u8>>> {
+    pub(super) fn ask(&mut self, message: Message) -> io::Result<Vec<Vec<u8>>> {
         self.sequence += 1;
         let several = message.flags & libc::NLM_F_DUMP as u16 == libc::NLM_F_DUMP as u16;
         send(self.fd.as_raw_fd(), &message.finish(self.sequence), MsgFlags::empty())?;
@@ -211,13 +216,13 @@ impl AsFd for Netlink {
 }
 
 /// A request being written.
-struct Message {
+pub(super) struct Message {
     bytes: Vec<u8>,
     flags: u16,
 }
 
 impl Message {
-    fn new(kind: u16, flags: u16) -> Self {
+    pub(super) fn new(kind: u16, flags: u16) -> Self {
         let flags = flags | libc::NLM_F_REQUEST as u16;
         let mut bytes = vec![0; HEADER];
         bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -225,12 +230,12 @@ impl Message {
         Self { bytes, flags }
     }
 
-    fn body(&mut self, body: &[u8]) -> &mut Self {
+    pub(super) fn body(&mut self, body: &[u8]) -> &mut Self {
         self.bytes.extend(body);
         self
     }
 
-    fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
+    pub(super) fn attribute(&mut self, kind: u16, value: &[u8]) -> &mut Self {
         self.bytes.extend(attribute(kind, value));
         self
     }
@@ -263,7 +268,7 @@ fn link_body(index: u32, flags: u32) -> [u8; 16] {
 }
 
 /// The value of the first attribute of `kind` behind a head of `head` bytes.
-fn find(body: &[u8], head: usize, kind: u16) -> Option<&[u8]> {
+pub(super) fn find(body: &[u8], head: usize, kind: u16) -> Option<&[u8]> {
     let mut rest = body.get(head..)?;
     loop {
         let (size, found) = (u16_at(rest, 0)? as usize, u16_at(rest, 2)?);
@@ -279,7 +284,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 

@@ -2,11 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::check;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, sigaction, sigprocmask};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, SigmaskHow, Signal, kill, sigaction, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, Pid, fork, getpid};
 use std::ffi::CString;
+use std::fs;
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `child` in a process of its own, which exits with the number that it returns.
@@ -30,9 +33,46 @@ pub fn follow_parent(parent: Pid, signal: Signal) -> io::Result<bool> {
     Ok(nix::unistd::getppid() == parent)
 }
 
-/// Becomes the parent of orphaned descendants.
-pub fn adopt_orphans() -> io::Result<()> {
-    Ok(nix::sys::prctl::set_child_subreaper(true)?)
+/// Becomes the parent of orphaned descendants, or is it no more; whether it was before.
+pub fn adopt_orphans(adopt: bool) -> io::Result<bool> {
+    let before = nix::sys::prctl::get_child_subreaper()?;
+    nix::sys::prctl::set_child_subreaper(adopt)?;
+    Ok(before)
+}
+
+/// The children of this process; only for one with a single thread, or for its first one.
+pub fn children() -> Vec<Pid> {
+    let path = format!("/proc/self/task/{}/children", getpid());
+    let numbers = fs::read_to_string(path).unwrap_or_default();
+    numbers.split_whitespace().filter_map(|number| number.parse().ok().map(Pid::from_raw)).collect()
+}
+
+/// Kills every descendant but the children in `but` and theirs. What orphans leave comes here, so that in the end all have
+/// been our children, if this process adopts orphans.
+pub fn end_descendants(but: &[Pid]) {
+    loop {
+        let mut ended = false;
+        for pid in children().into_iter().filter(|pid| !but.contains(pid)) {
+            if kill(pid, Signal::SIGKILL).is_ok() {
+                let _ = waitpid(pid, None);
+                ended = true;
+            }
+        }
+        if !ended {
+            return;
+        }
+    }
+}
+
+/// A descriptor of a process, which is readable once that has ended.
+pub type PidFd = OwnedFd;
+
+/// The descriptor of a process (Linux 5.3).
+pub fn pidfd(pid: Pid) -> io::Result<PidFd> {
+    // SAFETY: pidfd_open takes numbers only.
+    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0) })?;
+    // SAFETY: the kernel has just made this descriptor for us; it is closed on exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
 /// Blocks `signals` and gives a descriptor from which they are read.

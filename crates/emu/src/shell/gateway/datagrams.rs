@@ -73,7 +73,7 @@ impl Datagrams {
                 socket
             }
         };
-        let outside = shared.outside(to);
+        let outside = shared.outside(to, Wanted::Datagrams);
         let socket = shared.porter.socket(Wanted::Datagrams, outside.ip())?;
         connect(socket.as_raw_fd(), &SockaddrStorage::from(outside))?;
         let fd = socket.as_raw_fd();

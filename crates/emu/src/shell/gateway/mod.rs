@@ -14,6 +14,7 @@ mod streams;
 
 use super::address::Block;
 use super::end::{End, Site};
+use super::inside::enlarge_windows;
 use crate::Error;
 use crate::sys::clock::{Interest, Poll};
 use crate::sys::fds::Channel;
@@ -48,6 +49,8 @@ pub struct Addresses {
     pub block: Block,
     /// Whether the machine itself is to be reached through the gateway, at `$SOJOURN_HOST`.
     pub machine: bool,
+    /// Addresses of the machine of both families that other machines have for it, where it has any.
+    pub own: [Option<IpAddr>; 2],
     /// The name server behind [`Block::name_server`], where the machine has its own at a loopback address.
     pub name_server: Option<IpAddr>,
 }
@@ -112,6 +115,7 @@ impl Seat {
     fn make_end(&self, mtu: u32, cc: Option<&str>) -> Result<End, Error> {
         let no = |e: io::Error| Error::Machine(format!("gateway: {e}"));
         new_network(false).map_err(no)?;
+        enlarge_windows();
         let block = self.addresses.block;
         let addresses = [(block.name_server(), block.v4().1), (block.name_server6(), block.v6().1)];
         let site = Site { name: "sojourn", mtu, addresses, reaches: block.tree_prefixes(), cc };
@@ -196,12 +200,13 @@ impl<'a> Gateway<'a> {
 
 impl Shared<'_> {
     /// Where a destination inside lies outside.
-    fn outside(&self, to: SocketAddr) -> SocketAddr {
+    fn outside(&self, to: SocketAddr, wanted: Wanted) -> SocketAddr {
         let (host, host6) = self.addresses.block.host();
         let ip = match (to.ip(), self.addresses.name_server) {
             (ip, Some(server)) if ip == self.addresses.block.name_server() => server,
-            (ip, _) if self.addresses.machine && ip == host => Ipv4Addr::LOCALHOST.into(),
-            (ip, _) if self.addresses.machine && ip == host6 => Ipv6Addr::LOCALHOST.into(),
+            (ip, _) if self.addresses.machine && (ip == host || ip == host6) => {
+                machine(self.addresses.own, ip.is_ipv4(), wanted)
+            }
             (ip, _) => ip,
         };
         SocketAddr::new(ip, to.port())
@@ -210,6 +215,18 @@ impl Shared<'_> {
     /// Lets a frame pass to the kernel of this namespace.
     fn let_pass(&self, frame: &[u8]) {
         let _ = self.tun.write(&[io::IoSlice::new(frame)]);
+    }
+}
+
+/// Where the servers of this machine are reached that listen on all addresses, and not those at its loopback address
+/// alone, as from a shell of root's.
+fn machine([own, own6]: [Option<IpAddr>; 2], is_ipv4: bool, wanted: Wanted) -> IpAddr {
+    match (is_ipv4, wanted) {
+        (true, Wanted::Stream) => BESIDE_LOCALHOST.into(),
+        // An answer has the address that the kernel chooses, which is the first loopback address for every other one.
+        (true, Wanted::Datagrams) => own.unwrap_or(Ipv4Addr::LOCALHOST.into()),
+        (false, Wanted::Stream) => own6.unwrap_or(BESIDE_LOCALHOST.to_ipv6_mapped().into()),
+        (false, Wanted::Datagrams) => own6.unwrap_or(Ipv6Addr::LOCALHOST.into()),
     }
 }
 
@@ -241,6 +258,9 @@ fn serve(gateway: &Channel) {
 }
 
 const FRAMES: u64 = 1 << 40;
+
+/// An address of the machine as good as any, but one at which nobody listens alone.
+const BESIDE_LOCALHOST: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// Tokens of descriptors: twice their number, plus one for streams.
 const STREAM: u64 = 1;

@@ -68,7 +68,7 @@ impl Streams {
             return;
         }
         self.forget_abandoned(shared);
-        let outside = shared.outside(to);
+        let outside = shared.outside(to, Wanted::Stream);
         let Ok(fd) = shared.porter.socket(Wanted::Stream, outside.ip()) else { return };
         let connected = connect(fd.as_raw_fd(), &SockaddrStorage::from(outside));
         let pending = Pending { from, to, stream: fd.into(), syn: syn.to_vec() };
