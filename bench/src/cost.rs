@@ -192,7 +192,7 @@ fn queue(aqm: &str, load: Load, rate: Rate) -> Box<dyn Qdisc<u32> + Send> {
     own += &match plain.name() {
         _ if load.overloaded => String::new(),
         "sfb" => format!(" max {0} target {0}", limit.min(u16::MAX.into())), // of its bins
-        "cake" | "cake_mq" => " rtt 10s".into(), // of flows between the same two hosts some wait long for their turn
+        "cake" | "cake_mq" => " rtt 1000s".into(), // flows with more than their share of the arrivals wait long
         _ => String::new(),
     };
     if let Some(Value::Count(values @ 1..)) = plain.value("divisor") {
