@@ -52,8 +52,18 @@ pub(super) const NEEDS: Needs = Needs {
 impl CongestionControl for Dctcp {
     const SOURCE: &'static str = "Linux 6.1 tcp_dctcp.c; RFC 8257; M. Alizadeh et al., SIGCOMM 2010";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("dctcp_shift_g", SHIFT_G as u64, "", "The gain: a new share counts a half to this power, a sixteenth."),
-        Constant::new("dctcp_alpha_on_init", MAX_ALPHA as u64, "/ 1024", "The share of marks that a connection starts with."),
+        Constant::new(
+            "dctcp_shift_g",
+            SHIFT_G as u64,
+            "",
+            "The gain: a new share counts a half to this power, a sixteenth.",
+        ),
+        Constant::new(
+            "dctcp_alpha_on_init",
+            MAX_ALPHA as u64,
+            "/ 1024",
+            "The share of marks that a connection starts with.",
+        ),
     ];
 
     fn needs(&self) -> Needs {

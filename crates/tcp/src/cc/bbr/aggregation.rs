@@ -49,6 +49,6 @@ impl Bbr {
     }
 }
 
-const EXTRA_ACKED_ROUNDS: u32 = 5;
+pub(super) const EXTRA_ACKED_ROUNDS: u32 = 5;
 const EXTRA_ACKED_US: u64 = 100_000;
 const EPOCH_ACKED_RESET: u64 = 1 << 20;

@@ -128,13 +128,29 @@ const NEEDS: Needs = Needs {
 };
 
 impl CongestionControl for Prague {
-    const SOURCE: &'static str = "TCP Prague 0.7, tcp_prague.c; RFC 9331; draft-briscoe-iccrg-prague-congestion-control";
+    const SOURCE: &'static str =
+        "TCP Prague 0.7, tcp_prague.c; RFC 9331; draft-briscoe-iccrg-prague-congestion-control";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("PRAGUE_SHIFT_G", SHIFT_G as u64, "", "The gain of the share of marks: a half to this power, a sixteenth."),
-        Constant::new("RTT_TRANSITION", RTT_TRANSITION as u64, "rounds", "So long after slow start growth does not depend on the RTT."),
+        Constant::new(
+            "PRAGUE_SHIFT_G",
+            SHIFT_G as u64,
+            "",
+            "The gain of the share of marks: a half to this power, a sixteenth.",
+        ),
+        Constant::new(
+            "RTT_TRANSITION",
+            RTT_TRANSITION as u64,
+            "rounds",
+            "So long after slow start growth does not depend on the RTT.",
+        ),
         Constant::new("TARGET_RTT", TARGET_RTT8 / 8, "us", "Below this RTT a flow grows as one with this RTT."),
         Constant::new("MINIMUM_RATE", MINIMUM_RATE, "B/s", "The least rate."),
-        Constant::new("CWND_TRANSIT", CWND_TRANSIT, "B", "Up to so much in flight the rate is what changes, and the window follows."),
+        Constant::new(
+            "CWND_TRANSIT",
+            CWND_TRANSIT,
+            "B",
+            "Up to so much in flight the rate is what changes, and the window follows.",
+        ),
         Constant::new("MIN_CWND", MIN_CWND as u64, "packets", "The least window."),
         Constant::new("MIN_MSS", MIN_MSS, "B", "The least segment, where two of the path's size do not fit."),
     ];

@@ -7,8 +7,8 @@
 //! it, a packet per acknowledgment.
 
 use super::{
-    Ack, AnyCc, CWND_UNIT, CongestionControl, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND, Path, Rate, RateSample,
-    Rounds, SHIFT_G, State, Window, closest, reduction_of,
+    Ack, AnyCc, CWND_UNIT, CongestionControl, Constant, Flight, Loss, MIN_CWND, NEEDS, Needs, ONE_CWND, Path, Rate,
+    RateSample, Rounds, SHIFT_G, State, Window, closest, reduction_of,
 };
 
 /// Prague 0.6.
@@ -48,8 +48,18 @@ impl Default for Prague06 {
 impl CongestionControl for Prague06 {
     const SOURCE: &'static str = "TCP Prague 0.6, tcp_prague.c; RFC 9331";
     const CONSTANTS: &'static [Constant] = &[
-        Constant::new("PRAGUE_SHIFT_G", SHIFT_G as u64, "", "The gain of the share of marks: a half to this power, a sixteenth."),
-        Constant::new("RTT_TRANSITION", RTT_TRANSITION as u64, "rounds", "So long after slow start growth does not depend on the RTT."),
+        Constant::new(
+            "PRAGUE_SHIFT_G",
+            SHIFT_G as u64,
+            "",
+            "The gain of the share of marks: a half to this power, a sixteenth.",
+        ),
+        Constant::new(
+            "RTT_TRANSITION",
+            RTT_TRANSITION as u64,
+            "rounds",
+            "So long after slow start growth does not depend on the RTT.",
+        ),
         Constant::new("TARGET_RTT", TARGET_US, "us", "Below this RTT a flow grows as one with this RTT."),
     ];
 
