@@ -125,8 +125,8 @@ def test_cards_join_what_comes_within_a_poll_as_in_the_simulator(kernel: Kernel)
     assert joined.select(columns).head(30).equals(expected.select(columns).head(30))
     assert joined["bytes"].max() > 60_000 and expected["bytes"].max() > 60_000
     acknowledgments = [packets(one, "reverse").height for one in (there, here)]
-    assert acknowledgments[0] == pytest.approx(acknowledgments[1], rel=0.03)
-    assert joined.height == pytest.approx(expected.height, rel=0.05)
+    assert acknowledgments[0] == pytest.approx(acknowledgments[1], rel=0.06)
+    assert joined.height == pytest.approx(expected.height, rel=0.1)
     plain = both({"access_rate": "10 Gbit/s"}, rate="500 Mbit/s", aqm="codel@linux", limit="10240 packets")[1]
     assert packets(plain)["bytes"].max() == 1500
     assert packets(plain, "reverse").height > 1.1 * acknowledgments[0]

@@ -31,8 +31,8 @@ LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
 MOST_ACCESS_LINKS = 1000
 MOST_FLOWS = 65_000
 TCP_PAGES = "100000 150000 200000"
-"""Memory of all connections, in pages: fine, under pressure, and most. By Linux's own share of the guest's, 64 MB, windows
-shrink where much is in flight."""
+"""Memory of all connections, in pages: fine, under pressure, and most. By Linux's own share of the guest's, 64 MB,
+windows shrink where much is in flight."""
 
 
 @dataclass(frozen=True)
