@@ -756,7 +756,7 @@ class Sfqcodel(Registered):
     """
     def __init__(
         self,
-        profile: Literal["ns2"] | None = None,
+        profile: Literal["ns2", "2012"] | None = None,
         *,
         limit: int = ...,
         memory_limit: str = ...,
