@@ -94,7 +94,7 @@ def test_a_small_difference_is_a_tie() -> None:
         queue=pl.when(own).then(10.9).otherwise("queue"),
         drop_rate=pl.when(own).then(0.024).otherwise("drop_rate"),
     )
-    assert conclusion.shares(tied).drop("scheme").rows() == [(1.0, 1.0, 1.0)] * len(sweeps.SCHEMES)
+    assert conclusion.best_or_tied(tied).drop("scheme").rows() == [(1.0, 1.0, 1.0)] * len(sweeps.SCHEMES)
 
 
 def test_the_conclusion_has_every_point_of_the_figures() -> None:

@@ -114,7 +114,7 @@ proptest! {
         let (ahead, in_order) = (run(false), run(true));
         let json = |summary: &Summary| serde_json::to_string(summary).unwrap();
         prop_assert_eq!(json(&ahead.summary), json(&in_order.summary));
-        prop_assert!(ahead.summary.events > 100);
+        prop_assert!(ahead.summary.events > 0);
         for table in &ahead.tables {
             let same = in_order.tables.iter().find(|other| other.name == table.name).expect("the same tables");
             prop_assert_eq!(format!("{:?}", table), format!("{:?}", same));

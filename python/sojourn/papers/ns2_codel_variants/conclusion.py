@@ -45,7 +45,7 @@ def conclusion_cells(result: StudyResult) -> pl.DataFrame:
     return cells_of(result, [number("link.rate").alias("rate_mbit"), ftps, number("flows.0.rtt").alias("rtt_ms")])
 
 
-def shares(cells: pl.DataFrame) -> pl.DataFrame:
+def best_or_tied(cells: pl.DataFrame) -> pl.DataFrame:
     """By scheme: for each metric, the share of the points where it is best or tied."""
     most = pl.col("utilisation").max().over(POINT)
     shortest, least = pl.col("queue").min().over(POINT), pl.col("drop_rate").min().over(POINT)
@@ -60,7 +60,7 @@ def shares(cells: pl.DataFrame) -> pl.DataFrame:
 
 def S2_C(cells: pl.DataFrame) -> bool:
     """In most points sfqCoDel is best or tied in utilisation, in mean queue and in drop rate."""
-    _, *of_metrics = shares(cells).filter(pl.col("scheme") == "sfqCoDel").row(0)
+    _, *of_metrics = best_or_tied(cells).filter(pl.col("scheme") == "sfqCoDel").row(0)
     return all(share > 0.5 for share in of_metrics)
 
 
@@ -70,7 +70,7 @@ RELATIONS = relations_by_claim([S2_C])
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the shares of the means over all seeds, as bars."""
     means = conclusion_cells(result).group_by("scheme", *POINT, maintain_order=True).mean()
-    found = shares(means)
+    found = best_or_tied(means)
     names = list(METRICS.values())
     width = 0.8 / len(SCHEMES)
     with style():

@@ -53,11 +53,6 @@ impl TcpSpec {
             );
             return Err(table.error("abc", text));
         }
-        let needs = AnyCc::new(&self.cc).expect("the key admits known controls only").needs();
-        if !needs.fit(stack) {
-            let text = format!("{} needs a stack of Linux 3.13 or later; {} is older, or ns-2's", self.cc, self.stack);
-            return Err(table.error("cc", text));
-        }
         if self.gso == Some(true) && !stack.has_segmentation_offload() {
             let text = format!("{} sends packets one by one; choose a stack of Linux, or leave it out", self.stack);
             return Err(table.error("gso", text));

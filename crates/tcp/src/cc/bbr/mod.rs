@@ -8,9 +8,9 @@
 //!
 //! # When to use
 //!
-//! For what much of the web sends. It goes by the rate delivered, not by losses: in a deep buffer it keeps about one
-//! bandwidth-delay product in the queue and none of it for long, and beside CUBIC in a shallow one it takes more than its
-//! share. It does not answer marks.
+//! For what much of the web sends. It goes by the rate delivered, not by losses: alone it leaves the queue almost empty, with
+//! others up to a bandwidth-delay product of its packets waits there. Beside CUBIC it takes more than its share of a shallow
+//! buffer and less of a deep one. It does not answer marks.
 
 mod aggregation;
 mod lt;

@@ -1,4 +1,4 @@
-//! The specification's numbers, and the table of a second implementation (`tests/controls/bbr.py`).
+//! The specification's numbers, and the table of a second implementation (`tests/steered/bbr.py`).
 
 use super::*;
 use crate::cc::Counting;
@@ -90,7 +90,7 @@ struct Line<'a> {
 }
 
 fn table() -> impl Iterator<Item = Line<'static>> {
-    include_str!("../../../tests/controls/bbr.txt").lines().map(|line| {
+    include_str!("../../../tests/steered/bbr.txt").lines().map(|line| {
         let (told, found) = line.split_once(" | ").expect("a line has two parts");
         let mut told = told.split(' ');
         let event = told.next().expect("an event");
@@ -159,7 +159,7 @@ fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
 
 #[test]
 fn a_second_implementation_finds_the_same_after_every_call() {
-    assert_eq!(first_difference(|_| ()), None, "tests/controls/bbr.txt");
+    assert_eq!(first_difference(|_| ()), None, "tests/steered/bbr.txt");
     for mode in ["Startup", "Drain", "ProbeBw", "ProbeRtt"] {
         assert!(table().any(|line| line.found.contains(mode)), "the table visits {mode}");
     }

@@ -1,4 +1,4 @@
-//! The specification's numbers, and the tables of a second implementation (`tests/controls/prague.py`).
+//! The specification's numbers, and the tables of a second implementation (`tests/steered/prague.py`).
 
 use super::*;
 use crate::cc::Counting;
@@ -86,18 +86,18 @@ fn first_difference<C: CongestionControl + Default>(
 }
 
 fn new(change: fn(&mut Prague)) -> Option<String> {
-    let table = include_str!("../../../tests/controls/prague-0.7.txt");
+    let table = include_str!("../../../tests/steered/prague-0.7.txt");
     first_difference(table, |cc: &Prague| (cc.frac_cwnd, cc.upscaled_alpha), change)
 }
 
 fn old(change: fn(&mut Prague06)) -> Option<String> {
-    let table = include_str!("../../../tests/controls/prague-0.6.txt");
+    let table = include_str!("../../../tests/steered/prague-0.6.txt");
     first_difference(table, |cc: &Prague06| cc.inside(), change)
 }
 
 #[test]
 fn a_second_implementation_finds_the_same_after_every_call() {
-    assert_eq!((new(|_| ()), old(|_| ())), (None, None), "tests/controls/prague-0.7.txt and -0.6.txt");
+    assert_eq!((new(|_| ()), old(|_| ())), (None, None), "tests/steered/prague-0.7.txt and -0.6.txt");
 }
 
 /// Takes something out.
