@@ -23,7 +23,7 @@ use std::path::Path;
 ///
 /// The JSON has `checks` (each with `name`, `ok`, whether shells are impossible without it, what it is, and the
 /// `remedy`, also under its former name `mend`), `timer_ns` (how much later than asked a wait of 1 ms ended), `rates`
-/// (each with the medians of [`ROUNDS`] measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
+/// (each with the medians of five measurements, `runs` and `faithful_runs`), the `highest_faithful_rates` of each
 /// round in ascending order, `null` for none, and their median, `highest_faithful_rate`.
 pub fn examine() -> Value {
     let checks = checks();

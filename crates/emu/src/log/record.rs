@@ -137,7 +137,7 @@ impl Record {
         Some(Self { segments, class: ClassId::new((more.flow >> 16) as u16, more.flow as u16), ..self })
     }
 
-    /// The bytes in a file, little-endian, but for [`Record::more`].
+    /// The bytes in a file, little-endian, but for the record of segments and class before it.
     pub fn to_bytes(&self) -> [u8; RECORD_BYTES] {
         let mut out = [0; RECORD_BYTES];
         out[..8].copy_from_slice(&self.at.as_nanos().to_le_bytes());
