@@ -5,7 +5,7 @@
 //!
 //! # When to use
 //!
-//! To see what the document says without the rounding of [`dctcp@linux`](super::dctcp): small shares of marks move it, where
+//! To see what the document says without the rounding of `dctcp@linux`: small shares of marks move it, where
 //! Linux's integers stand still.
 
 use super::{Ack, CongestionControl, Constant, Flight, Needs, Window, dctcp, reno};

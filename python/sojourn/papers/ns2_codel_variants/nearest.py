@@ -3,18 +3,6 @@
 from __future__ import annotations
 
 NEAREST = {
-    "S2-F2-b": (
-        "true but at 10 Mbit/s (89.7 %, CoDel 95.3, DropTail 96.6); at 20 it leads by eight points. Open: the "
-        "tool's version and windows"
-    ),
-    "S2-F3-b": (
-        "true of CoDel and CoDel-DT but at 1 Mbit/s (CoDel: 32 of 80 packets) and at 10, where DropTail has 12 "
-        "itself; of sfqCoDel at 2 and 5. Open: how much of the mix does not react"
-    ),
-    "S2-F4": (
-        "within a sixth at 1 and 2 Mbit/s; at 5 DropTail loses 0.1 %, the others 4 to 6. Open: the buffer, or the "
-        "windows"
-    ),
     "S2-F5-a": (
         "within five points from 30 FTPs on; with 7 and 10 CoDel-DT has 83 and 85 %, the others 91 to 95. Open: "
         "CoDel-DT's code"
