@@ -231,7 +231,9 @@ def test_cc_show_tells_all_that_the_registry_knows(cli: Cli) -> None:
     listed = cli("cc", "list").output
     for entry in registered:
         shown = " ".join(cli("cc", "show", entry["name"]).output.split())
-        assert printed_json(cli("cc", "show", entry["name"], "--json")) == entry
+        for name in (entry["name"], entry["alias"] or entry["name"]):
+            assert printed_json(cli("cc", "show", name, "--json")) == entry
+            assert name in shown
         assert entry["source"] and entry["source"] in shown and entry["summary"] in listed
         assert f"{entry['state_bytes']} bytes" in shown
         assert all(stack in shown for stack in entry["stacks"]) or "in every stack" in shown

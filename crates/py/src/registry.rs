@@ -102,6 +102,7 @@ fn control(control: &Description) -> Value {
     });
     json!({
         "name": control.name,
+        "alias": cc::ALIASES.iter().find(|(_, name)| *name == control.name).map(|(alias, _)| alias),
         "summary": control.summary,
         "source": control.source,
         "constants": constants.collect::<Vec<_>>(),

@@ -10,8 +10,9 @@ from sojourn.base.errors import unknown
 
 
 def find(name: str) -> dict[str, Any]:
-    """Registry entry of a congestion control; raises `InputError` if there is none of that name."""
+    """Registry entry of a congestion control, by its name or a shorter one; raises `InputError` if there is none."""
     entries = {entry["name"]: entry for entry in registry()["ccs"]}
+    entries |= {entry["alias"]: entry for entry in registry()["ccs"] if entry["alias"]}
     if name not in entries:
         raise unknown("congestion control", name, list(entries))
     found = entries[name]
@@ -22,6 +23,11 @@ def find(name: str) -> dict[str, Any]:
 def constant_text(constant: Mapping[str, Any]) -> str:
     """A constant's value with its unit: `819 / 1024`, `100 ms`."""
     return f"{constant['value']} {constant['unit']}".strip()
+
+
+def heading(entry: Mapping[str, Any]) -> str:
+    """A control's name, with the shorter one that stands for it."""
+    return f"{entry['name']} ({entry['alias']})" if entry["alias"] else str(entry["name"])
 
 
 def stacks_text(entry: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ def command() -> None:
 @options.as_json
 def list_command(as_json: bool) -> None:
     """List the congestion controls: name, source, stacks, bytes of state."""
-    from sojourn.aqms.controls import stacks_text
+    from sojourn.aqms.controls import heading, stacks_text
     from sojourn.aqms.registry import registry
     from sojourn.cli import output
 
@@ -26,7 +26,7 @@ def list_command(as_json: bool) -> None:
         output.print_json(entries)
         return
     for entry in entries:
-        echo(f"{entry['name']}: {entry['summary']}")
+        echo(f"{heading(entry)}: {entry['summary']}")
         echo(f"    {entry['source']}")
         echo(f"    {stacks_text(entry)} {entry['state_bytes']} bytes of state per connection")
 
@@ -37,14 +37,14 @@ def list_command(as_json: bool) -> None:
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:
     """Show NAME (e.g. vegas): sources, stacks, bytes of state, constants."""
-    from sojourn.aqms.controls import constant_text, find, stacks_text
+    from sojourn.aqms.controls import constant_text, find, heading, stacks_text
     from sojourn.cli import output
 
     entry = find(name)
     if as_json:
         output.print_json(entry)
         return
-    output.say(f"{entry['name']}: {entry['summary']}")
+    output.say(f"{heading(entry)}: {entry['summary']}")
     output.say(f"Source: {entry['source']}")
     output.say(f"State: {entry['state_bytes']} bytes per connection beside the window")
     output.say(stacks_text(entry))
