@@ -80,7 +80,7 @@ DRAWN = Cause(
 )
 WORDS = Words(
     causes=(SHALLOW, DRAWN),
-    apart=(SHALLOW,),
+    apart=(),
     head="""# Super-packets: the simulator beside the real kernel
 
 Senders with segmentation offload (`gso`) and receivers whose cards join segments (`gro`), the same scenarios on the
