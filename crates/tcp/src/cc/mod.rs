@@ -94,13 +94,13 @@ pub trait CongestionControl {
     /// The slow-start threshold after a congestion event.
     fn ssthresh(&mut self, window: &Window) -> u32;
     /// The threshold after a loss, for a control whose answer to marks is another one: asked for when recovery begins, also
-    /// within the reduction that a mark began, and at the first time-out of an episode.
+    /// within the reduction that a mark began.
     fn ssthresh_on_loss(&mut self, _window: &Window) -> Option<u32> {
         None
     }
-    /// The same after a time-out.
+    /// The threshold after a time-out; a loss like others unless the control says otherwise.
     fn timeout_ssthresh(&mut self, window: &Window) -> u32 {
-        self.ssthresh(window)
+        self.ssthresh_on_loss(window).unwrap_or_else(|| self.ssthresh(window))
     }
     /// A reduction has ended, at the threshold unless it was undone (Linux `CA_EVENT_COMPLETE_CWR`).
     fn reduced(&mut self, _window: &mut Window) {}

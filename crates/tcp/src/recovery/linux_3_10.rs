@@ -96,7 +96,6 @@ impl Linux3_10 {
             episode.undo.restores(cx.control.current_ssthresh(episode.state));
             episode.reduction.remember(cx.control.window.cwnd);
             cx.control.lower_ssthresh_after_timeout();
-            cx.control.lower_ssthresh_on_loss();
             episode.undo.watch_unless(retransmitted, una);
             episode.undo.expect(cx.board.retrans_out);
         }
