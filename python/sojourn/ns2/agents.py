@@ -1,8 +1,9 @@
-"""ns-2's TCP: which agent a flow group has, and its sizes in segments."""
+"""Who sends in ns-2: where the ends of a flow group are, which agent of TCP it has, and its sizes in segments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sojourn.engines.values import octets
@@ -11,6 +12,30 @@ from sojourn.ns2.refuse import refuse
 WINDOW, INITIAL_WINDOW = 20, 2
 """`window_` and `windowInit_`, in segments, where the scenario says nothing."""
 Kind = TypeVar("Kind")
+Planned = Sequence[tuple[int, Mapping[str, Any]]]
+"""Sources of a group by their numbers, and when each begins."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Where a group's sources and sinks are, in Tcl."""
+
+    near: str
+    """Router of the sources."""
+    sink: str
+    """Node of the sinks."""
+    access: str
+    """Rate and delay of a source's own link, and its host."""
+
+    @property
+    def source(self) -> str:
+        """Arguments of `home`, which returns a source's node."""
+        return f"{self.near} {self.access}"
+
+    @property
+    def both(self) -> str:
+        """Arguments of `join` behind the agents."""
+        return f"{self.near} {self.sink} {self.access}"
 
 
 def agent(place: str, flow: Mapping[str, Any], kinds: Mapping[tuple[str, bool], Kind]) -> Kind:

@@ -33,6 +33,8 @@ SCHEMA = {
 }
 OFFERED, SENT, DROPPED, REFUSED = range(4)
 NOT_ECT, ECT0, CE = 0, 2, 3
+LINKS = 256
+"""As many as the numbers of links in a trace can tell apart."""
 EVENTS = ("+", "-", "d", "r")
 
 
@@ -68,7 +70,9 @@ def entries(
         raise MissingError("the trace of ns-2 has a packet that leaves and never came")
     group = np.asarray(groups, np.uint32)[queued["flow"].to_numpy()]
     link = queued["link"].to_numpy()
-    with_data = np.array([[number in route for number in range(256)] for route in routes], bool)
+    with_data = np.zeros((len(routes), LINKS), bool)
+    for number, route in enumerate(routes):
+        with_data[number, list(route)] = True
     to_sink = with_data[group, link]
     near, far = 2 * group, 2 * group + 1
     flags = pl.col("flags")

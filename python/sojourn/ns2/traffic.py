@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from sojourn.engines.values import bits, octets
 from sojourn.ns2 import web
-from sojourn.ns2.agents import agent, windows
+from sojourn.ns2.agents import Ends, Planned, agent, windows
 from sojourn.ns2.network import DATAGRAMS, Group, Network, seconds
 from sojourn.ns2.refuse import refuse
 
@@ -89,16 +89,11 @@ def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], netw
     for group, flow in enumerate(document["flows"]):
         mine = [(index, planned) for index, planned in enumerate(plan) if planned["group"] == group]
         place = f"flows[{group}]"
-        write = _tcp if flow["kind"] == "tcp" else _datagrams if flow["kind"] in DATAGRAMS else None
-        source, sink = _ends(network.groups[group], group)
-        if flow["kind"] == web.KIND:
-            made = web.generators(place, flow, mine, source, sink)
-        elif write is not None:
-            near, *access = source.split()
-            made = write(place, flow, mine, " ".join([near, sink, *access]))
-        else:
-            kind = flow["kind"]
-            refuse(f"{place}.kind", f"does not send {kind}", "choose tcp, packmime, cbr, poisson, streaming or voice")
+        write = _WRITE.get(flow["kind"])
+        if write is None:
+            *others, last = _WRITE
+            refuse(f"{place}.kind", f"does not send {flow['kind']}", f"choose {', '.join(others)} or {last}")
+        made = write(place, flow, mine, _ends(network.groups[group], group))
         lines += ["", f"# {place}", *made]
     groups = [planned["group"] for planned in plan]
     of_sources = [kinds[group] for group in groups]
@@ -106,24 +101,20 @@ def traffic(document: Mapping[str, Any], plan: Sequence[Mapping[str, Any]], netw
     return Traffic(lines, flows, groups, of_sources)
 
 
-def _ends(group: Group, number: int) -> tuple[str, str]:
-    """Arguments of `home` for the source, and the sink's node."""
+def _ends(group: Group, number: int) -> Ends:
     far = f"$host({2 * number + 1})" if group.sink_is_host else f"${group.far}"
     host = f"$host({2 * number})" if group.sink_is_host else NONE
-    return " ".join([f"${group.near}", group.rate or NONE, group.delay or NONE, host]), far
+    return Ends(f"${group.near}", far, f"{group.rate or NONE} {group.delay or NONE} {host}")
 
 
-Planned = Sequence[tuple[int, Mapping[str, Any]]]
-
-
-def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: str) -> list[str]:
+def _tcp(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
     agents = agent(place, flow, AGENTS)
     if flow.get("pause"):
         refuse(f"{place}.pause", "opens one connection for each flow", "leave it out")
     mss, window, initial = windows(place, flow)
     kind = f"{agents[0]} {agents[1]} {mss} {window} {initial} {int(flow['ecn'])}"
     starts = [f"{index} {seconds(planned['start_ns'])}" for index, planned in sources]
-    body = [f"join [tcp $i {kind}] {ends}", f'$ns at $start "{_begin(place, flow, mss)}"']
+    body = [f"join [tcp $i {kind}] {ends.both}", f'$ns at $start "{_begin(place, flow, mss)}"']
     lines = _foreach("i start", starts, body)
     stops = [f"{index} {seconds(one['stop_ns'])}" for index, one in sources if one["stop_ns"] is not None]
     return lines + (_foreach("i stop", stops, ['$ns at $stop "$ftp($i) stop"']) if stops else [])
@@ -136,11 +127,11 @@ def _begin(place: str, flow: Mapping[str, Any], mss: int) -> str:
     return f"$tcp($i) advanceby {-(-octets(f'{place}.size', flow['size']) // mss) + 1}"
 
 
-def _datagrams(place: str, flow: Mapping[str, Any], sources: Planned, ends: str) -> list[str]:
+def _datagrams(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
     if flow["ecn"] != "not-ect":
         refuse(f"{place}.ecn", "sends datagrams without ECN", "leave it out")
     size = octets(f"{place}.size", flow["size"])
-    lines = [f"foreach i {{{' '.join(str(index) for index, _ in sources)}}} {{ join [udp $i {size}] {ends} }}"]
+    lines = [f"foreach i {{{' '.join(str(index) for index, _ in sources)}}} {{ join [udp $i {size}] {ends.both} }}"]
     for index, planned in sources:
         times = np.asarray(planned["times_ns"], np.uint64)
         if not len(times):
@@ -180,3 +171,11 @@ def _at_times(index: int, size: int, times: Any) -> list[str]:
 def _foreach(names: str, values: Sequence[str], body: Sequence[str]) -> list[str]:
     rows = [" ".join(values[row : row + PER_LINE]) for row in range(0, len(values), PER_LINE)]
     return [f"foreach {{{names}}} {{", *(f"    {row}" for row in rows), "} {", *(f"    {line}" for line in body), "}"]
+
+
+_WRITE: Mapping[str, Callable[[str, Mapping[str, Any], Planned, Ends], list[str]]] = {
+    "tcp": _tcp,
+    web.KIND: web.generators,
+    **dict.fromkeys(DATAGRAMS, _datagrams),
+}
+"""By kind: what writes a group's lines."""

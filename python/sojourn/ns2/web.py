@@ -7,12 +7,12 @@ numbers are not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sojourn.base.errors import MissingError
-from sojourn.ns2.agents import agent, windows
+from sojourn.ns2.agents import Ends, Planned, agent, windows
 from sojourn.ns2.network import HEADERS, seconds
 
 if TYPE_CHECKING:
@@ -86,17 +86,15 @@ FINISH = "foreach i [lsort -integer [array names packmime]] { $packmime($i) last
 """Line of the script's end."""
 
 
-def generators(
-    place: str, flow: Mapping[str, Any], sources: Iterable[tuple[int, Mapping[str, Any]]], server: str, client: str
-) -> list[str]:
-    """Tcl of a group; `server` has the arguments of `home`, `client` is the clients' node."""
+def generators(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends) -> list[str]:
+    """Tcl of a group."""
     kind = agent(place, flow, AGENTS)
     segment, window, initial = windows(place, flow)
     settings = f"{{segsize_ {segment} window_ {window} windowInit_ {initial} ecn_ {int(flow['ecn'])}}}"
     rate, persistent = float(flow["connections_per_second"]), int(flow["protocol"] == "HTTP/1.1")
     made = []
     for index, planned in sources:
-        made.append(f'packmime {index} [home {server}] {client} "{kind}" {rate!r} {persistent} {settings}')
+        made.append(f'packmime {index} [home {ends.source}] {ends.sink} "{kind}" {rate!r} {persistent} {settings}')
         made.append(f'$ns at {seconds(planned["start_ns"])} "$packmime({index}) start"')
         if planned["stop_ns"] is not None:
             made.append(f'$ns at {seconds(planned["stop_ns"])} "$packmime({index}) stop"')

@@ -18,14 +18,14 @@ from sojourn.base.progress import progress
 from sojourn.papers import paper
 from sojourn.papers.engine import study_of
 from sojourn.papers.ns2_codel_variants.conclusion import POINT, conclusion_cells
+from sojourn.papers.ns2_codel_variants.original import NORMAL
 from sojourn.runs.runner import Run, Runner
 from sojourn.studies.study import Point, Study, StudyResult
 
 OWN = "droptail"
 """The scheme that ns-2 has itself."""
 SWEPT = {"bandwidth": "link.rate", "ftps": "flows.0.count", "rtt": "flows.0.rtt"}
-USUAL = ("10 Mbit/s", "5", "80 ms")
-"""What is not swept, in that order."""
+"""By the name of a sweep; in the order of `NORMAL`."""
 
 
 @click.command()
@@ -47,11 +47,12 @@ def main(results: Path, out: Path, over: tuple[str, ...], seeds: int | None, job
 
 def parts(study: Study, over: tuple[str, ...]) -> Iterator[Study]:
     """Yield the schemes at one point after the other, of the points at which nothing but `over` is unusual."""
-    places: dict[tuple[str, ...], list[Point]] = {}
+    places: dict[tuple[float, ...], list[Point]] = {}
     for point in study.points:
-        places.setdefault(tuple(str(point.values[path]) for path in SWEPT.values()), []).append(point)
-    for place, points in sorted(places.items(), key=lambda item: int(item[0][1])):
-        unusual = {name for name, value, usual in zip(SWEPT, place, USUAL, strict=True) if value != usual}
+        place = tuple(float(str(point.values[path]).split()[0]) for path in SWEPT.values())
+        places.setdefault(place, []).append(point)
+    for place, points in sorted(places.items(), key=lambda item: item[0][1]):
+        unusual = {name for name, value, usual in zip(SWEPT, place, NORMAL.values(), strict=True) if value != usual}
         if unusual <= set(over):
             yield replace(study, points=points)
 
