@@ -7,11 +7,14 @@ import json
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ import pytest
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, printed_json
 from sojourn.base import files
-from sojourn.base.errors import MissingError
+from sojourn.base.errors import InputError, MissingError
 from sojourn.runs import store, worker
 from sojourn.runs.runner import Runner
 
@@ -85,7 +88,7 @@ def test_a_damaged_run_is_not_merged(cli: Cli, study: Path) -> None:
     table = Path(found["folders"][0]) / "sojourn_histogram.parquet"
     table.write_bytes(bytes(byte ^ 1 for byte in table.read_bytes()))
     result = cli("sweep", study, "--merge", "s1", "-o", "all")
-    assert result.exit_code == 2
+    assert result.exit_code == 2, result.stderr
     assert "damaged result" in result.stderr
     assert not list(Path("all").glob(f"*{table.parent.name}*"))
 
@@ -320,3 +323,27 @@ def test_read_only_results(tmp_path: Path, process: Process) -> None:
     finally:
         for folder in (locked, finished):
             folder.chmod(0o700)
+
+
+def test_a_writer_that_fails_takes_no_folder_from_another(tmp_path: Path) -> None:
+    folder, stop = tmp_path / "all", threading.Event()
+
+    def fail() -> None:
+        while not stop.is_set():
+            with suppress(InputError), files.new_folder(folder / "damaged"):
+                raise InputError("damaged result")
+
+    other = threading.Thread(target=fail)
+    other.start()
+    try:
+        for number in range(300):
+            with files.new_folder(folder / str(number)) as part:
+                files.write_file(part / "table", lambda file: file.write(b"1"))
+            assert (folder / str(number) / "table").read_bytes() == b"1"
+            shutil.rmtree(folder / str(number))
+            with files._commit, suppress(OSError):
+                folder.rmdir()
+    finally:
+        stop.set()
+        other.join()
+    assert not list(folder.glob(".*"))

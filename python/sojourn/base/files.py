@@ -51,8 +51,7 @@ def _write(target: Path, buffer: BytesIO) -> None:
     if target.exists() and not target.is_file():  # a device or a pipe cannot be replaced
         target.write_bytes(buffer.getbuffer())
         return
-    made = _make_parents(target.parent)
-    with _unfinished(target, made) as part:
+    with _unfinished(target, Path.touch) as part:
         part.write_bytes(buffer.getbuffer())
         with _commit:
             part.replace(target)
@@ -61,10 +60,7 @@ def _write(target: Path, buffer: BytesIO) -> None:
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise."""
-    made = _make_parents(path.parent)
-    with _unfinished(path, made) as part:
-        _remove(part)  # a killed process may have had our number
-        part.mkdir()
+    with _unfinished(path, _make_empty) as part:
         yield part
         with _commit:
             try:
@@ -116,20 +112,29 @@ def abandon() -> None:
 
 
 @contextmanager
-def _unfinished(path: Path, made: list[Path]) -> Iterator[Path]:
-    """Name of a hidden sibling in which `path` is made; it and the folders `made` for it go if the block fails."""
+def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
+    """Begin a hidden sibling in which `path` is made; it and the folders made for it go if the block fails."""
     part = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.part")
-    with _commit:
-        _parts.add(part)  # noted before it exists
+    made: list[Path] = []
     try:
+        with _commit:  # a thread that fails meanwhile may not take the new folders away before there is a part
+            _parts.add(part)  # noted before it exists
+            made += _make_parents(part.parent)
+            begin(part)
         yield part
     except BaseException:
         _remove(part)
-        for folder in made:
-            _remove_if_empty(folder)
+        with _commit:
+            for folder in made:
+                _remove_if_empty(folder)
         raise
     finally:
         _parts.discard(part)
+
+
+def _make_empty(part: Path) -> None:
+    _remove(part)  # a killed process may have had our number
+    part.mkdir()
 
 
 def _remove(part: Path) -> None:
