@@ -10,6 +10,7 @@ use crate::recovery::Recovery;
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked, Tags};
+use crate::tlp::Probed;
 use crate::{Header, Now};
 use sojourn_aqm::{Duration, Instant};
 use std::ops::{Deref, DerefMut};
@@ -94,6 +95,8 @@ pub(crate) struct Findings {
     pub entered_recovery: bool,
     /// The retransmission timer is to be set anew.
     pub sets_timer: bool,
+    /// What it tells of a loss probe.
+    pub probe: Probed,
     times: Times,
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Control {
     steers: bool,
     /// The control hears of every acknowledgment.
     hears: bool,
+    /// The control is told of each segment that is marked lost.
+    minds_losses: bool,
     /// The state that such a control was last told of, unless a reduction has begun since.
     told: Option<State>,
 }
@@ -56,6 +58,7 @@ impl Control {
             counts_delivered: stack.growth_counts_delivered,
             steers,
             hears,
+            minds_losses: steers && needs.losses,
             told: Some(State::Open),
         }
     }
@@ -82,6 +85,12 @@ impl Control {
     #[inline]
     pub fn steers(&self) -> bool {
         self.steers
+    }
+
+    /// Whether the control is told of each segment that is marked lost.
+    #[inline]
+    pub fn minds_losses(&self) -> bool {
+        self.minds_losses
     }
 
     /// Whether a control that steers is to be told that congestion avoidance is in `state` now.

@@ -29,7 +29,9 @@ impl Transmission {
             }
             Purpose::Reordering => {
                 // RACK's reordering window is over for something.
+                let cwnd = control.window.cwnd;
                 if recovery.episode.on_reordering_timeout(&mut self.cx(now, control)) {
+                    self.tell_losses(now, recovery.state(), cwnd, control);
                     self.tell_state(now, recovery.state(), control);
                     return Rexmit::Lost;
                 }
@@ -60,7 +62,9 @@ impl Transmission {
             return self.timer.stop();
         }
         self.output.stats.timeouts += 1;
+        let cwnd = control.window.cwnd;
         recovery.on_time_out(&mut self.cx(now, control));
+        self.tell_losses(now, recovery.state(), cwnd, control);
         self.tell_state(now, recovery.state(), control);
         self.retransmit(0, now, &mut recovery.episode, wire);
         recovery.episode.timeouts += 1;

@@ -7,6 +7,7 @@ use crate::cc::{AnyCc, CongestionControl, Flight};
 use crate::config::State;
 use crate::control::Control;
 use crate::rate_sample::Context;
+use crate::tlp::Probed;
 use crate::transmission::Transmission;
 use crate::{Header, Now};
 use sojourn_aqm::Duration;
@@ -57,6 +58,29 @@ impl Transmission {
         }
     }
 
+    /// Tells a control that asked for it of each segment that was marked lost, while the window was `cwnd`.
+    pub fn tell_losses(&mut self, now: Now, state: State, cwnd: u32, control: &mut Control) {
+        let Some(sampler) = self.sampler.as_mut().filter(|_| control.minds_losses()) else { return };
+        let losses = sampler.find_lost(&self.board);
+        if losses.is_empty() {
+            return;
+        }
+        let after = std::mem::replace(&mut control.window.cwnd, cwnd);
+        for loss in &losses {
+            self.tell(now, state, control, |cc, flight| cc.lost(flight, loss));
+        }
+        control.window.cwnd = after;
+    }
+
+    /// Tells it that a loss probe has repaired a loss.
+    #[cold]
+    pub fn tell_repair(&mut self, now: Now, state: State, control: &mut Control) {
+        if control.minds_losses() {
+            let limited = self.sampler.as_ref().is_some_and(|sampler| sampler.original_app_limited());
+            self.tell(now, state, control, |cc, flight| cc.probe_repaired(flight, limited));
+        }
+    }
+
     /// Tells a control that steers that data is sent into an empty network.
     #[cold]
     #[inline(never)]
@@ -93,11 +117,15 @@ impl Transmission {
 
     /// The rate sample of an acknowledgment; a control that steers gets it.
     pub fn sample(&mut self, now: Now, before: &Before, state: State, ack: &Findings, control: &mut Control) {
+        let cwnd = control.window.cwnd;
+        self.tell_losses(now, state, cwnd, control);
         let Some(sampler) = &mut self.sampler else { return };
         let short = self.queue.una() - before.una < control.window.mss as u64;
         let context = Context {
             prior_in_flight: before.in_flight,
             losses: (self.board.lost_total - before.lost) as u32,
+            lost: self.board.lost_total,
+            acks_probe: ack.probe == Probed::Perhaps,
             rtt: ack.sample_rtt(now, &self.rtt),
             lone_runt: short && before.sacked == 0 && ack.is_of_one_original(),
         };

@@ -12,7 +12,7 @@
 
 mod sampler;
 
-pub(crate) use sampler::{Context, RateSampler};
+pub(crate) use sampler::{Context, RateSampler, Sent};
 
 use sojourn_aqm::{Duration, Rate};
 
@@ -42,6 +42,11 @@ pub struct RateSample {
     pub losses: u32,
     /// Packets in flight before it.
     pub prior_in_flight: u32,
+    /// Packets in flight once the segment of the sample had been sent (Linux `tx_in_flight` of BBRv3); zero without a
+    /// sample.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent (`lost`).
+    pub lost: u32,
     /// RTT of the newest segment that it delivered and that was sent once; else by the timestamp echoed.
     pub rtt: Option<Duration>,
     /// The application, not the network, may have limited the rate.
@@ -50,6 +55,9 @@ pub struct RateSample {
     pub is_retransmitted: bool,
     /// Probably a delayed acknowledgment of a lone short segment: the RTT says little of the path.
     pub is_ack_delayed: bool,
+    /// It acknowledges a loss probe that was a retransmission, or the original: nobody knows yet
+    /// (`is_acking_tlp_retrans_seq`).
+    pub acks_probe: bool,
 }
 
 impl RateSample {

@@ -84,6 +84,11 @@ impl Scoreboard {
         self.segments.get(i)
     }
 
+    /// Every segment, oldest first.
+    pub fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter()
+    }
+
     pub fn head(&self) -> Option<&Segment> {
         self.segments.front()
     }

@@ -14,6 +14,7 @@ use crate::recovery::{Recovery, Rexmit};
 use crate::segment::Sacked;
 use crate::stack::Machine;
 use crate::timer::Purpose;
+use crate::tlp::Probed;
 use crate::transmission::Transmission;
 use crate::{Block, Flags, Header, Now, Wire};
 use sojourn_aqm::{Instant, Rng};
@@ -367,7 +368,7 @@ impl Sender {
             if ack.sacked.duplicate {
                 recovery.on_findings(&mut ack, &mut tx.cx(now, control));
             }
-            recovery.judge_probe(&ack, &mut tx.cx(now, control));
+            recovery.judge_probe(&mut ack, &mut tx.cx(now, control));
         }
         let tx = &mut self.transmission;
         if ack.advanced {
@@ -385,6 +386,9 @@ impl Sender {
         let Self { transmission: tx, recovery, control, .. } = self;
         recovery.episode.widen_reordering_window(ack, &tx.queue);
         recovery.judge_probe(ack, &mut tx.cx(now, control));
+        if ack.probe == Probed::Repaired {
+            tx.tell_repair(now, recovery.state(), control);
+        }
         let told = ack.is_duplicate() || ack.sacked.new || ack.sacked.duplicate || ack.ece;
         let rexmit = match told || recovery.state() != State::Open {
             true => recovery.on_findings(ack, &mut tx.cx(now, control)),

@@ -98,9 +98,9 @@ impl LossProbe {
         ack.duplicate_end == self.high_seq
     }
 
-    /// An acknowledgment up to `una`. Returns whether it tells that the probe repaired a loss.
-    pub fn on_ack(&mut self, ack: &Findings, una: u64) -> bool {
-        let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return false };
+    /// An acknowledgment up to `una`. Returns what it tells of the probe.
+    pub fn on_ack(&mut self, ack: &Findings, una: u64) -> Probed {
+        let Some(high_seq) = self.high_seq.filter(|&seq| una >= seq) else { return Probed::Nothing };
         let nothing_new = !ack.advanced && !ack.data_acked() && !ack.sacked.new;
         let needless = match self.form {
             Some(ProbeTimeout::Linux6_1) => {
@@ -110,15 +110,30 @@ impl LossProbe {
         };
         if needless {
             self.forget();
-            return false;
+            return Probed::Nothing;
         }
         if una <= high_seq {
-            return false;
+            return Probed::Perhaps;
         }
         self.forget();
         // Data beyond the probe is acknowledged: it filled a hole, unless a duplicate was reported (3.10).
-        !(self.form == Some(ProbeTimeout::Linux3_10) && ack.sacked.duplicate)
+        match self.form == Some(ProbeTimeout::Linux3_10) && ack.sacked.duplicate {
+            true => Probed::Nothing,
+            false => Probed::Repaired,
+        }
     }
+}
+
+/// What an acknowledgment tells of a probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Probed {
+    /// Nothing of a loss.
+    #[default]
+    Nothing,
+    /// It is for the probe or for the original: nobody knows yet.
+    Perhaps,
+    /// The probe repaired a loss.
+    Repaired,
 }
 
 /// How long to wait for an acknowledgment with `out` segments out.
@@ -181,9 +196,14 @@ mod tests {
                 probe.sent_again(5_000);
                 (probe.on_ack(&ack, una), probe.is_out())
             };
-            assert_eq!(repaired(of_data(None), 4_000), (false, true), "{stack}: not acknowledged yet");
-            assert_eq!(repaired(of_data(None), 6_000), (true, false), "{stack}");
-            assert_eq!(repaired(of_data(Some(5_000)), 6_000), (false, false), "{stack}: the original arrived too");
+            assert_eq!(repaired(of_data(None), 4_000), (Probed::Nothing, true), "{stack}: not acknowledged yet");
+            assert_eq!(repaired(of_data(None), 5_000), (Probed::Perhaps, true), "{stack}: up to the probe");
+            assert_eq!(repaired(of_data(None), 6_000), (Probed::Repaired, false), "{stack}");
+            assert_eq!(
+                repaired(of_data(Some(5_000)), 6_000),
+                (Probed::Nothing, false),
+                "{stack}: the original arrived too"
+            );
         }
     }
 
@@ -192,6 +212,6 @@ mod tests {
         let mut probe = probe("linux-6.1");
         probe.sent_new(5_000);
         assert!(probe.waits());
-        assert_eq!((probe.on_ack(&of_data(None), 5_000), probe.is_out()), (false, false));
+        assert_eq!((probe.on_ack(&of_data(None), 5_000), probe.is_out()), (Probed::Nothing, false));
     }
 }

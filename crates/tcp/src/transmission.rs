@@ -14,11 +14,11 @@ use crate::offered::OfferedWindow;
 use crate::output::Output;
 use crate::pacing::Pacer;
 use crate::queue::SendQueue;
-use crate::rate_sample::RateSampler;
+use crate::rate_sample::{RateSampler, Sent};
 use crate::recovery::{Cx, Episode, Recovery, Walk};
 use crate::round_trip::RoundTrip;
 use crate::scoreboard::Scoreboard;
-use crate::segment::Acked;
+use crate::segment::{Acked, Tags};
 use crate::segmentation::{BUFFER, Bursts, Outlook, Turn};
 use crate::stack::Stack;
 use crate::timer::{Purpose, RetransmitTimer};
@@ -208,7 +208,10 @@ impl Transmission {
         }
         self.bursts.on_sent(now.at);
         if let Some(sampler) = &mut self.sampler {
-            sampler.on_sent(&segment, self.board.packets_out());
+            // A probe is sent beside the original, which is not believed lost.
+            let beside = !segment.tags.any(Tags::RETRANS) as u32;
+            let (out, in_flight) = (self.board.packets_out(), self.board.in_flight() + beside);
+            sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
         }
         self.output.again(&segment, self.ecn.of_retransmission(), now, wire);
         if let Some(pacer) = &mut self.pacer {
@@ -288,7 +291,8 @@ impl Transmission {
             }
             self.bursts.on_sent(now.at);
             if let Some(sampler) = &mut self.sampler {
-                sampler.on_sent(&segment, self.board.packets_out() - 1);
+                let (out, in_flight) = (self.board.packets_out() - 1, self.board.in_flight());
+                sampler.on_sent(&segment, Sent { out, in_flight, lost: self.board.lost_total });
             }
             flags = flags.with_if(Flags::PSH, self.bursts.pushes());
         }

@@ -40,6 +40,7 @@ impl Default for Dctcp {
 pub(super) const NEEDS: Needs = Needs {
     samples: true,
     steers: false,
+    losses: false,
     reports: false,
     paces: false,
     ecn: true,

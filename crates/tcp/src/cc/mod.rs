@@ -31,7 +31,7 @@ mod yeah;
 pub use about::{Constant, Description};
 pub use own::Own;
 pub use report::Report;
-pub use steering::{Flight, Needs};
+pub use steering::{Flight, Loss, Needs};
 pub use window::{Counting, Window};
 
 use super::config::State;
@@ -133,6 +133,12 @@ pub trait CongestionControl {
     /// With [`Needs::steers`]: congestion avoidance has entered `state`, after [`ssthresh`](Self::ssthresh) where it is a
     /// reduction. What an acknowledgment enters and leaves again is not told.
     fn entered(&mut self, _flight: &mut Flight, _state: State) {}
+    /// With [`Needs::losses`]: a segment was marked lost; one call each, before [`steer`](Self::steer) and
+    /// [`entered`](Self::entered), with the window as it was when that happened.
+    fn lost(&mut self, _flight: &mut Flight, _loss: &Loss) {}
+    /// With [`Needs::losses`]: a loss probe has repaired the loss of one segment, which nobody marked; the application may
+    /// have limited the rate when that was sent (Linux `CA_EVENT_TLP_RECOVERY` of BBRv3).
+    fn probe_repaired(&mut self, _flight: &mut Flight, _is_app_limited: bool) {}
     /// With [`Needs::steers`]: sets the window and the pacing rate. Called once for each acknowledgment that finds
     /// something out, after losses were marked and before anything is sent.
     fn steer(&mut self, _flight: &mut Flight, _sample: &RateSample) {}
@@ -266,6 +272,15 @@ macro_rules! congestion_controls {
             }
             fn entered(&mut self, flight: &mut Flight, state: State) {
                 match self { $( Self::$type(cc) => cc.entered(flight, state), )+ Self::Own(cc) => cc.entered(flight, state) }
+            }
+            fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+                match self { $( Self::$type(cc) => cc.lost(flight, loss), )+ Self::Own(cc) => cc.lost(flight, loss) }
+            }
+            fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+                match self {
+                    $( Self::$type(cc) => cc.probe_repaired(flight, is_app_limited), )+
+                    Self::Own(cc) => cc.probe_repaired(flight, is_app_limited),
+                }
             }
             fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
                 match self { $( Self::$type(cc) => cc.steer(flight, sample), )+ Self::Own(cc) => cc.steer(flight, sample) }

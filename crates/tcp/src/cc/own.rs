@@ -1,6 +1,6 @@
 //! Controls that no line of the registry names: those of other crates and of tests.
 
-use super::{Ack, AnyCc, CongestionControl, Flight, Needs, Report, Window};
+use super::{Ack, AnyCc, CongestionControl, Flight, Loss, Needs, Report, Window};
 use crate::config::State;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
@@ -48,6 +48,8 @@ trait DynCongestionControl: Debug + Send + Sync {
     fn opened(&mut self, flight: &mut Flight);
     fn delivered(&mut self, flight: &mut Flight, packets: u32, ce: u32);
     fn entered(&mut self, flight: &mut Flight, state: State);
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss);
+    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool);
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample);
     fn resumed(&mut self, flight: &mut Flight);
     fn least_burst(&self, rate: Option<Rate>) -> u32;
@@ -120,6 +122,12 @@ impl<C: CongestionControl + Clone + Debug + Send + Sync + 'static> DynCongestion
     }
     fn entered(&mut self, flight: &mut Flight, state: State) {
         self.entered(flight, state);
+    }
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        self.lost(flight, loss);
+    }
+    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+        self.probe_repaired(flight, is_app_limited);
     }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.steer(flight, sample);
@@ -205,6 +213,12 @@ impl CongestionControl for Own {
     }
     fn entered(&mut self, flight: &mut Flight, state: State) {
         self.0.entered(flight, state);
+    }
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        self.0.lost(flight, loss);
+    }
+    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+        self.0.probe_repaired(flight, is_app_limited);
     }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.0.steer(flight, sample);

@@ -17,6 +17,9 @@ pub struct Needs {
     /// It sets the window and the pacing rate itself: [`steer`](super::CongestionControl::steer) is called in place of
     /// growth and reduction. It gets samples too.
     pub steers: bool,
+    /// Each segment that is marked lost is told: [`lost`](super::CongestionControl::lost) is called. For a control that
+    /// steers.
+    pub losses: bool,
     /// Segments leave at a pacing rate: what the control sets, or 200 % of the window per RTT in the first half of slow
     /// start and 120 % after it.
     pub paces: bool,
@@ -39,6 +42,19 @@ impl Needs {
     pub fn fit(&self, stack: &Stack) -> bool {
         stack.recovers_first() || !(self.reports || self.samples || self.steers || self.paces || self.accurate_ecn)
     }
+}
+
+/// A segment that was marked lost (Linux `skb_marked_lost` of BBRv3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Packets in flight once it had been sent.
+    pub tx_in_flight: u32,
+    /// Packets marked lost since it was sent, up to and with itself.
+    pub lost: u32,
+    /// The application may have limited the rate when it was sent.
+    pub is_app_limited: bool,
+    /// The segment before it in sequence is lost too: they are one range.
+    pub continues: bool,
 }
 
 /// The state of a connection, for a control that asked for samples.

@@ -1,7 +1,9 @@
 //! The counters of a connection and the snapshots of its segments.
 
 use super::RateSample;
+use crate::cc::Loss;
 use crate::min_filter::MinFilter;
+use crate::scoreboard::Scoreboard;
 use crate::segment::{Segment, Tags};
 use sojourn_aqm::{Duration, Instant};
 use std::collections::VecDeque;
@@ -23,6 +25,10 @@ pub(crate) struct RateSampler {
     /// One for each segment in the retransmission queue, in the same order.
     snapshots: VecDeque<Snapshot>,
     chosen: Option<Chosen>,
+    /// Packets marked lost of which [`RateSampler::find_lost`] has told.
+    told_lost: u64,
+    /// Whether the application limited the rate when what was last sent again had been sent before.
+    original_app_limited: bool,
 }
 
 /// The counters when a segment was last sent.
@@ -35,6 +41,23 @@ struct Snapshot {
     delivered: u64,
     delivered_ce: u64,
     app_limited: bool,
+    /// Packets in flight with it.
+    in_flight: u32,
+    /// Packets marked lost since the start of the connection.
+    lost: u64,
+    /// It was found to be lost.
+    is_lost: bool,
+}
+
+/// What the counters of recovery say when a segment goes out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    /// Segments in the queue without it.
+    pub out: u32,
+    /// Packets in flight with it.
+    pub in_flight: u32,
+    /// Packets marked lost since the start of the connection.
+    pub lost: u64,
 }
 
 /// The segment of the acknowledgment that is being dealt with that was sent last.
@@ -54,10 +77,14 @@ pub(crate) struct Context {
     pub prior_in_flight: u32,
     /// Packets newly marked lost.
     pub losses: u32,
+    /// … and since the start of the connection.
+    pub lost: u64,
     /// RTT, as in [`RateSample::rtt`].
     pub rtt: Option<Duration>,
     /// It acknowledged one segment, shorter than full and sent once, while nothing was SACKed, and told nothing else.
     pub lone_runt: bool,
+    /// As [`RateSample::acks_probe`].
+    pub acks_probe: bool,
 }
 
 /// A time on the clock of the samples.
@@ -83,6 +110,8 @@ impl RateSampler {
             min_rtt: MinFilter::new(MIN_RTT_WINDOW),
             snapshots: VecDeque::new(),
             chosen: None,
+            told_lost: 0,
+            original_app_limited: false,
         }
     }
 
@@ -111,10 +140,15 @@ impl RateSampler {
         self.min_rtt.least()
     }
 
-    /// A segment goes out, new or again, while `out` segments are in the queue without it.
-    pub fn on_sent(&mut self, segment: &Segment, out: u32) {
+    /// Whether the application limited the rate when the segment that was last sent again had been sent before.
+    pub fn original_app_limited(&self) -> bool {
+        self.original_app_limited
+    }
+
+    /// A segment goes out, new or again.
+    pub fn on_sent(&mut self, segment: &Segment, counters: Sent) {
         let sent = micros(segment.sent);
-        if out == 0 {
+        if counters.out == 0 {
             (self.first_tx, self.delivered_at) = (sent, sent);
         }
         let snapshot = Snapshot {
@@ -124,12 +158,41 @@ impl RateSampler {
             delivered: self.delivered,
             delivered_ce: self.delivered_ce,
             app_limited: self.app_limited.is_some(),
+            in_flight: counters.in_flight,
+            lost: counters.lost,
+            is_lost: false,
         };
         if self.snapshots.back().is_none_or(|last| last.seq < segment.seq) {
             self.snapshots.push_back(snapshot);
         } else if let Some(i) = self.position(segment.seq) {
+            self.original_app_limited = self.snapshots[i].app_limited;
             self.snapshots[i] = snapshot;
         }
+    }
+
+    /// What was marked lost since this was last asked, oldest first.
+    pub fn find_lost(&mut self, board: &Scoreboard) -> Vec<Loss> {
+        let new = board.lost_total - std::mem::replace(&mut self.told_lost, board.lost_total);
+        let (mut losses, mut continues) = (Vec::new(), false);
+        for (segment, snapshot) in board.segments().zip(&mut self.snapshots) {
+            if losses.len() as u64 == new {
+                break;
+            }
+            debug_assert_eq!(snapshot.seq, segment.seq, "a snapshot for each segment, in order");
+            // One that is sent again has a new snapshot.
+            let is_lost = segment.tags.any(Tags::LOST) && !segment.tags.any(Tags::RETRANS);
+            if is_lost && !snapshot.is_lost {
+                snapshot.is_lost = true;
+                losses.push(Loss {
+                    tx_in_flight: snapshot.in_flight,
+                    lost: (board.lost_total - new + losses.len() as u64 + 1 - snapshot.lost) as u32,
+                    is_app_limited: snapshot.app_limited,
+                    continues,
+                });
+            }
+            continues = is_lost;
+        }
+        losses
     }
 
     /// A segment is SACKed for the first time.
@@ -182,7 +245,7 @@ impl RateSampler {
         if packets > 0 {
             self.delivered_at = now;
         }
-        let &Context { losses, prior_in_flight, rtt, .. } = context;
+        let &Context { losses, lost, prior_in_flight, rtt, acks_probe, .. } = context;
         let plain = RateSample {
             acked_sacked: packets,
             ce,
@@ -190,6 +253,7 @@ impl RateSampler {
             prior_in_flight,
             rtt,
             is_ack_delayed,
+            acks_probe,
             ..Default::default()
         };
         let Some(Chosen { snapshot, prior_time, send_interval, is_retransmitted, .. }) = chosen else { return plain };
@@ -204,6 +268,8 @@ impl RateSampler {
             prior_delivered: snapshot.delivered,
             is_app_limited: snapshot.app_limited,
             is_retransmitted,
+            tx_in_flight: snapshot.in_flight,
+            lost: (lost - snapshot.lost) as u32,
             ..plain
         }
     }

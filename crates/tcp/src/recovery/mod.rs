@@ -28,6 +28,7 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::{Acked, Sacked, Segment};
 use crate::stack::{self, Stack};
 use crate::timer::RetransmitTimer;
+use crate::tlp::Probed;
 use crate::{Block, Header};
 use linux_2_6::Linux2_6;
 use linux_3_10::Linux3_10;
@@ -234,9 +235,10 @@ impl Recovery {
         self.episode.probe.schedule(self.state(), advancing, cx)
     }
 
-    /// An acknowledgment while a probe may be out: did that repair a loss?
-    pub fn judge_probe(&mut self, ack: &Findings, cx: &mut Cx) {
-        if self.episode.probe.on_ack(ack, cx.queue.una()) {
+    /// An acknowledgment while a probe may be out: did that repair a loss? Then the window is reduced.
+    pub fn judge_probe(&mut self, ack: &mut Findings, cx: &mut Cx) {
+        ack.probe = self.episode.probe.on_ack(ack, cx.queue.una());
+        if ack.probe == Probed::Repaired {
             self.episode.reduce_at_once(cx);
         }
     }

@@ -2,7 +2,7 @@
 //! and what the stack leaves alone.
 
 use super::*;
-use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Needs, Window};
+use crate::cc::{Ack, AnyCc, CongestionControl, Flight, Loss, Needs, Window};
 use sojourn_aqm::{Duration, Rate};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +13,8 @@ enum Told {
     Delivered { packets: u32, ce: u32, total: u64 },
     Steer(RateSample),
     Entered(State),
+    Lost(Loss),
+    Repaired { limited: bool },
     Threshold,
     Undone,
     TimedOut,
@@ -23,6 +25,7 @@ enum Told {
 struct Scribe {
     cwnd: u32,
     rate: Option<Rate>,
+    losses: bool,
     told: Arc<Mutex<Vec<Told>>>,
 }
 
@@ -34,7 +37,7 @@ impl Scribe {
 
 impl CongestionControl for Scribe {
     fn needs(&self) -> Needs {
-        Needs { steers: true, paces: true, ..Needs::default() }
+        Needs { steers: true, paces: true, losses: self.losses, ..Needs::default() }
     }
     fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {
         panic!("the window is steered");
@@ -59,6 +62,12 @@ impl CongestionControl for Scribe {
     fn entered(&mut self, _: &mut Flight, state: State) {
         self.write(Told::Entered(state));
     }
+    fn lost(&mut self, _: &mut Flight, loss: &Loss) {
+        self.write(Told::Lost(*loss));
+    }
+    fn probe_repaired(&mut self, _: &mut Flight, limited: bool) {
+        self.write(Told::Repaired { limited });
+    }
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.write(Told::Steer(*sample));
         flight.window.cwnd = self.cwnd;
@@ -72,9 +81,17 @@ impl CongestionControl for Scribe {
 
 /// A connection whose control keeps a window of `cwnd` and a rate.
 fn steered(cwnd: u32, rate: Option<Rate>, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
-    let told = Arc::default();
-    let cc = AnyCc::own(Scribe { cwnd, rate, told: Arc::clone(&told) });
-    (Rig::with(setup, cc), told)
+    scribe(Scribe { cwnd, rate, losses: false, told: Arc::default() }, setup)
+}
+
+/// The same with a control that is told of each loss.
+fn minding(cwnd: u32, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
+    scribe(Scribe { cwnd, rate: None, losses: true, told: Arc::default() }, setup)
+}
+
+fn scribe(scribe: Scribe, setup: Setup) -> (Rig, Arc<Mutex<Vec<Told>>>) {
+    let told = Arc::clone(&scribe.told);
+    (Rig::with(setup, AnyCc::own(scribe)), told)
 }
 
 fn take(told: &Arc<Mutex<Vec<Told>>>) -> Vec<Told> {
@@ -130,6 +147,69 @@ fn in_recovery_the_window_is_what_the_control_says() {
     rig.now_ms += RTT_MS;
     rig.ack(19);
     assert_eq!((rig.state(), rig.cwnd()), (State::Open, 10));
+}
+
+/// What is told of lost segments: packets in flight with each, and lost since it was sent.
+fn losses(told: &[Told]) -> Vec<(u32, u32)> {
+    let brief = |told: &Told| match told {
+        Told::Lost(loss) => Some((loss.tx_in_flight, loss.lost)),
+        _ => None,
+    };
+    told.iter().filter_map(brief).collect()
+}
+
+#[test]
+fn each_lost_segment_is_told_before_the_state_and_the_sample() {
+    let (mut rig, told) = minding(10, linux(10));
+    take(&told);
+    // The third and the fourth are missing; each left with those before it in flight.
+    rig.now_ms += RTT_MS;
+    rig.ack(2);
+    for n in 5..=8 {
+        rig.now_ms += 1;
+        rig.sack(2, &[(4, n)]);
+    }
+    rig.now_ms += RTT_MS;
+    rig.sack(2, &[(4, 12)]);
+    let told = take(&told);
+    assert_eq!(losses(&told), [(3, 1), (4, 2)], "{told:?}");
+    let place = |what: &Told| told.iter().position(|t| t == what).expect("it is told");
+    let first = told.iter().position(|t| matches!(t, Told::Lost(_))).expect("it is told");
+    assert!(place(&Told::Threshold) < first && first < place(&Told::Entered(State::Recovery)), "{told:?}");
+    assert!(told[first..].iter().any(|t| matches!(t, Told::Steer(sample) if sample.losses > 0)));
+    let lost = |t: &Told| matches!(t, Told::Steer(sample) if sample.lost == 2 && sample.tx_in_flight > 8);
+    assert!(told.iter().any(lost), "the sample of what was sent before they were lost counts them: {told:?}");
+}
+
+#[test]
+fn a_time_out_tells_of_each_segment_that_it_takes_for_lost() {
+    let setup = lacking("linux-6.1", window(4), |stack| {
+        (stack.bursts, stack.loss_probe) = (false, None);
+    });
+    let (mut rig, told) = minding(8, setup);
+    take(&told);
+    rig.timer();
+    let told = take(&told);
+    assert_eq!(losses(&told), [(1, 1), (2, 2), (3, 3), (4, 4)], "{told:?}");
+    assert_eq!(told.last(), Some(&Told::Entered(State::Loss)));
+}
+
+#[test]
+fn a_probe_that_repaired_a_loss_is_told_once_it_is_known() {
+    let (mut rig, told) = minding(20, Setup { segments: Some(4), ..linux(20) });
+    take(&told);
+    let (_, sent) = rig.timer();
+    assert_eq!(sent, [3], "the probe");
+    rig.now_ms += RTT_MS;
+    rig.ack(4);
+    let acks_probe = |told: &Told| matches!(told, Told::Steer(sample) if sample.acks_probe);
+    assert_eq!(take(&told).iter().filter(|t| acks_probe(t)).count(), 1, "the probe or the original");
+    rig.sender.write(ms(rig.now_ms), 2 * MSS, &mut Recorder(rig.now_ms, &mut rig.sent));
+    rig.now_ms += RTT_MS;
+    rig.ack(6);
+    let told = take(&told);
+    assert_eq!(told.iter().filter(|t| matches!(t, Told::Repaired { .. })).count(), 1, "{told:?}");
+    assert_eq!(losses(&told), []);
 }
 
 #[test]
@@ -217,7 +297,7 @@ fn a_stack_may_pace_any_control() {
 
 #[test]
 fn controls_that_ask_for_nothing_fit_every_stack_and_the_others_only_later_ones() {
-    let steering = AnyCc::own(Scribe { cwnd: 1, rate: None, told: Arc::default() });
+    let steering = AnyCc::own(Scribe { cwnd: 1, rate: None, losses: false, told: Arc::default() });
     let later = ["linux-3.13", "linux-6.1"];
     for (name, _) in crate::stack::NAMES {
         let stack = Stack::find(name).expect("a stack");

@@ -1,54 +1,64 @@
 //! ACK aggregation: how much more is acknowledged at a time than the rate explains, and room for that in the window.
 //!
-//! Source: Linux 6.1 `tcp_bbr.c`, `bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`.
+//! Source: Linux 6.1 `tcp_bbr.c`, `bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`; the same in BBRv3.
 
-use super::{BW_UNIT, Bbr, Flight, RateSample, since_start, valid};
+use super::units::{BW_UNIT, since_start, valid};
+use crate::cc::Flight;
+use crate::rate_sample::RateSample;
+use sojourn_aqm::Instant;
 
 /// How much more was acknowledged at a time than the rate explains.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Aggregation {
-    pub epoch_us: u64,
-    pub epoch_acked: u64,
-    /// The largest excess of the last five to ten rounds.
-    pub acked: [u64; 2],
+pub(in crate::cc) struct Aggregation {
+    epoch_us: u64,
+    epoch_acked: u64,
+    /// The largest excess of the last one to two windows.
+    acked: [u64; 2],
     slot: usize,
     rounds: u32,
 }
 
-impl Bbr {
-    /// Takes an acknowledgment into account.
-    pub(super) fn update_ack_aggregation(&mut self, flight: &Flight, sample: &RateSample) {
+impl Aggregation {
+    /// A new epoch begins.
+    pub fn restart(&mut self, now: Instant) {
+        (self.epoch_us, self.epoch_acked) = (since_start(now), 0);
+    }
+
+    /// Takes an acknowledgment into account, while the rate is `bw`; `round_start` if it begins a round. The largest excess
+    /// is that of `window` to twice as many rounds.
+    pub fn update(&mut self, flight: &Flight, sample: &RateSample, bw: u64, round_start: bool, window: u32) {
         if sample.acked_sacked == 0 || valid(sample).is_none() {
             return;
         }
-        let (now, bw, acked) = (since_start(flight.delivered_at), self.bw(), sample.acked_sacked as u64);
-        let extra = &mut self.extra;
-        if self.round_start {
-            extra.rounds = (extra.rounds + 1).min(31);
-            if extra.rounds >= EXTRA_ACKED_ROUNDS {
-                (extra.rounds, extra.slot) = (0, 1 - extra.slot);
-                extra.acked[extra.slot] = 0;
+        let (now, acked) = (since_start(flight.delivered_at), sample.acked_sacked as u64);
+        if round_start {
+            self.rounds = (self.rounds + 1).min(31);
+            if self.rounds >= window {
+                (self.rounds, self.slot) = (0, 1 - self.slot);
+                self.acked[self.slot] = 0;
             }
         }
-        let mut expected = bw * now.saturating_sub(extra.epoch_us) / BW_UNIT;
-        if extra.epoch_acked <= expected || extra.epoch_acked + acked >= EPOCH_ACKED_RESET {
-            (extra.epoch_acked, extra.epoch_us, expected) = (0, now, 0);
+        let mut expected = bw * now.saturating_sub(self.epoch_us) / BW_UNIT;
+        if self.epoch_acked <= expected || self.epoch_acked + acked >= EPOCH_ACKED_RESET {
+            (self.epoch_acked, self.epoch_us, expected) = (0, now, 0);
         }
-        extra.epoch_acked = (extra.epoch_acked + acked).min(EPOCH_ACKED_RESET - 1);
-        let excess = (extra.epoch_acked - expected).min(flight.window.cwnd as u64);
-        extra.acked[extra.slot] = extra.acked[extra.slot].max(excess);
+        self.epoch_acked = (self.epoch_acked + acked).min(EPOCH_ACKED_RESET - 1);
+        let excess = (self.epoch_acked - expected).min(flight.window.cwnd as u64);
+        self.acked[self.slot] = self.acked[self.slot].max(excess);
     }
 
-    /// What the window gets for it, once the rate is known.
-    pub(super) fn ack_aggregation_cwnd(&self) -> u32 {
-        if !self.full_bw_reached {
-            return 0;
-        }
-        let most = self.bw() * EXTRA_ACKED_US / BW_UNIT;
-        self.extra.acked[0].max(self.extra.acked[1]).min(most) as u32
+    /// What the window gets for it.
+    pub fn cwnd(&self, bw: u64) -> u32 {
+        self.acked[0].max(self.acked[1]).min(bw * EXTRA_ACKED_US / BW_UNIT) as u32
+    }
+
+    /// Without it.
+    #[cfg(test)]
+    pub fn forget(&mut self) {
+        self.acked = [0, 0];
     }
 }
 
-pub(super) const EXTRA_ACKED_ROUNDS: u32 = 5;
+pub(in crate::cc) const EXTRA_ACKED_ROUNDS: u32 = 5;
 const EXTRA_ACKED_US: u64 = 100_000;
 const EPOCH_ACKED_RESET: u64 = 1 << 20;

@@ -2,7 +2,8 @@
 //!
 //! Source: Linux 6.1 `tcp_bbr.c`, `bbr_lt_bw_sampling`, `bbr_lt_bw_interval_done`.
 
-use super::{BW_UNIT, Bbr, Flight, Mode, RateSample, SCALE, UNIT, bytes_per_s, since_start};
+use super::units::{BW_UNIT, SCALE, UNIT, bytes_per_s, since_start};
+use super::{Bbr, Flight, Mode, RateSample};
 
 /// The long-term rate.
 #[derive(Clone, Copy, Debug, Default)]

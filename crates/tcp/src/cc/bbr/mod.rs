@@ -12,10 +12,11 @@
 //! others up to a bandwidth-delay product of its packets waits there. Beside CUBIC it takes more than its share of a shallow
 //! buffer and less of a deep one. It does not answer marks.
 
-mod aggregation;
+pub(super) mod aggregation;
 mod lt;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
+pub(super) mod units;
 
 use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
 use crate::config::State;
@@ -23,9 +24,12 @@ use crate::min_filter::MaxFilter;
 use crate::rate_sample::RateSample;
 use crate::stack::Stack;
 use crate::{Clock, Ticks};
-use aggregation::Aggregation;
+use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use lt::LongTerm;
-use sojourn_aqm::{Duration, Instant, Rate, Rng};
+use sojourn_aqm::{Duration, Rate, Rng};
+use units::{
+    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, bytes_per_s, micros, since_start, valid,
+};
 
 /// BBR as in Linux 6.1.
 #[derive(Clone, Debug)]
@@ -161,7 +165,7 @@ impl CongestionControl for Bbr {
         ),
         Constant::new(
             "bbr_extra_acked_win_rtts",
-            aggregation::EXTRA_ACKED_ROUNDS as u64,
+            EXTRA_ACKED_ROUNDS as u64,
             "rounds",
             "The largest excess of acknowledgments of one to two times so many rounds widens the window.",
         ),
@@ -189,7 +193,7 @@ impl CongestionControl for Bbr {
         self.next_rtt_delivered = flight.delivered;
         self.min_rtt_us = flight.min_rtt.map(micros);
         self.min_rtt_stamp = self.clock.ticks(flight.now);
-        self.extra.epoch_us = since_start(flight.now);
+        self.extra.restart(flight.now);
         self.lt.restart(flight);
         self.init_pacing_rate(flight);
     }
@@ -197,7 +201,8 @@ impl CongestionControl for Bbr {
     /// `bbr_main`.
     fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
         self.update_bw(flight, sample);
-        self.update_ack_aggregation(flight, sample);
+        let bw = self.bw();
+        self.extra.update(flight, sample, bw, self.round_start, EXTRA_ACKED_ROUNDS);
         self.update_cycle_phase(flight, sample);
         self.check_full_bw_reached(sample);
         self.check_drain(flight);
@@ -224,7 +229,7 @@ impl CongestionControl for Bbr {
             return;
         }
         self.idle_restart = true;
-        (self.extra.epoch_us, self.extra.epoch_acked) = (since_start(flight.now), 0);
+        self.extra.restart(flight.now);
         match self.mode {
             Mode::ProbeBw => self.set_pacing_rate(flight, UNIT),
             Mode::ProbeRtt => self.check_probe_rtt_done(flight),
@@ -418,7 +423,8 @@ impl Bbr {
     fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
         let acked = sample.acked_sacked;
         if acked > 0 && !self.recover_or_restore(flight, sample) {
-            let target = self.bdp(self.bw(), self.cwnd_gain) + self.ack_aggregation_cwnd();
+            let extra = if self.full_bw_reached { self.extra.cwnd(self.bw()) } else { 0 };
+            let target = self.bdp(self.bw(), self.cwnd_gain) + extra;
             let target = self.quantized(flight.window.mss, target);
             let window = &mut flight.window;
             if self.full_bw_reached {
@@ -466,7 +472,7 @@ impl Bbr {
     }
 
     fn bdp(&self, bw: u64, gain: u64) -> u32 {
-        self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| ((bw * min_rtt * gain) >> SCALE).div_ceil(BW_UNIT) as u32)
+        self.min_rtt_us.map_or(INITIAL_CWND, |min_rtt| bdp(bw, min_rtt, gain))
     }
 
     /// Room for a burst at the sender, one on the way and one at the receiver, and an even number.
@@ -489,35 +495,10 @@ impl Bbr {
     }
 }
 
-/// Packets and microseconds of a sample that tells of the rate.
-fn valid(sample: &RateSample) -> Option<(u64, u64)> {
-    let (delivered, interval) = (sample.delivered?, micros(sample.interval?));
-    (interval > 0).then_some((delivered as u64, interval))
-}
-
-/// Bytes per second of a rate and a gain, less the margin.
-fn bytes_per_s(bw: u64, mss: u32, gain: u64) -> u64 {
-    (((bw * mss as u64 * gain) >> SCALE) * (1_000_000 / 100 * (100 - MARGIN_PERCENT))) >> BW_SCALE
-}
-
 fn min_tso_segs(bytes_per_s: u64) -> u32 {
     if bytes_per_s < MIN_TSO_RATE { 1 } else { 2 }
 }
 
-fn micros(span: Duration) -> u64 {
-    span.as_nanos() as u64 / 1_000
-}
-
-fn since_start(at: Instant) -> u64 {
-    at.as_nanos() / 1_000
-}
-
-/// A rate of one packet per microsecond.
-const BW_UNIT: u64 = 1 << BW_SCALE;
-const BW_SCALE: u32 = 24;
-/// A gain of one.
-const UNIT: u64 = 1 << SCALE;
-const SCALE: u32 = 8;
 /// 2 / ln 2: the least gain that doubles the rate each round.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
@@ -533,10 +514,5 @@ const MIN_CWND: u32 = 4;
 const INITIAL_CWND: u32 = 10;
 const FULL_BW_THRESH: u64 = UNIT * 5 / 4;
 const FULL_BW_ROUNDS: u32 = 3;
-const MARGIN_PERCENT: u64 = 1;
 /// Bytes per second below which a burst is one segment (1.2 Mbit/s).
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
-/// Linux `sk_pacing_shift`.
-const PACING_SHIFT: u32 = 10;
-/// Bytes of a burst: `GSO_LEGACY_MAX_SIZE` - 1 - `MAX_TCP_HEADER`.
-const MOST_BURST: u64 = 65_536 - 1 - 320;

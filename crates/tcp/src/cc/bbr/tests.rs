@@ -2,22 +2,23 @@
 
 use super::*;
 use crate::cc::Counting;
+use sojourn_aqm::Instant;
 
-fn window(cwnd: u32) -> Window {
+pub(in crate::cc) fn window(cwnd: u32) -> Window {
     let ssthresh = Window::INFINITE_SSTHRESH;
     Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: Counting::Packets }
 }
 
-fn at(us: u64) -> Instant {
+pub(in crate::cc) fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1_000)
 }
 
-fn span(us: u64) -> Duration {
+pub(in crate::cc) fn span(us: u64) -> Duration {
     Duration::from_micros(us as i64)
 }
 
 /// A connection whose handshake took `rtt` microseconds, at 5 s.
-fn flight(window: &mut Window, rtt: u64) -> Flight<'_> {
+pub(in crate::cc) fn flight(window: &mut Window, rtt: u64) -> Flight<'_> {
     Flight {
         now: at(5_000_000),
         state: State::Open,
@@ -172,7 +173,7 @@ type Change = fn(&mut Bbr);
 fn each_part_of_the_model_is_seen_in_the_table() {
     let parts: [(&str, Change); 8] = [
         ("policers", |bbr| bbr.lt.forget()),
-        ("aggregation", |bbr| bbr.extra.acked = [0, 0]),
+        ("aggregation", |bbr| bbr.extra.forget()),
         ("packet conservation", |bbr| bbr.packet_conservation = false),
         ("the window before recovery", |bbr| bbr.prior_cwnd = 0),
         ("restart after a pause", |bbr| bbr.idle_restart = false),

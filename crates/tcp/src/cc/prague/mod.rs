@@ -118,6 +118,7 @@ impl Path {
 const NEEDS: Needs = Needs {
     samples: true,
     steers: true,
+    losses: false,
     reports: false,
     paces: true,
     ecn: true,

@@ -13,6 +13,10 @@ fn at(us: u64) -> Instant {
     Instant::from_nanos(us * 1_000 + 7)
 }
 
+fn out(out: usize) -> Sent {
+    Sent { out: out as u32, ..Sent::default() }
+}
+
 fn us(span: Duration) -> i64 {
     span.as_nanos() / 1_000
 }
@@ -33,7 +37,7 @@ impl Rig {
 
     fn send(&mut self, us: u64) {
         let segment = segment(self.next, us, Tags::default());
-        self.sampler.on_sent(&segment, self.out.len() as u32);
+        self.sampler.on_sent(&segment, out(self.out.len()));
         self.out.push(segment);
         self.next += 1;
     }
@@ -41,7 +45,7 @@ impl Rig {
     fn resend(&mut self, n: u64, us: u64) {
         let i = self.out.iter().position(|s| s.seq == 1000 * n).expect("it is out");
         self.out[i] = segment(n, us, Tags::EVER_RETRANS);
-        self.sampler.on_sent(&self.out[i], self.out.len() as u32);
+        self.sampler.on_sent(&self.out[i], out(self.out.len()));
     }
 
     /// An acknowledgment at `us` of everything before segment `upto`, with SACKs of some; `rtt` in µs.
