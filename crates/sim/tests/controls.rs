@@ -85,6 +85,39 @@ fn bbr_takes_more_than_its_share_of_a_shallow_buffer_and_not_of_a_deep_one() {
 }
 
 #[test]
+fn bbr3_keeps_half_a_bandwidth_delay_product_in_flight_every_five_seconds() {
+    let output = run("duration = \"45 s\"\n[link]\nrate = \"10 Mbit/s\"\nlimit = \"1000 packets\"\n\
+         [[flows]]\nkind = \"tcp\"\ncc = \"bbr3\"\nrtt = \"40 ms\"\n[probes]\nflows = \"10 ms\"");
+    let in_flight = whole(&output, "flows", "in_flight");
+    // The bandwidth-delay product is 33 packets; only PROBE_RTT keeps 18 or fewer for 200 ms.
+    let mut dips: Vec<(usize, usize)> = Vec::new();
+    for i in (100..in_flight.len()).filter(|&i| in_flight[i] <= 18) {
+        match dips.last_mut() {
+            Some((_, last)) if *last + 3 >= i => *last = i,
+            _ => dips.push((i, i)),
+        }
+    }
+    dips.retain(|(first, last)| last - first >= 15);
+    assert!((7..=8).contains(&dips.len()), "{dips:?}");
+    assert!(dips.windows(2).all(|pair| (500..560).contains(&(pair[1].0 - pair[0].0))), "{dips:?}");
+    let link = &output.summary.links.forward;
+    assert!((0.96..1.0).contains(&link.utilisation), "{}", link.utilisation);
+    assert_eq!(link.dropped, 0);
+}
+
+#[test]
+fn bbr3_leaves_cubic_more_of_a_shallow_buffer_than_bbr_does() {
+    let share = |cc: &str| {
+        let goodput = goodput(&pair("rate = \"10 Mbit/s\"\nlimit = \"33 packets\"", 90, [(cc, 40), ("cubic", 40)]));
+        goodput[0] / goodput.iter().sum::<f64>()
+    };
+    let (version_1, version_3) = (share("bbr"), share("bbr3"));
+    assert!(version_3 < version_1 - 0.1, "{version_3} and {version_1}");
+    let two = goodput(&pair("rate = \"10 Mbit/s\"\nlimit = \"1000 packets\"", 90, [("bbr3", 40), ("bbr3", 40)]));
+    assert!((two[0] / two[1] - 1.0).abs() < 0.25, "two of the same RTT converge: {two:?}");
+}
+
+#[test]
 fn one_stream_of_random_numbers_for_each_flow() {
     let output = |seed| {
         run(&format!(

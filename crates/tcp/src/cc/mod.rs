@@ -2,6 +2,8 @@
 
 mod about;
 mod bbr;
+mod bbr3;
+mod bbr3_draft;
 mod bic;
 pub mod cubic;
 mod cubic_rfc9438;
@@ -305,6 +307,8 @@ congestion_controls! {
     "cubic@rfc9438" => cubic_rfc9438::CubicRfc9438, "CUBIC as in RFC 9438, with HyStart++ (RFC 9406)";
     "dctcp@linux" | "dctcp" => dctcp::Dctcp, "DCTCP as in Linux 6.1, in its integers: Reno whose answer to marks follows their share";
     "bbr@linux-6.1" | "bbr" => bbr::Bbr, "BBR, version 1, as in Linux 6.1: paced at the rate delivered, twice its bandwidth-delay product in flight";
+    "bbr3@google" | "bbr3" => bbr3::Bbr3, "BBR, version 3, as in Google's Linux: bounds on rate and data in flight that losses set";
+    "bbr3@draft" => bbr3_draft::Bbr3Draft, "BBR, version 3, as in draft-ietf-ccwg-bbr-06, in real numbers";
     "prague@0.7" | "prague" => prague::Prague, "TCP Prague 0.7: scalable, with accurate ECN and ECT(1), paced, RTT-independent below 25 ms";
     "prague@0.6" => prague::Prague06, "TCP Prague 0.6: the same with a window of fractions alone";
     "dctcp@rfc8257" => dctcp_rfc8257::DctcpRfc8257, "DCTCP as in RFC 8257, in real numbers";

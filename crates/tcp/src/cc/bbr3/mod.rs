@@ -1,0 +1,528 @@
+//! BBR, version 3, as in Google's Linux: the model of version 1 with bounds on rate and data in flight that losses set.
+//!
+//! Source: `tcp_bbr.c` of github.com/google/bbr, branch v3 (commit 001a430), with its names, integers and order; what is new
+//! beside version 1 is described in draft-ietf-ccwg-bbr. The bounds are in `bounds.rs`, the cycle of PROBE_BW in `cycle.rs`.
+//!
+//! Differs: the route never says that marks are those of a shallow threshold (`ECN_LOW`), so they are not answered, as in
+//! Linux by default; the receiver acknowledges as its own stack does, without `fast_ack_mode`; the random waits come from
+//! the simulation's stream.
+//!
+//! # When to use
+//!
+//! For what BBR has become: it searches for more every two to three seconds, or as often as a Reno flow of its size would
+//! lose a packet, leaves headroom of 15 % meanwhile, and takes a loss of more than 2 % of a flight for the end of the path's
+//! capacity. It leaves CUBIC more in shallow buffers than version 1 does.
+
+mod bounds;
+mod cycle;
+#[cfg(test)]
+pub(super) mod tests;
+
+use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
+use super::bbr::units::{
+    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, bytes_per_s, micros, since_start, valid,
+};
+use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
+use crate::config::State;
+use crate::rate_sample::RateSample;
+use crate::segmentation::LEAST_BURST;
+use crate::stack::Stack;
+use crate::{Clock, Ticks};
+use bounds::Bounds;
+use cycle::Cycle;
+use sojourn_aqm::{Duration, Rate, Rng};
+
+/// BBR, version 3, as in Google's Linux.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    mode: Mode,
+    clock: Clock,
+    rng: Rng,
+    /// Least RTT of the last ten seconds, in microseconds.
+    min_rtt_us: Option<u64>,
+    min_rtt_stamp: Ticks,
+    /// Least RTT of the last five seconds: PROBE_RTT looks for it.
+    probe_rtt_min_us: Option<u64>,
+    probe_rtt_min_stamp: Ticks,
+    /// When PROBE_RTT may end.
+    probe_rtt_done_stamp: Option<Ticks>,
+    probe_rtt_round_done: bool,
+    /// A round ends with the first sample of what was sent when so much had been delivered.
+    next_rtt_delivered: u64,
+    round_start: bool,
+    /// Data was sent after a pause, and nothing has been delivered since.
+    idle_restart: bool,
+    pacing_gain: u64,
+    cwnd_gain: u64,
+    /// The largest rate that was more than a quarter above the one before.
+    full_bw: u64,
+    full_bw_cnt: u32,
+    /// The rate has not grown for three rounds.
+    full_bw_now: bool,
+    /// … once since the start.
+    full_bw_reached: bool,
+    /// The largest rate of this cycle and of the one before.
+    bw_hi: [u64; 2],
+    bounds: Bounds,
+    cycle: Cycle,
+    prev_ca_state: State,
+    /// The window before recovery or PROBE_RTT.
+    prior_cwnd: u32,
+    init_cwnd: u32,
+    extra: Aggregation,
+    /// The window is at its target: acknowledgments of an application that sends little change nothing.
+    try_fast_path: bool,
+    has_seen_rtt: bool,
+    /// Bytes per second.
+    pacing_rate: u64,
+}
+
+/// Where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// The rate is searched by doubling.
+    Startup,
+    /// The queue that this made is drained.
+    Drain,
+    /// PROBE_BW: more than what is delivered, to see whether the path has it.
+    ProbeUp,
+    /// PROBE_BW: less, until the queue that this made is gone and there is headroom.
+    ProbeDown,
+    /// PROBE_BW: what is delivered, with headroom.
+    ProbeCruise,
+    /// PROBE_BW: what is delivered, without headroom, for a round.
+    ProbeRefill,
+    /// Half of the bandwidth-delay product in flight, to see the RTT without a queue.
+    ProbeRtt,
+}
+
+impl Mode {
+    /// The same with one mode for the phases of PROBE_BW.
+    fn of_linux(self) -> Self {
+        if self.is_probe_bw() { Self::ProbeUp } else { self }
+    }
+
+    fn is_probe_bw(self) -> bool {
+        matches!(self, Self::ProbeUp | Self::ProbeDown | Self::ProbeCruise | Self::ProbeRefill)
+    }
+}
+
+impl Default for Bbr3 {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Startup,
+            clock: Clock::new(Duration::from_millis(1)),
+            rng: Rng::stream(0, "bbr3", 0),
+            min_rtt_us: None,
+            min_rtt_stamp: 0,
+            probe_rtt_min_us: None,
+            probe_rtt_min_stamp: 0,
+            probe_rtt_done_stamp: None,
+            probe_rtt_round_done: false,
+            next_rtt_delivered: 0,
+            round_start: false,
+            idle_restart: false,
+            pacing_gain: STARTUP_PACING_GAIN,
+            cwnd_gain: CWND_GAIN,
+            full_bw: 0,
+            full_bw_cnt: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            bw_hi: [0, 0],
+            bounds: Bounds::default(),
+            cycle: Cycle::default(),
+            prev_ca_state: State::Open,
+            prior_cwnd: 0,
+            init_cwnd: 0,
+            extra: Aggregation::default(),
+            try_fast_path: false,
+            has_seen_rtt: false,
+            pacing_rate: 0,
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    const SOURCE: &'static str = "github.com/google/bbr, branch v3, tcp_bbr.c; draft-ietf-ccwg-bbr-06";
+    const CONSTANTS: &'static [Constant] = &[
+        Constant::new("bbr_startup_pacing_gain", STARTUP_PACING_GAIN, "/ 256", "Gain of the rate in STARTUP."),
+        Constant::new("bbr_drain_gain", DRAIN_GAIN, "/ 256", "Gain of the rate in DRAIN."),
+        Constant::new("bbr_cwnd_gain", CWND_GAIN, "/ 256", "Gain of the window, but in PROBE_UP and PROBE_RTT."),
+        Constant::new("bbr_pacing_gain[UP]", UP_GAIN, "/ 256", "Gain of the rate while it searches for more."),
+        Constant::new("bbr_pacing_gain[DOWN]", DOWN_GAIN, "/ 256", "Gain of the rate while it drains what that made."),
+        Constant::new("bbr_bw_probe_cwnd_gain", UP_CWND_GAIN, "/ 256", "More gain of the window in PROBE_UP."),
+        Constant::new("bbr_min_rtt_win_sec", 10, "s", "The least RTT of so long counts."),
+        Constant::new("bbr_probe_rtt_win_ms", 5_000, "ms", "After so long without a lower RTT comes PROBE_RTT."),
+        Constant::new("bbr_probe_rtt_mode_ms", 200, "ms", "PROBE_RTT lasts so long and a round."),
+        Constant::new("bbr_probe_rtt_cwnd_gain", PROBE_RTT_CWND_GAIN, "/ 256", "Gain of the window in PROBE_RTT."),
+        Constant::new("bbr_cwnd_min_target", MIN_CWND as u64, "packets", "The least window."),
+        Constant::new("bbr_full_bw_thresh", FULL_BW_THRESH, "/ 256", "The path is not full while the rate grows so."),
+        Constant::new("bbr_full_bw_cnt", FULL_BW_ROUNDS as u64, "rounds", "It is full after so many without growth."),
+        Constant::new(
+            "bbr_pacing_margin_percent",
+            MARGIN_PERCENT,
+            "%",
+            "The rate is so much below what the gain gives.",
+        ),
+        Constant::new("bbr_loss_thresh", bounds::LOSS_THRESH, "/ 256", "More loss of a flight than this is too much."),
+        Constant::new("bbr_full_loss_cnt", bounds::FULL_LOSSES as u64, "events", "So many of a round may end STARTUP."),
+        Constant::new("bbr_beta", bounds::BETA, "/ 256", "By so much losses lower the bounds."),
+        Constant::new("bbr_inflight_headroom", bounds::HEADROOM, "/ 256", "Left free while it does not search."),
+        Constant::new("bbr_bw_probe_max_rounds", cycle::MAX_ROUNDS as u64, "rounds", "It searches at least so often."),
+        Constant::new("bbr_bw_probe_base_us", cycle::BASE_WAIT_US, "µs", "It searches after this and a random wait,"),
+        Constant::new("bbr_bw_probe_rand_us", cycle::RANDOM_WAIT_US, "µs", "… which is shorter than this."),
+    ];
+
+    fn needs(&self) -> Needs {
+        Needs { steers: true, losses: true, paces: true, ..Needs::default() }
+    }
+
+    fn attach(&mut self, stack: &Stack) {
+        self.clock = stack.clock();
+    }
+
+    fn seed(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
+    /// `bbr_init`.
+    fn opened(&mut self, flight: &mut Flight) {
+        let now = self.clock.ticks(flight.now);
+        self.init_cwnd = flight.window.cwnd.min(0x7f);
+        self.next_rtt_delivered = flight.delivered;
+        self.bounds.loss_round_delivered = flight.delivered + 1;
+        (self.min_rtt_us, self.min_rtt_stamp) = (flight.min_rtt.map(micros), now);
+        (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (self.min_rtt_us, now);
+        self.extra.restart(flight.now);
+        self.init_pacing_rate(flight);
+    }
+
+    /// `bbr_main`.
+    fn steer(&mut self, flight: &mut Flight, sample: &RateSample) {
+        self.bounds.settle();
+        self.update_round_start(flight, sample);
+        let bw = valid(sample).map_or(0, |(delivered, us)| (delivered * BW_UNIT).div_ceil(us));
+        self.update_latest_signals(flight, sample, bw);
+        if !self.run_fast_path(flight, sample, bw) {
+            self.update_gains();
+            self.set_pacing_rate(flight, self.pacing_gain);
+            self.set_cwnd(flight, sample);
+            self.bound_cwnd(flight);
+        }
+        self.advance_latest_signals(sample, bw);
+        self.prev_ca_state = flight.state;
+    }
+
+    /// `bbr_set_state`.
+    fn entered(&mut self, flight: &mut Flight, state: State) {
+        self.bounds.settle();
+        if state == State::Loss {
+            self.prev_ca_state = State::Loss;
+            self.reset_full_bw(0);
+            if !self.is_probing_bandwidth() {
+                self.bounds.init_inflight_lo(flight.window.cwnd.max(self.prior_cwnd));
+            }
+        } else if self.prev_ca_state == State::Loss {
+            flight.window.cwnd = flight.window.cwnd.max(self.prior_cwnd);
+            self.try_fast_path = false;
+        }
+    }
+
+    /// `bbr_cwnd_event`, at the start of a transmission.
+    fn resumed(&mut self, flight: &mut Flight) {
+        if !flight.is_app_limited {
+            return;
+        }
+        self.idle_restart = true;
+        self.extra.restart(flight.now);
+        if self.mode.is_probe_bw() {
+            self.set_pacing_rate(flight, UNIT);
+        } else if self.mode == Mode::ProbeRtt {
+            self.check_probe_rtt_done(flight);
+        }
+    }
+
+    /// `bbr_skb_marked_lost`.
+    fn lost(&mut self, flight: &mut Flight, loss: &Loss) {
+        self.note_loss(flight);
+        self.judge_lost(flight, loss);
+    }
+
+    /// `bbr_run_loss_probe_recovery`.
+    fn probe_repaired(&mut self, flight: &mut Flight, is_app_limited: bool) {
+        self.note_loss(flight);
+        let tx_in_flight = self.bounds.inflight_latest + 1;
+        self.judge_flight(flight, &Loss { tx_in_flight, lost: 1, is_app_limited, continues: false }, |_| tx_in_flight);
+    }
+
+    fn ssthresh(&mut self, window: &Window) -> u32 {
+        self.save_cwnd(window.cwnd);
+        self.bounds.save();
+        window.ssthresh
+    }
+
+    fn undone(&mut self, _: &Window) -> u32 {
+        self.reset_full_bw(0);
+        self.bounds.undo();
+        self.try_fast_path = false;
+        self.prior_cwnd
+    }
+
+    fn min_cwnd(&self, _: &Window) -> u32 {
+        MIN_CWND
+    }
+
+    /// Not called: the window is steered.
+    fn increase(&mut self, _: &mut Window, _: u32, _: impl Fn() -> Ack) {}
+
+    /// Linux `tcp_min_tso_segs`, at any rate.
+    fn least_burst(&self, _: Option<Rate>) -> u32 {
+        LEAST_BURST
+    }
+}
+
+impl Bbr3 {
+    /// The largest rate of the last one to two cycles.
+    fn max_bw(&self) -> u64 {
+        self.bw_hi[0].max(self.bw_hi[1])
+    }
+
+    /// The rate that it goes by.
+    fn bw(&self) -> u64 {
+        self.max_bw().min(self.bounds.bw_lo)
+    }
+
+    fn update_round_start(&mut self, flight: &Flight, sample: &RateSample) {
+        self.round_start = valid(sample).is_some() && sample.prior_delivered >= self.next_rtt_delivered;
+        if self.round_start {
+            self.next_rtt_delivered = flight.delivered;
+            self.cycle.rounds_since_probe = (self.cycle.rounds_since_probe + 1).min(0xff);
+        }
+    }
+
+    /// What an acknowledgment changes, less where the application sends little. Returns whether nothing has changed.
+    fn run_fast_path(&mut self, flight: &mut Flight, sample: &RateSample, bw: u64) -> bool {
+        let calm = sample.is_app_limited && bw < self.max_bw() && !self.bounds.loss_in_round;
+        if !(self.try_fast_path && calm) {
+            self.update_congestion_signals(flight, sample, bw);
+            let window = if self.full_bw_reached { EXTRA_ACKED_ROUNDS } else { 1 };
+            self.extra.update(flight, sample, self.bw(), self.round_start, window);
+            self.check_loss_too_high_in_startup(flight, sample);
+            self.check_full_bw_reached(sample, bw);
+            self.check_drain(flight);
+            self.update_cycle_phase(flight, sample, bw);
+            self.update_min_rtt(flight, sample);
+            return false;
+        }
+        let before = (self.mode.of_linux(), self.min_rtt_us);
+        self.check_drain(flight);
+        self.update_cycle_phase(flight, sample, bw);
+        self.update_min_rtt(flight, sample);
+        before == (self.mode.of_linux(), self.min_rtt_us) && self.try_fast_path
+    }
+
+    /// Whether the path is full: the rate has not grown by a quarter in three rounds.
+    fn check_full_bw_reached(&mut self, sample: &RateSample, bw: u64) {
+        if self.full_bw_now || sample.is_app_limited {
+            return;
+        }
+        if bw >= (self.full_bw * FULL_BW_THRESH) >> SCALE {
+            return self.reset_full_bw(bw);
+        }
+        if self.round_start {
+            self.full_bw_cnt += 1;
+            self.full_bw_now = self.full_bw_cnt >= FULL_BW_ROUNDS;
+            self.full_bw_reached |= self.full_bw_now;
+        }
+    }
+
+    fn reset_full_bw(&mut self, bw: u64) {
+        (self.full_bw, self.full_bw_cnt, self.full_bw_now) = (bw, 0, false);
+    }
+
+    fn check_drain(&mut self, flight: &mut Flight) {
+        let target = |bbr: &Self, flight: &Flight| bbr.inflight(flight.window.mss, bbr.max_bw(), UNIT);
+        if self.mode == Mode::Startup && self.full_bw_reached {
+            self.mode = Mode::Drain;
+            // For those who look on; BBR does not go by it.
+            flight.window.ssthresh = target(self, flight);
+            self.bounds.forget_signals();
+        }
+        if self.mode == Mode::Drain && self.packets_in_net_at_edt(flight, flight.in_flight) <= target(self, flight) {
+            self.start_probe_down(flight);
+        }
+    }
+
+    fn update_min_rtt(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let now = self.clock.ticks(flight.now);
+        let probe_expired = now > self.probe_rtt_min_stamp + self.clock.span(PROBE_RTT_WINDOW);
+        if let Some(rtt) = sample.rtt.map(micros) {
+            let less = self.probe_rtt_min_us.is_none_or(|least| rtt < least);
+            if less || (probe_expired && !sample.is_ack_delayed) {
+                (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (Some(rtt), now);
+            }
+        }
+        let expired = now > self.min_rtt_stamp + self.clock.span(MIN_RTT_WINDOW);
+        let unknown = |rtt: Option<u64>| rtt.unwrap_or(u64::MAX);
+        if unknown(self.probe_rtt_min_us) <= unknown(self.min_rtt_us) || expired {
+            (self.min_rtt_us, self.min_rtt_stamp) = (self.probe_rtt_min_us, self.probe_rtt_min_stamp);
+        }
+        if probe_expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            // The window is saved as that of PROBE_RTT: a larger one from before is kept.
+            self.mode = Mode::ProbeRtt;
+            self.save_cwnd(flight.window.cwnd);
+            self.probe_rtt_done_stamp = None;
+            self.cycle.stop();
+            self.next_rtt_delivered = flight.delivered;
+        }
+        if self.mode == Mode::ProbeRtt {
+            flight.mark_app_limited();
+            if self.probe_rtt_done_stamp.is_none() && flight.in_flight <= self.probe_rtt_cwnd() {
+                self.probe_rtt_done_stamp = Some(now + self.clock.span(PROBE_RTT_TIME));
+                self.probe_rtt_round_done = false;
+                self.next_rtt_delivered = flight.delivered;
+            } else if self.probe_rtt_done_stamp.is_some() {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(flight);
+                }
+            }
+        }
+        if sample.delivered.is_some_and(|delivered| delivered > 0) {
+            self.idle_restart = false;
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, flight: &mut Flight) {
+        let now = self.clock.ticks(flight.now);
+        if self.probe_rtt_done_stamp.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.probe_rtt_min_stamp = now;
+        flight.window.cwnd = flight.window.cwnd.max(self.prior_cwnd);
+        self.bounds.reset_lower();
+        if self.full_bw_reached {
+            self.start_probe_down(flight);
+            self.start_probe_cruise();
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn probe_rtt_cwnd(&self) -> u32 {
+        self.bdp(self.bw(), PROBE_RTT_CWND_GAIN).max(MIN_CWND)
+    }
+
+    fn update_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (STARTUP_PACING_GAIN, CWND_GAIN),
+            Mode::Drain => (DRAIN_GAIN, CWND_GAIN),
+            Mode::ProbeUp => (UP_GAIN, CWND_GAIN + UP_CWND_GAIN),
+            Mode::ProbeDown => (DOWN_GAIN, CWND_GAIN),
+            Mode::ProbeCruise | Mode::ProbeRefill => (UNIT, CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        };
+    }
+
+    fn set_pacing_rate(&mut self, flight: &mut Flight, gain: u64) {
+        let rate = bytes_per_s(self.bw(), flight.window.mss, gain).max(1);
+        if !self.has_seen_rtt && flight.srtt > Duration::ZERO {
+            self.init_pacing_rate(flight);
+        }
+        if self.full_bw_reached || rate > self.pacing_rate {
+            self.pace(rate, flight);
+        }
+    }
+
+    /// The initial window, in an RTT or in a millisecond, with the gain of the start.
+    fn init_pacing_rate(&mut self, flight: &mut Flight) {
+        self.has_seen_rtt = flight.srtt > Duration::ZERO;
+        let rtt = if self.has_seen_rtt { micros(flight.srtt).max(1) } else { 1_000 };
+        let bw = flight.window.cwnd as u64 * BW_UNIT / rtt;
+        self.pace(bytes_per_s(bw, flight.window.mss, STARTUP_PACING_GAIN).max(1), flight);
+    }
+
+    fn pace(&mut self, rate: u64, flight: &mut Flight) {
+        self.pacing_rate = rate;
+        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    }
+
+    fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
+        let acked = sample.acked_sacked;
+        if acked > 0 {
+            let target = self.bdp(self.bw(), self.cwnd_gain) + self.extra.cwnd(self.bw());
+            let target = self.quantized(flight.window.mss, target);
+            let cwnd = &mut flight.window.cwnd;
+            self.try_fast_path = false;
+            if self.full_bw_reached {
+                *cwnd += acked;
+                if *cwnd >= target {
+                    (*cwnd, self.try_fast_path) = (target, true);
+                }
+            } else if *cwnd < target || *cwnd < 2 * self.init_cwnd {
+                *cwnd += acked;
+            } else {
+                self.try_fast_path = true;
+            }
+            *cwnd = (*cwnd).max(MIN_CWND);
+        }
+        if self.mode == Mode::ProbeRtt {
+            flight.window.cwnd = flight.window.cwnd.min(self.probe_rtt_cwnd());
+        }
+    }
+
+    fn save_cwnd(&mut self, cwnd: u32) {
+        self.prior_cwnd = match self.prev_ca_state < State::Recovery && self.mode != Mode::ProbeRtt {
+            true => cwnd,
+            false => self.prior_cwnd.max(cwnd),
+        };
+    }
+
+    /// Packets that a rate keeps in flight, with what bursts need.
+    fn inflight(&self, mss: u32, bw: u64, gain: u64) -> u32 {
+        self.quantized(mss, self.bdp(bw, gain))
+    }
+
+    fn bdp(&self, bw: u64, gain: u64) -> u32 {
+        self.min_rtt_us.map_or(self.init_cwnd, |min_rtt| bdp(bw, min_rtt, gain))
+    }
+
+    /// Room for a burst at the sender, one on the way and one at the receiver.
+    fn quantized(&self, mss: u32, cwnd: u32) -> u32 {
+        let least = cwnd.max(3 * self.tso_segs_goal(mss)).max(MIN_CWND);
+        least + if self.mode == Mode::ProbeUp { 2 } else { 0 }
+    }
+
+    fn tso_segs_goal(&self, mss: u32) -> u32 {
+        let halvings = self.min_rtt_us.unwrap_or(u64::MAX) >> TSO_RTT_SHIFT;
+        let by_rtt = if halvings < 32 { GSO_LEGACY_MAX_SIZE >> halvings } else { 0 };
+        let bytes = ((self.pacing_rate >> PACING_SHIFT) + by_rtt).min(MOST_BURST);
+        ((bytes / mss as u64) as u32).max(LEAST_BURST)
+    }
+
+    /// Of `in_flight` packets those that are still in the network when the next burst may leave.
+    fn packets_in_net_at_edt(&self, flight: &Flight, in_flight: u32) -> u32 {
+        let wait = (flight.next_departure.max(flight.now) - flight.now).as_nanos() as u64 / 1_000;
+        let delivered = self.bw() * wait / BW_UNIT;
+        let burst = if self.pacing_gain > UNIT { self.tso_segs_goal(flight.window.mss) } else { 0 };
+        ((in_flight + burst) as u64).saturating_sub(delivered) as u32
+    }
+}
+
+/// 4 ln 2: the least gain that doubles the rate each round.
+const STARTUP_PACING_GAIN: u64 = UNIT * 277 / 100 + 1;
+const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
+const CWND_GAIN: u64 = UNIT * 2;
+const UP_GAIN: u64 = UNIT * 5 / 4;
+const DOWN_GAIN: u64 = UNIT * 91 / 100;
+const UP_CWND_GAIN: u64 = UNIT / 4;
+const PROBE_RTT_CWND_GAIN: u64 = UNIT / 2;
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_WINDOW: Duration = Duration::from_secs(5);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+const MIN_CWND: u32 = 4;
+const FULL_BW_THRESH: u64 = UNIT * 5 / 4;
+const FULL_BW_ROUNDS: u32 = 3;
+/// Every 512 µs of the least RTT halve the part of a burst that goes by it.
+const TSO_RTT_SHIFT: u32 = 9;
+const GSO_LEGACY_MAX_SIZE: u64 = 65_536;

@@ -1,0 +1,158 @@
+//! The specification's numbers, and the table of a second implementation (`tests/steered/bbr3.py`).
+
+use super::bounds::{LOSS_THRESH, NONE};
+use super::*;
+use crate::cc::bbr::tests::{at, flight, window};
+
+#[test]
+fn the_constants_are_those_of_the_specification() {
+    let gains = [STARTUP_PACING_GAIN, DRAIN_GAIN, CWND_GAIN, UP_GAIN, DOWN_GAIN, CWND_GAIN + UP_CWND_GAIN];
+    assert_eq!(gains, [710, 88, 512, 320, 232, 576]);
+    assert_eq!([bounds::BETA, bounds::HEADROOM, LOSS_THRESH], [76, 38, 5]);
+    let (mut bbr, mut window) = (Bbr3::default(), window(10));
+    let mut flight = flight(&mut window, 100_000);
+    bbr.opened(&mut flight);
+    let rate = bytes_per_s(1_677, 1448, 710);
+    assert_eq!(flight.pacing_rate.map(|rate| rate.as_bps() / 8), Some(rate), "ten packets in 100 ms");
+}
+
+#[test]
+fn a_loss_names_what_was_in_flight_when_it_became_too_much() {
+    // 2 % (5/256) of 99 before it are 2 (rounded up): with none lost before, 2 / 0.98 of the segments after 99.
+    for (tx_in_flight, lost, found) in [(100, 1, 101), (100, 2, 100), (100, 3, 99), (100, 60, 99), (1, 1, 0)] {
+        let (mut bbr, mut window) = (Bbr3::default(), window(10));
+        bbr.cycle.bw_probe_samples = true;
+        let loss = Loss { tx_in_flight, lost, is_app_limited: false, continues: false };
+        bbr.lost(&mut flight(&mut window, 40_000), &loss);
+        let too_many = u64::from(lost) > u64::from(tx_in_flight) * LOSS_THRESH / 256;
+        let least = (bbr.target_inflight(&flight(&mut window, 40_000)) * 180) >> 8;
+        let expected = if too_many { found.max(least) } else { NONE };
+        assert_eq!(bbr.bounds.inflight_hi, expected, "{lost} of {tx_in_flight}");
+        assert_eq!(bbr.cycle.prev_probe_too_high, too_many);
+    }
+}
+
+/// A line of a table: a call, what is told, what is found after it.
+pub(in crate::cc) struct Line {
+    pub event: &'static str,
+    told: Vec<i64>,
+    pub found: &'static str,
+}
+
+pub(in crate::cc) fn lines(table: &'static str) -> impl Iterator<Item = Line> {
+    table.lines().map(|line| {
+        let (told, found) = line.split_once(" | ").expect("a line has two parts");
+        let mut told = told.split(' ');
+        let event = told.next().expect("an event");
+        let told = told.map(|word| word.parse().expect("a number")).collect();
+        Line { event, told, found }
+    })
+}
+
+fn table() -> impl Iterator<Item = Line> {
+    lines(include_str!("../../../tests/steered/bbr3.txt"))
+}
+
+/// Takes a line's call. Returns the window after an undo.
+pub(in crate::cc) fn take(control: &mut impl CongestionControl, window: &mut Window, line: &Line) -> Option<u32> {
+    let told = |i: usize| line.told[i] as u64;
+    let state = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss][line.told[1] as usize];
+    let mut flight = Flight {
+        now: at(told(0)),
+        state,
+        in_flight: told(2) as u32,
+        delivered: told(3),
+        delivered_at: at(told(4)),
+        lost: told(5),
+        is_app_limited: told(6) != 0,
+        next_departure: at(told(7)),
+        is_cwnd_limited: told(8) != 0,
+        ..flight(window, 40_000)
+    };
+    match line.event {
+        "ack" => {
+            let some = |i: usize| (line.told[i] >= 0).then_some(line.told[i]);
+            let sample = RateSample {
+                delivered: some(9).map(|n| n as u32),
+                interval: some(10).map(Duration::from_micros),
+                prior_delivered: told(11),
+                acked_sacked: told(12) as u32,
+                losses: told(13) as u32,
+                prior_in_flight: told(14) as u32,
+                rtt: some(15).map(Duration::from_micros),
+                is_app_limited: told(16) != 0,
+                is_ack_delayed: told(17) != 0,
+                tx_in_flight: told(18) as u32,
+                lost: told(19) as u32,
+                acks_probe: told(20) != 0,
+                ..RateSample::default()
+            };
+            control.steer(&mut flight, &sample);
+        }
+        "lost" => {
+            let (tx_in_flight, lost) = (told(9) as u32, told(10) as u32);
+            let loss = Loss { tx_in_flight, lost, is_app_limited: told(11) != 0, continues: told(12) != 0 };
+            control.lost(&mut flight, &loss);
+        }
+        "repair" => control.probe_repaired(&mut flight, told(11) != 0),
+        "enter" => control.entered(&mut flight, state),
+        "reduce" => assert_eq!(control.ssthresh(flight.window), flight.window.ssthresh),
+        "resume" => control.resumed(&mut flight),
+        "undo" => return Some(control.undone(flight.window)),
+        other => panic!("{other} is no event"),
+    }
+    None
+}
+
+/// The first line after which the two implementations differ, and what was found instead.
+fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
+    let (mut bbr, mut window) = (Bbr3::default(), window(10));
+    bbr.seed(Rng::from_state(7));
+    bbr.opened(&mut flight(&mut window, 40_000));
+    table().enumerate().find_map(|(n, line)| {
+        let undone = take(&mut bbr, &mut window, &line);
+        assert!(undone.is_none_or(|cwnd| cwnd == bbr.prior_cwnd), "line {}", n + 1);
+        change(&mut bbr);
+        let bound = |bound: u32| if bound == NONE { -1 } else { bound as i64 };
+        let (hi, lo) = (bound(bbr.bounds.inflight_hi), bound(bbr.bounds.inflight_lo));
+        let (mode, min_rtt) = (bbr.mode, bbr.min_rtt_us.unwrap_or(0));
+        let (cwnd, ssthresh, rate) = (window.cwnd, window.ssthresh, bbr.pacing_rate);
+        let found = format!("{cwnd} {ssthresh} {rate} {mode:?} {min_rtt} {} {hi} {lo}", bbr.bw());
+        (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
+    })
+}
+
+#[test]
+fn a_second_implementation_finds_the_same_after_every_call() {
+    assert_eq!(first_difference(|_| ()), None, "tests/steered/bbr3.txt");
+    for mode in ["Startup", "Drain", "ProbeUp", "ProbeDown", "ProbeCruise", "ProbeRefill", "ProbeRtt"] {
+        let visits = table().filter(|line| line.found.contains(mode)).count();
+        assert!(visits > 3, "the table visits {mode} {visits} times");
+    }
+}
+
+/// Takes something out.
+type Change = fn(&mut Bbr3);
+
+#[test]
+fn each_part_of_the_model_is_seen_in_the_table() {
+    let parts: [(&str, Change); 14] = [
+        ("aggregation", |bbr| bbr.extra.forget()),
+        ("the upper bound", |bbr| bbr.bounds.inflight_hi = NONE),
+        ("the lower bounds", |bbr| bbr.bounds.reset_lower()),
+        ("losses of the round", |bbr| bbr.bounds.loss_in_round = false),
+        ("the latest signals", |bbr| bbr.bounds.forget_signals()),
+        ("the round of losses", |bbr| bbr.bounds.loss_round_delivered = 0),
+        ("the saved bounds", |bbr| bbr.bounds.save()),
+        ("samples of a search", |bbr| bbr.cycle.bw_probe_samples = false),
+        ("a search that went too far", |bbr| bbr.cycle.prev_probe_too_high = false),
+        ("rounds since a search", |bbr| bbr.cycle.rounds_since_probe = 0),
+        ("the window before recovery", |bbr| bbr.prior_cwnd = 0),
+        ("restart after a pause", |bbr| bbr.idle_restart = false),
+        ("the fast path", |bbr| bbr.try_fast_path = false),
+        ("the plateau", |bbr| bbr.full_bw_cnt = 0),
+    ];
+    for (name, without) in parts {
+        assert!(first_difference(without).is_some(), "without {name} the table still holds");
+    }
+}
