@@ -1,6 +1,7 @@
 """The compiled core: scenarios, simulations and single queues."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -33,6 +34,7 @@ __all__ = [
     "lte_presets",
     "made_up_arrivals",
     "mser",
+    "need",
     "parse_aqm",
     "parse_scenario",
     "paths",
@@ -241,12 +243,24 @@ def emulated_flow(source: bytes, destination: bytes, source_port: int, port: int
 def emulated_head(path: str) -> str:
     """Head of a log of an emulated path and the time of its last record in ns, as JSON."""
 
-def simulate(scenario_json: str, seed: int, progress: Callable[[float], object] | None = None) -> Output:
+def need(scenario_json: str) -> tuple[int, int]:
+    """Bytes of memory that a run takes at most: for lasting flows and packets under way, and for recorded packets.
+
+    The second is what `probes.packets` takes unless it is written while the run goes on.
+    """
+
+def simulate(
+    scenario_json: str,
+    seed: int,
+    progress: Callable[[float], object] | None = None,
+    folder: Path | None = None,
+) -> Output:
     """Simulate a scenario (TOML or JSON text with absolute paths) once.
 
     The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
     `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
-    a queue manager.
+    a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
+    memory for them; what cannot be written is an `OSError`.
     """
 
 @final
@@ -256,6 +270,10 @@ class Output:
     @property
     def summary(self) -> str:
         """Summary as JSON."""
+
+    @property
+    def written(self) -> dict[str, int]:
+        """Rows of each table that is in a file and not in `tables`, by its name."""
 
     def tables(self) -> dict[str, dict[str, npt.NDArray[np.generic]]]:
         """Tables by name, each a dictionary of columns; the arrays are the same at every call."""

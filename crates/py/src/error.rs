@@ -1,8 +1,9 @@
 //! What goes wrong at this border, and as which exception.
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use sojourn_sim::parquet::WriteError;
 use std::fmt::Display;
 
 create_exception!(sojourn._core, InputError, PyValueError, "Wrong input; the text names the place and the remedy.");
@@ -26,6 +27,15 @@ pub fn check<T>(py: Python<'_>, result: Result<T, impl Display>) -> PyResult<T> 
 /// Any refusal of input.
 pub fn input(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
+}
+
+/// A table that could not be written, as the `OSError` that the system call would have raised.
+pub fn unwritten(error: WriteError) -> PyErr {
+    let WriteError { file, cause } = error;
+    match cause.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, cause.to_string(), file)),
+        None => cause.into(),
+    }
 }
 
 /// A whole number that is not negative; others are refused as input by whoever asks for it by name.

@@ -31,15 +31,16 @@ mod trace;
 mod values;
 mod views;
 
-use error::{AqmError, InputError, Unsigned, check};
+use error::{AqmError, InputError, Unsigned, check, unwritten};
 use output::Output;
 use own::{Classes, PyAlgorithm, check_fault, foreign, is_python};
 use pyo3::prelude::*;
 use queue::Queue;
 use sojourn_aqm::units;
-use sojourn_sim::Simulation;
+use sojourn_sim::parquet::{Files, ROWS};
 use sojourn_sim::scenario::{self, AqmSpec, Error, Scenario};
-use std::path::Path;
+use sojourn_sim::{Need, Simulation};
+use std::path::{Path, PathBuf};
 
 /// The compiled core: scenarios, simulations and single queues.
 #[pymodule]
@@ -91,6 +92,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(emulated::emulated_flow, module)?)?;
         module.add_function(wrap_pyfunction!(emulated::dscp, module)?)?;
     }
+    module.add_function(wrap_pyfunction!(need, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 
@@ -109,6 +111,15 @@ fn parse_scenario(py: Python<'_>, text: &str, sets: Vec<(String, String)>, base:
     let parse = || Scenario::parse_with(text, &sets, Path::new(base), &Classes { base });
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
+}
+
+/// Bytes of memory that a run of a scenario (TOML or JSON text with absolute paths) takes at most: for flows that last and
+/// packets under way, and for what `probes.packets` records unless that is written while it goes on.
+#[pyfunction]
+fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
+    let parse = || Scenario::parse_with(scenario_json, &[], Path::new("/"), &Classes { base: "/" });
+    let need = py.detach(|| parse().map(|scenario| Need::of(&scenario)));
+    check(py, need.map(|Need { run, packets }| (run, packets)))
 }
 
 /// JSON Schema (draft 2020-12) of scenario files.
@@ -155,14 +166,16 @@ fn size_bytes(text: &str) -> PyResult<u64> {
 ///
 /// The interpreter is free meanwhile, unless a queue manager is in Python; about every 50 ms signals are handled and
 /// `progress` is called with the share done, from 0 to 1. What either raises ends the run, and so does an exception in
-/// a queue manager.
+/// a queue manager. With a `folder` the tables are written there as Parquet while the run goes on, so that it takes no
+/// memory for them; what cannot be written is an `OSError`.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress = None))]
+#[pyo3(signature = (scenario_json, seed, progress = None, folder = None))]
 fn simulate(
     py: Python<'_>,
     scenario_json: &str,
     seed: Unsigned,
     progress: Option<Bound<'_, PyAny>>,
+    folder: Option<PathBuf>,
 ) -> PyResult<Output> {
     let seed = seed.get("seed")?;
     let start = || -> Result<_, Error> {
@@ -173,8 +186,15 @@ fn simulate(
     };
     let started = py.detach(start);
     let (mut simulation, duration_s, python, foreign) = check(py, started)?;
+    let mut files = folder.as_deref().map(Files::new);
+    let mut written = Ok(());
     let step = || {
-        let done = simulation.advance(EVENTS_PER_STEP) || foreign.iter().any(|config| config.fault().is_some());
+        let faulty = || foreign.iter().any(|config| config.fault().is_some());
+        let mut done = simulation.advance(EVENTS_PER_STEP) || faulty();
+        if let Some(files) = &mut files {
+            written = simulation.take_rows(ROWS).into_iter().try_for_each(|table| files.write(table));
+            done |= written.is_err();
+        }
         if done { None } else { Some(simulation.now().as_secs_f64() / duration_s) }
     };
     if python {
@@ -183,10 +203,14 @@ fn simulate(
         slices::run(py, progress.as_ref(), step)?;
     }
     check_fault(&foreign)?;
+    written.map_err(unwritten)?;
     let output = py.detach(|| simulation.finish());
     // Again, now that its queues are freed.
     check_fault(&foreign)?;
-    Output::new(py, output)
+    match files {
+        Some(files) => Output::written(py, output, files),
+        None => Output::new(py, output),
+    }
 }
 
 /// Events between two looks at the clock: a millisecond or so.

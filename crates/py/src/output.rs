@@ -1,10 +1,12 @@
 //! Results of a run as Python sees them.
 
-use crate::error::input;
+use crate::error::{input, unwritten};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use sojourn_sim::parquet::Files;
 use sojourn_sim::{Column, Table};
+use std::collections::HashMap;
 
 /// What a run produced.
 #[pyclass(frozen, module = "sojourn._core")]
@@ -12,6 +14,9 @@ pub struct Output {
     /// Summary as JSON.
     #[pyo3(get)]
     summary: String,
+    /// Rows of each table that is in a file and not in `tables`, by its name.
+    #[pyo3(get)]
+    written: HashMap<&'static str, u64>,
     tables: Py<PyDict>,
 }
 
@@ -22,13 +27,24 @@ impl Output {
         Self::of(py, summary, output.tables)
     }
 
+    /// The same with the rest of all tables in files.
+    pub fn written(py: Python<'_>, output: sojourn_sim::Output, mut files: Files) -> PyResult<Self> {
+        let sojourn_sim::Output { summary, tables } = output;
+        let write = || {
+            tables.into_iter().try_for_each(|table| files.write(table))?;
+            files.finish()
+        };
+        let written = py.detach(write).map_err(unwritten)?.into_iter().collect();
+        Ok(Self { written, ..Self::new(py, sojourn_sim::Output { summary, tables: Vec::new() })? })
+    }
+
     /// The same of a summary that is JSON already.
     pub fn of(py: Python<'_>, summary: String, recorded: Vec<Table>) -> PyResult<Self> {
         let tables = PyDict::new(py);
         for table in recorded {
             tables.set_item(table.name, columns(py, table)?)?;
         }
-        Ok(Self { summary, tables: tables.unbind() })
+        Ok(Self { summary, written: HashMap::new(), tables: tables.unbind() })
     }
 }
 

@@ -89,7 +89,12 @@ impl Ledger {
         counts
     }
 
-    /// The transfers, if they were recorded.
+    /// The transfers so far, if at least so many were recorded; it goes on without them.
+    pub fn take(&mut self, least: usize) -> Option<Table> {
+        self.transfers.as_mut()?.take(least)
+    }
+
+    /// The transfers that were not taken, if they were recorded.
     pub fn into_table(self) -> Option<Table> {
         self.transfers.map(Transfers::into_table)
     }

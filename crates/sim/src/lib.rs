@@ -14,9 +14,10 @@
 //! | `wlan` | a wireless LAN, called in the same way |
 //! | `radio`, `schedule`, [`trace`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces |
 //! | `traffic`, `flows` | what sends; connections that come and go |
-//! | `probe`, `sampler`, [`table`] | what is recorded per packet and per interval, as columns |
+//! | `probe`, `sampler`, [`table`], [`parquet`] | what is recorded per packet and per interval, as columns; these as files |
 //! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
 //! | `summary`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
+//! | `need` | how much memory a run is going to take |
 //! | `fingerprint`, `random` | one word over all verdicts of all queues; draws that are equal on every machine |
 //! | `recorded`, `replayed` | results of other engines through the same accounting |
 //!
@@ -31,8 +32,10 @@ mod flows;
 mod histogram;
 mod ledger;
 mod link;
+mod need;
 mod network;
 mod packet;
+pub mod parquet;
 mod probe;
 mod quantiles;
 mod radio;
@@ -61,6 +64,7 @@ pub use fingerprint::run_order;
 pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
+pub use need::Need;
 pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;

@@ -40,7 +40,10 @@ pub(crate) trait Recorder: Probe {
     /// A probe that records what the scenario asks for.
     fn new(wanted: &scenario::Probes) -> Self;
 
-    /// What was recorded.
+    /// Adds to `taken` what was recorded so far of tables with at least so many rows, and forgets it.
+    fn take(&mut self, least: usize, taken: &mut Vec<Table>);
+
+    /// What was recorded, less what was taken.
     fn tables(self) -> Vec<Table>;
 }
 
@@ -49,6 +52,8 @@ impl Probe for () {}
 
 impl Recorder for () {
     fn new(_: &scenario::Probes) -> Self {}
+
+    fn take(&mut self, _: usize, _: &mut Vec<Table>) {}
 
     fn tables(self) -> Vec<Table> {
         Vec::new()
@@ -215,6 +220,11 @@ impl Recorder for EveryPacket {
     fn new(wanted: &scenario::Probes) -> Self {
         let headers = wanted.headers.then(Headers::default);
         Self { log: Log::default(), headers, seen: Vec::new(), arrivals: Vec::new() }
+    }
+
+    fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+        taken.extend(self.log.take(least));
+        taken.extend(self.headers.as_mut().and_then(|headers| headers.take(least)));
     }
 
     fn tables(self) -> Vec<Table> {

@@ -100,6 +100,14 @@ impl Samplers {
         now + step
     }
 
+    /// Adds to `taken` the samples so far of tables with at least so many rows, and forgets them.
+    pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+        let Self { queue, flows, state, utilisation, .. } = self;
+        taken.extend(
+            [queue.take(least), flows.take(least), state.take(least), utilisation.take(least)].into_iter().flatten(),
+        );
+    }
+
     pub fn into_tables(self) -> Vec<Table> {
         let tables =
             [self.queue.into_table(), self.flows.into_table(), self.state.into_table(), self.utilisation.into_table()];
@@ -179,6 +187,12 @@ impl State {
             self.columns.len() - 1
         });
         self.columns[i].1[rows - 1] = value;
+    }
+
+    /// The rows so far, if there are as many as `least`; it goes on without them, with the same columns.
+    fn take(&mut self, least: usize) -> Option<Table> {
+        let columns = self.columns.iter().map(|(name, _)| (*name, Vec::new())).collect();
+        (self.time_ns.len() >= least).then(|| std::mem::replace(self, Self { columns, ..Self::default() }).into_table())
     }
 
     fn into_table(self) -> Table {

@@ -111,6 +111,13 @@ impl Simulation {
         with!(&self.0, run => run.flows.fixed().iter().map(|flow| FlowCounters::of(&flow.status())).collect())
     }
 
+    /// What was recorded so far of tables with at least so many rows: the run forgets it, and [`Simulation::finish`] gives
+    /// the rows that follow. So a run of any length takes memory for so many rows only, and what is recorded between two
+    /// calls. Where several wireless LANs record `accesses`, these are given at the end.
+    pub fn take_rows(&mut self, least: usize) -> Vec<Table> {
+        with!(&mut self.0, run => run.take_rows(least))
+    }
+
     /// The time of the last event.
     pub fn now(&self) -> Instant {
         with!(&self.0, run => run.now)
@@ -315,6 +322,18 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.flows.begin(&self.network);
         }
         next_look(&self.statistics, self.flows.begun())
+    }
+
+    fn take_rows(&mut self, least: usize) -> Vec<Table> {
+        let mut taken = Vec::new();
+        self.network.probe.take(least, &mut taken);
+        // Those of several are put in order of time at the end.
+        if let [cell] = self.network.air.cells_mut() {
+            taken.extend(cell.take_attempts(least));
+        }
+        taken.extend(self.network.ledger.take(least));
+        self.samplers.take(least, &mut taken);
+        taken
     }
 
     fn report(mut self) -> Output {

@@ -89,6 +89,13 @@ macro_rules! recorder {
                 $( self.$column.push($column); )*
             }
 
+            /// The rows so far, if there are as many as `least`; then it goes on without them.
+            #[allow(dead_code)] // some are small and are handed over at the end only
+            pub fn take(&mut self, least: usize) -> Option<$crate::table::Table> {
+                let rows = [$( self.$column.len() ),*][0];
+                (rows >= least).then(|| std::mem::take(self).into_table())
+            }
+
             pub fn into_table(self) -> $crate::table::Table {
                 let columns = vec![ $( (stringify!($column).to_string(), $crate::table::Column::$variant(self.$column)), )* ];
                 $crate::table::Table { name: $table, columns }

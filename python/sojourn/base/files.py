@@ -114,11 +114,12 @@ def abandon() -> None:
 @contextmanager
 def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
     """Begin a hidden sibling in which `path` is made; it and the folders made for it go if the block fails."""
-    part = path.with_name(f".{path.name}.{_HOST}.{os.getpid()}.part")
     made: list[Path] = []
+    with _commit:
+        part = _new_part(path)
+        _parts.add(part)  # noted before it exists
     try:
         with _commit:  # a thread that fails meanwhile may not take the new folders away before there is a part
-            _parts.add(part)  # noted before it exists
             made += _make_parents(part.parent)
             begin(part)
         yield part
@@ -130,6 +131,13 @@ def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
         raise
     finally:
         _parts.discard(part)
+
+
+def _new_part(path: Path) -> Path:
+    """A name that no other thread uses; the last of several that make the same gives its own up."""
+    numbers = ("", *(f"{number}." for number in range(len(_parts))))
+    names = (path.with_name(f".{path.name}.{number}{_HOST}.{os.getpid()}.part") for number in numbers)
+    return next(name for name in names if name not in _parts)
 
 
 def _make_empty(part: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 if TYPE_CHECKING:  # the command line names the engines before it needs any
     from sojourn.results.result import Result
@@ -34,6 +35,16 @@ class EngineModule(Protocol):
         """Run a scenario once."""
 
 
+@runtime_checkable
+class WritingEngine(Protocol):
+    """What the module of an engine offers that writes its tables while it runs."""
+
+    def run_into(
+        self, folder: Path, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /
+    ) -> Result:
+        """Run a scenario once, with the tables as files in `folder`."""
+
+
 def kind(engine: str) -> str:
     """Name of an engine without its version: `kernel` of `kernel-6.12`."""
     return engine.partition("-")[0]
@@ -49,9 +60,19 @@ def check(engine: str, scenario: Scenario) -> None:
     _module(engine).check(scenario)
 
 
-def run(scenario: Scenario, seed: int, engine: str, progress: Callable[[float], None] | None = None) -> Result:
-    """Run a scenario once."""
-    result = _module(engine).run(scenario, seed, progress)
+def run(
+    scenario: Scenario,
+    seed: int,
+    engine: str,
+    progress: Callable[[float], None] | None = None,
+    folder: Path | None = None,
+) -> Result:
+    """Run a scenario once; an engine that can write tables while it runs does so into `folder`."""
+    module = _module(engine)
+    if folder is not None and isinstance(module, WritingEngine):
+        result = module.run_into(folder, scenario, seed, progress)
+    else:
+        result = module.run(scenario, seed, progress)
     result.engine = identity(engine)
     return result
 

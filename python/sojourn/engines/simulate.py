@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sojourn import _core
@@ -24,3 +25,8 @@ def check(_scenario: Scenario) -> None:
 def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
     """Simulate once."""
     return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress))
+
+
+def run_into(folder: Path, scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:
+    """Simulate once, with the tables written to `folder` as Parquet in row groups while the run goes on."""
+    return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, progress, folder), folder)

@@ -65,14 +65,20 @@ class Result:
         """Whether it was read from earlier results instead of being simulated now."""
         self.own_parameters: dict[str, dict[str, Any]] | None = None
         """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
+        self.written: Mapping[str, int] = {}
+        """Rows of the tables that are files already, in the folder that the result is going to be stored in."""
         self._tables = dict(tables)
         self._link: str | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario, seed: int, output: Output) -> Result:
-        """Wrap what the core returned."""
-        frames = {name: pl.DataFrame(columns) for name, columns in output.tables().items()}
-        return cls(scenario, seed, json.loads(output.summary), in_memory(frames))
+    def of(cls, scenario: Scenario, seed: int, output: Output, folder: Path | None = None) -> Result:
+        """Wrap what the core returned; the tables that it has written are in `folder`."""
+        tables = in_memory({name: pl.DataFrame(columns) for name, columns in output.tables().items()})
+        if folder is not None:
+            tables |= {name: partial(pl.read_parquet, folder / f"{name}.parquet") for name in output.written}
+        result = cls(scenario, seed, json.loads(output.summary), tables)
+        result.written = output.written
+        return result
 
     @property
     def scenario(self) -> Scenario:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from sojourn import _core
+from sojourn import _core, engines
 from sojourn.analysis.labels import flatten
 from sojourn.aqms.loading import digest
 from sojourn.aqms.registry import own_parameters
 from sojourn.aqms.spelling import by_content
-from sojourn.base.errors import InputError, damaged
+from sojourn.base import memory
+from sojourn.base.errors import InputError, MissingError, damaged
 from sojourn.base.files import new_folder, write_file
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.units import quantity
@@ -39,6 +41,21 @@ def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
     return _hash(scenario.document, _traces(scenario), _sources(scenario), seed, engine)
 
 
+def run(
+    scenario: Scenario,
+    seed: int,
+    root: Path,
+    command: list[str],
+    progress: Callable[[float], None] | None = None,
+    engine: str = SIMULATE,
+) -> Result:
+    """Run a scenario into ``root/<hash>``; an engine that can writes the tables while it runs."""
+    with new_folder(root / run_hash(scenario, seed, engines.identity(engine))) as part:
+        result = engines.run(scenario, seed, engine, progress, part)
+        _write(result, part, command)
+    return load(root / run_hash(scenario, seed, result.engine))
+
+
 def save(result: Result, root: Path, command: list[str]) -> Result:
     """Write a result to ``root/<hash>`` and return it as read from there."""
     folder = root / run_hash(result.scenario, result.seed, result.engine)
@@ -54,7 +71,7 @@ def save_in(result: Result, folder: Path, command: list[str]) -> Result:
 
 
 def _write(result: Result, folder: Path, command: list[str]) -> None:
-    tables = {name: _write_table(folder, name, result.table(name)) for name in result.table_names}
+    tables = {name: _write_table(folder, name, result) for name in result.table_names}
     manifest = {
         "format": FORMAT,
         "hash": run_hash(result.scenario, result.seed, result.engine),
@@ -238,14 +255,33 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
     return {**document, **links}
 
 
-def _write_table(folder: Path, name: str, frame: pl.DataFrame) -> dict[str, Any]:
+def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:
     path = folder / f"{name}.parquet"
-    write_file(path, lambda file: frame.write_parquet(file))
-    return {"rows": frame.height, "bytes": path.stat().st_size, "sha256": _digest(path)}
+    rows = result.written.get(name)
+    if rows is None:
+        frame = result.table(name)
+        write_file(path, lambda file: frame.write_parquet(file))
+        rows = frame.height
+    return {"rows": rows, "bytes": path.stat().st_size, "sha256": _digest(path)}
 
 
 def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFrame:
-    return pl.read_parquet(_checked_table(folder, manifest, name))
+    path = _checked_table(folder, manifest, name)
+    _ask(path, manifest["tables"][name]["rows"])
+    return pl.read_parquet(path)
+
+
+def _ask(path: Path, rows: int) -> None:
+    """Refuse to read a large table that there is no memory for."""
+    if rows < LARGE:
+        return
+    need = rows * sum(_WIDTHS.get(str(kind), 8) for kind in pl.read_parquet_schema(path).values())
+    if not memory.suffices(need):
+        left = memory.shown(memory.free() or 0)
+        raise MissingError(
+            f"{path}: its {rows:,} rows take {memory.shown(need)} of memory, {left} are free; "
+            "read a part of it (Polars: scan_parquet), or run with a shorter duration"
+        )
 
 
 def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
@@ -256,12 +292,21 @@ def _checked_table(folder: Path, manifest: dict[str, Any], name: str) -> Path:
 
 
 def _copy(path: Path, folder: Path) -> None:
-    content = path.read_bytes()
-    write_file(folder / path.name, lambda file: file.write(content))
+    shutil.copyfile(path, folder / path.name)
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+LARGE = 1_000_000
+"""Rows of a table from which on it is asked whether there is memory to read it."""
+_WIDTHS = {"UInt8": 1, "UInt32": 4}
+"""Bytes of a number; those of other types take 8."""
 
 
 _KEYS = {"format", "hash", "engine", "sojourn", "seed", "fingerprint", "scenario", "traces", "summary", "tables"}

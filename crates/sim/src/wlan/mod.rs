@@ -132,6 +132,11 @@ impl Wlan {
         self.tally.report(number, rtts)
     }
 
+    /// The attempts to send so far, if at least so many were recorded; it goes on without them.
+    pub fn take_attempts(&mut self, least: usize) -> Option<Table> {
+        self.tally.take(least)
+    }
+
     /// When the channel's next event is due, if that has changed since the last time.
     pub fn channel_moved(&mut self) -> Option<Instant> {
         std::mem::take(&mut self.calls.channel).then(|| self.next_event())

@@ -259,7 +259,12 @@ impl ChannelTally {
         self.counts.at(now).node(node).reorder.record(now - since);
     }
 
-    /// The report from instant `number` of the window on, and every attempt if that was wanted.
+    /// The attempts so far, if at least so many were recorded; it goes on without them.
+    pub fn take(&mut self, least: usize) -> Option<Table> {
+        self.recorder.as_mut()?.take(least)
+    }
+
+    /// The report from instant `number` of the window on, and every attempt that was not taken if that was wanted.
     pub fn report(self, number: usize, rtts: Vec<RttSummary>) -> (WlanSummary, Option<Table>) {
         let window = self.counts.window().length(number).as_nanos() as f64;
         let mut sum = self.counts.sum(number);

@@ -1,0 +1,96 @@
+//! What a run holds in memory, by a counting allocator.
+//!
+//! Without the test harness: its other thread may allocate while this one counts.
+
+use sojourn_sim::parquet::{Files, ROWS};
+use sojourn_sim::scenario::Scenario;
+use sojourn_sim::{Need, Simulation};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+use std::path::Path;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Most bytes that a flow may take at a window of up to 64 segments.
+const PER_FLOW: u64 = 4_600;
+
+fn main() {
+    a_flow_takes_little();
+    what_is_recorded_does_not_pile_up();
+    a_need_is_told_from_above();
+    println!("memory of a run: ok");
+}
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse(text, &[], Path::new("/")).unwrap()
+}
+
+/// Bytes that are allocated since `region` began and were not freed.
+fn held(region: &Region<'_, System>) -> u64 {
+    let change = region.change();
+    (change.bytes_allocated - change.bytes_deallocated) as u64
+}
+
+/// Bytes that a run holds at its end.
+fn held_at_the_end(scenario: &Scenario) -> u64 {
+    let region = Region::new(ALLOCATOR);
+    let mut run = Simulation::new(scenario, 1);
+    while !run.advance(u64::MAX) {}
+    held(&region)
+}
+
+/// Flows that share what each of them has 20 segments of a bandwidth-delay product and a queue of 20 packets for.
+fn flows(count: u32) -> Scenario {
+    scenario(&format!(
+        "duration = \"10 s\"\n[link]\nrate = \"{} kbit/s\"\naqm = \"codel\"\nlimit = \"{} packets\"\n[[flows]]\n\
+         kind = \"tcp\"\ncount = {count}\nrtt = \"100 ms\"\nspread = \"1 s\"",
+        2_400 * count,
+        20 * count
+    ))
+}
+
+fn a_flow_takes_little() {
+    let [few, many] = [100, 500].map(|count| held_at_the_end(&flows(count)));
+    let each = (many - few) / 400;
+    println!("a flow: {each} B");
+    assert!(each <= PER_FLOW, "{each} B");
+}
+
+fn what_is_recorded_does_not_pile_up() {
+    let text = |seconds: u32| {
+        scenario(&format!(
+            "duration = \"{seconds} s\"\n[link]\nrate = \"200 Mbit/s\"\naqm = \"codel\"\n[[flows]]\nkind = \"tcp\"\n\
+             rtt = \"20 ms\"\n[probes]\npackets = true\nheaders = true\nqueue = \"100 us\""
+        ))
+    };
+    let peak = |seconds| {
+        let (scenario, folder) = (text(seconds), tempfile::tempdir().unwrap());
+        let region = Region::new(ALLOCATOR);
+        let mut run = Simulation::new(&scenario, 1);
+        let mut files = Files::new(folder.path());
+        let mut peak = 0;
+        while !run.advance(4096) {
+            run.take_rows(ROWS).into_iter().for_each(|table| files.write(table).unwrap());
+            peak = peak.max(held(&region));
+        }
+        peak
+    };
+    let [short, long] = [10, 40].map(peak);
+    println!("with every packet recorded: {short} B after 10 s, {long} B after 40 s");
+    // A row of `packets` takes 39 bytes, one of `headers` 96, and vectors double.
+    let most = 2 * ROWS as u64 * (39 + 96 + 25);
+    assert!(long < most && long < short + short / 4, "{short} B, {long} B, at most {most} B");
+    let need = Need::of(&text(40));
+    assert!(need.packets > 4 * long, "it would have been {} B", need.packets);
+}
+
+fn a_need_is_told_from_above() {
+    let one = "duration = \"20 s\"\n[link]\nrate = \"1 Gbit/s\"\nlimit = \"20000 packets\"\n[[flows]]\nkind = \"tcp\"\n\
+               rtt = \"100 ms\"\ncount = 4";
+    for scenario in [flows(500), scenario(one)] {
+        let (held, need) = (held_at_the_end(&scenario), Need::of(&scenario).run);
+        println!("{held} B held, {need} B told");
+        assert!(held <= need && need <= 8 * held, "{held} B held, {need} B told");
+    }
+}
