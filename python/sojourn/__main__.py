@@ -15,13 +15,21 @@ def main() -> None:
 
     if words := emulator.asked_for():
         leave(emulator.run(words))
+    from sojourn.base import guard
+
+    leave(guard.run(command_line))
+
+
+def command_line() -> int:
+    """Run a command that is no shell; its exit code."""
     stop_at_ctrl_c()
     try:
         from sojourn.cli import cli
 
         cli.main(prog_name="sojourn")
     except SystemExit as stop:
-        leave(stop.code if isinstance(stop.code, int) else 0)
+        return stop.code if isinstance(stop.code, int) else 0
+    return 0
 
 
 def leave(code: int) -> NoReturn:

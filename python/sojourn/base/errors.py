@@ -14,6 +14,7 @@ __all__ = [
     "MACHINE",
     "AqmError",
     "InputError",
+    "LostError",
     "MissingError",
     "damaged",
     "explain",
@@ -31,6 +32,10 @@ INTERRUPTED = 130
 
 class MissingError(RuntimeError):
     """Something outside the program is missing, such as a worker; the text names it and the remedy."""
+
+
+class LostError(MissingError):
+    """The process of a run ended for lack of memory; the text says how."""
 
 
 def explain(error: BaseException) -> tuple[int, str] | None:

@@ -31,6 +31,12 @@ def progress() -> Iterator[Progress]:
         reporter.stop()
 
 
+def say(reporter: object, text: str) -> None:
+    """Show a line beside the progress of a command; nothing where somebody else shows the progress."""
+    if isinstance(reporter, _Reporter):
+        reporter.say(text)
+
+
 class _Reporter:
     def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
@@ -48,6 +54,12 @@ class _Reporter:
             self.due = now + EVERY_S
             left = time_left(now - self.began, share)
             print(f"{finished} of {total} runs, {share:.0%}{left}", file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        if self.bar is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self.bar.console.print(text, markup=False, highlight=False)
 
     def _draw(self, share: float, finished: int, total: int) -> None:
         if self.bar is None:

@@ -66,6 +66,7 @@ def command(
     queue managers seed by seed. The exit code is 1 if --until was not reached.
     """
     from sojourn.analysis.warmup import AUTO
+    from sojourn.base.errors import MACHINE
     from sojourn.cli import output
     from sojourn.engines import check
     from sojourn.studies.study import Study
@@ -91,8 +92,11 @@ def command(
         if until:
             result, reached = loaded.run_until(until, runner, settled=warmup == AUTO)
         else:
+            runner.keeps_going = True
             result, reached = loaded.run_by(runner, settled=warmup == AUTO), None
     _print(result, reached, paired, runner, as_json)
+    if result.lost:
+        ctx.exit(MACHINE)
     ctx.exit(1 if reached and not reached.reached else 0)
 
 
@@ -148,7 +152,11 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
         document: dict[str, Any] = {"table": table.to_dicts(), "seeds": study.seeds, "warmup": warmups}
         document |= {"paired": differences.to_dicts() if differences is not None else [], "notes": result.notes}
         document |= {"until": output.until_json(reached) if reached else None, "warnings": study.advice}
-        document |= {"folders": [str(one.folder) for one in result.results], "runs": str(summaries)}
+        document |= {
+            "lost": result.losses,
+            "folders": [str(one.folder) for one in result.results],
+            "runs": str(summaries),
+        }
         output.print_json(document | _counts(runner))
         return
     title = f"{study.name}: {len(study.points)} points, {len(study.seeds)} seeds"
@@ -157,6 +165,8 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
     if differences is not None and (baseline or not output.one_table()):
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
     for sentence in [*result.notes, *([output.until_sentence(reached)] if reached else [])]:
+        output.say(sentence)
+    for sentence in result.losses:
         output.say(sentence)
     shown = [described(runs, warmup) for warmup in dict.fromkeys(warmups)]
     output.say(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")

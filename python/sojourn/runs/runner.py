@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn import engines
+from sojourn import _core, engines
 from sojourn.aqms.loading import refuse_while_loading
 from sojourn.aqms.spelling import in_files
-from sojourn.base.errors import InputError
+from sojourn.base import memory
+from sojourn.base.errors import InputError, LostError, MissingError
 from sojourn.base.files import check_writable, clean
 from sojourn.base.notebook import shown
-from sojourn.base.progress import Progress
+from sojourn.base.progress import Progress, say
 from sojourn.results.result import Result
 from sojourn.runs import store
 from sojourn.runs.worker import Worker, do_task, result_of, task
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.05
 """Time between two looks at what the workers do, in seconds."""
+MORE_MEMORY = "raise the limit, run fewer jobs at once (--jobs 1), or record less ([probes])"
 WATCH_S = 2.0
 """Time between two calls of `Runner.watch`, in seconds."""
 
@@ -69,6 +71,10 @@ class Runner:
     done: dict[Run, Result] = field(default_factory=dict)
     computed: list[Run] = field(default_factory=list)
     """Runs that were neither at hand nor found in a folder, in any order."""
+    keeps_going: bool = False
+    """Whether runs that end for lack of memory are left out of the results; else they are an error at the end."""
+    lost: dict[Run, str] = field(default_factory=dict)
+    """Runs that ended for lack of memory, and how."""
     adopted: list[Run] = field(default_factory=list)
     """Runs copied from the folders `merge`, in any order."""
 
@@ -89,7 +95,16 @@ class Runner:
                 self._do_here(missing, progress)
             else:
                 self._do_elsewhere(missing, self.executor, progress)
-        return [self.done[run] for run in runs]
+        if self.lost and not (self.keeps_going and self.done):
+            raise MissingError(self._about_lost(len(missing)))
+        return [self.done[run] for run in runs if run in self.done]
+
+    def _about_lost(self, of: int) -> str:
+        how = next(iter(self.lost.values()))
+        if of == 1:
+            return f"out of memory: {how}; {MORE_MEMORY}"
+        lost = f"{len(self.lost)} of {of} runs were lost, the first as {how}"
+        return f"out of memory: {lost}; the others are kept; {MORE_MEMORY}"
 
     def find(self, run: Run) -> Result | None:
         """Finished run, in the folder of results or in one that is merged into it."""
@@ -103,7 +118,9 @@ class Runner:
 
     def _do_here(self, runs: list[Run], progress: Progress | None) -> None:
         batch = _Batch(self, several=len(runs) > 1)
-        with ThreadPoolExecutor(max(1, min(self.jobs or cores(), len(runs)))) as pool:
+        at_a_time = max(1, min(self.jobs or cores(), len(runs)))
+        batch.tell_need(runs, at_a_time, progress)
+        with ThreadPoolExecutor(at_a_time) as pool:
             futures = {run: pool.submit(batch.do, run) for run in runs}
             try:
                 _await(list(futures.values()), batch, progress)
@@ -114,7 +131,7 @@ class Runner:
                 raise
             finally:
                 batch.close()
-        self.done |= {run: future.result() for run, future in futures.items()}
+        self.done |= {run: result for run, future in futures.items() if (result := future.result())}
 
     def _do_elsewhere(self, runs: list[Run], executor: Executor, progress: Progress | None) -> None:
         missing = []
@@ -179,14 +196,27 @@ class _Batch:
         self.workers: list[Worker] = []
         self.idle: list[Worker] = []
 
-    def do(self, run: Run) -> Result:
+    def do(self, run: Run) -> Result | None:
+        """Find or do a run; None if it ended for lack of memory."""
         result = self.runner.find(run)
         if result:
             result.found = True
         else:
-            result = self._do(run, lambda share: self._tick(run, share))
+            try:
+                result = self._do(run, lambda share: self._tick(run, share))
+            except LostError as error:
+                self.runner.lost[run] = str(error)
         self.shares[run] = 1.0
         return result
+
+    def tell_need(self, runs: list[Run], at_a_time: int, progress: Progress | None) -> None:
+        """Say before they begin what the runs need, if that is much."""
+        need = at_a_time * max((self._need(run) for run in runs), default=0)
+        if need > memory.SHOWN:
+            left = memory.free()
+            free = "" if left is None else f"; {memory.shown(left)} are free"
+            together = f", {at_a_time} at a time" if at_a_time > 1 else ""
+            say(progress, f"Memory needed: up to {memory.shown(need)}{together}{free}")
 
     def close(self) -> None:
         """End the processes."""
@@ -200,13 +230,27 @@ class _Batch:
             check_writable(root)
         self.runner.computed.append(run)
         names = run.scenario.user_aqms()
-        if self.several and names and in_files(names):
+        if in_files(names) and ((self.several and names) or self._may_be_lost(run)):
             worker = self._worker()
             result = worker.do(run.scenario, run.seed, root, command, tick)
             self.idle.append(worker)
             return result
-        result = run.scenario.run(run.seed, progress=tick, engine=run.engine)
-        return store.save(result, root, command) if root else result
+        if root:
+            return store.run(run.scenario, run.seed, root, command, tick, run.engine)
+        return run.scenario.run(run.seed, progress=tick, engine=run.engine)
+
+    def _may_be_lost(self, run: Run) -> bool:
+        """Whether a run might end its process for lack of memory."""
+        if run.engine != engines.SIMULATE:
+            return False
+        return memory.address_limit() is not None or self._need(run) > memory.SHOWN
+
+    def _need(self, run: Run) -> int:
+        """Bytes of memory that a run takes at most; of one of another engine, whose packets are elsewhere, none."""
+        if run.engine != engines.SIMULATE:
+            return 0
+        of_run, of_packets = _core.need(run.scenario.canonical)
+        return of_run if self.runner.root else of_run + of_packets
 
     def _worker(self) -> Worker:
         with suppress(IndexError):
@@ -221,7 +265,7 @@ class _Batch:
         self.shares[run] = share
 
 
-def _await(futures: list[Future[Result]], batch: _Batch, progress: Progress | None) -> None:
+def _await(futures: list[Future[Result | None]], batch: _Batch, progress: Progress | None) -> None:
     """Wait in short steps, so that Ctrl-C is seen at once; raise what a worker raised first."""
     pending = set(futures)
     while pending:

@@ -1,8 +1,9 @@
 """Runs in other processes.
 
-`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time, and for
-those in shared libraries, which may end their process: runs come in by its standard input, progress and results go out
-by its standard output, pickled. It ends with its input. The program's own main module is never loaded in it.
+`python -m sojourn.runs.worker` is one for queue managers in Python, of which a process runs only one at a time, for
+those in shared libraries, which may end their process, and for runs that may end it for lack of memory: runs come in by
+its standard input, progress and results go out by its standard output, pickled. It ends with its input. The program's
+own main module is never loaded in it.
 
 `do_task` is for processes that somebody else started, perhaps on other machines: an executor calls it.
 """
@@ -24,7 +25,8 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.aqms.spelling import in_files
-from sojourn.base.errors import AqmError, InputError, MissingError
+from sojourn.base.errors import AqmError, InputError, LostError, MissingError, said
+from sojourn.base.guard import is_of_memory
 from sojourn.results.result import Result, in_memory
 from sojourn.runs import store
 from sojourn.scenarios.scenario import Scenario
@@ -50,14 +52,19 @@ class Worker:
                 if kind != "progress":
                     break
                 tick(content)
-        except (EOFError, BrokenPipeError):
-            names = ", ".join(scenario.user_aqms())
-            raise AqmError(f"{names}: its process died with status {self._process.wait()}") from None
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            status = self._process.wait()
+            if names := ", ".join(scenario.user_aqms()):
+                raise AqmError(f"{names}: its process died with status {status}") from None
+            how = signal.Signals(-status).name if status < 0 else f"status {status}"
+            raise LostError(f"its process ended with {how}") from None
         if kind == "stored":
             return store.load(content)
         if kind == "result":
             return result_of(scenario, seed, content)
         error, text = content
+        if isinstance(error, MemoryError):
+            raise LostError(f"its process had no memory left{f' ({error})' if str(error) else ''}") from None
         raise error from _InWorker(text)
 
     def stop(self) -> None:
@@ -138,16 +145,17 @@ def main() -> None:
         except BrokenPipeError:
             return
         except BaseException as error:
-            send("raised", (error, traceback.format_exc()))
+            raised = MemoryError(said(error)) if is_of_memory(error) else error
+            send("raised", (raised, traceback.format_exc()))
 
 
 def _do(
     canonical: str, seed: int, root: Path | None, command: list[str], tick: Callable[[float], None]
 ) -> tuple[str, Any]:
-    result = Scenario(canonical).run(seed, progress=tick)
+    scenario = Scenario(canonical)
     if root:
-        return "stored", store.save(result, root, command).folder
-    return "result", _answer(result)
+        return "stored", store.run(scenario, seed, root, command, tick).folder
+    return "result", _answer(scenario.run(seed, progress=tick))
 
 
 def _answer(result: Result) -> Answer:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,6 +60,9 @@ class StudyResult:
 
     study: Study
     results: list[Result]
+    """Without the runs that were lost."""
+    lost: Mapping[int, str] = field(default_factory=dict)
+    """Runs that ended for lack of memory, by their place among all runs of the study, and how."""
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -109,8 +112,22 @@ class StudyResult:
     def with_values(self) -> Iterator[tuple[dict[str, Any], Result]]:
         """Every run's swept values, by their dotted path, and its result."""
         count = len(self.study.seeds)
-        for index, result in enumerate(self.results):
+        kept = (index for index in range(len(self.study.points) * count) if index not in self.lost)
+        for index, result in zip(kept, self.results, strict=True):
             yield self.study.points[index // count].values, result
+
+    @property
+    def losses(self) -> list[str]:
+        """A sentence on each run that ended for lack of memory."""
+        count = len(self.study.seeds)
+        said = []
+        for index, how in self.lost.items():
+            values = self.study.points[index // count].values
+            what = ", ".join(
+                [*(f"{path} {value}" for path, value in values.items()), f"seed {self.study.seeds[index % count]}"]
+            )
+            said.append(f"Lost for lack of memory: {what}: {how}")
+        return said
 
     @property
     def plot(self) -> Plots:
@@ -120,7 +137,9 @@ class StudyResult:
     @property
     def has_pairs(self) -> bool:
         """Whether there are several queue managers to compare seed by seed, and several seeds."""
-        return "link.aqm" in self.study.swept and self.runs["link.aqm"].n_unique() > 1 and len(self.study.seeds) > 1
+        if self.lost or "link.aqm" not in self.study.swept or len(self.study.seeds) < 2:
+            return False
+        return self.runs["link.aqm"].n_unique() > 1
 
     def paired(self, baseline: str | None = None) -> pl.DataFrame:
         """Differences of each queue manager to `baseline` (the first), seed by seed: columns as `pairs.paired` says."""
@@ -221,10 +240,11 @@ class Study:
     def run_by(self, runner: Runner, *, settled: bool = False) -> StudyResult:
         """Do every run that `runner` has not done or found yet; with `settled`, refuse those that do not settle."""
         self.check_merge(runner.merge)
-        results = runner(self.runs)
+        runs = self.runs
+        results = runner(runs)
         if settled:
             refuse_unsettled(results)
-        return StudyResult(self, results)
+        return StudyResult(self, results, {i: runner.lost[run] for i, run in enumerate(runs) if run in runner.lost})
 
     def run_until(self, goal: Precision, runner: Runner, *, settled: bool = False) -> tuple[StudyResult, Reached]:
         """Run with seeds 1, 2, 3, … until every point is as precise as wanted, the study's number of them at least."""

@@ -1,0 +1,248 @@
+"""A run needs no memory for what it records, and too little memory is one line and exit code 3."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import sojourn as sj
+from conftest import REPO, Process, entries
+from sojourn import _core
+from sojourn.base import guard, memory
+from sojourn.base.errors import MissingError
+from sojourn.results.result import Result
+from sojourn.runs import store
+from sojourn.runs.runner import Runner
+from sojourn.runs.worker import Worker
+
+EVERY_PROBE = {
+    "duration": "20 s",
+    "link.rate": "100 Mbit/s",
+    "probes.headers": True,
+    "probes.transfers": True,
+    "probes.queue": "100 us",
+}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Result]:
+    """A run in memory, and the same run from a folder, of several row groups."""
+    scenario = sj.Scenario.load(REPO / "scenarios" / "codel.toml", EVERY_PROBE)
+    root = tmp_path_factory.mktemp("out")
+    return scenario.run(1), store.run(scenario, 1, root, [])
+
+
+def test_tables_that_were_written_while_the_run_went_on_are_the_same(both: tuple[Result, Result]) -> None:
+    in_memory, stored = both
+    assert stored.fingerprint == in_memory.fingerprint
+    assert stored.totals == in_memory.totals
+    assert stored.table_names == in_memory.table_names
+    assert stored.table("packets").height > 2**17  # more than a row group
+    for name in stored.table_names:
+        assert stored.table(name).schema == in_memory.table(name).schema, name
+        assert stored.table(name).equals(in_memory.table(name)), name
+
+
+def test_other_readers_read_them_too(both: tuple[Result, Result]) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    _, stored = both
+    assert stored.folder is not None
+    for name in stored.table_names:
+        path = stored.folder / f"{name}.parquet"
+        assert pl.DataFrame(parquet.read_table(path)).equals(stored.table(name)), name
+    groups = parquet.read_metadata(stored.folder / "packets.parquet").num_row_groups
+    assert groups == -(-stored.table("packets").height // 2**17)
+
+
+def test_columns_that_begin_late_are_nan_before(tmp_path: Path) -> None:
+    """A queue manager may have something to show only later on, when rows without it are in the file already."""
+    (tmp_path / "late.py").write_text(LATE)
+    sets = {"probes.state": "20 us", "duration": "3 s", "warmup": "0 s", "link.aqm": f"{tmp_path}/late.py:Late"}
+    scenario = sj.Scenario.load(REPO / "scenarios" / "codel.toml", sets)
+    in_memory, stored = scenario.run(1), store.run(scenario, 1, tmp_path / "out", [])
+    table = stored.table("state")
+    assert table.height > 2 * 2**17
+    assert table["late"].head(2**17).is_nan().all()
+    assert not table.filter(pl.col("link") == 0).tail(10)["late"].is_nan().any()
+    assert table.equals(in_memory.table("state"))
+
+
+LATE = """
+import sojourn as sj
+
+class Late(sj.Aqm):
+    def dequeue(self, cx, fifo):
+        self.now = cx.now
+        return super().dequeue(cx, fifo)
+
+    def observe(self):
+        return {"late": 1.0} if getattr(self, "now", 0) > 2.5e9 else {}
+"""
+
+
+def test_files_are_no_larger_than_those_of_polars(both: tuple[Result, Result], tmp_path: Path) -> None:
+    _, stored = both
+    assert stored.folder is not None
+    for name in ("packets", "queue", "state"):
+        stored.table(name).write_parquet(tmp_path / name)
+        assert (stored.folder / f"{name}.parquet").stat().st_size < (tmp_path / name).stat().st_size, name
+
+
+def test_a_run_with_every_packet_takes_no_more_memory_when_it_is_longer(tmp_path: Path) -> None:
+    peaks = [_peak_mb(tmp_path, f"{seconds} s") for seconds in (10, 40)]
+    assert peaks[1] < peaks[0] + 30, peaks  # its 1.3 million packets took 90 MB
+
+
+def _peak_mb(folder: Path, duration: str) -> float:
+    program = (
+        "import sojourn as sj, resource, sys; from pathlib import Path; from sojourn.runs import store;"
+        "sets = {'duration': sys.argv[3], 'link.rate': '200 Mbit/s'};"
+        "store.run(sj.Scenario.load(sys.argv[1], sets), 1, Path(sys.argv[2]), []);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)"
+    )
+    args = [sys.executable, "-c", program, REPO / "scenarios" / "codel.toml", folder, duration]
+    return float(subprocess.run(args, check=True, capture_output=True, text=True).stdout)
+
+
+COMMANDS = {
+    "run": ["run", REPO / "scenarios" / "codel.toml", "--set", "duration=5 s", "--set", "warmup=1 s", "--set", "link.rate=100 Mbit/s"],
+    "sweep": ["sweep", REPO / "scenarios" / "loads.toml"],
+    "compare": ["compare", "--aqm", "codel,pie", "--duration", "5s"],
+    "plot": ["plot", "timeseries", "results"],
+}
+
+
+@pytest.mark.parametrize("megabytes", [300, 700, 1200, 2000])
+@pytest.mark.parametrize("case", COMMANDS)
+def test_limited_memory(process: Process, tmp_path: Path, case: str, megabytes: int) -> None:
+    if case == "plot":
+        assert process(*COMMANDS["run"]).returncode == 0
+    before = entries(tmp_path)
+    done = process(*COMMANDS[case], preexec_fn=_limit_memory(megabytes))
+    assert done.returncode in (0, 3), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    if done.returncode == 3:
+        assert "memory" in done.stderr
+        assert len([line for line in done.stderr.splitlines() if line.startswith("Error: ")]) == 1, done.stderr
+    assert not list(tmp_path.rglob("*.part"))
+    assert all((run / "manifest.json").exists() for run in tmp_path.glob("results/*/") if run.is_dir())
+    assert entries(tmp_path) >= before
+
+
+def _limit_memory(megabytes: int) -> Callable[[], None]:
+    size = megabytes * 10**6
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def test_enough_memory_under_a_limit_changes_nothing(process: Process, tmp_path: Path) -> None:
+    plain = process(*COMMANDS["run"], "-o", "plain")
+    limited = process(*COMMANDS["run"], "-o", "limited", preexec_fn=_limit_memory(8000))
+    assert (plain.returncode, limited.returncode) == (0, 0), limited.stderr
+    assert plain.stdout.replace("plain", "limited") == limited.stdout
+    assert limited.stderr == ""
+    for path in (tmp_path / "plain").rglob("*.parquet"):
+        assert path.read_bytes() == (tmp_path / "limited" / path.relative_to(tmp_path / "plain")).read_bytes()
+
+
+def test_an_error_of_the_user_is_the_same_under_a_limit(process: Process) -> None:
+    plain = process("run", "no-such-file.toml")
+    limited = process("run", "no-such-file.toml", preexec_fn=_limit_memory(4000))
+    assert (limited.returncode, limited.stdout, limited.stderr) == (2, plain.stdout, plain.stderr)
+
+
+def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    study = sj.Study.load(tmp_path / "study.toml")
+    doomed = study.runs[2]
+    do = Worker.do
+
+    def killed(worker: Worker, scenario: sj.Scenario, seed: int, *rest: object) -> Result:
+        if (scenario, seed) == (doomed.scenario, doomed.seed):
+            worker._process.kill()
+        return do(worker, scenario, seed, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Worker, "do", killed)
+    monkeypatch.setattr(memory, "SHOWN", 0)  # every run might be lost
+    with pytest.raises(MissingError, match=r"out of memory: 1 of 4 runs were lost, the first as .* SIGKILL"):
+        study.run_by(Runner(tmp_path / "out"))
+    found = study.run_by(Runner(tmp_path / "out", keeps_going=True))
+    assert list(found.lost) == [2]
+    assert [values["link.rate"] for values, _ in found.with_values()] == ["1 Mbit/s", "1 Mbit/s", "2 Mbit/s"]
+    assert found.losses == ["Lost for lack of memory: link.rate 2 Mbit/s, seed 1: its process ended with SIGKILL"]
+    assert [result.seed for result in found.results] == [1, 2, 2]
+    assert not found.has_pairs
+
+
+STUDY = """
+duration = "1 s"
+warmup = "0 s"
+[link]
+rate = "1 Mbit/s"
+[[flows]]
+kind = "tcp"
+[sweep]
+"link.rate" = ["1 Mbit/s", "2 Mbit/s"]
+seeds = 2
+"""
+
+
+def test_what_a_run_needs_is_told_before_it(process: Process, tmp_path: Path) -> None:
+    path = tmp_path / "many.toml"
+    path.write_text('duration = "1 ms"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 200000\n')
+    of_run, of_packets = _core.need(sj.Scenario.load(path).canonical)
+    assert of_run > memory.SHOWN
+    assert of_packets == 0
+    done = process("run", path)
+    assert done.returncode == 0, done.stderr
+    assert f"Memory needed: up to {memory.shown(of_run)}" in done.stderr
+
+
+def test_a_table_that_there_is_no_memory_for_is_not_read(
+    both: tuple[Result, Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, stored = both
+    assert stored.folder is not None
+    monkeypatch.setattr(memory, "free", lambda: 1_000_000)
+    monkeypatch.setattr(store, "LARGE", 100_000)
+    with pytest.raises(MissingError, match=r"packets.parquet: its [\d,]+ rows take [\d.]+ MB of memory, 1 MB are free"):
+        store.load(stored.folder).table("packets")
+    assert store.load(stored.folder).table("utilisation").height > 0
+
+
+def test_what_is_free_is_the_least_of_all_limits() -> None:
+    program = "from sojourn.base import memory; print(memory.free(), memory.address_space())"
+    args = [sys.executable, "-c", program]
+    done = subprocess.run(args, check=True, capture_output=True, text=True, preexec_fn=_limit_memory(100))
+    free, taken = map(int, done.stdout.split())
+    assert free == 100_000_000 - taken
+    assert taken > 1_000_000
+
+
+def test_groups_of_either_version_limit_memory(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    for folder, limit in ((inner, "max"), (tmp_path / "a", "5000"), (tmp_path, "9000")):
+        (folder / "memory.max").write_text(f"{limit}\n")
+        (folder / "memory.current").write_text("3000\n")
+        (folder / "memory.stat").write_text("anon 1\ninactive_file 500\n")
+    assert memory._limits(tmp_path, "/a/b", "memory.max", "memory.current", "inactive_file") == [2500, 6500]
+
+
+def test_a_missing_library_is_a_defect_and_no_lack_of_memory() -> None:
+    assert guard.is_of_memory(MemoryError())
+    assert guard.is_of_memory(_chained(ImportError("numpy"), OSError(12, os.strerror(12))))
+    assert not guard.is_of_memory(ImportError("no module named x"))
+
+
+def _chained(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
