@@ -55,6 +55,10 @@ bench-check: ## fail if the engine takes over 2 % more instructions than recorde
 bench-record: ## record what the engine costs: bench/engine.txt and the table in docs/cost.md
 	$(CARGO) run --release --locked --package sojourn-bench -- --record $(BENCH)
 
+.PHONY: bench-peers
+bench-peers: ## speed beside htsim (SOJOURN_HTSIM=folder sim of its sources, with libhtsim.a) and ns-2, those that are at hand
+	$(CARGO) run --release --locked --package sojourn-bench -- --peers
+
 .PHONY: soak
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture

@@ -5,7 +5,8 @@
 //! packets, packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory,
 //! and, where valgrind is installed, instructions, misses of the first data cache and mispredicted branches per packet in
 //! a span of the steady state. `sojourn-bench --check [CASE…]` compares these instructions with the recorded ones and
-//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`).
+//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`). `sojourn-bench --peers`
+//! runs other simulators beside this one (`peers.rs`).
 //!
 //! The second table has a line per discipline: bytes of state, and for an enqueue with a dequeue instructions and
 //! nanoseconds under each load. CPU time is noisy on shared machines; instruction counts are not.
@@ -14,6 +15,7 @@ mod alloc;
 mod callgrind;
 mod case;
 mod cost;
+mod peers;
 mod recorded;
 
 use case::{CASES, Case, Measured};
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         Some("--pairs") => pairs(&args[1..]),
         Some("--check") => check(&args[1..]),
         Some("--record") => record(&args[1..]),
+        Some("--peers") => peers::compare(),
+        Some("--peer-work") => peers::work(args.get(1).and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)),
         _ => tables(&args),
     }
 }
@@ -183,7 +187,7 @@ fn in_own_process(case: &Case) -> Option<Measured> {
 
 fn usage() -> ExitCode {
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
-    eprintln!("usage: sojourn-bench [--check | --record] [CASE…], or [CASE…] [queues] [DISCIPLINE…]");
+    eprintln!("usage: sojourn-bench [--check | --record] [CASE…], --peers, or [CASE…] [queues] [DISCIPLINE…]");
     eprintln!("cases: {}", names.join(", "));
     ExitCode::from(2)
 }
