@@ -24,7 +24,8 @@ from sojourn.kernel.patch import Edit, apply_edits, read_edits
 from sojourn.runs.runner import Run, Runner
 
 MAKEFILE = "# SPDX\nVERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\nNAME = X\n"
-EDITS = read_edits((INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8"))
+TEXT_OF_EDITS = (INGREDIENTS / "gpl2" / "edits.toml").read_text(encoding="utf-8")
+EDITS = read_edits(TEXT_OF_EDITS, "6.1")
 
 
 def test_edits_change_what_they_find_and_nothing_where_one_does_not(tmp_path: Path) -> None:
@@ -57,6 +58,37 @@ def test_each_edit_has_a_reason_and_does_not_find_its_place_twice() -> None:
         of_pie[0].apply(text)
 
 
+def test_an_edit_may_be_for_some_versions_only() -> None:
+    by_version = {version: read_edits(TEXT_OF_EDITS, version) for version in cache.VERSIONS}
+    assert by_version["6.1"] == by_version["6.12"] != by_version["7.3"]
+    for edits in by_version.values():
+        told = [edit for edit in edits if "sojourn_refused(to_free);" in edit.new]
+        assert len(told) == 1, "each version tells drops during an arrival from later ones, in its own way"
+
+
+def test_a_version_of_another_suite_is_fetched_with_a_state_of_its_own(
+    tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "KEYRING", tmp_path / "none.gpg")
+    log = tools()
+    with pytest.raises(MissingError, match=r"none\.gpg: is not there; install the package debian-archive-keyring"):
+        build("7.3", tmp_path / "kernels")
+    (tmp_path / "none.gpg").touch()
+    log = tools(
+        apt_get=f'{LAST}; cat "$2" > {tmp_path}/conf; cat "$(dirname "$2")/sources.list" > {tmp_path}/sources; {GIVE}'
+    )
+    build("7.3", tmp_path / "kernels")
+    assert (tmp_path / "sources").read_text() == (
+        f"deb [arch=amd64 signed-by={tmp_path}/none.gpg] http://deb.debian.org/debian trixie-backports main\n"
+    )
+    settings = (tmp_path / "conf").read_text()
+    assert 'Dir::Etc::sourceparts "/dev/null";' in settings and "#clear APT::Update::Post-Invoke;" in settings
+    assert [line for line in log.read_text().splitlines() if line.startswith("apt-get")] == ["apt-get -c"] * 2
+    tools(apt_get="echo 'E: Unable to locate package' >&2; exit 100")
+    with pytest.raises(MissingError, match=r"linux-source-7\.3: cannot be downloaded; .* still in trixie-backports"):
+        build("7.3", tmp_path / "others")
+
+
 def test_what_becomes_part_of_the_kernel_stands_apart_under_its_licence() -> None:
     parts = [path for path in (INGREDIENTS / "gpl2").iterdir() if path.name not in ("LICENSE", "README.md")]
     assert {path.suffix for path in parts} == {".c", ".h", ".toml", ""}
@@ -84,6 +116,10 @@ def test_what_is_missing_is_said_before_anything_begins(tmp_path: Path, monkeypa
         build("5.4", tmp_path)
 
 
+LAST = "for last; do :; done"
+GIVE = '[ "$last" = update ] || echo > "${last}_${last#linux-source-}.7-1_all.deb"'
+
+
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Stand-ins for apt-get, dpkg-deb, tar, make and gcc that note that they were called, and may fail."""
@@ -92,7 +128,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     log = tmp_path / "log"
     edited = "".join(f'mkdir -p "$(dirname {e.file})"; ' for e in EDITS)
     scripts = {
-        "apt-get": 'echo > "$2_6.1.7-1_all.deb"',
+        "apt-get": f"{LAST}; {GIVE}",
         "dpkg-deb": 'mkdir -p usr/src; echo > "usr/src/$(ls *.deb | cut -d_ -f1).tar.xz"',
         "tar": f"{edited} mkdir -p drivers/net; printf '{MAKEFILE}' > Makefile",
         "make": 'case "$*" in *allnoconfig*) grep "^CONFIG" "${3#KCONFIG_ALLCONFIG=}" > .config;; '
@@ -141,12 +177,16 @@ def test_a_build_goes_on_where_it_was_interrupted(tools: Callable[..., Path], tm
     assert build("6.1", root) == kernel and log.read_text() == ""
 
 
-def test_a_kernel_names_the_package_of_its_own_version(tools: Callable[..., Path], tmp_path: Path) -> None:
-    tools(apt_get='echo > "$2_${2#linux-source-}.7-1_all.deb"')
+def test_a_kernel_names_the_package_of_its_own_version(
+    tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "keyring").touch()
+    monkeypatch.setattr(source, "KEYRING", tmp_path / "keyring")
+    tools()
     for version in cache.VERSIONS:
         build(version, tmp_path)
     abouts = [json.loads((cache.folder_of(one, tmp_path) / cache.ABOUT).read_text()) for one in cache.VERSIONS]
-    assert [about["package"] for about in abouts] == ["6.1.7-1", "6.12.7-1"]
+    assert [about["package"] for about in abouts] == ["6.1.7-1", "6.12.7-1", "7.3.7-1"]
 
 
 def test_a_package_server_out_of_reach(tools: Callable[..., Path], tmp_path: Path) -> None:

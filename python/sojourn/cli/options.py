@@ -57,7 +57,7 @@ engine = click.option(
     default=SIMULATE,
     show_default=True,
     help="What runs the scenario: the simulator, an emulated link with real programs (Linux), a real Linux kernel, "
-    "6.1 or 6.12, in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of "
+    "6.1, 6.12 or 7.3, in simulated time (sojourn kernel build), or ns-2 with its own queues or with those of "
     "Sojourn (sojourn ns2 build).",
 )
 sets = click.option(

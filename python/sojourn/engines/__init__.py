@@ -17,6 +17,7 @@ ENGINES = {
     "emulate": "sojourn.emulated.engine",
     "kernel": "sojourn.kernel.engine",
     "kernel-6.12": "sojourn.kernel.engine_6_12",
+    "kernel-7.3": "sojourn.kernel.engine_7_3",
     "ns2": "sojourn.ns2.engine",
     "ns2-plugin": "sojourn.ns2.engine_plugin",
 }

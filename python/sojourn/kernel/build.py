@@ -115,7 +115,8 @@ def _prepare(place: Place, guest: Path) -> None:
     archive = fetch(place.version, place.packages, run_command)
     shutil.rmtree(place.tree, ignore_errors=True)
     unpack(archive, place.tree, run_command)
-    apply_edits(read_edits((guest / "gpl2" / "edits.toml").read_text(encoding="utf-8")), place.tree)
+    edits = (guest / "gpl2" / "edits.toml").read_text(encoding="utf-8")
+    apply_edits(read_edits(edits, place.version), place.tree)
     links = place.tree / "drivers" / "net" / "sojourn"
     links.mkdir()
     for path in [guest / "gpl2" / "Makefile", *(guest / "gpl2").glob("*.[ch]")]:

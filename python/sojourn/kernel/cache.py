@@ -11,7 +11,8 @@ from pathlib import Path
 from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
 
-VERSIONS = ("6.1", "6.12")
+VERSIONS = ("6.1", "6.12", "7.3")
+"""That can be built; the first one is meant where none is named."""
 ABOUT = "build.json"
 INGREDIENTS = Path(__file__).parent / "guest"
 """What a kernel is made with beside its source; compilers read it where it lies."""

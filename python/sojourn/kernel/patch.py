@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ class Edit:
     why: str
     count: int = 1
     """How often the anchor has to be found."""
+    versions: Sequence[str] = ()
+    """Of Linux, for which it is; all if empty."""
 
     def apply(self, text: str) -> str:
         """Return the text with the edit; an anchor that is not there as often as it should be is an error."""
@@ -41,10 +43,11 @@ class Edit:
         return edited
 
 
-def read_edits(text: str) -> list[Edit]:
-    """Edits of a TOML file."""
+def read_edits(text: str, version: str) -> list[Edit]:
+    """Edits of a TOML file for a version of Linux."""
     tables: list[dict[str, Any]] = tomllib.loads(text)["edit"]
-    return [Edit(**table) for table in tables]
+    edits = [Edit(**table) for table in tables]
+    return [edit for edit in edits if version in (edit.versions or (version,))]
 
 
 def apply_edits(edits: Iterable[Edit], tree: Path) -> list[str]:

@@ -1,4 +1,8 @@
-"""The kernel's source, from the machine's package manager."""
+"""The kernel's source, from the machine's package manager.
+
+A version that the machine's own release lacks comes from another suite of Debian. For it apt gets a state of its own,
+so that the machine's list of sources stays as it is; it checks the suite's signature and the package's hash as always.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,11 @@ from sojourn.base.errors import MissingError
 
 LEFT_OUT = ("*.rst", "*.dts*", "*/asic_reg/*")
 """Files that no build here reads: a third of the tree."""
+
+SUITES = {"7.3": "trixie-backports"}
+"""By version: the suite of Debian that has its source, where the machine's own sources need not."""
+ARCHIVE = "http://deb.debian.org/debian"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 Run = Callable[[list[str], Path], str]
 """Runs a command in a folder and returns what it printed; raises `MissingError` with its last lines."""
@@ -31,9 +40,12 @@ def fetch(version: str, place: Path, run: Run) -> Path:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir()
     try:
-        run(["apt-get", "download", name], part)
+        options = _other_suite(SUITES[version], part / "apt", run) if version in SUITES else []
+        run(["apt-get", *options, "download", name], part)
     except MissingError as error:
         remedy = "is the package server reachable, and does the system have this package (apt-get update)?"
+        if version in SUITES:
+            remedy = f"is the package server reachable, and is it still in {SUITES[version]} of Debian?"
         raise MissingError(f"{name}: cannot be downloaded; {remedy}\n  {error}") from None
     [package] = part.glob("*.deb")
     run(["dpkg-deb", "-x", package.name, "."], part)
@@ -41,6 +53,30 @@ def fetch(version: str, place: Path, run: Run) -> Path:
     version_file(version, place).write_text(package.name.split("_")[1] + "\n")
     shutil.rmtree(part)
     return archive
+
+
+def _other_suite(suite: str, state: Path, run: Run) -> list[str]:
+    """Let apt read the list of a suite into `state`; the options by which it then knows this suite and no other."""
+    if not KEYRING.exists():
+        raise MissingError(f"{KEYRING}: is not there; install the package debian-archive-keyring")
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (state / folder).mkdir(parents=True)
+    (state / "status").touch()
+    (state / "sources.list").write_text(f"deb [arch=amd64 signed-by={KEYRING}] {ARCHIVE} {suite} main\n")
+    settings = {
+        "Dir::Etc::sourcelist": state / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State": state,
+        "Dir::State::status": state / "status",
+        "Dir::Cache": state / "cache",
+        "Acquire::Languages": "none",
+    }
+    # What the machine does after its own updates is none of these.
+    hooks = [f"#clear APT::Update::{hook};\n" for hook in ("Pre-Invoke", "Post-Invoke", "Post-Invoke-Success")]
+    (state / "apt.conf").write_text("".join([*(f'{key} "{value}";\n' for key, value in settings.items()), *hooks]))
+    options = ["-c", str(state / "apt.conf")]
+    run(["apt-get", *options, "update"], state)
+    return options
 
 
 def unpack(archive: Path, tree: Path, run: Run) -> None:

@@ -72,8 +72,7 @@ static struct card *new_card(struct net_device *dev, u64 number, u64 wait_ns)
 	card->number = number;
 	card->wait_ns = wait_ns;
 	__skb_queue_head_init(&card->held);
-	hrtimer_init(&card->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	card->timer.function = on_interrupt;
+	hrtimer_setup(&card->timer, on_interrupt, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	netif_napi_add(dev, &card->napi, poll_card);
 	napi_enable(&card->napi);
 	list_add_tail(&card->all, &cards);

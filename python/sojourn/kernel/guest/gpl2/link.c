@@ -164,7 +164,7 @@ static enum hrtimer_restart on_sent(struct hrtimer *timer)
 	if (!skb_queue_empty(&way->ring))
 		transmit(way, at);
 	if (way->inside <= way->config.below_wake)
-		netif_wake_queue(way->dev);
+		netif_tx_wake_all_queues(way->dev);
 	return HRTIMER_NORESTART;
 }
 
@@ -216,8 +216,14 @@ static netdev_tx_t sojourn_xmit(struct sk_buff *skb, struct net_device *dev)
 	if (idle)
 		transmit(way, now);
 	if (takes_no_more(way))
-		netif_stop_queue(dev);
+		netif_tx_stop_all_queues(dev);
 	return NETDEV_TX_OK;
+}
+
+/* A packet's mark chooses among several queues, so that no hash of the kernel does. */
+static u16 sojourn_queue(struct net_device *dev, struct sk_buff *skb, struct net_device *above)
+{
+	return skb->mark % dev->real_num_tx_queues;
 }
 
 /* ---- configuration ---------------------------------------------------------------------------------------------- */
@@ -269,7 +275,7 @@ static int sojourn_private(struct net_device *dev, struct ifreq *request, void _
 static int sojourn_open(struct net_device *dev)
 {
 	netif_carrier_on(dev);
-	netif_start_queue(dev);
+	netif_tx_start_all_queues(dev);
 	return 0;
 }
 
@@ -277,7 +283,7 @@ static int sojourn_stop(struct net_device *dev)
 {
 	struct way *way = netdev_priv(dev);
 
-	netif_stop_queue(dev);
+	netif_tx_stop_all_queues(dev);
 	hrtimer_cancel(&way->sent_timer);
 	hrtimer_cancel(&way->arrival_timer);
 	__skb_queue_purge(&way->ring);
@@ -290,6 +296,7 @@ const struct net_device_ops sojourn_ops = {
 	.ndo_open = sojourn_open,
 	.ndo_stop = sojourn_stop,
 	.ndo_start_xmit = sojourn_xmit,
+	.ndo_select_queue = sojourn_queue,
 	.ndo_siocdevprivate = sojourn_private,
 };
 
@@ -313,18 +320,20 @@ static void sojourn_setup(struct net_device *dev)
 	dev->priv_destructor = sojourn_destruct;
 	way->dev = dev;
 	way->config.number = NOT_TRACED;
-	hrtimer_init(&way->sent_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	way->sent_timer.function = on_sent;
-	hrtimer_init(&way->arrival_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	way->arrival_timer.function = on_arrival;
+	hrtimer_setup(&way->sent_timer, on_sent, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&way->arrival_timer, on_arrival, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	__skb_queue_head_init(&way->ring);
 	__skb_queue_head_init(&way->flight);
 }
 
 static struct rtnl_link_ops sojourn_link;
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 static int sojourn_newlink(struct net *net, struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
 			   struct netlink_ext_ack *extack)
+#else
+static int sojourn_newlink(struct net_device *dev, struct rtnl_newlink_params *params, struct netlink_ext_ack *extack)
+#endif
 {
 	struct net_device *peer;
 	char name[IFNAMSIZ];
@@ -334,7 +343,7 @@ static int sojourn_newlink(struct net *net, struct net_device *dev, struct nlatt
 	peer = alloc_netdev(sizeof(struct way), name, NET_NAME_USER, sojourn_setup);
 	if (!peer)
 		return -ENOMEM;
-	dev_net_set(peer, net);
+	dev_net_set(peer, dev_net(dev));
 	peer->rtnl_link_ops = &sojourn_link;
 	error = register_netdevice(peer);
 	if (error) {

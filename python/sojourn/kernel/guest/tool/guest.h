@@ -40,4 +40,7 @@ void run_traffic(const char *file, const char *out);
 /* `replay DEVICE ARRIVALS OUT END`: scripted packets through a device's queue discipline, which has sent all at END ns. */
 void replay(const char *device, const char *arrivals, const char *out, uint64_t end);
 
+/* `qdisc DEVICE PARENT HANDLE KIND [NUMBER:BYTES:VALUE]...`: adds a queue discipline with options by their numbers. */
+void add_qdisc(char **words);
+
 #endif

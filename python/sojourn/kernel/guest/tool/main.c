@@ -206,7 +206,7 @@ static void do_line(char **words, int count)
 		int least;
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
-		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 },
+		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 }, { "qdisc", 5 },
 	};
 	const char *verb = words[0];
 
@@ -236,6 +236,8 @@ static void do_line(char **words, int count)
 		replay(words[1], words[2], words[3], strtoull(words[4], NULL, 10));
 	else if (!strcmp(verb, "card"))
 		receive_by(words[1], words[2], words[3]);
+	else if (!strcmp(verb, "qdisc"))
+		add_qdisc(words + 1);
 	else
 		fail("job: \"%s\" is unknown", verb);
 }

@@ -1,0 +1,104 @@
+/*
+ * Queue disciplines that the host's tc does not know, set by netlink. What tc's words stand for is the host's business:
+ * options come as numbers of attributes with their lengths and values.
+ */
+#include "guest.h"
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#define ROOM 4096
+
+struct message {
+	struct nlmsghdr head;
+	struct tcmsg tc;
+	char attributes[ROOM];
+};
+
+/* Adds an attribute; what is nested in it comes behind it. */
+static struct rtattr *add(struct message *message, unsigned type, const void *data, size_t bytes)
+{
+	struct rtattr *made = (void *)((char *)message + NLMSG_ALIGN(message->head.nlmsg_len));
+
+	if (message->head.nlmsg_len + RTA_SPACE(bytes) > sizeof(*message))
+		fail("qdisc: more options than there is room for");
+	made->rta_type = (unsigned short)type;
+	made->rta_len = (unsigned short)RTA_LENGTH(bytes);
+	if (bytes)
+		memcpy(RTA_DATA(made), data, bytes);
+	message->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(message->head.nlmsg_len) + RTA_ALIGN(made->rta_len));
+	return made;
+}
+
+/* MAJOR:MINOR in hexadecimal, or `root`. */
+static uint32_t handle_of(const char *word)
+{
+	char *end;
+	uint32_t major = (uint32_t)strtoul(word, &end, 16);
+
+	if (!strcmp(word, "root"))
+		return TC_H_ROOT;
+	if (*end != ':')
+		fail("qdisc: \"%s\" is no handle", word);
+	return major << 16 | (uint32_t)strtoul(end + 1, NULL, 16);
+}
+
+/* NUMBER:BYTES:VALUE; numbers are little-endian, as the machine is. */
+static void add_option(struct message *message, const char *word)
+{
+	unsigned number, bytes;
+	long long value;
+
+	if (sscanf(word, "%u:%u:%lld", &number, &bytes, &value) != 3 || bytes > sizeof(value))
+		fail("qdisc: \"%s\" is no option", word);
+	add(message, number, &value, bytes);
+}
+
+static void say(struct message *message)
+{
+	struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+		char rest[ROOM];
+	} answer;
+	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (netlink < 0 || send(netlink, message, message->head.nlmsg_len, 0) < 0)
+		fail("netlink");
+	if (recv(netlink, &answer, sizeof(answer), 0) < (ssize_t)NLMSG_LENGTH(sizeof(answer.error)))
+		fail("netlink's answer");
+	if (answer.head.nlmsg_type != NLMSG_ERROR || answer.error.error) {
+		errno = -answer.error.error;
+		fail("qdisc");
+	}
+	close(netlink);
+}
+
+void add_qdisc(char **words)
+{
+	struct message message = {
+		.head = {
+			.nlmsg_len = NLMSG_LENGTH(sizeof(message.tc)),
+			.nlmsg_type = RTM_NEWQDISC,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL,
+		},
+		.tc = {
+			.tcm_family = AF_UNSPEC,
+			.tcm_ifindex = (int)if_nametoindex(words[0]),
+			.tcm_parent = handle_of(words[1]),
+			.tcm_handle = handle_of(words[2]),
+		},
+	};
+	struct rtattr *options;
+
+	if (!message.tc.tcm_ifindex)
+		fail("device %s", words[0]);
+	add(&message, TCA_KIND, words[3], strlen(words[3]) + 1);
+	options = add(&message, TCA_OPTIONS | NLA_F_NESTED, NULL, 0);
+	for (char **word = words + 4; *word; word++)
+		add_option(&message, *word);
+	options->rta_len = (unsigned short)((char *)&message + message.head.nlmsg_len - (char *)options);
+	say(&message);
+}
