@@ -15,6 +15,13 @@ from sojourn.kernel.qdisc import DISCIPLINES, queue
 from sojourn.kernel.trace import EVENT, OFFERED, TIMED_OUT, entries, timeouts
 from sojourn.kernel.traffic import traffic
 
+HTB = """
+htb default 20 {
+  class 1 rate 10mbit
+  class 10 parent 1 rate 2.5mbit ceil 10mbit burst 3kB prio 1 match dscp EF match dscp AF41 { codel@linux }
+  class 20 parent 1 rate 8mbit quantum 3000B overhead 18 linklayer atm
+}
+"""
 SENDER = {"stack": "linux-2.6.29", "cc": "reno"}
 BASE: dict[str, Any] = {
     "duration": "4 s",
@@ -332,10 +339,10 @@ def test_the_traffic_is_that_of_the_simulator() -> None:
     never = 2**64 - 1
     starts = [source["start_ns"] for source in plan[:2]]
     assert len(set(starts)) == 2 and all(0 <= start < 10**9 for start in starts)
-    assert lines[1] == f"bulk s0 k0 10.1.0.0 10.2.0.0 0 0 cubic 1460 0 {starts[0]} {never} 10000000 -1"
-    assert lines[3] == f"pages s1 k1 10.1.0.2 10.2.0.2 1 -1 reno 1460 0 300 20000 0 {2**32 - 1} times.2"
+    assert lines[1] == f"bulk s0 k0 10.1.0.0 10.2.0.0 0 0 cubic 1460 0 0 {starts[0]} {never} 10000000 -1"
+    assert lines[3] == f"pages s1 k1 10.1.0.2 10.2.0.2 1 -1 reno 1460 0 0 300 20000 0 {2**32 - 1} times.2"
     assert lines[4] == "datagrams s2 k2 10.1.0.3 10.2.0.3 2 2 200 2 times.3"
-    assert lines[5].endswith("3 -1 reno 1460 64000 0 18446744073709551615 1000000 0")
+    assert lines[5].endswith("3 -1 reno 1460 64000 0 0 18446744073709551615 1000000 0")
     assert told.flows == [0, 1, None, 2, None]
     assert np.frombuffer(told.files["times.2"], np.uint64).tolist() == [n * 10**8 for n in range(41)]
 
@@ -428,3 +435,102 @@ def test_the_summary_of_what_the_guest_s_program_said() -> None:
 
 def test_small_things() -> None:
     assert tuple(map(_core.jain, ([3.0, 3.0], [1.0, 0.0, 0.0, 0.0], []))) == (1.0, 0.25, 1.0)
+
+
+def parent_lines(aqm: str, limit: str = "500 packets") -> list[str]:
+    made = queue("link", build(link={"aqm": aqm, "limit": limit}).document["link"])
+    assert made.parent is not None
+    return [made.line, *made.parent.more]
+
+
+def test_what_holds_others_is_classes_queues_and_filters() -> None:
+    start = "filter add dev {dev} parent 1: protocol ip prio 2 u32 match ip dsfield"
+    assert parent_lines(HTB) == [
+        "htb default 20 r2q 10 direct_qlen 1000",
+        "class add dev {dev} parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 1600 cburst 1600",
+        "class add dev {dev} parent 1:1 classid 1:10 htb rate 2500000bit ceil 10000000bit burst 3000 cburst 1600 "
+        "prio 1",
+        "qdisc add dev {dev} parent 1:10 handle e000: codel limit 500 target 5000us interval 100000us noecn",
+        f"{start} 0xb8 0xfc flowid 1:10",
+        f"{start} 0x88 0xfc flowid 1:10",
+        "class add dev {dev} parent 1:1 classid 1:20 htb rate 8000000bit ceil 8000000bit burst 1600 cburst 1600 "
+        "overhead 18 linklayer atm quantum 3000",
+        "qdisc add dev {dev} parent 1:20 handle e001: pfifo limit 500",
+    ]
+    assert parent_lines("tbf rate 5mbit burst 5kB limit 50kB { codel@linux }") == [
+        "tbf rate 5000000bit burst 5000 limit 50000",
+        "qdisc add dev {dev} parent 10:1 handle e000: codel limit 500 target 5000us interval 100000us noecn",
+    ]
+    assert parent_lines("tbf rate 5mbit burst 5kB latency 50ms peakrate 8mbit mtu 1540B") == [
+        "tbf rate 5000000bit burst 5000 latency 50000us peakrate 8000000bit mtu 1540"
+    ]
+    assert parent_lines("prio handle 7 bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match dscp 46 }")[
+        1:
+    ] == [
+        "qdisc add dev {dev} parent 7:1 handle e000: pfifo limit 500",
+        "filter add dev {dev} parent 7: protocol ip prio 2 u32 match ip dsfield 0xb8 0xfc flowid 7:1",
+        "qdisc add dev {dev} parent 7:2 handle e001: pfifo limit 500",
+    ]
+
+
+def test_a_class_is_that_of_its_parent_behind_it_whatever_the_order() -> None:
+    lines = parent_lines("htb { class 3 parent 2 rate 1mbit; class 2 parent 1 rate 2mbit; class 1 rate 3mbit }")
+    assert [line.split()[5:8] for line in lines if line.startswith("class")] == [
+        ["1:", "classid", "1:1"],
+        ["1:1", "classid", "1:2"],
+        ["1:2", "classid", "1:3"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("aqm", "named", "found"),
+    [
+        (HTB, "1:10", "1 1:10"),
+        (HTB, "1:0", "1 1:0"),
+        (HTB, "1:1", None),  # no leaf
+        (HTB, "2:10", None),
+        (HTB, "0:6", None),
+        ("prio", "1:3", "1 1:3"),
+        ("prio", "1:4", "1 1:2"),  # no band, so that of the priority 0
+        ("prio", "1:0", "1 1:2"),
+        ("prio", "0:6", "3 1:1"),
+        ("prio", "2:1", "3 1:2"),
+        ("tbf rate 5mbit burst 5kB limit 50kB", "1:1", None),
+    ],
+)
+def test_a_class_that_a_group_names_is_found_by_its_addresses(aqm: str, named: str, found: str | None) -> None:
+    network = lay_out(build(link={"aqm": aqm}, flows=[{"kind": "tcp", "count": 2, **SENDER, "class": named}]).document)
+    lines = [line for line in network.files["L.tc"].splitlines() if "ip src" in line]
+    if found is None:
+        assert lines == []
+        return
+    place, flowid = found.split()
+    assert [line.split()[14] for line in lines] == [f"10.{net}.0.{n}/32" for n in (0, 1) for net in (1, 2)]
+    assert {(line.split()[9], line.split()[-1]) for line in lines} == {(place, flowid)}
+    assert network.files["L.tc"].splitlines()[1].split()[4:7] == ["parent", "f000:1", "handle"]
+
+
+def test_both_ends_set_the_code_point_of_a_group() -> None:
+    flows = [{"kind": "tcp", **SENDER, "dscp": "EF"}, {"kind": "cbr", "rate": "1 Mbit/s", "dscp": "CS1", "ecn": "ect0"}]
+    document = build(flows=flows).document
+    plan = _core.plan(build(flows=flows).canonical, 1)
+    lines = traffic(document, plan, lay_out(document).ends, []).text.splitlines()
+    assert [line.split()[0] for line in lines] == ["clock", "bulk", "datagrams"]
+    assert lines[1].split()[10] == str(46 << 2) and lines[2].split()[8] == str(8 << 2 | 2)
+
+
+@pytest.mark.parametrize(
+    ("aqm", "error"),
+    [
+        ("tbf", "link.aqm: the engine kernel has no tbf that does not shape; write tbf rate"),
+        ("prio { band 1 match src 3 }", "match src 3: the engine kernel sorts by code points and by classes only"),
+        ("prio { band 1 { red@linux min 3kB max 9kB } }", "link.aqm: the engine kernel has no red in a class"),
+        ("prio { band 1 { tbf { codel } } }", "link.aqm: the engine kernel has no parent inside of another one"),
+        ("prio { band 1 { codel@act } }", "link.aqm: the engine kernel has no codel@act"),
+        ("prio handle f000", "link.aqm.handle: the engine kernel has handles of its own from e000: on"),
+        ("avq", "link.aqm: the engine kernel has no avq; choose one of .*cake, tbf, prio, htb"),
+    ],
+)
+def test_what_the_kernel_cannot_hold_is_refused(aqm: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
+        line(aqm)

@@ -28,6 +28,7 @@ START_NS = 10_000_333_333
 NOT_TRACED = 255
 LATCHED, CARRIES, BELOW_PACKETS = 1, 2, 4
 """Flags of a link, as guest/gpl2/sojourn.h has them."""
+ROOT_OF_PARENTS = "f000:"
 MOST_ACCESS_LINKS = 1000
 MOST_FLOWS = 65_000
 TCP_PAGES = "100000 150000 200000"
@@ -90,7 +91,12 @@ def lay_out(document: Mapping[str, Any]) -> Network:
         configure += list(_add_group(group, flow, path, network, lines, offloads, routed=len(links) > 2))
     network.files = {f"{name or 'machine'}.ip": "\n".join([*text, ""]) for name, text in lines.items()}
     network.files |= {
-        f"{router}.tc": "".join(_tc(link) for link in links if link.router == router) for router in routers
+        f"{router}.tc": "".join(
+            _tc(link, made, _named(document, network.ends))
+            for link, made in zip(links, network.queues, strict=True)
+            if link.router == router
+        )
+        for router in routers
     }
     network.job = [
         "write /proc/sys/net/core/netdev_max_backlog 1000000",
@@ -120,9 +126,6 @@ def _add_group(
     `routed`: the routers on the path learn the next one for each address.
     """
     place, forward = f"flows[{group}]", flow["direction"] == "forward"
-    for key in ("dscp", "class"):
-        if flow.get(key):
-            refuse(f"{place}.{key}", "sends all packets alike", "leave it out")
     near, far = path.data[0].router, path.acks[0].router
     here, there = (1, 2) if forward else (3, 4)
     source, sink = f"s{group}", f"k{group}"
@@ -255,22 +258,35 @@ def _accounted(link: Direction) -> int:
     return octets(f"{link.place}.overhead", link.keys["overhead"]) if adjusted else 0
 
 
-def _tc(direction: Direction) -> str:
+def _named(document: Mapping[str, Any], ends: Sequence[Ends]) -> dict[str, list[str]]:
+    """By the class that flow groups name: the addresses of their hosts, at either end."""
+    named: dict[str, list[str]] = {}
+    for end in ends:
+        if class_id := document["flows"][end.group].get("class"):
+            named.setdefault(class_id, []).extend((end.source_address, end.sink_address))
+    return named
+
+
+def _tc(direction: Direction, made: Queue, named: Mapping[str, Sequence[str]]) -> str:
     """The queue of a bottleneck.
 
     It is the only class of a root that is never passed by: a packet that finds an AQM at the root empty while the link
     is busy would wait outside of it.
     """
     place, link, dev = direction.place, direction.keys, direction.device
-    made = queue(place, link)
     size, mpu = _accounted(direction), octets(f"{place}.mpu", link["mpu"])
     counted = link["account"] == "adjusted" and (size or mpu)
     table = f" mpu {mpu} mtu 2048 tsize 2048" if mpu else ""
     stab = f" stab overhead {size}{table} linklayer ethernet" if counted else ""
+    # The handle of what holds others is in the scenario.
+    root, handle = (ROOT_OF_PARENTS, made.parent.handle) if made.parent else ("1:", "10:")
     lines = [
-        f"qdisc add dev {dev} root handle 1:{stab} prio bands 2 priomap {' '.join('0' * 16)}",
-        f"qdisc add dev {dev} parent 1:1 handle 10: {made.line}",
+        f"qdisc add dev {dev} root handle {root}{stab} prio bands 2 priomap {' '.join('0' * 16)}",
+        f"qdisc add dev {dev} parent {root}1 handle {handle} {made.line}",
     ]
+    if made.parent:
+        filters = [line for name, addresses in named.items() for line in made.parent.filters(name, addresses)]
+        lines += [line.format(dev=dev) for line in (*made.parent.more, *filters)]
     if made.inner:
         lines.append(f"qdisc add dev {dev} parent 10:1 handle 20: {made.inner}")
     return "\n".join([*lines, ""])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
+from sojourn.kernel.parents import MAKERS as PARENTS
+from sojourn.kernel.parents import Parent, holds, parent
 from sojourn.kernel.refuse import refuse
 
 Word = Callable[[str, str, Any], str]
@@ -42,14 +44,18 @@ class Queue:
     limit: str = "unlimited"
     """Limit of all waiting packets, as scenarios write it."""
     judges_arrivals: bool = False
+    parent: Parent | None = None
+    """What it holds, if it holds others."""
 
 
 def queue(place: str, link: Mapping[str, Any]) -> Queue:
     """Translate a link's queue manager and limit; `place` is the link's in the scenario."""
     table = link["aqm"]
     name, where = table["name"], f"{place}.aqm"
+    if holds(table):
+        return _parent(place, link)
     if name not in DISCIPLINES:
-        refuse(where, f"has no {name}", f"choose one of {', '.join(DISCIPLINES)}")
+        refuse(where, f"has no {name}", f"choose one of {', '.join([*DISCIPLINES, *PARENTS])}")
     kind = DISCIPLINES[name]
     if table["profile"] not in kind.profiles:
         best = next((p for p in kind.profiles if p.startswith("linux")), None)
@@ -63,6 +69,16 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     if isinstance(link["limit"], list) or "+" in link["limit"]:
         refuse(f"{place}.limit", "takes one limit", "leave one of them")
     return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
+
+
+def _parent(place: str, link: Mapping[str, Any]) -> Queue:
+    """What holds others; the limit of the link holds in each class."""
+    table = link["aqm"]
+    if not table["profile"].startswith("linux"):
+        refuse(f"{place}.aqm", f"has no {table['name']}@{table['profile']}", "leave the profile out")
+    number, unit = limit_of(place, link["limit"], link)
+    made = parent(place, link, queue)
+    return Queue(made.line, limit=f"{number} {unit}", judges_arrivals=True, parent=made)
 
 
 def _limited(place: str, kind: Discipline, words: str, limit: str, table: Mapping[str, Any], link: Any) -> Queue:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sojourn import _core
 from sojourn.engines.values import nanoseconds, octets
 from sojourn.kernel.network import START_NS, Ends
 from sojourn.kernel.refuse import refuse
@@ -67,7 +68,7 @@ def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], tim
         size = octets(f"{place}.size", flow["size"])
         if size < UDP_IP_HEADERS + STAMP:
             refuse(f"{place}.size", f"sends datagrams of {UDP_IP_HEADERS + STAMP} B and more", "raise it")
-        return "datagrams", f"{size} {ECT[flow['ecn']]} {times}"
+        return "datagrams", f"{size} {_tos(flow) | ECT[flow['ecn']]} {times}"
     if kind not in ("tcp", "web", "request"):
         refuse(f"{place}.kind", f"does not send {kind}", "choose tcp, web, request, cbr, poisson, streaming or voice")
     tcp = _tcp(flow, place)
@@ -97,7 +98,12 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     if "abc" in flow:
         refuse(f"{place}.abc", "has no appropriate byte counting", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0
-    return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window}"
+    return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window} {_tos(flow)}"
+
+
+def _tos(flow: Mapping[str, Any]) -> int:
+    """The byte of DSCP and ECN that both ends set; TCP has its own ECN."""
+    return int(_core.dscp(flow["dscp"])) << 2 if flow.get("dscp") else 0
 
 
 CONTROLS = (

@@ -24,6 +24,8 @@ static int new_socket(struct source *source, const char *namespace)
 		fail("congestion control %s", source->control);
 	if (source->mss && setsockopt(made, IPPROTO_TCP, TCP_MAXSEG, &source->mss, sizeof(source->mss)))
 		fail("segments of %d bytes", source->mss);
+	if (source->tos && setsockopt(made, IPPROTO_IP, IP_TOS, &source->tos, sizeof(source->tos)))
+		fail("type of service %d", source->tos);
 	/* A buffer of a size of its own is not tuned, which would raise the window as well. */
 	if (source->window && (setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
 			       setsockopt(made, IPPROTO_TCP, TCP_WINDOW_CLAMP, &source->window, sizeof(source->window))))

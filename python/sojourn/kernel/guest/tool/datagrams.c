@@ -58,7 +58,7 @@ void start_datagrams(struct source *source)
 	int at_sink = datagram_socket(source->sink_namespace, source->sink_address, SERVER_PORT);
 
 	source->socket = datagram_socket(source->source_namespace, source->source_address, FIRST_PORT);
-	if (setsockopt(source->socket, IPPROTO_IP, IP_TOS, &source->ecn, sizeof(source->ecn)) ||
+	if (setsockopt(source->socket, IPPROTO_IP, IP_TOS, &source->tos, sizeof(source->tos)) ||
 	    connect(source->socket, (void *)&to, sizeof(to)))
 		fail("datagrams");
 	watch(new_end(DATAGRAM_SINK, at_sink, source, NULL), EPOLLIN);

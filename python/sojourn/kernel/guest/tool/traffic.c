@@ -207,7 +207,7 @@ static void arm(struct source *s)
 	}
 }
 
-/* COMMON is SOURCE_NAMESPACE SINK_NAMESPACE SOURCE_ADDRESS SINK_ADDRESS GROUP FLOW; TCP is CONTROL MSS WINDOW. */
+/* COMMON is SOURCE_NAMESPACE SINK_NAMESPACE SOURCE_ADDRESS SINK_ADDRESS GROUP FLOW; TCP is CONTROL MSS WINDOW TOS. */
 static void read_line(const char *line)
 {
 	char word[16], name[64], a[32], b[32], from[32], to[32];
@@ -239,13 +239,13 @@ static void read_line(const char *line)
 	strcpy(s->sink_namespace, b);
 	used = 0;
 	if (s->kind == DATAGRAMS) {
-		if (sscanf(line, "%llu %d %63s", &n[0], &s->ecn, name) != 3)
+		if (sscanf(line, "%llu %d %63s", &n[0], &s->tos, name) != 3)
 			fail("traffic: %s", line);
 		s->size = n[0];
 		read_times(s, name);
 		return;
 	}
-	if (sscanf(line, "%15s %d %d %n", s->control, &s->mss, &s->window, &used) != 3)
+	if (sscanf(line, "%15s %d %d %d %n", s->control, &s->mss, &s->window, &s->tos, &used) != 4)
 		fail("traffic: %s", line);
 	line += used;
 	if (s->kind == BULK && sscanf(line, "%llu %llu %llu %lld", &n[0], &n[1], &n[2], (long long *)&n[3]) == 4) {

@@ -35,7 +35,7 @@ struct source {
 	struct connection **by_port;
 	uint32_t ports;
 	struct connection *present;
-	int ecn, socket;
+	int tos, socket;	/* the byte of DSCP and ECN; TCP sets the latter itself */
 	uint64_t delivered, sent, received, expected, delay, variation, last_delay;
 };
 
