@@ -13,7 +13,7 @@ from sojourn import papers
 from sojourn.base.errors import InputError
 from sojourn.papers.engine import study_of
 from sojourn.papers.reproduction import Spent, reproduce
-from sojourn.papers.setup import Assumption, parse_assumed
+from sojourn.papers.setup import ANY, Assumption, parse_assumed, swapped
 from sojourn.papers.vary import Variation, decided
 from sojourn.report import write_figure, write_page
 
@@ -25,9 +25,10 @@ def _scenarios(paper: papers.Paper, figure_id: str, assumed: dict[str, Any]) -> 
     return [point.scenario.document for point in study_of(paper, figure_id, seeds=1, assumed=assumed).points]
 
 
-def _replaced(about: Assumption, value: str) -> set[str]:
-    """Profiles that another reading replaces; the other queue managers stay as they are."""
-    return {aqm.partition("@")[2] for aqm in about.swaps[value]}
+def _is_about(about: Assumption, value: Any, document: dict[str, Any]) -> bool:
+    """Whether an alternative changes a run: one with other queue managers leaves those that it does not name."""
+    aqm = document["link"]["aqm"]
+    return not about.swaps or not about.swaps[value].keys().isdisjoint((ANY, f"{aqm['name']}@{aqm['profile']}"))
 
 
 @pytest.mark.parametrize(("paper_id", "name"), ALL)
@@ -41,12 +42,11 @@ def test_an_alternative_changes_every_run_that_it_is_about_and_no_other(paper_id
         usual = _scenarios(paper, figure_id, {})
         for value in about.alternatives:
             varied = _scenarios(paper, figure_id, {name: value})
-            same = [
-                one == other
-                for one, other in zip(usual, varied, strict=True)
-                if not about.swaps or one["link"]["aqm"]["profile"] in _replaced(about, value)
-            ]
-            assert set(same) == {not about.concerns(figure_id)}, (figure_id, value)
+            pairs = list(zip(usual, varied, strict=True))
+            changed = [one != other for one, other in pairs]
+            is_about = [about.concerns(figure_id) and _is_about(about, value, one) for one, _ in pairs]
+            assert changed == is_about, (figure_id, value)
+            assert any(changed) == about.concerns(figure_id), (figure_id, value)
 
 
 @pytest.mark.parametrize(("paper_id", "name"), ALL)
@@ -86,6 +86,22 @@ def test_another_reading_has_other_queue_managers_and_its_own_words() -> None:
     for path in ("link", "reverse"):
         profiles = {name: document[path]["aqm"]["profile"] for name, document in aqms.items()}
         assert profiles == {"codel@ns2-patch": "acm2012", "codel@hardlimit-ns2": "hardlimit"}
+
+
+def test_what_takes_a_queue_manager_s_place_keeps_its_parameters_and_what_holds_it_comes_last() -> None:
+    named, first, holds = {"pie target 5ms": "codel"}, {"pie": "pie@linux alpha 1"}, {ANY: "tbf rate 1mbit { * }"}
+    assert swapped("pie target 5ms", [named]) == "codel"
+    assert swapped("pie target 5ms", [first]) == "pie@linux alpha 1 target 5ms"
+    assert swapped("pie target 5ms", [first, holds]) == "tbf rate 1mbit { pie@linux alpha 1 target 5ms }"
+    assert swapped("red", [named, first]) == "red"
+    known = papers.paper("khademi2013").assumptions
+    assumed = {"htb": "10 Mbit/s", "pie": "in ticks", "tick": "4 ms", "gro": None, "ared_probability": "0.1"}
+    documents = [one["link"] for one in _scenarios(papers.paper("khademi2013"), "fig2", assumed)]
+    assert {link["aqm"]["name"].split()[0] for link in documents} == {"htb"}
+    assert [sum(word in str(link["aqm"]) for link in documents) for word in ("cisco2013-ticks", "codel@")] == [5, 5]
+    assert {link["tick"] for link in documents} == {"4 ms"}
+    assert not any("gro" in link for link in documents)
+    assert parse_assumed(("ared_probability=0.1", "tick=null"), known) == {"ared_probability": "0.1", "tick": None}
 
 
 def test_a_claim_is_decided_by_what_changes_its_verdict() -> None:

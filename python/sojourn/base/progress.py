@@ -22,9 +22,9 @@ EVERY_S = 5.0
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
-    """Give a function that shows how far the runs are."""
-    reporter = _Reporter(sys.stderr.isatty())
+def progress(what: str = "runs") -> Iterator[Progress]:
+    """Give a function that shows how far the runs are, or `what` else is counted."""
+    reporter = _Reporter(sys.stderr.isatty(), what)
     try:
         yield reporter
     finally:
@@ -38,8 +38,9 @@ def say(reporter: object, text: str) -> None:
 
 
 class _Reporter:
-    def __init__(self, terminal: bool) -> None:
+    def __init__(self, terminal: bool, what: str) -> None:
         self.terminal = terminal
+        self.what = what
         self.began = time.monotonic()
         self.due = self.began + FIRST_S
         self.bar: Bar | None = None
@@ -53,7 +54,7 @@ class _Reporter:
         else:
             self.due = now + EVERY_S
             left = time_left(now - self.began, share)
-            print(f"{finished} of {total} runs, {share:.0%}{left}", file=sys.stderr, flush=True)
+            print(f"{finished} of {total} {self.what}, {share:.0%}{left}", file=sys.stderr, flush=True)
 
     def say(self, text: str) -> None:
         if self.bar is None:
@@ -66,7 +67,7 @@ class _Reporter:
             self.bar = _new_bar()
             self.bar.start()
             self.bar.add_task("", total=1.0)
-        self.bar.update(self.bar.task_ids[0], completed=share, description=f"{finished} of {total} runs")
+        self.bar.update(self.bar.task_ids[0], completed=share, description=f"{finished} of {total} {self.what}")
 
     def stop(self) -> None:
         if self.bar is not None:

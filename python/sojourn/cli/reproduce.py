@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     metavar="KEY=VALUE",
     help="Change an assumption about what PAPER leaves open. `list` shows them, `all` tries each alternative.",
 )
+@click.option(
+    "--search",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Try N combinations of what PAPER leaves open, scored on half of its figures and checked on the other half.",
+)
 @options.engine
 @click.option("--short", is_flag=True, help="Use the figure's shorter study, if it has one. No claims are judged.")
 @look_options
@@ -54,6 +60,7 @@ def command(
     quick: bool,
     seeds: int | None,
     assume: tuple[str, ...],
+    search: int | None,
     engine: str,
     short: bool,
     wanted: Wanted,
@@ -67,6 +74,9 @@ def command(
     exit code is 1 if a claim fails; one that the authors' own runs or their tool contradict does not count. Figures are
     written as PNG and SVG, and in the format given by --format. Emulation runs in real time, so choose one figure. Its
     files go to a folder of their own.
+
+    --search draws no figure: it tries combinations of assumptions and says what they are worth on figures that it did
+    not look at. What was tried is kept, so that a search goes on where it was stopped.
     """
     from sojourn import papers
     from sojourn.cli import claims as shown
@@ -78,6 +88,13 @@ def command(
         raise click.UsageError(f"--quick is --seeds {papers.QUICK_SEEDS}; leave out one of them")
     if "list" in assume and (len(assume) > 1 or figure or claims or several or short):
         raise click.UsageError("--assume list only lists; leave out the rest")
+    if search is not None:
+        if paper is None or assume or claims or short or engine != SIMULATE:
+            raise click.UsageError("--search takes PAPER, --figure, --seeds, --jobs and -o; leave out the rest")
+        from sojourn.cli.search import search_paper
+
+        search_paper(papers.paper(paper), figure, search, seeds or 1, jobs, out, as_json)
+        return
     if paper is None and not several:
         shown.print_papers(as_json)
         return

@@ -40,7 +40,8 @@ class PaperModule(Protocol):
     """What the package of a paper offers.
 
     One that the real kernel can make also has `on_kernel(aqm, scenario)`. It returns the keys of the canonical scenario
-    to set where a study names this queue manager, or raises `LackingError` if the kernel has none such.
+    to set where a study names this queue manager, or raises `LackingError` if the kernel has none such. Where a search
+    over the assumptions is not to look at every figure, `SEARCHED` has the ids of those that it looks at.
     """
 
     TITLE: str
@@ -101,6 +102,13 @@ class Paper:
     def assumptions(self) -> dict[str, Assumption]:
         """What the paper leaves unsaid, by name."""
         return self.about.ASSUMPTIONS
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Figures over whose assumptions a search looks: those with claims, unless the package names some."""
+        of_claims = {claim["figure"] for claim in claims_of(self.id)}
+        named: tuple[str, ...] = getattr(self.about, "SEARCHED", tuple(self.figures))
+        return tuple(figure_id for figure_id in named if figure_id in of_claims)
 
     def figure(self, figure_id: str) -> FigureModule:
         """Module of a figure; refused with those that exist if there is none such."""

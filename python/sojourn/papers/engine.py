@@ -7,14 +7,14 @@ the kernel does not have is left out with the reason, and so is a figure that ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.engines import SIMULATE, check, kind
 from sojourn.papers import PAPERS, Paper, paper
-from sojourn.papers.setup import Assumed, sets_of, swaps_of
+from sojourn.papers.setup import Assumed, sets_of, swapped, swaps_of
 from sojourn.studies.study import Point, Study
 
 Points = Callable[[Study, Callable[[str], Study]], Study]
@@ -41,7 +41,7 @@ def study_of(
     engine: str = SIMULATE,
     *,
     short: bool = False,
-    seeds: int | None = None,
+    seeds: int | Sequence[int] | None = None,
     assumed: Assumed | None = None,
 ) -> Study:
     """What a figure runs: its study file with the assumptions, and the runs that no file lists."""
@@ -56,10 +56,10 @@ def study_of(
     return replace(study, points=[_swapped(point, swaps) for point in study.points]) if swaps else study
 
 
-def _swapped(point: Point, swaps: Mapping[str, Mapping[str, str]]) -> Point:
+def _swapped(point: Point, swaps: Mapping[str, Sequence[Mapping[str, str]]]) -> Point:
     """The point with other queue managers, under the names of the study file."""
     name = point.values.get("link.aqm", point.scenario.aqm)
-    sets = {path: others[name] for path, others in swaps.items() if name in others}
+    sets = {path: text for path, others in swaps.items() if (text := swapped(name, others)) != name}
     return replace(point, scenario=point.scenario.replace(sets)) if sets else point
 
 

@@ -13,6 +13,8 @@ from sojourn.base.inputs import parse_json
 
 Assumed = Mapping[str, Any]
 """Values of assumptions by name, where they are not the paper's package's own."""
+ANY = "*"
+"""In `Assumption.swaps`: any queue manager."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,10 @@ class Assumption:
     figures: tuple[str, ...] = ()
     """Figures that it is about; all of them if empty."""
     swaps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """By alternative, what it puts in the place of which queue manager."""
+    """By alternative, what it puts in the place of which queue manager: of a whole text of the study files, or of its
+    first word, whose parameters then follow; `*` is any, and stands for it in what takes its place."""
+    stated: bool = False
+    """Whether the paper states it: another value is worth a run, but no reading of its text."""
     is_file: bool = False
     """Whether another value is a file of the reader's, from which there is nothing to try without one."""
 
@@ -66,7 +71,7 @@ def parse_assumed(texts: tuple[str, ...], known: Mapping[str, Assumption]) -> di
         if known[name].swaps:
             _refuse_other_words(name, value, known[name])
         own_file = known[name].is_file and value != spelled(known[name].chosen)
-        assumed[name] = _file(name, value) if own_file else _value(value)
+        assumed[name] = value if known[name].swaps else _file(name, value) if own_file else _value(value)
     return assumed
 
 
@@ -94,19 +99,38 @@ def refuse_unconcerned(known: Mapping[str, Assumption], assumed: Assumed, figure
 
 
 def sets_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Any]:
-    """Keys of the scenario that the assumptions set for a figure."""
+    """Keys of the scenario that the assumptions set for a figure; one without a value stays away, as in its file."""
     set_to = concerning(known, assumed, figure_id)
-    return {known[name].sets: value for name, value in set_to.items() if not known[name].swaps}
+    return {known[name].sets: value for name, value in set_to.items() if not known[name].swaps and value is not None}
 
 
-def swaps_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, Mapping[str, str]]:
-    """By key of the scenario, what the assumptions put in the place of which queue manager of a figure."""
-    return {
-        path: known[name].swaps[value]
-        for name, value in concerning(known, assumed, figure_id).items()
-        if value in known[name].swaps
-        for path in known[name].sets.split(", ")
-    }
+def swaps_of(known: Mapping[str, Assumption], assumed: Assumed, figure_id: str) -> dict[str, list[Mapping[str, str]]]:
+    """By key of the scenario, what the assumptions put in the place of which queue manager of a figure.
+
+    Several for one key come in the order in which the paper's package lists them, what holds any other one last.
+    """
+    found: dict[str, list[Mapping[str, str]]] = {}
+    taken = concerning(known, assumed, figure_id)
+    swaps = [
+        (known[name].sets, known[name].swaps[taken[name]]) for name in known if taken.get(name) in known[name].swaps
+    ]
+    for sets, others in sorted(swaps, key=lambda pair: ANY in pair[1]):
+        for path in sets.split(", "):
+            found.setdefault(path, []).append(others)
+    return found
+
+
+def swapped(name: str, swaps: Sequence[Mapping[str, str]]) -> str:
+    """What takes the place of a queue manager of the study files, one after the other."""
+    for others in swaps:
+        first, _, parameters = name.partition(" ")
+        if name in others:
+            name = others[name]
+        elif first in others:
+            name = f"{others[first]} {parameters}".strip()
+        elif ANY in others:
+            name = others[ANY].replace(ANY, name)
+    return name
 
 
 def _refuse_other_words(name: str, value: str, about: Assumption) -> None:

@@ -13,9 +13,9 @@ leaves its host's queue for the driver. Those from where TCP hands it down are d
 
 from sojourn.papers.khademi2013.kernel import on_kernel
 from sojourn.papers.khademi2013.nearest import NEAREST
-from sojourn.papers.khademi2013.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
+from sojourn.papers.khademi2013.notes import ASSUMPTIONS, METHODS, REFERENCES, SEARCHED, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SETUP", "TITLE", "on_kernel"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SEARCHED", "SETUP", "TITLE", "on_kernel"]
 
 TITLE = "Khademi, Ros, Welzl: The new AQM kids on the block: much ado about nothing?"
 

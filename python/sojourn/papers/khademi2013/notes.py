@@ -15,6 +15,10 @@ REFERENCES = (
 
 WIRED = ("fig2", "fig3", "fig4", "fig5", "fig6", "fig7-8", "fig11", "fig12", "fig13", "fig14", "table5")
 WLAN = ("fig9", "fig10")
+WITH_PIE = ("fig2", "fig3", "fig4", "fig6", "fig7-8", "fig13", "fig14", "table5")
+WITH_ARED = ("fig2", "fig3", "fig4", "fig7-8", "fig13", "fig14", "table5")
+SEARCHED = WIRED
+"""Figures over whose assumptions `--search` looks: those of the WLAN have a set-up of their own."""
 
 METHODS = (
     "TCP flows with the TCP of Linux 3.8 (reno, ABC, SACK) share a 10 Mbit/s Ethernet link for 60 s; the base RTT is "
@@ -69,14 +73,66 @@ SETUP = (
 
 ASSUMPTIONS = {
     "delayed_ack": Assumption("flows.0.delayed_ack", True, (False,), "receivers delay acknowledgments", WIRED),
-    "sack": Assumption("flows.0.sack", True, (False,), "SACK is stated to be on", WIRED),
-    "cc": Assumption("flows.0.cc", "reno", ("newreno", "cubic"), "Linux's reno with SACK", WIRED),
+    "sack": Assumption("flows.0.sack", True, (False,), "SACK is stated to be on", WIRED, stated=True),
+    "cc": Assumption("flows.0.cc", "reno", ("newreno", "cubic"), "Linux's reno with SACK", WIRED, stated=True),
     "stack": Assumption(
-        "flows.0.stack", "linux-3.8", ("linux-2.6.29", "linux-3.13", "linux-6.1"), "Linux 3.8.2", WIRED
+        "flows.0.stack", "linux-3.8", ("linux-2.6.29", "linux-3.13", "linux-6.1"), "Linux 3.8.2", WIRED, stated=True
     ),
+    "abc": Assumption("flows.0.abc", 1, (2,), "ABC is stated to be on; segments that an ACK is worth at most", WIRED),
     "accounting": Assumption("link.account", "ip", ("adjusted",), "what the queue counts of a packet", WIRED),
     "below": Assumption(
-        "link.below", "1514 B", ("1 packet", "32 kB"), "what waits in the driver below the queue", WIRED
+        "link.below",
+        "1514 B",
+        ("1 packet", "4 packets", "4 packets bql", "bql", "32 kB"),
+        "what waits in the driver below the queue; 1514 B are set, but bound only a driver that has byte queue limits, "
+        "and the 8139 has four descriptors",
+        WIRED,
+    ),
+    "tick": Assumption(
+        "link.tick",
+        None,
+        ("1 ms", "4 ms", "10 ms"),
+        "the delay node's clock (dummynet's 1/HZ) towards receivers",
+        WIRED,
+    ),
+    "tick_back": Assumption("reverse.tick", None, ("1 ms", "4 ms", "10 ms"), "the same for the acknowledgments", WIRED),
+    "gso": Assumption(
+        "flows.0.gso", False, (True,), "TSO is stated to be off; whether senders segment in software (GSO)", WIRED
+    ),
+    "gro": Assumption(
+        "link.gro", None, ("250 us", "1 ms"), "how long the router's card collects what GRO joins", WIRED
+    ),
+    "pie": Assumption(
+        "link.aqm",
+        "as described",
+        ("in ticks",),
+        "Cisco's module as it is described, or in its integers and ticks of 64 ns",
+        WITH_PIE,
+        swaps={"in ticks": {"pie@cisco2013": "pie@cisco2013-ticks"}},
+    ),
+    "ared_avpkt": Assumption(
+        "link.aqm",
+        "1000 B",
+        ("1500 B",),
+        "ARED's avpkt",
+        WITH_ARED,
+        swaps={"1500 B": {"ared@linux": "ared@linux avpkt 1500B"}},
+    ),
+    "ared_probability": Assumption(
+        "link.aqm",
+        "0.02",
+        ("0.1",),
+        "ARED's first probability: tc's default, or Floyd's",
+        WITH_ARED,
+        swaps={"0.1": {"ared@linux": "ared@linux probability 0.1"}},
+    ),
+    "htb": Assumption(
+        "link.aqm",
+        "none",
+        ("10 Mbit/s",),
+        "HTB above the queue is stated, not its rate: one that binds, or one that the link's Ethernet undercuts",
+        WIRED,
+        swaps={"10 Mbit/s": {"*": "htb default 1 { class 1 rate 10Mbit/s overhead 14 { * } }"}},
     ),
     "spread": Assumption("flows.0.spread", "1 s", ("100 ms", "5 s"), "time over which the flows start", WIRED),
     "ring": Assumption(

@@ -5,9 +5,9 @@
 
 from sojourn.papers.schwarzkopf2016.kernel import on_kernel
 from sojourn.papers.schwarzkopf2016.nearest import NEAREST
-from sojourn.papers.schwarzkopf2016.notes import ASSUMPTIONS, METHODS, REFERENCES, SETUP
+from sojourn.papers.schwarzkopf2016.notes import ASSUMPTIONS, METHODS, REFERENCES, SEARCHED, SETUP
 
-__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SETUP", "TITLE", "on_kernel"]
+__all__ = ["ASSUMPTIONS", "FIGURES", "METHODS", "NEAREST", "REFERENCES", "SEARCHED", "SETUP", "TITLE", "on_kernel"]
 
 TITLE = "Schwarzkopf, Veith, Menth: CoDel, CoDel-ACT and PIE with saturated TCP sources"
 

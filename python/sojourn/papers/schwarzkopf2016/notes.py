@@ -62,13 +62,15 @@ SETUP = (
     Setting("values swept", "", "10 thresholds of 1 to 30 ms, 8 intervals of 12.5 to 200 ms, t_update of 2 to 150 ms"),
 )
 
+SEARCHED = ("timescales",)
+"""Figures over whose assumptions `--search` looks: what most claims that fail are about."""
 WITHOUT_STATED_LENGTH = ("fig2", "table1", "fig3", "timescales")
 
 ASSUMPTIONS = {
     "delayed_ack": Assumption("flows.0.delayed_ack", True, (False,), "receivers delay acknowledgments"),
     "sack": Assumption("flows.0.sack", True, (False,), "SACK and FACK are on, as in a stock Linux 2.6.29"),
     "initial_window": Assumption("flows.0.initial_window", 3, (2, 10), "segments; 3 is that of the stack"),
-    "cc": Assumption("flows.0.cc", "newreno", ("reno", "cubic"), "NewReno is stated; CUBIC was run too"),
+    "cc": Assumption("flows.0.cc", "newreno", ("reno", "cubic"), "NewReno is stated; CUBIC was run too", stated=True),
     "run_length": Assumption(
         "duration",
         "100 s",
@@ -78,5 +80,19 @@ ASSUMPTIONS = {
     ),
     "buffer": Assumption("link.limit", "250 kB", ("250 KiB",), "whether a KB is 1,000 or 1,024 bytes"),
     "accounting": Assumption("link.account", "adjusted", ("ip",), "whether the queue counts the framing"),
+    "pie_growth": Assumption(
+        "link.aqm",
+        "at most 0.02",
+        ("any",),
+        "what p grows by in an update where it is 0.1 or more",
+        swaps={"any": {"pie@draft00": "pie@draft00 cap 1"}},
+    ),
+    "pie_damping": Assumption(
+        "link.aqm",
+        "seven levels",
+        ("three levels",),
+        "by how much small values of p move less: as RFC 8033 has it, or as the publication of 2013",
+        swaps={"three levels": {"pie@draft00": "pie@draft00 scaling three-levels"}},
+    ),
     "way_back": Assumption("reverse.rate", "10 Mbit/s", ("1 Gbit/s",), "rate of the link that acknowledgments take"),
 }

@@ -1,0 +1,287 @@
+"""What there is to say of a search over a paper's unstated assumptions: as data, and as a section of a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from sojourn.analysis.stats import mean_ci
+from sojourn.papers.judge import VERDICTS
+from sojourn.papers.search import Found, Half, Judged, changes
+from sojourn.papers.setup import spelled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Report = dict[str, Any]
+"""A search as plain data; see `report`."""
+CONFIDENCE = 0.95
+
+
+def report(found: Found, *, seeds: Sequence[int], other_seeds: Sequence[int] = ()) -> Report:
+    """A search as data: what was tried, every half, the best set-up, and what is known of every assumption."""
+    everything = found.claims
+    return {
+        "paper": found.paper.id,
+        "figures": list(found.figures),
+        "claims": len(everything),
+        "seeds": list(seeds),
+        "possible": found.possible,
+        "tried": len(found.tried),
+        "at_random": len(found.at_random),
+        "climbing": len(found.climbs),
+        "usual": _set_up(found, found.usual),
+        "best": _set_up(found, found.best) | {"claims": _moved(found.usual, found.best)},
+        "random": _summary([one.score(everything) for one in found.at_random]),
+        "chance": {"seeds": list(other_seeds), "scores": [one.score(everything) for one in found.others]},
+        "splits": [
+            {
+                "figures": list(split.figures),
+                "claims_seen": sorted(split.seen),
+                "changes": changes(split.best.setup, found.usual.setup),
+                "steps": split.climbed,
+                "seen": _beside(found, split.best, split.seen),
+                "unseen": _beside(found, split.best, split.unseen),
+            }
+            for split in found.splits
+        ],
+        "assumptions": assumptions(found),
+    }
+
+
+def assumptions(found: Found) -> list[dict[str, Any]]:
+    """Of every assumption and value: what it changes in the mean, the best score with it, and how many halves took it.
+
+    The change is beside the package's own value, over set-ups at random: coefficients of a linear model of the score
+    with a term for every value of every assumption (least squares), with 95 % intervals by Student's t. An assumption
+    is `determined` if one value is better than every other one by more than the interval of their difference.
+    """
+    everything = found.claims
+    effects = _effects(found)
+    rows = []
+    for name, values in found.space.items():
+        told = []
+        for value in values:
+            having = [one.score(everything) for one in found.tried if one.setup[name] == value]
+            effect, half = effects.of(name, value)
+            taken = sum(split.best.setup[name] == value for split in found.splits)
+            told.append(
+                {
+                    "value": value,
+                    "usual": value == values[0],
+                    "effect": effect,
+                    "ci95": half,
+                    "best": max(having, default=None),
+                    "halves": taken,
+                }
+            )
+        rows.append({"name": name, "determined": effects.determined(name), "values": told})
+    return rows
+
+
+class _Effects:
+    """Coefficients of the linear model, their covariance, and where each value's is."""
+
+    def __init__(
+        self,
+        places: Mapping[tuple[str, str], int | None],
+        means: NDArray[np.float64],
+        covariance: NDArray[np.float64] | None,
+        t: float,
+    ) -> None:
+        self.places = places
+        self.means = means
+        self.covariance = covariance
+        self.t = t
+
+    def of(self, name: str, value: Any) -> tuple[float | None, float | None]:
+        """Change of the score by a value, and half of its interval; zero without one for the package's own value."""
+        place = self.places[name, spelled(value)]
+        if self.covariance is None:
+            return None, None
+        if place is None:
+            return 0.0, None
+        return float(self.means[place]), self.t * sqrt(self.covariance[place, place])
+
+    def determined(self, name: str) -> str | None:
+        """The value that is better than every other one; None if there is none."""
+        if self.covariance is None:
+            return None
+        own = {value: place for (of, value), place in self.places.items() if of == name}
+        best = max(own, key=lambda value: self._mean(own[value]))
+        for value, place in own.items():
+            if value == best:
+                continue
+            difference = self._mean(own[best]) - self._mean(place)
+            if difference <= self.t * sqrt(self._variance(own[best], place)):
+                return None
+        return best
+
+    def _mean(self, place: int | None) -> float:
+        return 0.0 if place is None else float(self.means[place])
+
+    def _variance(self, one: int | None, other: int | None) -> float:
+        """Variance of the difference of two coefficients."""
+        assert self.covariance is not None
+        parts = [(place, sign) for place, sign in ((one, 1), (other, -1)) if place is not None]
+        return float(sum(s * t * self.covariance[a, b] for a, s in parts for b, t in parts))
+
+
+def _effects(found: Found) -> _Effects:
+    import numpy as np
+    from scipy.special import stdtrit
+
+    places: dict[tuple[str, str], int | None] = {}
+    columns = 1  # the first is the constant
+    for name, values in found.space.items():
+        for value in values:
+            places[name, spelled(value)] = (
+                None if value == values[0] else 1 + sum(p is not None for p in places.values())
+            )
+    columns = 1 + sum(place is not None for place in places.values())
+    rows = np.zeros((len(found.at_random), columns))
+    rows[:, 0] = 1.0
+    for row, one in zip(rows, found.at_random, strict=True):
+        for name, value in one.setup.items():
+            if (place := places[name, spelled(value)]) is not None:
+                row[place] = 1.0
+    scores = np.array([one.score(found.claims) for one in found.at_random])
+    free = len(scores) - columns
+    if free < 1 or np.linalg.matrix_rank(rows) < columns:
+        return _Effects(places, np.zeros(columns), None, 0.0)
+    means, *_ = np.linalg.lstsq(rows, scores, rcond=None)
+    variance = float(np.sum((scores - rows @ means) ** 2)) / free
+    covariance = variance * np.linalg.inv(rows.T @ rows)
+    return _Effects(places, means, covariance, float(stdtrit(free, 0.5 + CONFIDENCE / 2)))
+
+
+def _set_up(found: Found, one: Judged) -> dict[str, Any]:
+    counts = Counter(one.verdicts.values())
+    return {
+        "changes": changes(one.setup, found.usual.setup),
+        "setup": dict(one.setup),
+        "score": one.score(found.claims),
+        "verdicts": {name: counts[name] for name in VERDICTS if counts[name]},
+    }
+
+
+def _moved(before: Judged, after: Judged) -> list[dict[str, str]]:
+    """Claims with another verdict."""
+    return [
+        {"claim": name, "usual": verdict, "best": after.verdicts[name]}
+        for name, verdict in before.verdicts.items()
+        if after.verdicts[name] != verdict
+    ]
+
+
+def _beside(found: Found, best: Judged, claims: Half) -> dict[str, Any]:
+    """Score of a set-up on some claims beside today's and those at random."""
+    at_random = [one.score(claims) for one in found.at_random]
+    own = best.score(claims)
+    above = sum(score > own for score in at_random) / len(at_random)
+    usual = found.usual.score(claims)
+    return {"best": own, "usual": usual, "random_above": above, **_summary(at_random)}
+
+
+def _summary(scores: Sequence[float]) -> dict[str, Any]:
+    mean, _ = mean_ci(scores)
+    spread = sqrt(sum((score - mean) ** 2 for score in scores) / max(1, len(scores) - 1))
+    return {"random_mean": mean, "random_sd": spread, "random_best": max(scores)}
+
+
+def section(one: Report) -> list[str]:
+    """Lines of Markdown: what was tried, the halves, the best set-up, the assumptions."""
+    random, chance = one["random"], one["chance"]
+    seeds = f"seed {one['seeds'][0]}" if len(one["seeds"]) == 1 else f"{len(one['seeds'])} seeds"
+    lines = [
+        f"{one['tried']} of {one['possible']:,} set-ups were tried, {one['at_random']} at random and "
+        f"{one['climbing']} climbing, with {seeds} and {one['claims']} claims of {', '.join(one['figures'])}. "
+        f"Today's set-up scores {one['usual']['score']:.3f}, those at random {random['random_mean']:.3f} in the mean "
+        f"(standard deviation {random['random_sd']:.3f}, best {random['random_best']:.3f}), the best of all "
+        f"{one['best']['score']:.3f}.",
+    ]
+    if chance["scores"]:
+        scores = ", ".join(f"{score:.3f}" for score in chance["scores"])
+        lines[0] += f" With seeds {', '.join(map(str, chance['seeds']))} today's has {scores}: so much is chance."
+    lines += ["", *_table(SPLIT_HEADINGS, [_split_row(number, split) for number, split in enumerate(one["splits"], 1)])]
+    lines += ["", _gain(one["splits"]), ""]
+    lines += [
+        f"The best of all: {_code(one['best']['changes'])}. Verdicts {_counts(one['best'])}, today's "
+        f"{_counts(one['usual'])}; nothing is left to check it.",
+        "",
+    ]
+    if one["best"]["claims"]:
+        rows = [[moved["claim"], moved["usual"], moved["best"]] for moved in one["best"]["claims"]]
+        lines += [*_table(("claim", "today", "best of all"), rows), ""]
+    rows = [_value_row(about, told) for about in one["assumptions"] for told in about["values"]]
+    return [*lines, *_table(VALUE_HEADINGS, rows)]
+
+
+SPLIT_HEADINGS = (
+    "seen",
+    "found there",
+    "score there",
+    "today's",
+    "at random",
+    "score unseen",
+    "today's",
+    "at random",
+    "better at random",
+)
+VALUE_HEADINGS = ("assumption", "value", "change of the score", "best with it", "halves that took it", "determined")
+
+
+def _split_row(number: int, split: Mapping[str, Any]) -> list[str]:
+    of = ", ".join(split["figures"]) or f"{len(split['claims_seen'])} claims"
+    seen, unseen = split["seen"], split["unseen"]
+    return [
+        f"{number}: {of}",
+        _code(split["changes"]),
+        *(f"{seen[key]:.3f}" for key in ("best", "usual", "random_mean")),
+        *(f"{unseen[key]:.3f}" for key in ("best", "usual", "random_mean")),
+        f"{unseen['random_above']:.0%}",
+    ]
+
+
+def _gain(splits: Sequence[Mapping[str, Any]]) -> str:
+    """What the halves gained where they were searched and where not."""
+    seen, unseen = ([split[half]["best"] - split[half]["usual"] for split in splits] for half in ("seen", "unseen"))
+    texts = []
+    for gains in (seen, unseen):
+        mean, half = mean_ci(gains)
+        texts.append(f"{mean:+.3f}" + (f" ± {half:.3f}" if half is not None else ""))
+    return (
+        f"Beside today's set-up the searches gain {texts[0]} on the half that they see and {texts[1]} on the other one "
+        f"(means over {len(splits)} halves, which overlap, and 95 % intervals as if they did not)."
+    )
+
+
+def _value_row(about: Mapping[str, Any], told: Mapping[str, Any]) -> list[str]:
+    value = spelled(told["value"]) if told["value"] is not None else "none"
+    best = "–" if told["best"] is None else f"{told['best']:.3f}"
+    is_best = about["determined"] is not None and about["determined"] == spelled(told["value"])
+    name = about["name"] if told["usual"] else ""
+    return [name, value, _change(told), best, str(told["halves"]), "yes" if is_best else ""]
+
+
+def _change(told: Mapping[str, Any]) -> str:
+    """What a value changes, in words."""
+    if told["effect"] is None:
+        return "–"
+    return "today's" if told["usual"] else f"{told['effect']:+.3f} ± {told['ci95']:.3f}"
+
+
+def _counts(one: Mapping[str, Any]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in one["verdicts"].items())
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else "today's"
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
