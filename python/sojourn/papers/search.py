@@ -1,8 +1,9 @@
 """A search over the answers to what a paper leaves unsaid, scored on half of its figures and checked on the other half.
 
 `reproduce --assume all` varies one assumption at a time. This looks at combinations: first at set-ups drawn at random
-from all of them, then, for each of some random halves of the figures, from the best of these along changes of one
-assumption that raise the score of that half. What a search gains on the half that it sees is worth as much as stays of
+from all of them; then, for each of some random halves of the figures, at the one that a linear model of that half's
+scores takes for the best; and from the best of all these along changes of one assumption that raise the score of that
+half. What a search gains on the half that it sees is worth as much as stays of
 it on the half that it does not see; set-ups drawn at random show what luck alone gives.
 
 Only answers that the paper's text allows are tried: an assumption that it states keeps its value. Nothing here looks
@@ -20,6 +21,7 @@ from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.papers import Paper
+from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import Verdict
 from sojourn.papers.setup import spelled
 
@@ -31,8 +33,8 @@ Half = frozenset[str]
 """Claims, by id."""
 
 SPLITS = 5
-AT_RANDOM = 0.5
-"""Share of the set-ups that are drawn at random; the rest is for the climbs."""
+AT_RANDOM = 0.75
+"""Share of the set-ups that are drawn at random: from these the effect of each value is known, and what luck gives."""
 LIKE = 4
 """With fewer figures than these, claims are divided and not figures."""
 
@@ -66,7 +68,7 @@ class Split:
     """The figures of the half that was seen; empty where claims are divided."""
     best: Judged
     climbed: int
-    """Changes of one assumption that led from the best set-up at random to this one."""
+    """Changes of one assumption that led to it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Found:
     """The set-up as the package has it."""
     at_random: Sequence[Judged]
     climbs: Sequence[Judged]
-    """Every set-up that was tried on the way up, each once, without those at random."""
+    """Every set-up that a model proposed or that was tried on the way up, each once, without those at random."""
     splits: Sequence[Split]
     others: Sequence[Judged] = field(default=())
     """The usual set-up with other seeds: by how much a score varies by chance."""
@@ -129,7 +131,8 @@ def score(verdict: Verdict) -> float:
         return float(measured)
     expected: float = verdict["expected"]
     side = 1 if measured > expected else 0
-    away, tight, loose = (abs(one - expected) for one in (measured, verdict["tight"][side], verdict["loose"][side]))
+    ends = (measured, float(verdict["tight"][side]), float(verdict["loose"][side]))
+    away, tight, loose = (abs(one - expected) for one in ends)
     if away <= tight:
         return 1.0
     if away <= loose:
@@ -162,7 +165,9 @@ def search(
     halves = list(divided(claims, seed))
     splits = []
     for place, (figures_seen, seen, unseen) in enumerate(halves):
-        start = max((usual, *drawn), key=lambda one: one.score(seen))
+        start = max(
+            (usual, *drawn, *climbs.predicted(drawn, seen, len(halves) - place)), key=lambda one: one.score(seen)
+        )
         best, steps = climbs.climb(start, seen, len(halves) - place, seed + place)
         splits.append(Split(seen, unseen, figures_seen, best, steps))
     return Found(paper, open_to, tuple(figures), usual, drawn, climbs.tried, splits, noise)
@@ -216,7 +221,7 @@ class _Climbs:
 
         It ends after a round that changes nothing, or with its share of what is left, of so many climbers with itself.
         """
-        until = self.left - self.left // climbers
+        until = self._until(climbers)
         names = list(self.space)
         random.Random(f"climb {seed}").shuffle(names)
         best, steps, still = start, 0, 0
@@ -229,6 +234,15 @@ class _Climbs:
             if highest.score(seen) > best.score(seen):
                 best, steps, still = highest, steps + 1, 0
         return best, steps
+
+    def predicted(self, drawn: Sequence[Judged], seen: Half, climbers: int) -> list[Judged]:
+        """What a linear model of the scores on one half takes for the best set-up, judged; none where none is left."""
+        found = self._judged(effects_of(self.space, drawn, seen).best(), self._until(climbers))
+        return [found] if found else []
+
+    def _until(self, climbers: int) -> int:
+        """How many set-ups are to be left by one of so many climbers with the same share."""
+        return self.left - self.left // climbers
 
     def _judged(self, setup: Setup, until: int) -> Judged | None:
         """What comes of a set-up; None if it is not known and there is none left to try."""

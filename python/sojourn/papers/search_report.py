@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sojourn.analysis.stats import mean_ci
+from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import VERDICTS
 from sojourn.papers.search import Found, Half, Judged, changes
 from sojourn.papers.setup import spelled
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 Report = dict[str, Any]
 """A search as plain data; see `report`."""
-CONFIDENCE = 0.95
 
 
 def report(found: Found, *, seeds: Sequence[int], other_seeds: Sequence[int] = ()) -> Report:
@@ -60,7 +56,7 @@ def assumptions(found: Found) -> list[dict[str, Any]]:
     is `determined` if one value is better than every other one by more than the interval of their difference.
     """
     everything = found.claims
-    effects = _effects(found)
+    effects = effects_of(found.space, found.at_random, found.claims)
     rows = []
     for name, values in found.space.items():
         told = []
@@ -80,82 +76,6 @@ def assumptions(found: Found) -> list[dict[str, Any]]:
             )
         rows.append({"name": name, "determined": effects.determined(name), "values": told})
     return rows
-
-
-class _Effects:
-    """Coefficients of the linear model, their covariance, and where each value's is."""
-
-    def __init__(
-        self,
-        places: Mapping[tuple[str, str], int | None],
-        means: NDArray[np.float64],
-        covariance: NDArray[np.float64] | None,
-        t: float,
-    ) -> None:
-        self.places = places
-        self.means = means
-        self.covariance = covariance
-        self.t = t
-
-    def of(self, name: str, value: Any) -> tuple[float | None, float | None]:
-        """Change of the score by a value, and half of its interval; zero without one for the package's own value."""
-        place = self.places[name, spelled(value)]
-        if self.covariance is None:
-            return None, None
-        if place is None:
-            return 0.0, None
-        return float(self.means[place]), self.t * sqrt(self.covariance[place, place])
-
-    def determined(self, name: str) -> str | None:
-        """The value that is better than every other one; None if there is none."""
-        if self.covariance is None:
-            return None
-        own = {value: place for (of, value), place in self.places.items() if of == name}
-        best = max(own, key=lambda value: self._mean(own[value]))
-        for value, place in own.items():
-            if value == best:
-                continue
-            difference = self._mean(own[best]) - self._mean(place)
-            if difference <= self.t * sqrt(self._variance(own[best], place)):
-                return None
-        return best
-
-    def _mean(self, place: int | None) -> float:
-        return 0.0 if place is None else float(self.means[place])
-
-    def _variance(self, one: int | None, other: int | None) -> float:
-        """Variance of the difference of two coefficients."""
-        assert self.covariance is not None
-        parts = [(place, sign) for place, sign in ((one, 1), (other, -1)) if place is not None]
-        return float(sum(s * t * self.covariance[a, b] for a, s in parts for b, t in parts))
-
-
-def _effects(found: Found) -> _Effects:
-    import numpy as np
-    from scipy.special import stdtrit
-
-    places: dict[tuple[str, str], int | None] = {}
-    columns = 1  # the first is the constant
-    for name, values in found.space.items():
-        for value in values:
-            places[name, spelled(value)] = (
-                None if value == values[0] else 1 + sum(p is not None for p in places.values())
-            )
-    columns = 1 + sum(place is not None for place in places.values())
-    rows = np.zeros((len(found.at_random), columns))
-    rows[:, 0] = 1.0
-    for row, one in zip(rows, found.at_random, strict=True):
-        for name, value in one.setup.items():
-            if (place := places[name, spelled(value)]) is not None:
-                row[place] = 1.0
-    scores = np.array([one.score(found.claims) for one in found.at_random])
-    free = len(scores) - columns
-    if free < 1 or np.linalg.matrix_rank(rows) < columns:
-        return _Effects(places, np.zeros(columns), None, 0.0)
-    means, *_ = np.linalg.lstsq(rows, scores, rcond=None)
-    variance = float(np.sum((scores - rows @ means) ** 2)) / free
-    covariance = variance * np.linalg.inv(rows.T @ rows)
-    return _Effects(places, means, covariance, float(stdtrit(free, 0.5 + CONFIDENCE / 2)))
 
 
 def _set_up(found: Found, one: Judged) -> dict[str, Any]:
@@ -198,7 +118,7 @@ def section(one: Report) -> list[str]:
     seeds = f"seed {one['seeds'][0]}" if len(one["seeds"]) == 1 else f"{len(one['seeds'])} seeds"
     lines = [
         f"{one['tried']} of {one['possible']:,} set-ups were tried, {one['at_random']} at random and "
-        f"{one['climbing']} climbing, with {seeds} and {one['claims']} claims of {', '.join(one['figures'])}. "
+        f"{one['climbing']} from there, with {seeds} and {one['claims']} claims of {', '.join(one['figures'])}. "
         f"Today's set-up scores {one['usual']['score']:.3f}, those at random {random['random_mean']:.3f} in the mean "
         f"(standard deviation {random['random_sd']:.3f}, best {random['random_best']:.3f}), the best of all "
         f"{one['best']['score']:.3f}.",
