@@ -39,8 +39,19 @@ LOOK_S = 0.05
 GRACE_S = 30.0
 """How much longer than the scenario a run may take before it is ended."""
 
-_free = threading.Semaphore(max(1, (os.cpu_count() or 1) // 2))
+MOST_LATE = 0.01
+"""Share of the time that the programs may have been too late: as many packets may be late before a shell says so."""
+
+AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
 """Runs at the same time: more would wait for each other."""
+
+_free = threading.Semaphore(AT_ONCE)
+
+
+def allow(runs: int) -> None:
+    """Let so many runs go on at the same time, from the next one on, instead of `AT_ONCE`."""
+    global _free
+    _free = threading.Semaphore(runs)
 
 
 def identity() -> str:
@@ -91,10 +102,11 @@ def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None 
         spec = _spec(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         with _free:
-            _emulate(_words(scenario, seed, folder), spec, progress)
+            load = _emulate(_words(scenario, seed, folder), spec, progress)
         result, payload = result_of(folder, scenario, seed, traffic=True)
         reports = [json.loads((folder / f"group-{n}.json").read_text()) for n in range(len(spec["groups"]))]
     _add_traffic(result, reports, payload)
+    _add_load(result, reports, load)
     return result
 
 
@@ -142,8 +154,10 @@ def _words(scenario: Scenario, seed: int, folder: Path) -> list[str]:
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 
-def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float], None] | None) -> None:
+def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float], None] | None) -> list[float]:
+    """Run a shell to its end; the machine's load average, minute by minute, and at both ends."""
     duration = spec["duration"]
+    load = [os.getloadavg()[0]]
     environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
     begun = time.monotonic()
     with subprocess.Popen([*spec["sojourn"], *words], env=environment, stderr=subprocess.PIPE, text=True) as shell:
@@ -151,6 +165,8 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
             while shell.poll() is None:
                 time.sleep(LOOK_S)
                 passed = time.monotonic() - begun
+                if passed > len(load) * 60:
+                    load.append(os.getloadavg()[0])
                 if progress:
                     progress(min(1.0, passed / duration))
                 if passed > duration + GRACE_S:
@@ -168,6 +184,17 @@ def _emulate(words: list[str], spec: dict[str, Any], progress: Callable[[float],
     if shell.returncode:
         last = said.strip().splitlines()[-1:] or [f"exit code {shell.returncode}"]
         raise MissingError(f"the emulated run failed: {last[0].removeprefix('Error: ')}")
+    return [*load, os.getloadavg()[0]]
+
+
+def _add_load(result: Result, reports: list[dict[str, Any]], load: list[float]) -> None:
+    """Add how busy the machine was, and whether the programs had the CPU that they needed."""
+    emulation = result.totals["emulation"]
+    late = max(report["late_s"] for report in reports) / result.duration_s
+    emulation["load"] = {"mean": sum(load) / len(load), "most": max(load), "cpus": os.cpu_count()}
+    emulation["programs_late"] = late
+    if late > MOST_LATE:
+        emulation["faults"].append(f"the clients waited for a CPU for {late:.1%} of the time (bound: {MOST_LATE:.0%})")
 
 
 def _add_traffic(result: Result, reports: list[dict[str, Any]], payload: Payload) -> None:

@@ -38,6 +38,8 @@ class Loop:
         self.selector = selectors.DefaultSelector()
         self.timers: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
+        self.late_s = 0.0
+        """By how much its beats came too late, in all: time in which the program could do nothing."""
 
     def at(self, when: float, do: Callable[[], None]) -> None:
         """Do something at a time of the monotonic clock."""
@@ -55,6 +57,13 @@ class Loop:
         with suppress(KeyError):
             self.selector.unregister(peer)
         peer.close()
+
+    def beat(self, due: float) -> None:
+        """Note how late this is, and be called again: a program that waits for a CPU is late."""
+        now = time.monotonic()
+        late = now - due
+        self.late_s += late if late > LATE_S else 0.0
+        self.at(max(due + BEAT_S, now), partial(self.beat, max(due + BEAT_S, now)))
 
     def run(self, until: float) -> None:
         """Go on until a time of the monotonic clock."""
@@ -349,9 +358,14 @@ class Client:
             group = Group(self, number, self.spec["groups"][number])
             group.begin(self.zero, random.Random(f"{self.spec['seed']} {number}"))
             self.groups.append(group)
+        self.loop.at(self.zero, partial(self.loop.beat, self.zero))
         self.loop.run(self.zero + self.spec["duration"])
         fields = ("number", "delivered", "ends", "flows", "opened", "closed", "transfers", "error")
-        return [{field: getattr(group, field) for field in fields} for group in self.groups]
+        return [{field: getattr(group, field) for field in fields} | self.told() for group in self.groups]
+
+    def told(self) -> dict[str, float]:
+        """What a report says of the whole process."""
+        return {"late_s": self.loop.late_s}
 
     def wait_for_server(self) -> None:
         """Connect once, so that the run begins when the server is there."""
@@ -397,7 +411,9 @@ def client(path: Path, numbers: list[int]) -> None:
 
 
 def tune() -> None:
-    """Allow many connections; ECN is for those who ask for it, and here nobody else is."""
+    """Come before other programs of the machine; allow many connections; ECN is for those who ask for it."""
+    with suppress(OSError):  # only root may
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(BEFORE_OTHERS))
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # A server answers with the code point of the first segment, before it has read the request (Linux 5.10).
@@ -421,6 +437,11 @@ def dye(peer: socket.socket, dscp: int) -> None:
 PATIENCE_S = 20.0
 STEP_NS = 10_000_000
 LONGEST_WAIT_S = 60.0
+BEFORE_OTHERS = 1
+"""Priority in real time, below the shells': hosts of a testbed have their CPUs for themselves."""
+BEAT_S = 0.1
+LATE_S = 0.01
+"""What a beat may be late: a program that is busy with its own sockets is no later than that."""
 
 if __name__ == "__main__":
     match sys.argv[1:]:

@@ -134,10 +134,25 @@ def reproduce(
     measured = module.measure(result)
     claims = claims_of(paper_id, figure_id)
     full = study.own_seeds
-    verdicts = judge(claims, measured, engine, as_published=not short, left_out=there.left_out, full=full)
+    starved = not_faithful(result)
+    left_out = {**there.left_out, **starved}
+    # A run that says of itself that it is not faithful judges nothing.
+    judged = None if starved else measured
+    verdicts = judge(claims, judged, engine, as_published=not short, left_out=left_out, full=full)
     verdicts = beside_original(claims, verdicts, found.original(figure_id))
     concerned = concerning(found.assumptions, assumed, figure_id)
     return Reproduction(found, figure_id, result, measured, verdicts, concerned, spent, engine, short, there)
+
+
+def not_faithful(result: StudyResult) -> dict[str, str]:
+    """Why emulated runs are not to be trusted, by what the study calls them; empty if all are."""
+    found: dict[str, str] = {}
+    for values, one in result.with_values():
+        faults = one.totals.get("emulation", {}).get("faults", [])
+        if faults:
+            name = ", ".join(str(value) for value in values.values())
+            found[name] = f"{name}, seed {one.seed}: not faithful: {faults[0]}"
+    return found
 
 
 def share_text(value: Any) -> str:

@@ -17,10 +17,13 @@ STUDY = "dynamic.toml"
 EMULATED = "dynamic-emulated.toml"
 
 SMALL = "CoDel, 417 packets"
+FIFO = "FIFO, 417 packets"
+"""Only among real programs and in the authors' runs; no claim is about it."""
 SCHEMES = {
     ("codel@ns2-patch", "1000 packets"): CODEL,
     ("codel@hardlimit-ns2", "1000000 packets"): HARD_LIMIT,
     ("codel@ns2-patch", "417 packets"): SMALL,
+    ("droptail", "417 packets"): FIFO,
 }
 STEP_S = 50.0
 RATES = (100, 10, 1, 50, 1, 100)

@@ -11,7 +11,7 @@ from sojourn.figures import marks
 from sojourn.figures.canvas import legend, new_figure, style
 from sojourn.figures.channels import curves, muted
 from sojourn.papers.gao2015.analysis import CODEL, HARD_LIMIT, grid
-from sojourn.papers.gao2015.dynamic import EMULATED, RATES, STEP_S, STUDY, first_runs, runs
+from sojourn.papers.gao2015.dynamic import EMULATED, FIFO, RATES, STEP_S, STUDY, first_runs, runs
 from sojourn.papers.gao2015.original import samples, told
 from sojourn.papers.judge import Measured, Verdict, relations_by_claim
 
@@ -49,7 +49,7 @@ def _measured(cells: pl.DataFrame) -> Measured:
 
 def draw(result: StudyResult, _: Sequence[Verdict]) -> Figure:
     """Draw the throughput of every second, of the first seed, and the rate of the link."""
-    shown = {scheme: one for scheme, one in first_runs(result).items() if scheme in (CODEL, HARD_LIMIT)}
+    shown = {scheme: one for scheme, one in first_runs(result).items() if scheme in (CODEL, HARD_LIMIT, FIFO)}
     with style():
         figure = new_figure(8.0, 4.4)
         axes = figure.subplots()
