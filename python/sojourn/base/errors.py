@@ -50,7 +50,7 @@ def explain(error: BaseException) -> tuple[int, str] | None:
         place = f"{error.filename}: " if error.filename else ""
         return MACHINE, f"{place}{error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_REMEDY)}"
     if isinstance(error, MemoryError):
-        return MACHINE, "out of memory; run fewer jobs at once (--jobs 1) or without probes.packets"
+        return MACHINE, "out of memory; raise the limit, run fewer jobs at once (--jobs 1) or without probes.packets"
     return None
 
 

@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -30,6 +29,8 @@ def run(program: Callable[[], int]) -> int:
     """Exit code of the program: run here, or, where the address space is limited, in a child."""
     if address_limit() is None or not hasattr(os, "fork"):
         return program()
+    import tempfile  # 20 modules that a command without a limit need not load
+
     cap_threads()
     with tempfile.TemporaryFile() as noise:
         ended, end = os.pipe()
