@@ -111,8 +111,9 @@ def _peak_mb(folder: Path, duration: str) -> float:
     return float(subprocess.run(args, check=True, capture_output=True, text=True).stdout)
 
 
+DURATION = ["--set", "duration=5 s", "--set", "warmup=1 s"]
 COMMANDS = {
-    "run": ["run", REPO / "scenarios" / "codel.toml", "--set", "duration=5 s", "--set", "warmup=1 s", "--set", "link.rate=100 Mbit/s"],
+    "run": ["run", REPO / "scenarios" / "codel.toml", *DURATION, "--set", "link.rate=100 Mbit/s"],
     "sweep": ["sweep", REPO / "scenarios" / "loads.toml"],
     "compare": ["compare", "--aqm", "codel,pie", "--duration", "5s"],
     "plot": ["plot", "timeseries", "results"],

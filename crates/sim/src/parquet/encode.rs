@@ -244,7 +244,12 @@ mod tests {
 
     #[test]
     fn what_does_not_get_smaller_is_not_compressed() {
-        let (bytes, chunk) = encode(&[1u64, 1 << 40, 77], Type::Whole(64));
+        let mut word = 1u64;
+        let draws = (0..129).map(|_| {
+            word = word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            word
+        });
+        let (bytes, chunk) = encode(&draws.collect::<Vec<_>>(), Type::Whole(64));
         assert_eq!((chunk.codec(), chunk.stored, chunk.raw), (0, bytes.len() as u64, bytes.len() as u64));
         let (bytes, chunk) = encode(&[5; 10_000], Type::Whole(8));
         assert_eq!((chunk.codec(), chunk.stored), (7, bytes.len() as u64));
