@@ -183,6 +183,27 @@ def test_a_run_that_lost_its_process_is_named_and_the_others_go_on(
     assert not found.has_pairs
 
 
+def test_a_lost_process_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "study.toml").write_text(STUDY.replace('duration = "1 s"', 'duration = "1000000 s"'))
+    monkeypatch.setattr(memory, "SHOWN", 0)
+    runs = sj.Study.load(tmp_path / "study.toml").runs[:1]
+    workers: list[Worker] = []
+    started = Worker.__init__
+
+    def noted(worker: Worker) -> None:
+        started(worker)
+        workers.append(worker)
+
+    def kill_once_it_writes(_share: float, _finished: int, _total: int) -> None:
+        if list((tmp_path / "out").glob(".*.part")):
+            workers[0]._process.kill()
+
+    monkeypatch.setattr(Worker, "__init__", noted)
+    with pytest.raises(MissingError, match="out of memory: its process ended with SIGKILL"):
+        Runner(tmp_path / "out", progress=kill_once_it_writes)(runs)
+    assert not entries(tmp_path / "out")
+
+
 STUDY = """
 duration = "1 s"
 warmup = "0 s"

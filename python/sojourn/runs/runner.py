@@ -219,9 +219,11 @@ class _Batch:
             say(progress, f"Memory needed: up to {memory.shown(need)}{together}{free}")
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes, and remove what those that were lost left half-written."""
         for worker in self.workers:
             worker.stop()
+        if self.workers and self.runner.root:
+            clean(self.runner.root)
 
     def _do(self, run: Run, tick: Callable[[float], None]) -> Result:
         """Run in this process, or in one of its own where only one can run queue managers in Python."""

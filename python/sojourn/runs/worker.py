@@ -19,13 +19,15 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import polars as pl
 
 from sojourn import _core
 from sojourn.aqms.spelling import in_files
-from sojourn.base.errors import AqmError, InputError, LostError, MissingError, said
+from sojourn.base.errors import INTERRUPTED, AqmError, InputError, LostError, MissingError, said
+from sojourn.base.files import abandon
 from sojourn.base.guard import is_of_memory
 from sojourn.results.result import Result, in_memory
 from sojourn.runs import store
@@ -126,7 +128,7 @@ class _InWorker(Exception):  # noqa: N818
 
 def main() -> None:
     """Do runs until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, _interrupt)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a queue manager prints must not get among the answers
 
@@ -147,6 +149,14 @@ def main() -> None:
         except BaseException as error:
             raised = MemoryError(said(error)) if is_of_memory(error) else error
             send("raised", (raised, traceback.format_exc()))
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """End at once and leave nothing half-written."""
+    try:
+        abandon()
+    finally:
+        os._exit(INTERRUPTED)
 
 
 def _do(
