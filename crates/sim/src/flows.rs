@@ -1,6 +1,5 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
-use crate::event::EventSet as _;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
@@ -12,12 +11,15 @@ use crate::traffic::{AnyFlow, Generator, Port, Source};
 use crate::window::Window;
 use serde::Serialize;
 use sojourn_aqm::Instant;
+use sojourn_tcp::Header;
 
 /// Everything that sends and receives.
 pub(crate) struct Flows {
     groups: Vec<Group>,
     /// By slot: first those of the scenario, whose number is that of their slot; then connections.
-    ends: Vec<AnyFlow>,
+    ends: Vec<Ends>,
+    /// Of the packet that is being delivered.
+    header: Header,
     /// How many of them last for the whole run.
     fixed: u32,
     /// By slot, from `fixed` on: the generator whose connections are here.
@@ -28,6 +30,58 @@ pub(crate) struct Flows {
     /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
     /// begin.
     begins: Vec<Snapshot>,
+}
+
+/// Both ends of a flow. The times come first, beside what every packet looks at of the flow.
+#[repr(C, align(64))]
+struct Ends {
+    /// When the events of its timers are pending: as in the event set, which need not be asked for it.
+    source_at: Instant,
+    sink_at: Instant,
+    flow: AnyFlow,
+}
+
+impl Ends {
+    const fn new(flow: AnyFlow) -> Self {
+        Self { source_at: Instant::NEVER, sink_at: Instant::NEVER, flow }
+    }
+
+    /// Sets both timers to their deadlines.
+    fn set<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
+        self.set_source(slot, network);
+        self.set_sink(slot, network);
+    }
+
+    #[inline]
+    fn set_source<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
+        self.source_at = self.flow.source_deadline();
+        network.set(Component::Source(slot), self.source_at);
+    }
+
+    #[inline]
+    fn set_sink<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
+        self.sink_at = self.flow.sink_deadline();
+        network.set(Component::Sink(slot), self.sink_at);
+    }
+
+    /// Arms the timer of the source for an earlier deadline. A later one is left: the timer fires early, finds that nothing
+    /// is due and is armed again, which costs less than moving it with every acknowledgment.
+    #[inline(always)]
+    fn arm_source<P: Probe, T: Topology>(&mut self, deadline: Instant, slot: u32, network: &mut Network<P, T>) {
+        if deadline < self.source_at {
+            self.source_at = deadline;
+            network.set(Component::Source(slot), deadline);
+        }
+    }
+
+    /// The same for the sink.
+    #[inline(always)]
+    fn arm_sink<P: Probe, T: Topology>(&mut self, deadline: Instant, slot: u32, network: &mut Network<P, T>) {
+        if deadline < self.sink_at {
+            self.sink_at = deadline;
+            network.set(Component::Sink(slot), deadline);
+        }
+    }
 }
 
 /// What all flows of a group have in common.
@@ -61,6 +115,7 @@ impl Flows {
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
             ends: Vec::with_capacity(network.layout.flows() as usize),
+            header: Header::default(),
             fixed: 0,
             owners: Vec::new(),
             generators: Vec::new(),
@@ -76,7 +131,7 @@ impl Flows {
                 Source::Flow(flow) => {
                     let slot = network.add_slot((group, place), spec);
                     network.ledger.groups[group as usize].lasting += 1;
-                    flows.ends.push(flow);
+                    flows.ends.push(Ends::new(flow));
                     flows.settle(slot, network);
                 }
             }
@@ -95,45 +150,45 @@ impl Flows {
     fn settle<P: Probe, T: Topology>(&mut self, slot: u32, network: &mut Network<P, T>) {
         network.assign(slot, self.next);
         self.next += 1;
-        let flow = &self.ends[slot as usize];
-        network.set(Component::Source(slot), flow.source_deadline());
-        network.set(Component::Sink(slot), flow.sink_deadline());
+        self.ends[slot as usize].set(slot, network);
     }
 
     #[inline]
     pub fn on_source_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
-        let flow = &mut self.ends[slot as usize];
+        let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, true);
-        flow.on_source_timer(now, &mut port);
-        network.set(Component::Source(slot), flow.source_deadline());
+        ends.flow.on_source_timer(now, &mut port);
+        ends.set_source(slot, network);
     }
 
     #[inline]
     pub fn on_sink_timer<P: Probe, T: Topology>(&mut self, now: Instant, slot: u32, network: &mut Network<P, T>) {
-        let flow = &mut self.ends[slot as usize];
+        let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, false);
-        flow.on_sink_timer(now, &mut port);
-        network.set(Component::Sink(slot), flow.sink_deadline());
+        ends.flow.on_sink_timer(now, &mut port);
+        ends.set_sink(slot, network);
     }
 
     /// A packet is at the end of its way.
     #[inline]
     pub fn deliver<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
-        let (header, packet) = (*network.packets.header(handle), *network.packets.packet(handle));
-        network.packets.remove(handle);
+        let packet = network.packets.take(handle, &mut self.header);
+        let header = &self.header;
         let Packet { slot, to_sink, .. } = packet;
         if !to_sink {
-            network.answered(now, &packet, &header);
+            network.answered(now, &packet, header);
         }
         if slot >= self.fixed && network.tenant(slot).0 != packet.flow {
             // Of a connection that is no more.
             return;
         }
-        let flow = &mut self.ends[slot as usize];
+        let ends = &mut self.ends[slot as usize];
         let mut port = Port::new(network, now, slot, !to_sink);
-        let deadline = flow.on_packet(now, &header, packet, &mut port);
-        let timer = if to_sink { Component::Sink(slot) } else { Component::Source(slot) };
-        arm(timer, deadline, network);
+        let deadline = ends.flow.on_packet(now, header, packet, &mut port);
+        match to_sink {
+            true => ends.arm_sink(deadline, slot, network),
+            false => ends.arm_source(deadline, slot, network),
+        }
         if !network.ledger.ended.is_empty() {
             self.give_up_ended(now, network);
         }
@@ -143,12 +198,12 @@ impl Flows {
     #[inline]
     pub fn resume<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, from_source)) = network.next_with_room() {
-            let flow = &mut self.ends[slot as usize];
+            let ends = &mut self.ends[slot as usize];
             let mut port = Port::new(network, now, slot, from_source);
-            flow.on_room(now, from_source, &mut port);
-            let (source, sink) = (flow.source_deadline(), flow.sink_deadline());
-            arm(Component::Source(slot), source, network);
-            arm(Component::Sink(slot), sink, network);
+            ends.flow.on_room(now, from_source, &mut port);
+            let (source, sink) = (ends.flow.source_deadline(), ends.flow.sink_deadline());
+            ends.arm_source(source, slot, network);
+            ends.arm_sink(sink, slot, network);
         }
     }
 
@@ -158,9 +213,9 @@ impl Flows {
             let group = self.generators[i].group;
             let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
             if free.is_some() {
-                self.ends[slot as usize] = flow;
+                self.ends[slot as usize] = Ends::new(flow);
             } else {
-                self.ends.push(flow);
+                self.ends.push(Ends::new(flow));
                 self.owners.push(i as u32);
             }
             network.ledger.opened(now, group);
@@ -177,8 +232,10 @@ impl Flows {
             network.ledger.closed(now, group);
             let Some(owner) = slot.checked_sub(self.fixed) else { continue };
             let owner = self.owners[owner as usize] as usize;
-            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].status());
+            network.ledger.groups[group as usize].past.add(&self.ends[slot as usize].flow.status());
             network.assign(slot, NOBODY);
+            let ends = &mut self.ends[slot as usize];
+            (ends.source_at, ends.sink_at) = (Instant::NEVER, Instant::NEVER);
             for timer in [Component::Source(slot), Component::Sink(slot)] {
                 network.set(timer, Instant::NEVER);
             }
@@ -189,13 +246,13 @@ impl Flows {
 
     /// The statistics can begin: the next instant of the window has come.
     pub fn begin<P: Probe, T: Topology>(&mut self, network: &Network<P, T>) {
-        let flows = self.fixed().iter().map(AnyFlow::status).collect();
+        let flows = self.fixed().map(AnyFlow::status).collect();
         self.begins.push(Snapshot { flows, connections: self.connections(network) });
     }
 
     /// The flows that last for the whole run.
-    pub fn fixed(&self) -> &[AnyFlow] {
-        &self.ends[..self.fixed as usize]
+    pub fn fixed(&self) -> impl ExactSizeIterator<Item = &AnyFlow> {
+        self.ends[..self.fixed as usize].iter().map(|ends| &ends.flow)
     }
 
     /// Slots in use, or free to be used again.
@@ -210,7 +267,7 @@ impl Flows {
         for slot in self.fixed..self.ends.len() as u32 {
             let (flow, group) = network.tenant(slot);
             if flow != NOBODY {
-                sums[group as usize].add(&self.ends[slot as usize].status());
+                sums[group as usize].add(&self.ends[slot as usize].flow.status());
             }
         }
         sums
@@ -363,16 +420,6 @@ impl GroupReport {
 
     fn datagrams(&self) -> DatagramSummary {
         DatagramSummary::of(&self.seen, false).of_calls(&self.scores)
-    }
-}
-
-/// Arms a timer for an earlier deadline. A later one is left: the timer fires early, finds that nothing is
-/// due and is armed again, which costs less than moving it with every acknowledgment.
-#[inline(always)]
-fn arm<P: Probe, T: Topology>(timer: Component, deadline: Instant, network: &mut Network<P, T>) {
-    let slot = network.layout.slot(timer);
-    if deadline < network.events.at(slot) {
-        network.events.set(slot, deadline);
     }
 }
 

@@ -1,8 +1,8 @@
-//! Packets in flight: small fixed records in a slab, transport headers in a parallel slab.
+//! Packets in flight: a record of one cache line each, and beside it the SACK blocks that few of them have.
 
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Ecn, Meta};
-use sojourn_tcp::Header;
+use sojourn_tcp::{Flags, Header, Sack};
 
 /// Names a packet in flight.
 pub type Handle = u32;
@@ -48,23 +48,91 @@ impl Packet {
 /// All packets in flight. A freed place is used again, so it grows to the largest number at a time and stays.
 #[derive(Debug, Default)]
 pub struct Packets {
-    hot: Vec<Packet>,
-    headers: Vec<Header>,
+    records: Vec<Record>,
+    /// By place: the SACK blocks of packets that have any.
+    sacks: Vec<Sack>,
     free: Vec<Handle>,
+}
+
+/// A packet with its transport header, but for the SACK blocks: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Record {
+    packet: Packet,
+    seq: u64,
+    ack: u64,
+    ts_val: u32,
+    ts_ecr: u32,
+    len: u16,
+    flags: Flags,
+    /// Whether there are SACK blocks.
+    sacks: bool,
+}
+
+impl Record {
+    /// Field by field, where it lies: what is made elsewhere first is copied.
+    #[inline(always)]
+    fn set(&mut self, header: &Header) {
+        (self.seq, self.ack) = (header.seq, header.ack);
+        (self.ts_val, self.ts_ecr) = (header.ts_val, header.ts_ecr);
+        (self.len, self.flags) = (header.len, header.flags);
+        self.sacks = !header.sack.blocks().is_empty();
+    }
+
+    /// The same the other way.
+    #[inline(always)]
+    fn write(&self, header: &mut Header, sacks: &[Sack], handle: Handle) {
+        (header.seq, header.ack) = (self.seq, self.ack);
+        (header.ts_val, header.ts_ecr) = (self.ts_val, self.ts_ecr);
+        (header.len, header.flags) = (self.len, self.flags);
+        if self.sacks {
+            header.sack = sacks[handle as usize];
+        } else {
+            header.sack.clear();
+        }
+    }
 }
 
 impl Packets {
     /// Stores a packet.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
-        if let Some(handle) = self.free.pop() {
-            self.hot[handle as usize] = packet;
-            self.headers[handle as usize] = *header;
-            return handle;
+        let handle = match self.free.pop() {
+            Some(handle) => handle,
+            None => self.append(packet),
+        };
+        let record = &mut self.records[handle as usize];
+        record.packet = packet;
+        record.set(header);
+        if record.sacks {
+            self.sacks[handle as usize] = header.sack;
         }
-        self.hot.push(packet);
-        self.headers.push(*header);
-        (self.hot.len() - 1) as Handle
+        handle
+    }
+
+    /// A new place, for a packet without a header.
+    #[cold]
+    #[inline(never)]
+    fn append(&mut self, packet: Packet) -> Handle {
+        let (flags, sacks) = (Flags::default(), false);
+        self.records.push(Record { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags, sacks });
+        self.sacks.push(Sack::default());
+        (self.records.len() - 1) as Handle
+    }
+
+    /// Puts a header with the same SACK blocks in the place of a packet's own.
+    fn set_header(&mut self, handle: Handle, header: &Header) {
+        self.records[handle as usize].set(header);
+    }
+
+    /// A packet, whose transport header goes into the place of `header`; it is forgotten.
+    #[inline(always)]
+    pub fn take(&mut self, handle: Handle, header: &mut Header) -> Packet {
+        let record = &self.records[handle as usize];
+        record.write(header, &self.sacks, handle);
+        let packet = record.packet;
+        self.remove(handle);
+        packet
     }
 
     /// Forgets a packet.
@@ -76,22 +144,22 @@ impl Packets {
     /// A packet's record.
     #[inline]
     pub fn packet(&self, handle: Handle) -> &Packet {
-        &self.hot[handle as usize]
+        &self.records[handle as usize].packet
     }
 
     /// A packet's record.
     #[inline]
     pub fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
-        &mut self.hot[handle as usize]
+        &mut self.records[handle as usize].packet
     }
 
     /// Segments of a super-packet, 1 of a packet; the IP bytes of each but the last, and of the last.
     pub fn segments(&self, handle: Handle) -> (u32, u32, u32) {
-        let (packet, header) = (&self.hot[handle as usize], &self.headers[handle as usize]);
+        let Record { packet, len, .. } = &self.records[handle as usize];
         if packet.segment == 0 {
             return (1, packet.len, packet.len);
         }
-        let (payload, each) = (u32::from(header.len), u32::from(packet.segment));
+        let (payload, each) = (u32::from(*len), u32::from(packet.segment));
         let count = payload.div_ceil(each);
         let headers = (packet.len - payload) / count;
         (count, headers + each, headers + payload - (count - 1) * each)
@@ -100,29 +168,32 @@ impl Packets {
     /// Takes the first segment off a super-packet, as a packet of its own. The last one is what is left of it.
     pub fn take_segment(&mut self, handle: Handle) -> Handle {
         let (count, each, _) = self.segments(handle);
-        let place = handle as usize;
+        let packet = self.packet_mut(handle);
         if count == 1 {
-            self.hot[place].segment = 0;
+            packet.segment = 0;
             return handle;
         }
-        let size = self.hot[place].segment;
-        let header = self.headers[place].cut(size);
-        let packet = Packet { len: each, segment: 0, ..self.hot[place] };
-        self.hot[place].len -= each;
-        self.insert(packet, &header)
+        let first = Packet { len: each, segment: 0, ..*packet };
+        let size = packet.segment;
+        packet.len -= each;
+        let mut rest = self.header(handle);
+        let header = rest.cut(size);
+        self.set_header(handle, &rest);
+        self.insert(first, &header)
     }
 
     /// Makes `next` a segment of the packet or super-packet `head`, if it goes on where that ends. Whether it does.
     pub fn join(&mut self, head: Handle, next: Handle) -> bool {
-        let (first, second) = (self.hot[head as usize], self.hot[next as usize]);
+        let (first, second) = (*self.packet(head), *self.packet(next));
         let same = |packet: &Packet| (packet.flow, packet.slot, packet.to_sink, packet.ecn);
-        let (header, next_header) = (self.headers[head as usize], self.headers[next as usize]);
+        let (mut header, next_header) = (self.header(head), self.header(next));
         let size = if first.segment > 0 { first.segment } else { header.len };
         if second.segment > 0 || same(&first) != same(&second) || !header.is_continued_by(&next_header, size) {
             return false;
         }
-        self.headers[head as usize].join(&next_header);
-        let head = &mut self.hot[head as usize];
+        header.join(&next_header);
+        self.set_header(head, &header);
+        let head = self.packet_mut(head);
         (head.segment, head.len) = (size, head.len + second.len);
         self.remove(next);
         true
@@ -130,8 +201,10 @@ impl Packets {
 
     /// A packet's transport header.
     #[inline]
-    pub fn header(&self, handle: Handle) -> &Header {
-        &self.headers[handle as usize]
+    pub fn header(&self, handle: Handle) -> Header {
+        let mut header = Header::default();
+        self.records[handle as usize].write(&mut header, &self.sacks, handle);
+        header
     }
 }
 

@@ -189,7 +189,7 @@ impl Probe for EveryPacket {
         }
         let seen = Seen { at: now, meta: *meta, link: link as u8, arrival: self.arrivals[link], waits: true };
         if let Some(headers) = &mut self.headers {
-            headers.record(&seen, packets.packet(packet), packets.header(packet));
+            headers.record(&seen, packets.packet(packet), &packets.header(packet));
         }
         self.arrivals[link] += 1;
         if place >= self.seen.len() {

@@ -14,6 +14,7 @@ use crate::summary::Summary;
 use crate::warmup::Statistics;
 use crate::windows::windows_of_links;
 use sojourn_aqm::{DropReason, Duration, Instant, Meta};
+use std::iter;
 
 /// Packets of the two directions of a link, told in the order of time.
 pub struct Replayed {
@@ -123,7 +124,7 @@ impl Replayed {
             self.statistics.tell(metered(&mut self.links).map(waiting).sum());
         }
         while let Some(i) = (0..self.due.len()).min_by_key(|&i| self.due[i]).filter(|&i| self.due[i] < now) {
-            self.due[i] = self.samplers.sample(i, self.due[i], metered(&mut self.links), &[]);
+            self.due[i] = self.samplers.sample(i, self.due[i], metered(&mut self.links), iter::empty());
         }
     }
 }

@@ -88,7 +88,7 @@ impl Samplers {
         i: usize,
         now: Instant,
         links: impl Iterator<Item = &'a mut dyn Metered>,
-        flows: &[AnyFlow],
+        flows: impl Iterator<Item = &'a AnyFlow>,
     ) -> Instant {
         let step = self.steps[i].expect("only samplers with a step have events");
         match i {
@@ -121,8 +121,8 @@ impl Samplers {
         }
     }
 
-    fn sample_flows(&mut self, now: Instant, step: Duration, flows: &[AnyFlow]) {
-        for (i, flow) in flows.iter().enumerate() {
+    fn sample_flows<'a>(&mut self, now: Instant, step: Duration, flows: impl Iterator<Item = &'a AnyFlow>) {
+        for (i, flow) in flows.enumerate() {
             let s = flow.status();
             let since = s.payload.since(&self.payload[i]);
             self.payload[i] = s.payload;

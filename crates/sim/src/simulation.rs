@@ -108,7 +108,7 @@ impl Simulation {
 
     /// The counters of every flow that lasts for the whole run, in the order of the summary.
     pub fn flows(&self) -> Vec<FlowCounters> {
-        with!(&self.0, run => run.flows.fixed().iter().map(|flow| FlowCounters::of(&flow.status())).collect())
+        with!(&self.0, run => run.flows.fixed().map(|flow| FlowCounters::of(&flow.status())).collect())
     }
 
     /// What was recorded so far of tables with at least so many rows: the run forgets it, and [`Simulation::finish`] gives

@@ -128,6 +128,7 @@ pub use receiver::{Marked, Receiver, ReceiverConfig};
 pub use sender::Sender;
 
 use sojourn_aqm::{Duration, Ecn, Instant};
+use std::fmt;
 
 /// Takes the segments that an endpoint sends.
 pub trait Wire {
@@ -271,7 +272,7 @@ impl Flags {
 }
 
 /// Up to three SACK blocks (what fits beside timestamps), most recent first; a D-SACK, if any, before them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub struct Sack {
     blocks: [Block; Self::MOST],
     count: u8,
@@ -285,6 +286,7 @@ impl Sack {
     pub const MOST: usize = 3;
 
     /// Adds a block behind the others; one that does not fit is left out.
+    #[inline]
     pub fn push(&mut self, block: Block) {
         if (self.count as usize) < Self::MOST {
             self.blocks[self.count as usize] = block;
@@ -293,8 +295,30 @@ impl Sack {
     }
 
     /// The blocks.
+    #[inline]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks[..self.count as usize]
+    }
+
+    /// Takes all blocks away.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.count = 0;
+    }
+}
+
+/// What lies behind the blocks means nothing.
+impl PartialEq for Sack {
+    fn eq(&self, other: &Self) -> bool {
+        self.blocks() == other.blocks()
+    }
+}
+
+impl Eq for Sack {}
+
+impl fmt::Debug for Sack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.blocks()).finish()
     }
 }
 

@@ -23,7 +23,7 @@ impl Wlan {
         let bytes = self.interfaces[node].accounted(packet.len);
         let meta = packet.meta(bytes, origin);
         books.probe.arrived(now, books.link, handle, &meta, books.packets);
-        if is_counted(node != ACCESS_POINT, books.packets.header(handle)) {
+        if is_counted(node != ACCESS_POINT, &books.packets.header(handle)) {
             self.sockets.entered(packet.slot);
         }
         if self.interfaces[node].is_by_station() {
@@ -171,7 +171,7 @@ impl Wlan {
 
     #[inline(always)]
     fn frame_of<P>(&mut self, now: Instant, l: usize, meta: &Meta, handle: Handle, books: &Books<P>) -> Frame {
-        let (packet, header) = (*books.packets.packet(handle), *books.packets.header(handle));
+        let (packet, header) = (*books.packets.packet(handle), books.packets.header(handle));
         let station = self.station_of(l, meta);
         if l != ACCESS_POINT && packet.to_sink {
             self.rtts.tapped(now, packet.slot, &header);

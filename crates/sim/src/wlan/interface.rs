@@ -156,7 +156,7 @@ impl<P: Probe> Probe for Told<'_, P> {
         reason: DropReason,
         packets: &Packets,
     ) {
-        if is_counted(self.is_station, packets.header(packet)) {
+        if is_counted(self.is_station, &packets.header(packet)) {
             self.sockets.left(packets.packet(packet).slot);
         }
         self.probe.dropped(now, link, packet, meta, reason, packets);
