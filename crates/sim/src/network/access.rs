@@ -5,25 +5,32 @@ use crate::packet::{Handle, Origin};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
-/// How a flow's packets travel. When a connection ends, the next one in its slot inherits the access links with
-/// what is still under way in them.
+/// How a flow's packets travel: what every packet of it is asked for, in half of a cache line.
+#[repr(align(32))]
 pub(crate) struct Route {
     /// The flow that travels here now; [`super::NOBODY`] after its end.
     pub flow: u32,
-    /// The group that the flow belongs to.
-    pub group: u32,
-    /// The first link that its data cross, and the first that its acknowledgments cross.
-    pub data_link: u16,
-    pub ack_link: u16,
-    /// Number of its paths.
-    pub paths: u32,
-    /// The wireless LANs of its source and of its sink, where they are stations.
-    pub cells: (Option<u16>, Option<u16>),
     /// The hosts of its source and of its sink.
     pub hosts: (u32, u32),
     /// The code point and the class that the flow's group asks for.
     pub dscp: u8,
     pub class: ClassId,
+    /// The first link that its data cross, and the first that its acknowledgments cross.
+    pub data_link: u16,
+    pub ack_link: u16,
+    /// The wireless LANs of its source and of its sink, where they are stations.
+    pub cells: (Option<u16>, Option<u16>),
+    /// Whether its packets pass the access link without taking time.
+    pub transparent: bool,
+}
+
+/// What fewer packets are asked for of their flow's route. When a connection ends, the next one in its slot inherits the
+/// access links with what is still under way in them.
+pub(crate) struct Detail {
+    /// The group that the flow belongs to.
+    pub group: u32,
+    /// Number of its paths.
+    pub paths: u32,
     pub up: Access,
     pub down: Access,
 }

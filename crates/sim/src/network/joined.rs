@@ -13,7 +13,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// card's: what it sends are segments.
     pub fn send_joined(&mut self, now: Instant, slot: u32, from_source: bool, joined: &Joined) {
         let &Joined { mut header, mut len, ecn, segment, count } = joined;
-        let on_access_link = from_source && self.routes[slot as usize].up.has_rate();
+        let on_access_link = from_source && self.details[slot as usize].up.has_rate();
         if count == 1 || !on_access_link {
             let segment = if count == 1 { 0 } else { segment };
             return self.send(now, slot, &header, (len, ecn), segment, from_source);

@@ -22,7 +22,7 @@ use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Paths};
 use crate::wlan::{Air, Place, Settled, Wlan};
-use access::{Access, Ends, Route, Way};
+use access::{Access, Detail, Ends, Route, Way};
 use ahead::Ahead;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
@@ -39,7 +39,9 @@ pub(crate) struct Network<P, T: Topology> {
     pub probe: P,
     /// What the ends of the flows have to tell.
     pub ledger: Ledger,
+    /// By slot.
     routes: Vec<Route>,
+    details: Vec<Detail>,
     paths: Vec<Paths>,
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
@@ -68,6 +70,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             probe,
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),
+            details: Vec::with_capacity(layout.flows() as usize),
             paths: Vec::new(),
             polled: Vec::new(),
             ahead: Ahead::NONE,
@@ -85,22 +88,21 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let Settled { paths, hosts, cells } = self.air.settle(group, spec).unwrap_or_else(wired);
         let number = self.number_of(&paths);
         let (up, down) = (Access::new(spec.access_rate, access_delay), Access::new(spec.access_rate, access_delay));
-        if !up.is_transparent() {
+        let transparent = up.is_transparent();
+        if !transparent {
             self.events.use_all();
         }
         self.routes.push(Route {
-            data_link: paths.data[0],
-            ack_link: paths.acks[0],
-            paths: number,
-            cells,
             flow: NOBODY,
-            group,
             hosts,
             dscp: spec.dscp.unwrap_or_default().0,
             class: spec.class.unwrap_or_default(),
-            up,
-            down,
+            data_link: paths.data[0],
+            ack_link: paths.acks[0],
+            cells,
+            transparent,
         });
+        self.details.push(Detail { group, paths: number, up, down });
         slot
     }
 
@@ -123,8 +125,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// The flow that has a slot now, and its group.
     #[inline]
     pub fn tenant(&self, slot: u32) -> (u32, u32) {
-        let route = &self.routes[slot as usize];
-        (route.flow, route.group)
+        (self.routes[slot as usize].flow, self.details[slot as usize].group)
     }
 
     /// Lays the components out anew, with room for `flows` flows.
@@ -194,17 +195,18 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
-        let route = &mut self.routes[slot as usize];
-        let more = if T::HAS_PATHS { path(&self.paths, route, to_sink).len() as u16 - 1 } else { 0 };
+        let more = if T::HAS_PATHS { self.path(slot, to_sink).len() as u16 - 1 } else { 0 };
+        let route = &self.routes[slot as usize];
         let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
-        if !over_access_link || route.up.is_transparent() {
+        if !over_access_link || route.transparent {
             self.arrive(now, link, handle, packet);
             return;
         }
-        match route.up.enter(now, len, &mut self.ends[link].entry, handle) {
+        let up = &mut self.details[slot as usize].up;
+        match up.enter(now, len, &mut self.ends[link].entry, handle) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
         }
@@ -220,16 +222,16 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     /// A packet reaches its first link over its access link.
     pub fn on_up(&mut self, now: Instant, slot: u32) {
-        let route = &mut self.routes[slot as usize];
+        let route = &self.routes[slot as usize];
         let link = if route.access_at_source() { route.data_link } else { route.ack_link };
-        let (handle, next) = route.up.pipe.pop();
+        let (handle, next) = self.details[slot as usize].up.pipe.pop();
         self.set(Component::Up(slot), next);
         self.arrive(now, link.into(), handle, *self.packets.packet(handle));
     }
 
     /// A packet reaches its source over the access link.
     pub fn on_down(&mut self, slot: u32) -> Handle {
-        let (handle, next) = self.routes[slot as usize].down.pipe.pop();
+        let (handle, next) = self.details[slot as usize].down.pipe.pop();
         self.set(Component::Down(slot), next);
         handle
     }
@@ -254,12 +256,19 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if packet.more == 0 {
             return Some(handle);
         }
-        let path = path(&self.paths, &self.routes[packet.slot as usize], packet.to_sink);
+        let path = self.path(packet.slot, packet.to_sink);
         let next = path[path.len() - usize::from(packet.more)];
         packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
         self.arrive(now, next.into(), handle, packet);
         None
+    }
+
+    /// The links that a packet of a flow crosses.
+    #[inline(always)]
+    fn path(&self, slot: u32, to_sink: bool) -> &[u16] {
+        let paths = &self.paths[self.details[slot as usize].paths as usize];
+        if to_sink { &paths.data } else { &paths.acks }
     }
 
     #[inline(always)]
@@ -352,32 +361,28 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn leave(&mut self, l: usize, left: Left) {
         let Left { at, handle, packet, overtakes } = left;
         let ends_here = !T::HAS_PATHS || packet.more == 0;
-        let route = &mut self.routes[packet.slot as usize];
+        let route = &self.routes[packet.slot as usize];
         let to_access_link = if T::HAS_CELLS { packet.to_sink != route.access_at_source() } else { !packet.to_sink };
-        if !to_access_link || !ends_here || route.down.is_transparent() {
+        if !to_access_link || !ends_here || route.transparent {
             if !overtakes && self.leaves_ahead(l, at, handle) {
                 return;
             }
             let pipe = self.pipe(l);
             let first = if overtakes { pipe.insert(at, handle) } else { pipe.push(at, handle) };
             self.set_first(Component::Pipe(l), first);
-        } else if overtakes {
-            let first = self.ends[l].exit.insert(route.down.arrival(at, packet.len), handle);
+            return;
+        }
+        let down = &mut self.details[packet.slot as usize].down;
+        if overtakes {
+            let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
             self.set_first(Component::Exit(l), first);
         } else {
-            match route.down.enter(at, packet.len, &mut self.ends[l].exit, handle) {
+            match down.enter(at, packet.len, &mut self.ends[l].exit, handle) {
                 Way::Common(first) => self.set_first(Component::Exit(l), first),
                 Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
             }
         }
     }
-}
-
-/// The links that a packet of a flow crosses.
-#[inline(always)]
-fn path<'a>(paths: &'a [Paths], route: &Route, to_sink: bool) -> &'a [u16] {
-    let paths = &paths[route.paths as usize];
-    if to_sink { &paths.data } else { &paths.acks }
 }
 
 /// No flow: nothing is delivered.
