@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 /// The queue and what is known of each segment in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
+    /// It grows with the window: where there are many flows, most windows are small.
     segments: VecDeque<Segment>,
     /// Whether the receiver tells what arrived; else duplicate acknowledgments are counted in `sacked_out`.
     sack: bool,
@@ -44,7 +45,7 @@ impl Scoreboard {
     /// Nothing is out.
     pub fn new(sack: bool) -> Self {
         Self {
-            segments: VecDeque::with_capacity(USUAL_WINDOW),
+            segments: VecDeque::new(),
             sack,
             sacked_out: 0,
             lost_out: 0,
@@ -446,6 +447,3 @@ pub(crate) fn is_duplicate(blocks: &[Block], ack: u64) -> bool {
         _ => false,
     }
 }
-
-/// Segments for which there is room from the start.
-const USUAL_WINDOW: usize = 64;

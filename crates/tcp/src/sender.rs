@@ -19,7 +19,9 @@ use crate::transmission::Transmission;
 use crate::{Block, Flags, Header, Now, Wire};
 use sojourn_aqm::{Instant, Rng};
 
-/// The sending half of a connection.
+/// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
+/// host has in front of it.
+#[repr(C)]
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// In which order an acknowledgment is dealt with.

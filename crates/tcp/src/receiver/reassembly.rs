@@ -31,13 +31,7 @@ pub(super) enum Place {
 impl Reassembly {
     /// Nothing has arrived.
     pub fn new() -> Self {
-        Self {
-            nxt: 0,
-            out_of_order: Vec::with_capacity(ROOM_FOR_HOLES),
-            sacks: Vec::with_capacity(MOST_SACKS + 1),
-            duplicate: None,
-            fin: u64::MAX,
-        }
+        Self { nxt: 0, out_of_order: Vec::new(), sacks: Vec::new(), duplicate: None, fin: u64::MAX }
     }
 
     /// The SYN has arrived. Returns whether it was the first.
@@ -99,14 +93,20 @@ impl Reassembly {
     #[inline(always)]
     pub fn advance(&mut self, to: u64) {
         self.nxt = to;
+        if self.has_hole() || !self.sacks.is_empty() {
+            self.close_holes(to);
+        }
+    }
+
+    /// What follows on `to`, up to which everything has arrived, is in order now.
+    #[inline(never)]
+    fn close_holes(&mut self, to: u64) {
         let filled = self.out_of_order.iter().take_while(|&&(from, _)| from <= to).count();
         for (_, end) in self.out_of_order.drain(..filled) {
             self.nxt = self.nxt.max(end);
         }
-        if !self.sacks.is_empty() {
-            let nxt = self.nxt;
-            self.sacks.retain(|&(from, _)| from > nxt);
-        }
+        let nxt = self.nxt;
+        self.sacks.retain(|&(from, _)| from > nxt);
     }
 
     /// `block` lies beyond a hole.
@@ -158,9 +158,6 @@ fn merge_at(blocks: &mut Vec<Block>, i: usize, mut block: Block) -> Block {
     }
     block
 }
-
-/// Holes that a usual loss makes: more cost an allocation.
-const ROOM_FOR_HOLES: usize = 16;
 
 /// Linux keeps four blocks, of which those that fit are sent.
 const MOST_SACKS: usize = 4;
