@@ -5,10 +5,10 @@
 //! start of a connection, sends them so too.
 
 use super::card::{Card, polled};
-use super::tcp::{ends, status};
+use super::tcp::{Template, status};
 use super::{Endpoints, Host};
 use crate::packet::Packet;
-use crate::scenario::{RequestSpec, TcpSpec};
+use crate::scenario::RequestSpec;
 use crate::status::Status;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Flags, Header, Receiver, Sender, Wire};
@@ -88,25 +88,24 @@ struct End {
     sender: Sender,
     receiver: Receiver,
     /// The host's card, if it joins segments.
-    card: Option<Card>,
+    card: Option<Box<Card>>,
 }
 
 impl DialogueFlow {
     /// A connection that was asked for at `asked_at` and is opened at `start`; after `stop` nothing is asked.
     /// The controls of both ends draw from `rng`.
     pub(super) fn new(
-        spec: &TcpSpec,
+        ends: &Template,
         mut script: Script,
         asked_at: Instant,
         (start, stop): (Instant, Instant),
         mut rng: Rng,
     ) -> Self {
         let of_server = Rng::from_state(rng.next_u64());
-        let ((client, at_server), (server, at_client)) = (ends(spec, rng), ends(spec, of_server));
         let exchange = script.next().expect("a connection has an exchange");
         Self {
-            client: End { sender: client, receiver: at_client, card: spec.gro.map(Card::new) },
-            server: End { sender: server, receiver: at_server, card: spec.gro.map(Card::new) },
+            client: End { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() },
+            server: End { sender: ends.sender(of_server), receiver: ends.receiver(), card: ends.card() },
             script,
             exchange,
             start,
@@ -207,7 +206,7 @@ impl DialogueFlow {
 impl End {
     /// What its card brings up now, each with how much comes behind it.
     fn polled(&mut self, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
-        polled(self.card.as_mut(), now)
+        polled(self.card.as_deref_mut(), now)
     }
 
     /// When its card is polled, or a timer is due.

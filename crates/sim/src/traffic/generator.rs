@@ -5,7 +5,7 @@ use super::AnyFlow;
 use super::dialogue::{DialogueFlow, Script};
 use super::packmime::PackMime;
 use super::pages::Pages;
-use super::tcp::TcpFlow;
+use super::tcp::{TcpFlow, Template};
 use crate::scenario::{FileSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::VecDeque;
@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 pub(crate) struct Generator {
     pub group: u32,
     pattern: AnyPattern,
+    /// What the connections are made of.
+    template: Template,
     stop: Instant,
     /// Slots whose connection has ended.
     free: Vec<u32>,
@@ -84,7 +86,8 @@ patterns! {
 
 impl Generator {
     pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
-        Self { group, pattern, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
+        let template = Template::new(pattern.tcp());
+        Self { group, pattern, template, stop, free: Vec::new(), open: 0, rng, waiting: VecDeque::new() }
     }
 
     /// When [`Self::next`] is to be called.
@@ -104,11 +107,11 @@ impl Generator {
         }
         let (asked, job) = self.waiting.pop_front()?;
         self.open += 1;
-        let (tcp, rng, never) = (self.pattern.tcp(), Rng::from_state(self.rng.next_u64()), Instant::NEVER);
+        let (ends, rng, never) = (&self.template, Rng::from_state(self.rng.next_u64()), Instant::NEVER);
         let flow = match job {
-            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(tcp, now, never, Some(bytes), rng).asked_at(asked)),
+            Job::Upload(bytes) => AnyFlow::Tcp(TcpFlow::new(ends, now, never, Some(bytes), rng).asked_at(asked)),
             Job::Dialogue(script) => {
-                AnyFlow::Dialogue(Box::new(DialogueFlow::new(tcp, script, asked, (now, never), rng)))
+                AnyFlow::Dialogue(Box::new(DialogueFlow::new(ends, script, asked, (now, never), rng)))
             }
         };
         Some((flow, self.free.pop()))

@@ -23,7 +23,7 @@ use crate::status::Status;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Header, Wire};
-use tcp::TcpFlow;
+use tcp::{TcpFlow, Template};
 use udp::UdpFlow;
 
 /// A flow's two ends.
@@ -138,14 +138,20 @@ impl Source {
         let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop, of_control.clone())));
         match &spec.traffic {
             Traffic::Tcp(file) => match file.pause {
-                None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(&file.tcp, start, stop, file.size, of_control))),
+                None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
+                    &Template::new(&file.tcp),
+                    start,
+                    stop,
+                    file.size,
+                    of_control,
+                ))),
                 Some(_) => generator(generator::files(file, start)),
             },
             Traffic::Web(web) => generator(pages::pages(web, start, rng)),
             Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);
-                let flow = DialogueFlow::new(&spec.tcp, script, start, (start, stop), of_control);
+                let flow = DialogueFlow::new(&Template::new(&spec.tcp), script, start, (start, stop), of_control);
                 Self::Flow(AnyFlow::Dialogue(Box::new(flow)))
             }
             Traffic::Cbr(spec) => udp(UdpFlow::constant(spec, start, stop)),

@@ -5,35 +5,36 @@ use super::{Endpoints, Host};
 use crate::packet::Packet;
 use crate::scenario::TcpSpec;
 use crate::status::{Payload, Status};
-use sojourn_aqm::{Ecn, Instant, Rng};
+use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::cc::{AnyCc, CongestionControl};
 use sojourn_tcp::stack::Stack;
 use sojourn_tcp::{Header, Receiver, ReceiverConfig, Sender, SenderConfig};
 
+/// A connection. In this order, so that what is asked for with every packet lies together, in front of both ends.
+#[repr(C)]
 pub(crate) struct TcpFlow {
-    sender: Sender,
-    receiver: Receiver,
-    /// The receiver's card, if it joins segments.
-    card: Option<Card>,
+    /// Whether this is a transfer whose connection is still to be closed.
+    open: bool,
     /// When the connection is opened; never once it is.
     start: Instant,
     /// When the application stops; never once it has.
     stop: Instant,
-    begun: Instant,
-    size: Option<u64>,
     /// What has to be delivered for the transfer to be complete; out of reach once it is.
     goal: u64,
-    /// Whether this is a transfer whose connection is still to be closed.
-    open: bool,
+    /// The receiver's card, if it joins segments.
+    card: Option<Box<Card>>,
+    sender: Sender,
+    receiver: Receiver,
+    begun: Instant,
+    size: Option<u64>,
 }
 
 impl TcpFlow {
     /// A connection that is opened at `start` for `size` bytes, or for ever; its congestion control draws from `rng`.
-    pub fn new(spec: &TcpSpec, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
-        let (sender, receiver) = ends(spec, rng);
+    pub fn new(template: &Template, start: Instant, stop: Instant, size: Option<u64>, rng: Rng) -> Self {
         let goal = size.unwrap_or(OUT_OF_REACH);
-        let card = spec.gro.map(Card::new);
-        Self { sender, receiver, card, start, stop, begun: start, size, goal, open: size.is_some() }
+        let (sender, receiver, card) = (template.sender(rng), template.receiver(), template.card());
+        Self { open: size.is_some(), start, stop, goal, card, sender, receiver, begun: start, size }
     }
 
     /// A segment, or several as one, comes up to the receiver.
@@ -48,7 +49,7 @@ impl TcpFlow {
 
     #[inline(never)]
     fn poll(&mut self, now: Instant, host: &mut impl Host) {
-        for (left, header, ecn) in polled(self.card.as_mut(), now) {
+        for (left, header, ecn) in polled(self.card.as_deref_mut(), now) {
             self.receiver.expect(left > 0);
             self.arrived(now, &header, ecn, host);
         }
@@ -60,30 +61,56 @@ impl TcpFlow {
     }
 }
 
-/// The sender and the receiver of one direction of a connection.
-pub(super) fn ends(spec: &TcpSpec, rng: Rng) -> (Sender, Receiver) {
-    let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
-    let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
-    let needs = cc.needs();
-    let sender = Sender::new(SenderConfig {
-        stack,
-        cc,
-        mss: spec.mss,
-        sack: spec.sack,
-        ecn: spec.ecn,
-        initial_window: spec.initial_window,
-        receive_window: spec.receive_window,
-    });
-    let sender = sender.with_rng(rng);
-    let sender = match spec.abc {
-        Some(most) => sender.with_byte_counting(most),
-        None => sender,
-    };
-    let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
-    let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
-    let receive_window = spec.receive_window;
-    let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
-    (sender, receiver.serving(&needs))
+/// The two ends of one direction of a connection that has not begun. What many connections have in common is looked up once,
+/// and each gets a copy.
+pub(crate) struct Template {
+    sender: Sender,
+    receiver: Receiver,
+    gro: Option<Duration>,
+}
+
+impl Template {
+    /// The ends that `spec` describes.
+    pub(super) fn new(spec: &TcpSpec) -> Self {
+        let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
+        let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
+        let needs = cc.needs();
+        let sender = Sender::new(SenderConfig {
+            stack,
+            cc,
+            mss: spec.mss,
+            sack: spec.sack,
+            ecn: spec.ecn,
+            initial_window: spec.initial_window,
+            receive_window: spec.receive_window,
+        });
+        let sender = match spec.abc {
+            Some(most) => sender.with_byte_counting(most),
+            None => sender,
+        };
+        let sender = if spec.gso == Some(true) { sender.with_segmentation_offload() } else { sender };
+        let (mss, sack, delayed_ack, ecn) = (spec.mss, spec.sack, spec.delayed_ack, spec.ecn);
+        let receive_window = spec.receive_window;
+        let receiver = Receiver::new(ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window });
+        Self { sender, receiver: receiver.serving(&needs), gro: spec.gro }
+    }
+
+    /// The sending end of a connection whose congestion control draws from `rng`.
+    #[inline]
+    pub(super) fn sender(&self, rng: Rng) -> Sender {
+        self.sender.clone().with_rng(rng)
+    }
+
+    /// The receiving end.
+    #[inline]
+    pub(super) fn receiver(&self) -> Receiver {
+        self.receiver.clone()
+    }
+
+    /// The card of a receiving host, if it joins segments.
+    pub(super) fn card(&self) -> Option<Box<Card>> {
+        self.gro.map(|wait| Box::new(Card::new(wait)))
+    }
 }
 
 /// A sender at a glance, and what has come to its receiver.
