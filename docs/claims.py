@@ -1,7 +1,9 @@
 """Writes the tables of reproduction.md from the verdicts of reproductions.
 
 `python docs/claims.py DIR` reads `DIR/PAPER/FIGURE.claims.json`, as `sojourn reproduce PAPER -o DIR` writes them, and
-replaces the table of each paper that it finds there, and the counts. What stands around the tables is written by hand.
+replaces the table of each paper that it finds there, and the counts. A paper of which real programs made figures
+(`DIR/PAPER/emulate`, by `python -m sojourn.emulated.papers -o DIR`) has a table of these, too, beside the simulator's
+numbers of the page. What stands around the tables is written by hand.
 A test compares the tables with claims.json and with the authors' own runs.
 """
 
@@ -13,12 +15,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from sojourn.emulated.papers import emulated_text
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
 
 PAGE = Path(__file__).with_name("reproduction.md")
 HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")
 COUNTS = "counts"
+EMULATED = "emulated"
+EMULATED_HEADINGS = ("claim", "what", "published", "simulated", "emulated", "verdict")
 
 
 def main(root: Path) -> None:
@@ -28,18 +33,33 @@ def main(root: Path) -> None:
         verdicts = verdicts_of(root, paper_id)
         if verdicts:
             text = replaced(text, paper_id, table(HEADINGS, map(row, verdicts)))
+        if emulated := verdicts_in(root / paper_id / "emulate"):
+            simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
+            rows = [emulated_row(one, simulated[one["id"]]) for one in emulated]
+            text = replaced(text, f"{paper_id} {EMULATED}", table(EMULATED_HEADINGS, rows))
     PAGE.write_text(replaced(text, COUNTS, counts(text)), encoding="utf-8")
 
 
 def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
     """Verdicts on all claims of a paper, in the order of claims.json; none if a figure is missing."""
-    files = (root / paper_id).glob("*.claims.json")
-    found = {verdict["id"]: verdict for file in files for verdict in json.loads(file.read_text(encoding="utf-8"))}
+    found = {verdict["id"]: verdict for verdict in verdicts_in(root / paper_id)}
     ids = [claim["id"] for claim in claims_of(paper_id)]
     if found and set(ids) - found.keys():
         print(f"{paper_id}: left as it is; no verdict on {', '.join(sorted(set(ids) - found.keys()))}", file=sys.stderr)
         return []
     return [found[name] for name in ids] if found else []
+
+
+def verdicts_in(folder: Path) -> list[Verdict]:
+    """Verdicts of the figures in a folder."""
+    return [one for file in sorted(folder.glob("*.claims.json")) for one in json.loads(file.read_text("utf-8"))]
+
+
+def emulated_row(verdict: Verdict, simulated: str) -> list[str]:
+    """A claim's line among those of real programs, which judge only claims about such runs."""
+    relation = verdict["kind"] == "relation"
+    published = "true" if relation else published_text(verdict)
+    return [verdict["id"], verdict["metric"], published, simulated, emulated_text(verdict), verdict["verdict"]]
 
 
 def row(verdict: Verdict) -> list[str]:

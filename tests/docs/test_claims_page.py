@@ -56,6 +56,27 @@ def test_each_claim_that_fails_says_what_came_nearest(paper_id: str) -> None:
     assert failed == dict(paper(paper_id).about.NEAREST)
 
 
+@pytest.mark.parametrize("paper_id", ["gao2015", "cs244-2015"])
+def test_what_real_programs_gave_stands_beside_the_simulator(paper_id: str) -> None:
+    rows = PAGE["rows_of"](TEXT, f"{paper_id} emulated")
+    lines = {line["claim"]: line for line in TABLES[paper_id]}
+    about = {claim["id"]: claim for claim in claims_of(paper_id)}
+    needed = {name for name, claim in about.items() if claim["engine"] == "emulate"}
+    assert needed <= {cells[0] for cells in rows} <= about.keys() and rows
+    for name, what, published, simulated, emulated, verdict in rows:
+        line = lines[name]
+        assert (what, published) == (line["what"], line["published"]), name
+        assert simulated == line["measured"].removeprefix("simulated: "), name
+        assert emulated and verdict in VERDICTS
+        assert (verdict == "not-run") == (about[name]["engine"] != "emulate")
+
+
+def test_a_claim_about_simulations_is_told_of_real_programs_and_not_judged() -> None:
+    [claim] = [claim for claim in claims_of("gao2015") if claim["id"] == "S1-F13-loss"]
+    told = judge([claim], None)[0] | {"emulated": 0.0123}
+    assert PAGE["emulated_row"](told, "0.015")[3:] == ["0.015", "0.0123", "not-run"]
+
+
 def test_the_counts_are_those_of_the_tables() -> None:
     rows = PAGE["rows_of"](TEXT, "counts")
     assert [row[0] for row in rows] == [*(f"[{name}](#{name})" for name in PAPERS), "all"]

@@ -25,7 +25,7 @@ from sojourn.base.units import seconds
 from sojourn.emulated import engine
 from sojourn.papers import PAPERS, Paper, paper
 from sojourn.papers.engine import on_engine, study_of
-from sojourn.papers.judge import claims_of, measured_text, published_text
+from sojourn.papers.judge import Verdict, claims_of, measured_text, published_text
 from sojourn.papers.reproduction import Reproduction, reproduce
 from sojourn.report import folder_of, write_figure
 from sojourn.results.result import Result
@@ -130,10 +130,17 @@ def table(done: Sequence[Reproduction]) -> str:
     """Published and measured, as Markdown."""
     lines = ["| claim | published | emulated | verdict |", "|---|---|---|---|"]
     for verdict in (verdict for one in done for verdict in one.verdicts):
-        there = verdict.get("emulated")
-        measured = measured_text(verdict) if there is None else f"{there:.4g}"
+        measured = emulated_text(verdict)
         lines.append(f"| {verdict['id']} | {published_text(verdict)} | {measured} | {verdict['verdict']} |")
     return "\n".join(lines)
+
+
+def emulated_text(verdict: Verdict) -> str:
+    """What real programs gave; of a claim about simulations, which they do not judge, the mean alone."""
+    told = verdict.get("emulated")
+    if told is None:
+        return measured_text(verdict)
+    return str(told).lower() if isinstance(told, bool) else f"{told:.4g}"
 
 
 def _faults(result: Result) -> list[str]:
