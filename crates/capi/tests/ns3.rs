@@ -1,0 +1,114 @@
+//! The queue disc for ns-3 (examples/ns3), built from the distribution's headers: one TCP flow through it, every decision
+//! beside the queue discipline's own.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::{HERE, command, libraries, succeeds};
+use sojourn_aqm::registry::parse;
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// By what the linker calls them. Their dependencies are theirs: Debian's files for pkg-config name some of these by paths
+/// that only other packages for development have.
+const MODULES: [&str; 6] = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"];
+
+/// examples/ns3/one-flow.cc in `folder`; none where ns-3 is absent, which is said.
+fn one_flow(folder: &Path) -> Option<PathBuf> {
+    let modules = MODULES.map(|name| format!("ns3-{name}"));
+    let found = Command::new("pkg-config").arg("--exists").args(&modules).status();
+    if !found.is_ok_and(|status| status.success()) {
+        println!("skipped: the queue disc for ns-3, whose headers are absent (Debian: libns3-dev, pkg-config)");
+        return None;
+    }
+    let (source, program) = (Path::new(HERE).join("../../examples/ns3"), folder.join("one-flow"));
+    let mut cc = Command::new("g++");
+    cc.args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-I"]).arg(Path::new(HERE).join("include"));
+    cc.args(["one-flow.cc", "sojourn-queue-disc.cc"].map(|name| source.join(name)));
+    cc.arg("-o").arg(&program).args(modules.map(|name| format!("-l{name}")));
+    cc.arg(libraries().join("libsojourn_capi.so"));
+    succeeds(&mut cc);
+    Some(program)
+}
+
+/// A line of the program's trace.
+struct Event<'a> {
+    at: Instant,
+    kind: &'a str,
+    /// Number, bytes, ECN field or reason, flow.
+    packet: Vec<&'a str>,
+}
+
+impl<'a> Event<'a> {
+    fn of(line: &'a str) -> Self {
+        let mut words = line.split(' ');
+        let at = words.next().and_then(|word| word.parse().ok()).expect("a line begins with a time");
+        let kind = words.next().expect("what happened is behind it");
+        Self { at: Instant::from_nanos(at), kind, packet: words.collect() }
+    }
+
+    fn number(&self, place: usize) -> u32 {
+        self.packet[place].parse().expect("a number")
+    }
+}
+
+/// The trace that the queue discipline `aqm` itself gives for the arrivals and the looks of `trace`.
+fn repeated(aqm: &str, trace: &str) -> Vec<String> {
+    let host = Host { link: Link::new(Rate::from_bps(10_000_000), 1500), rng: Rng::stream(1, "queue", 0) };
+    let mut queue: Box<dyn Qdisc<u32>> = parse(aqm).expect("it is registered").build(Limits::packets(1000), host);
+    let mut lines = Vec::new();
+    for line in trace.lines() {
+        let event = Event::of(line);
+        let at = event.at.as_nanos();
+        let mut lost = Vec::new();
+        let mut lose = |meta: Meta, number: u32, reason: DropReason| {
+            lost.push(format!("{at} d {number} {} {} {}", meta.len, reason.name(), meta.flow));
+        };
+        match event.kind {
+            "+" => {
+                let ecn = Ecn::ALL[event.number(2) as usize];
+                let meta = Meta::new(event.number(1), event.number(3)).with_ecn(ecn);
+                queue.enqueue(event.at, meta, event.number(0), &mut lose);
+                lines.push(line.to_string());
+                lines.append(&mut lost);
+            }
+            "-" | "?" => {
+                let found = queue.dequeue(event.at, &mut lose);
+                lines.append(&mut lost);
+                lines.push(match found {
+                    Dequeued::Packet(meta, number) => {
+                        format!("{at} - {number} {} {} {}", meta.len, meta.ecn as u8, meta.flow)
+                    }
+                    _ => format!("{at} ?"),
+                });
+            }
+            _ => {} // a drop, which belongs to the call before or behind it
+        }
+    }
+    lines
+}
+
+/// Lines of `trace` of a kind.
+fn count(trace: &str, kind: &str) -> usize {
+    trace.lines().filter(|line| Event::of(line).kind == kind).count()
+}
+
+#[test]
+fn a_flow_in_ns3_meets_the_decisions_of_the_queue_discipline_itself() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let Some(program) = one_flow(folder.path()) else { return };
+    let run = |aqm: &str| succeeds(command(folder.path(), &program).args([aqm, "20"]));
+    for aqm in ["codel", "fq_codel", "codel target 2ms", "fq_codel ecn", "pie"] {
+        let trace = run(aqm);
+        let ours = repeated(aqm, &trace);
+        assert!(count(&trace, "-") > 10_000, "{aqm}: {} packets", count(&trace, "-"));
+        let marks = trace.lines().map(Event::of).filter(|event| event.kind == "-" && event.packet[2] == "3").count();
+        let judged = if aqm.contains("ecn") { marks } else { count(&trace, "d") };
+        assert!(judged > 0, "{aqm}: {judged} drops or marks");
+        for (number, (there, here)) in trace.lines().zip(&ours).enumerate() {
+            assert_eq!(there, here, "{aqm}, line {number}");
+        }
+        assert_eq!(trace.lines().count(), ours.len(), "{aqm}");
+    }
+}
