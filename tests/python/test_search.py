@@ -15,6 +15,7 @@ from conftest import Cli, printed_json
 from paper_checks import CLAIM
 from sojourn import papers
 from sojourn.base.errors import InputError
+from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import Measured, claims_of, judge
 from sojourn.papers.search import AT_RANDOM, Found, Judged, divided, draws, score, search, space
 from sojourn.papers.search_report import report, section
@@ -70,6 +71,7 @@ def test_draws_are_different_and_the_same_again() -> None:
     assert len({str(setup) for setup in first}) == 20
     assert {"a": 0, "b": None, "c": False, "d": "x"} not in first
     assert list(draws(SPACE, 20, seed=4)) != first
+    assert len(list(draws(SPACE, 1000, seed=3))) == 2 * 3 * 2 * 3 - 1
 
 
 def test_halves_divide_figures_or_with_few_of_them_claims() -> None:
@@ -117,6 +119,15 @@ def test_too_few_set_ups_determine_nothing() -> None:
     assert all(one["determined"] is None for one in told["assumptions"])
     assert told["assumptions"][0]["values"][1]["effect"] is None
     assert any("| a | 0 | – |" in line for line in section(told))
+
+
+def test_a_value_that_was_not_drawn_has_no_effect_and_leaves_its_assumption_open() -> None:
+    world, claims = _world({("a", 1): 0.2, ("d", "y"): 0.1}, noise=0.01), frozenset(_ids())
+    at_random = [world(setup) for setup in draws(SPACE, 40, seed=1) if setup["d"] != "z"]
+    effects = effects_of(SPACE, at_random, claims)
+    assert effects.of("d", "z") == (None, None)
+    assert (effects.determined("a"), effects.determined("d")) == ("1", None)
+    assert (effects.best()["a"], effects.best()["d"]) == (1, "y")
 
 
 def test_only_what_a_paper_leaves_open_is_searched() -> None:

@@ -7,7 +7,7 @@ over set-ups that were drawn at random, so that the terms are hardly correlated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sojourn.papers.setup import spelled
@@ -51,18 +51,18 @@ class Effects:
     def of(self, name: str, value: Any) -> tuple[float | None, float | None]:
         """Change of the score by a value, and half of its 95 % interval; zero without one for the package's own value.
 
-        None where there are too few set-ups for intervals.
+        None where there are too few set-ups for intervals, and for a value that none of them has.
         """
-        place = self._places[name, spelled(value)]
-        if self._covariance is None:
+        if self._covariance is None or (name, spelled(value)) not in self._places:
             return None, None
+        place = self._places[name, spelled(value)]
         if place is None:
             return 0.0, None
         return float(self._means[place]), self._t * sqrt(self._covariance[place, place])
 
     def determined(self, name: str) -> str | None:
         """The value that is better than every other one by more than the interval of their difference; None if none."""
-        if self._covariance is None:
+        if self._covariance is None or any((name, spelled(value)) not in self._places for value in self._space[name]):
             return None
         best = self._best(name)
         for value in self._space[name]:
@@ -79,6 +79,8 @@ class Effects:
         return max(self._space[name], key=lambda value: self._mean(name, value))
 
     def _mean(self, name: str, value: Any) -> float:
+        if (name, spelled(value)) not in self._places:
+            return -inf
         place = self._places[name, spelled(value)]
         return 0.0 if place is None else float(self._means[place])
 
@@ -98,9 +100,11 @@ def effects_of(space: Mapping[str, Sequence[Any]], at_random: Sequence[Scored], 
     places: dict[tuple[str, str], int | None] = {}
     columns = 1  # the first is the constant
     for name, values in space.items():
+        drawn = {spelled(one.setup[name]) for one in at_random}
         for value in values:
-            places[name, spelled(value)] = None if value == values[0] else columns
-            columns += value != values[0]
+            if value == values[0] or spelled(value) in drawn:
+                places[name, spelled(value)] = None if value == values[0] else columns
+                columns += value != values[0]
     rows = np.zeros((len(at_random), columns))
     rows[:, 0] = 1.0
     for row, one in zip(rows, at_random, strict=True):

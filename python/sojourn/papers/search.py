@@ -157,11 +157,11 @@ def search(
     open_to = space(paper, figures)
     if not open_to:
         raise InputError(f"--search: {paper.id} leaves nothing open about {', '.join(figures)} that has alternatives")
-    first = max(1, min(round(AT_RANDOM * number), prod(len(values) for values in open_to.values()) - 1))
+    first = max(1, round(AT_RANDOM * number))
     usual = judge({name: values[0] for name, values in open_to.items()})
     drawn = [judge(setup) for setup in draws(open_to, first, seed)]
     noise = [one(usual.setup) for one in others]
-    climbs = _Climbs(open_to, judge, {_key(one.setup): one for one in (usual, *drawn)}, number - first)
+    climbs = _Climbs(open_to, judge, {_key(one.setup): one for one in (usual, *drawn)}, number - len(drawn))
     halves = list(divided(claims, seed))
     splits = []
     for place, (figures_seen, seen, unseen) in enumerate(halves):
@@ -174,8 +174,12 @@ def search(
 
 
 def draws(open_to: Space, number: int, seed: int) -> Iterator[dict[str, Any]]:
-    """So many different set-ups at random, none of them the usual one; every value of an assumption is as likely."""
+    """So many different set-ups at random, none of them the usual one; every value of an assumption is as likely.
+
+    All of them if there are no more.
+    """
     generator = random.Random(f"set-ups {seed}")
+    number = min(number, prod(len(values) for values in open_to.values()) - 1)
     seen = {_key({name: values[0] for name, values in open_to.items()})}
     while number:
         setup = {name: generator.choice(values) for name, values in open_to.items()}

@@ -1,0 +1,41 @@
+"""The sections of docs/searches.md are those of the data beside it, and the data fit the papers."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sojourn.papers import paper
+from sojourn.papers.judge import claims_of
+from sojourn.papers.search import space
+from sojourn.papers.setup import spelled
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE: dict[str, Any] = runpy.run_path(str(DOCS / "searches.py"))
+TEXT = (DOCS / "searches.md").read_text(encoding="utf-8")
+SEARCHED = sorted(file.stem for file in (DOCS / "searches").glob("*.json"))
+
+
+@pytest.mark.parametrize("paper_id", SEARCHED)
+def test_a_section_is_that_of_its_data(paper_id: str) -> None:
+    assert PAGE["section_in"](TEXT, paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
+
+
+@pytest.mark.parametrize("paper_id", SEARCHED)
+def test_the_data_are_of_the_paper_as_it_is(paper_id: str) -> None:
+    told = json.loads((DOCS / "searches" / f"{paper_id}.json").read_text(encoding="utf-8"))
+    found = paper(paper_id)
+    assert told["figures"] == list(found.searched)
+    assert told["claims"] == sum(len(claims_of(paper_id, figure)) for figure in found.searched)
+    open_to = {name: [spelled(value) for value in values] for name, values in space(found, found.searched).items()}
+    assert open_to == {one["name"]: [spelled(value["value"]) for value in one["values"]] for one in told["assumptions"]}
+    assert told["tried"] == 1 + told["at_random"] + told["climbing"]
+    assert len(told["splits"]) == 5
+
+
+def test_both_papers_have_a_section() -> None:
+    assert SEARCHED == ["khademi2013", "schwarzkopf2016"]
