@@ -1,0 +1,193 @@
+"""`sojourn fit`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sojourn.cli import options
+
+if TYPE_CHECKING:
+    from sojourn.fitting.data import Data
+    from sojourn.fitting.fit import Fitted, Simulate
+
+
+def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+    if not match or not 0 < float(match[1]) < 100:
+        raise click.BadParameter(f'"{value}" is no share; write e.g. 25%')
+    return float(match[1]) / 100
+
+
+@click.command("fit")
+@click.argument("scenario", type=options.PATH)
+@click.argument("data", type=options.PATH)
+@click.option(
+    "--free", "free", multiple=True, metavar="KEY=RANGE", help='Free a key, e.g. link.rate="1..100 Mbit/s". May repeat.'
+)
+@options.sets
+@click.option(
+    "--hold-out",
+    "held",
+    metavar="SHARE",
+    callback=_share,
+    help="Keep a share of the numbers from the fit, e.g. 25%, and see whether it explains them.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Then simulate the numbers N times with the best values, fit each, and count the intervals that hold these.",
+)
+@options.seed
+@options.tables
+@options.jobs
+@options.no_code
+@options.out
+@options.as_json
+@click.pass_context
+def command(
+    ctx: click.Context,
+    scenario: Path,
+    data: Path,
+    free: tuple[str, ...],
+    sets: tuple[str, ...],
+    held: float | None,
+    trials: int | None,
+    seed: int | None,
+    jobs: int | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Find the values of free keys with which SCENARIO explains the measured numbers of DATA.
+
+    DATA is a TOML file: a table [free] of ranges ("1..100 Mbit/s") and choices (["codel", "pie"]), and a [[measured]]
+    for each number. The result has an interval for each key, says which keys the numbers do not determine, and how far
+    each number is off. --seed chooses other seeds and other numbers to hold out. Finished runs are kept. The exit code
+    is 1 if the best values do not explain the numbers, or those held out.
+    """
+    from sojourn.base.files import write_changed
+    from sojourn.base.progress import progress
+    from sojourn.cli import output
+    from sojourn.fitting.coverage import coverage
+    from sojourn.fitting.data import hold_out
+    from sojourn.fitting.report import report
+    from sojourn.fitting.study import groups_of, simulator
+    from sojourn.runs.runner import Runner
+
+    given = _data(data, options.changes(free))
+    given = hold_out(given, held, seed or 1) if held else given
+    make = _maker(scenario, given, options.changes(sets))
+    with progress() as tell:
+        runner = Runner(out, jobs, command=options.command_line(), progress=tell)
+        simulate = simulator(given, make, runner)
+        fits = _fits(given, simulate, seed or 1)
+        told = {"scenario": str(scenario), "data": str(data)} | report(given, fits, simulate)
+        if trials:
+            best = min(fits, key=lambda one: one.least)
+            told["coverage"] = coverage(given, best.choices, best.point, groups_of(given), simulate, trials)
+    told["computed"] = len(runner.computed)
+    text = json.dumps(told, indent=1, ensure_ascii=False, default=str) + "\n"
+    file = write_changed(out / f"{data.stem}.fit.json", lambda stream: stream.write(text.encode()))
+    if as_json:
+        output.print_json(told | {"file": str(file)})
+    else:
+        _print(told, scenario.stem, held)
+        output.say(f"Runs: {told['points']} points, {told['computed']} runs computed")
+        output.say(f"Results: {out}, profiles and residuals in {file}")
+    ctx.exit(0 if told["explained"] and told.get("hold_out", told)["explained"] else 1)
+
+
+def _data(path: Path, free: Mapping[str, str]) -> Data:
+    from sojourn.base.errors import InputError
+    from sojourn.base.inputs import parse_toml, read_text
+    from sojourn.fitting.data import data_of
+
+    text = read_text(path)
+    try:
+        return data_of(parse_toml(text), free)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:
+    """Function that makes the scenario with some keys set; refused at once where an end of a range cannot run."""
+    from sojourn.base.errors import InputError
+    from sojourn.base.inputs import read_text
+    from sojourn.scenarios.scenario import Scenario
+
+    text = read_text(path)
+    if clash := [key for key in sets if key in data.space.paths]:
+        raise InputError(f"--set: {clash[0]} is free; leave it out in one place")
+
+    def make(own: Mapping[str, Any]) -> Scenario:
+        try:
+            return Scenario.parse(text, {**sets, **own}, base=path.parent)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+    for choices in data.space.combinations():
+        for end in (0.0, 1.0):
+            make({**choices, **data.space.sets(data.space.point([end] * len(data.space.ranges)))})
+    return make
+
+
+def _fits(data: Data, simulate: Simulate, seed: int) -> list[Fitted]:
+    from sojourn.fitting.fit import fit
+    from sojourn.fitting.study import groups_of
+
+    return [fit(data, choices, groups_of(data), simulate, seed=seed) for choices in data.space.combinations()]
+
+
+def _print(told: Mapping[str, Any], name: str, held: float | None) -> None:
+    from sojourn.cli import output
+    from sojourn.fitting.report import sentences
+
+    rows = [_key_row(key) for key in told["keys"]]
+    title = f"{name}: best values and 95 % intervals by profile likelihood"
+    output.print_table(("key", "unit", "best", "from", "to", "state"), rows, left=2, title=title)
+    if told["choices"]:
+        choices = [
+            [
+                ", ".join(f"{key} {value}" for key, value in one["choices"].items()),
+                f"{one['above_best']:.2f}",
+                "yes" if one["excluded"] else "no",
+            ]
+            for one in told["choices"]
+        ]
+        output.print_table(("choices", "sum of squares above the best", "excluded"), choices)
+    if output.one_table():
+        return
+    output.print_table(
+        ("number", "unit", "measured", "simulated", "residual\nsd", *(["held out"] if held else [])),
+        [_number_row(one, held) for one in told["numbers"]],
+        left=2,
+    )
+    for sentence in sentences(told):
+        output.say(f"- {sentence}")
+    if "coverage" in told:
+        trials = told["coverage"]["trials"]
+        for key in told["coverage"]["keys"]:
+            output.say(
+                f"Trials: {key['covered']} of {trials} intervals of {key['key']} hold the value that was simulated; "
+                f"half of them are ± {key['half_width_median']:.1%} or less"
+            )
+
+
+def _key_row(key: Mapping[str, Any]) -> list[str]:
+    return [key["key"], key["unit"], *(f"{key[name]:.5g}" for name in ("value", "low", "high")), key["state"]]
+
+
+def _number_row(one: Mapping[str, Any], held: float | None) -> list[str]:
+    half = one["simulated_ci95"]
+    simulated = f"{one['simulated']:.4g}" + (f" ± {half:.2g}" if half else "")
+    measured = f"{one['measured']:.4g}"
+    last = [("yes" if one["held_out"] else "")] if held else []
+    return [one["number"], one["unit"], measured, simulated, f"{one['residual']:+.2f}", *last]

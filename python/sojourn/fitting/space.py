@@ -1,0 +1,140 @@
+"""Free keys of a scenario: ranges of numbers, and choices of anything; a point of the ranges is one of a unit cube."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from math import exp, log
+from typing import Any
+
+from sojourn.base.errors import InputError
+
+MOST_CHOICES = 64
+"""Most combinations of choices: each of them is a fit of its own."""
+DIGITS = 6
+"""Significant digits of a value that is tried, so that a run can be named by what is printed."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """A number between two ends, both included."""
+
+    path: str
+    low: float
+    high: float
+    unit: str = ""
+    whole: bool = False
+    """Whether it takes whole numbers only, as a number of flows does."""
+
+    @property
+    def is_log(self) -> bool:
+        """Whether equal steps in the cube are equal factors: where the range has no zero."""
+        return self.low > 0
+
+    def at(self, place: float) -> float:
+        """Number at a place of the unit interval, as it is written."""
+        place = min(1.0, max(0.0, place))
+        if self.is_log:
+            number = exp(log(self.low) + place * (log(self.high) - log(self.low)))
+        else:
+            number = self.low + place * (self.high - self.low)
+        number = min(self.high, max(self.low, float(f"{number:.{DIGITS}g}")))
+        return float(round(number)) if self.whole else number
+
+    def place(self, number: float) -> float:
+        """Place of a number in the unit interval."""
+        if self.is_log:
+            return (log(number) - log(self.low)) / (log(self.high) - log(self.low))
+        return (number - self.low) / (self.high - self.low)
+
+    def written(self, number: float) -> Any:
+        """A number as the scenario takes it."""
+        plain: Any = int(number) if self.whole else number
+        return f"{Decimal(repr(plain)):f} {self.unit}" if self.unit else plain
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values."""
+
+    path: str
+    values: tuple[Any, ...]
+
+
+Free = Range | Choice
+Point = tuple[float, ...]
+"""A number for every range."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The free keys of a fit."""
+
+    ranges: tuple[Range, ...]
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def paths(self) -> list[str]:
+        """Dotted paths of all keys."""
+        return [*(one.path for one in self.ranges), *(one.path for one in self.choices)]
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the choices, by path; one that is empty without them."""
+        for values in product(*(one.values for one in self.choices)):
+            yield dict(zip((one.path for one in self.choices), values, strict=True))
+
+    def sets(self, point: Point) -> dict[str, Any]:
+        """What a point sets, by path."""
+        return {one.path: one.written(number) for one, number in zip(self.ranges, point, strict=True)}
+
+    def point(self, cube: Sequence[float]) -> Point:
+        """Numbers at a point of the unit cube."""
+        return tuple(one.at(place) for one, place in zip(self.ranges, cube, strict=True))
+
+    def cube(self, point: Point) -> list[float]:
+        """Point of the unit cube where these numbers are."""
+        return [one.place(number) for one, number in zip(self.ranges, point, strict=True)]
+
+
+def space_of(free: Mapping[str, Any]) -> Space:
+    """The space of a table of free keys; refused if there is no range among them."""
+    found = [free_key(path, values) for path, values in free.items()]
+    ranges = tuple(one for one in found if isinstance(one, Range))
+    choices = tuple(one for one in found if isinstance(one, Choice))
+    if not ranges:
+        raise InputError(
+            'free: no range; write e.g. "link.rate" = "1..100 Mbit/s", or compare the choices with a sweep'
+        )
+    space = Space(ranges, choices)
+    if (count := sum(1 for _ in space.combinations())) > MOST_CHOICES:
+        raise InputError(f"free: {count} combinations of choices, of which each is a fit; leave some out")
+    return space
+
+
+def free_key(path: str, values: Any) -> Free:
+    """A free key: `"1..100 Mbit/s"` is a range, a list (as text `"codel, pie"`) a choice."""
+    place = f"free.{path}"
+    if isinstance(values, str) and (match := RANGE.fullmatch(values)):
+        return _range(place, path, match)
+    listed = [part.strip() for part in values.split(",")] if isinstance(values, str) else values
+    if not isinstance(listed, list) or len(listed) < 2 or "" in listed:
+        raise InputError(f'{place}: neither a range nor a choice; write e.g. "1..100 Mbit/s", or ["codel", "pie"]')
+    if any(value in listed[:at] for at, value in enumerate(listed)):
+        raise InputError(f"{place}: a value is there twice; leave one out")
+    return Choice(path, tuple(listed))
+
+
+def _range(place: str, path: str, match: re.Match[str]) -> Range:
+    first, first_unit, last, unit = match.groups()
+    if first_unit and first_unit != unit:
+        raise InputError(f'{place}: its ends have different units; write e.g. "{first}..{last} {first_unit}"')
+    low, high = float(first), float(last)
+    if low >= high:
+        raise InputError(f"{place}: an empty range; write its smaller end first")
+    return Range(path, low, high, unit, whole=not unit and first.isdigit() and last.isdigit())
+
+
+RANGE = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*\.\.\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z/%]*)\s*")

@@ -1,0 +1,75 @@
+"""What a fit runs: a scenario with keys set, once for each set of keys with which numbers were measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sojourn.analysis.metrics import METRICS
+from sojourn.analysis.stats import quantile
+from sojourn.base.errors import unknown
+from sojourn.fitting.data import QUANTILE, Data, Number
+from sojourn.fitting.fit import Simulate
+from sojourn.fitting.surfaces import Array
+from sojourn.results.result import Result
+from sojourn.runs.runner import Run, Runner
+from sojourn.scenarios.scenario import Scenario
+
+Make = Callable[[Mapping[str, Any]], Scenario]
+"""The scenario with some keys set, by dotted path."""
+
+
+def groups_of(data: Data) -> list[list[int]]:
+    """Places of the numbers that come from the same runs."""
+    found: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    for place, number in enumerate(data.numbers):
+        found.setdefault(number.at, []).append(place)
+    return list(found.values())
+
+
+def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
+    """Function that runs points with seeds, all together, and measures the numbers."""
+    groups = groups_of(data)
+    settings = [dict(data.numbers[group[0]].at) for group in groups]
+
+    known: dict[tuple[str, int, int], Array] = {}
+
+    def simulate(points: Sequence[tuple[Mapping[str, Any], Sequence[int]]]) -> list[Array]:
+        wanted = [
+            ((json.dumps(sets, sort_keys=True), place, seed), sets)
+            for sets, seeds in points
+            for place in range(len(groups))
+            for seed in seeds
+        ]
+        missing = {key: sets for key, sets in wanted if key not in known}
+        made = {key[:2]: make({**sets, **settings[key[1]]}) for key, sets in missing.items()}
+        results = runner([Run(made[key[:2]], key[2]) for key in missing])
+        for key, result in zip(missing, results, strict=True):
+            known[key] = np.array([value_of(result, data.numbers[place]) for place in groups[key[1]]])
+        runner.done.clear()  # results are large; what was measured is not
+        found = []
+        for sets, seeds in points:
+            rows = np.empty((len(seeds), len(data.numbers)))
+            for place, group in enumerate(groups):
+                for row, seed in zip(rows, seeds, strict=True):
+                    row[group] = known[json.dumps(sets, sort_keys=True), place, seed]
+            found.append(rows)
+        return found
+
+    return simulate
+
+
+def value_of(result: Result, number: Number) -> float:
+    """What a run gives for a measured number, in its unit; NaN if there is nothing, as of the delay of no packet."""
+    if number.link and number.link not in result.link_names:
+        raise unknown("measured: link", number.link, result.link_names)
+    chosen = result.at(number.link) if number.link else result
+    if match := QUANTILE.fullmatch(number.metric):
+        found = quantile(result.histogram.filter(link=chosen.link), float(match[1]) / 100)
+        return float("nan") if found is None else found
+    metric = next(one for one in METRICS if one.column == number.metric)
+    value = chosen.summary[metric.column][0] if metric.column in chosen.summary.columns else None
+    return float("nan") if value is None else float(value) * metric.scale

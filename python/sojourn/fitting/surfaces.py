@@ -1,0 +1,129 @@
+"""Response surfaces: what a simulation's numbers are as a function of its keys, from runs with noise.
+
+In a box of the unit cube every number is fitted by a polynomial of second degree, by least squares over points that
+were simulated with seeds of their own, so that noise averages out over the points. (J. P. C. Kleijnen: Design and
+Analysis of Simulation Experiments, 2nd ed., 2015, chapters 2 and 3.) What the polynomials do not follow counts as noise
+of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of the unit cube: centre and half widths."""
+
+    centre: Array
+    half: Array
+
+    @property
+    def low(self) -> Array:
+        """Lower ends, within the cube."""
+        return np.maximum(0.0, self.centre - self.half)
+
+    @property
+    def high(self) -> Array:
+        """Upper ends, within the cube."""
+        return np.minimum(1.0, self.centre + self.half)
+
+    def holds(self, cube: Array) -> bool:
+        """Whether a point lies in it."""
+        slack = 1e-9
+        return bool(((cube >= self.low - slack) & (cube <= self.high + slack)).all())
+
+
+class Surfaces:
+    """Polynomials of all numbers over a box."""
+
+    def __init__(self, box: Box, cubes: Array, means: Array, groups: Sequence[Sequence[int]]) -> None:
+        """Fit the means (a row per point, a column per number); numbers of a group come from the same runs."""
+        self.box = box
+        self.groups = groups
+        self.quadratic = len(cubes) >= terms(cubes.shape[1]) + SPARE
+        design = self._design(cubes)
+        inverse = np.linalg.pinv(design, rcond=1e-8)
+        self._coefficients: Array = inverse @ means
+        self._spread: Array = inverse @ inverse.T
+        left = means - design @ self._coefficients
+        self.squares = left.T @ left
+        """Squares and products of what the polynomials leave of the means."""
+        self.free = max(1, len(cubes) - int(np.linalg.matrix_rank(design, tol=1e-8)))
+        """Degrees of freedom of these."""
+        self.covariance = in_groups(self.squares / self.free, groups, self.free)
+        """Covariance of a point's means about the polynomials."""
+
+    def at(self, cube: Array) -> Array:
+        """Numbers at a point."""
+        found: Array = np.dot(self._design(cube[None, :])[0], self._coefficients)
+        return found
+
+    def error(self, cube: Array) -> Array:
+        """Covariance of the numbers at a point, as far as they are known."""
+        row = self._design(cube[None, :])[0]
+        found: Array = float(row @ self._spread @ row) * self.covariance
+        return found
+
+    def slopes(self, cube: Array) -> Array:
+        """Derivatives at a point, a row per number."""
+        step = 1e-4
+        columns = []
+        for axis in range(len(cube)):
+            move = np.zeros(len(cube))
+            move[axis] = step
+            columns.append((self.at(cube + move) - self.at(cube - move)) / (2 * step))
+        return np.stack(columns, axis=1)
+
+    def _design(self, cubes: Array) -> Array:
+        places = (cubes - self.box.centre) / self.box.half
+        columns = [np.ones(len(places)), *places.T]
+        if self.quadratic:
+            keys = places.shape[1]
+            columns += [places[:, one] * places[:, other] for one in range(keys) for other in range(one, keys)]
+        return np.stack(columns, axis=1)
+
+
+SPARE = 3
+"""Points beyond the number of its terms that a polynomial of second degree needs; with fewer it is of the first."""
+
+
+def terms(keys: int) -> int:
+    """Terms of a polynomial of second degree."""
+    return (keys + 1) * (keys + 2) // 2
+
+
+def noise_of(runs: Sequence[Array], surfaces: Surfaces) -> tuple[Array, int]:
+    """Covariance of single runs about the polynomials, and its degrees of freedom; all points have as many runs.
+
+    It is pooled from what runs of a point differ by and what the means of points differ from the polynomials by. Runs
+    of a point alone would not do: a quantile of delays that are whole packet times is the same in all of them, and in
+    the next point a packet time away.
+    """
+    parts = [one - one.mean(axis=0) for one in runs]
+    free = sum(len(one) - 1 for one in parts) + surfaces.free
+    squares = np.sum([one.T @ one for one in parts], axis=0) + len(runs[0]) * surfaces.squares
+    return in_groups(squares / free, surfaces.groups, free), free
+
+
+def in_groups(covariance: Array, groups: Sequence[Sequence[int]], free: int) -> Array:
+    """A covariance without what it says of numbers from different runs.
+
+    Correlations are shrunk as by so many more, uncorrelated observations as there are numbers in the group: from few
+    runs the matrix would promise to know some combination of the numbers far too well.
+    """
+    found = np.diag(np.diag(covariance)).astype(float)
+    for group in groups:
+        kept = free / (free + len(group))
+        for one in group:
+            for other in group:
+                if one != other:
+                    found[one, other] = kept * covariance[one, other]
+    return found

@@ -1,0 +1,251 @@
+"""`sojourn fit`: values that explain numbers, what these determine, and numbers held out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import Cli, printed_json
+from sojourn.base.errors import InputError
+from sojourn.fitting.coverage import coverage
+from sojourn.fitting.data import Data, data_of, hold_out
+from sojourn.fitting.fit import Fitted, Simulate, fit
+from sojourn.fitting.report import report, sentences
+from sojourn.fitting.space import Choice, Range, free_key, space_of
+from sojourn.fitting.study import groups_of, simulator, value_of
+from sojourn.runs.runner import Runner
+from sojourn.scenarios.scenario import Scenario
+
+LINE = """
+name = "line"
+duration = "10 s"
+warmup = "1 s"
+link = { rate = "5 Mbit/s", aqm = "codel" }
+flows = [{ kind = "tcp", count = 2, spread = "1 s" }]
+"""
+WORDS = ("goodput", "mean", "p95", "drops", "utilisation")
+
+
+def _made_up(numbers: int, slope: Any, noise: float, *, free: Mapping[str, str], truth: Sequence[float]) -> Any:
+    """Data and a simulator whose numbers are linear in the keys' places, with normal noise that belongs to the seed."""
+    space = space_of(free)
+
+    def level(sets: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+        places = [one.place(float(str(sets[one.path]).split()[0])) for one in space.ranges]
+        return 50 + np.asarray(slope) @ np.array(places)
+
+    def simulate(points: Sequence[tuple[Mapping[str, Any], Sequence[int]]]) -> list[np.ndarray[Any, Any]]:
+        return [
+            np.array([level(sets) + np.random.default_rng([seed, 7]).normal(0, noise, numbers) for seed in seeds])
+            for sets, seeds in points
+        ]
+
+    def data(seed: int) -> Data:
+        measured = simulate([(space.sets(tuple(truth)), [seed])])[0][0]
+        tables = [
+            {"metric": "p50", "value": float(value), "set": {"seed": place}} for place, value in enumerate(measured)
+        ]
+        return data_of({"free": dict(free), "measured": tables})
+
+    return data, simulate
+
+
+def _fitted(data: Data, simulate: Simulate, seed: int = 1) -> Fitted:
+    return fit(data, {}, groups_of(data), simulate, seed=seed)
+
+
+TWO = {"a": "1..100 s", "b": "1..100 s"}
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Noise as assumed, so that 95 % have to be kept: of 50 intervals 44 to 50, whichever keys they are of."""
+    data, simulate = _made_up(4, [[3, 1], [1, 2], [0, 1], [2, -1]], 0.2, free=TWO, truth=(10.0, 30.0))
+    covered = 0
+    for seed in range(25):
+        found = _fitted(data(900_000 + seed), simulate, seed + 2)
+        for key, (about, truth) in enumerate(zip(found.profiles, (10.0, 30.0), strict=True)):
+            place = Range("a", 1, 100).place(truth)
+            assert about.width < 0.8, key
+            covered += about.low <= place <= about.high
+    assert 44 <= covered <= 50
+
+
+def test_a_sum_of_two_keys_does_not_tell_them_apart() -> None:
+    data, simulate = _made_up(3, [[2, 2], [1, 1], [-1, -1]], 0.02, free=TWO, truth=(10.0, 10.0))
+    told = report(given := data(900_000), [_fitted(given, simulate)], simulate)
+    assert told["tied"] == [["a", "b"]]
+    assert any("a and b cannot be told apart" in one for one in sentences(told))
+    assert all(key["high"] / key["low"] > 10 for key in told["keys"])
+
+
+def test_a_key_that_changes_nothing_is_not_determined() -> None:
+    data, simulate = _made_up(3, [[2, 0], [1, 0], [-1, 0]], 0.02, free=TWO, truth=(10.0, 10.0))
+    told = report(given := data(900_000), [_fitted(given, simulate)], simulate)
+    assert [key["state"] for key in told["keys"]] == ["determined", "not determined"]
+    assert told["tied"] == []
+    assert any("b is not determined: the numbers allow all of 1 to 100 s" in one for one in sentences(told))
+    assert told["degrees_of_freedom"] == 2
+
+
+def test_a_value_at_the_end_of_its_range_is_bounded_on_one_side() -> None:
+    data, simulate = _made_up(3, [[2], [1], [-1]], 0.05, free={"a": "1..100 s"}, truth=(100.0,))
+    told = report(given := data(900_001), [_fitted(given, simulate)], simulate)
+    [key] = told["keys"]
+    assert key["state"] == "bounded below" and key["high"] == 100.0 and key["low"] > 50
+
+
+def test_numbers_that_nothing_explains_are_said() -> None:
+    data, simulate = _made_up(3, [[2], [1], [-1]], 0.02, free={"a": "1..100 s"}, truth=(10.0,))
+    given = data(900_000)
+    far = Data(
+        given.space, (*given.numbers[:2], *(type(one)(**{**vars(one), "value": 60.0}) for one in given.numbers[2:]))
+    )
+    told = report(far, [_fitted(far, simulate)], simulate)
+    assert not told["explained"] and told["p"] < 1e-6
+    assert any("does not explain" in one for one in sentences(told))
+
+
+def test_held_out_numbers_catch_a_fit_that_only_follows() -> None:
+    """Two keys follow any two numbers; the third tells whether the scenario is the right one."""
+    data, simulate = _made_up(3, [[2, 0], [0, 2], [1, 1]], 0.05, free=TWO, truth=(10.0, 10.0))
+    right = data(900_000)
+    numbers = (*right.numbers[:2], type(right.numbers[2])(**{**vars(right.numbers[2]), "value": 53.0}))
+    for given, overfitted in ((right, False), (Data(right.space, numbers), True)):
+        held = Data(given.space, given.numbers, frozenset((2,)))
+        told = report(held, [_fitted(held, simulate)], simulate)
+        assert told["hold_out"]["overfitted"] == overfitted
+        assert [one["held_out"] for one in told["numbers"]] == [False, False, True]
+        assert abs(told["numbers"][2]["residual"]) > 4 or not overfitted
+        assert any("does not predict" in one for one in sentences(told)) == overfitted
+
+
+def test_coverage_counts_the_intervals_of_every_key() -> None:
+    data, simulate = _made_up(3, [[3], [1], [2]], 0.2, free={"a": "1..100 s"}, truth=(10.0,))
+    given = data(900_000)
+    told = coverage(given, {}, (10.0,), groups_of(given), simulate, 20)
+    assert told["trials"] == 20
+    [key] = told["keys"]
+    assert 17 <= key["covered"] <= 20
+    assert 0 < key["half_width_median"] <= key["half_width_most"] < 1
+
+
+def _measured(sets: Mapping[str, str], *words: str) -> list[dict[str, Any]]:
+    """What one run says."""
+    result = Scenario.parse(LINE, sets).run(77)
+    table = [{"metric": word, "value": 0.0} for word in words or WORDS]
+    numbers = data_of({"free": {"x": "1..2"}, "measured": table}).numbers
+    return [{"metric": number.metric, "value": value_of(result, number)} for number in numbers]
+
+
+def _simulated(data: Data) -> Simulate:
+    return simulator(data, lambda sets: Scenario.parse(LINE, sets), Runner(None, progress=False))
+
+
+def test_rate_and_round_trip_time_are_found_again() -> None:
+    measured = _measured({"link.rate": "7.3 Mbit/s", "flows.0.rtt": "63 ms"})
+    data = data_of({"free": {"link.rate": "1..50 Mbit/s", "flows.0.rtt": "5..200 ms"}, "measured": measured})
+    told = report(data, [_fitted(data, simulate := _simulated(data))], simulate)
+    rate, rtt = told["keys"]
+    assert rate["value"] == pytest.approx(7.3, rel=0.05)
+    assert rtt["value"] == pytest.approx(63, rel=0.05)
+    assert told["explained"] and told["tied"] == []
+    assert all(abs(one["residual"]) < 3 for one in told["numbers"])
+
+
+def test_two_delays_on_one_path_cannot_be_told_apart() -> None:
+    """Bands that leave nothing to noise: the sum of the delays is known well, and each of them not at all."""
+    measured = _measured({"link.delay": "10 ms", "flows.0.access_delay": "15 ms"}, "goodput", "mean", "drops")
+    tables = [{**one, "band": 0.02 * abs(one["value"])} for one in measured]
+    data = data_of({"free": {"link.delay": "1..40 ms", "flows.0.access_delay": "1..40 ms"}, "measured": tables})
+    told = report(data, [_fitted(data, simulate := _simulated(data))], simulate)
+    assert told["tied"] == [["flows.0.access_delay", "link.delay"]]
+
+
+SCENARIO_AND_DATA = (
+    '[free]\n"link.rate" = "2..20 Mbit/s"\n"link.aqm" = ["codel", "droptail"]\n'
+    '[[measured]]\nmetric = "goodput"\nvalue = 4.71\n[[measured]]\nmetric = "mean"\nvalue = "5.9 ms"\nband = "20%"\n'
+    '[[quantiles]]\nband = "1 ms"\nsojourn = { "50%" = 5.0, "90%" = 11.2 }\n'
+)
+
+
+def test_the_command_tells_choices_apart_and_goes_on(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "line.toml").write_text(LINE)
+    (tmp_path / "data.toml").write_text(SCENARIO_AND_DATA)
+    command = ("fit", "line.toml", "data.toml", "--set", "flows.0.rtt=40 ms", "-o", "out")
+    told = json.loads((first := cli(*command, "--json")).stdout)
+    assert told["best"]["link.aqm"] == "codel"
+    assert [one["excluded"] for one in told["choices"]] == [False, True]
+    assert [one["number"] for one in told["numbers"]][2:] == ["sojourn 50%", "sojourn 90%"]
+    assert told["computed"] > 50
+    assert json.loads(Path(told["file"]).read_text())["best"] == told["best"]
+    again = cli(*command)
+    assert again.exit_code == first.exit_code == (0 if told["explained"] else 1)
+    assert "0 runs computed" in again.output
+    assert "link.rate" in again.output and "determined" in again.output
+
+
+def test_free_keys_are_ranges_or_choices() -> None:
+    assert free_key("k", "1..100 Mbit/s") == free_key("k", "1 Mbit/s..100 Mbit/s") == Range("k", 1, 100, "Mbit/s")
+    assert free_key("k", "1..64") == Range("k", 1, 64, whole=True)
+    assert free_key("k", "0..0.5") == Range("k", 0, 0.5)
+    assert free_key("k", "codel, pie") == free_key("k", ["codel", "pie"]) == Choice("k", ("codel", "pie"))
+    about = Range("k", 1, 100, "ms")
+    assert [about.at(place) for place in (0, 0.5, 1)] == [1, 10, 100]
+    assert about.written(12.5) == "12.5 ms"
+    assert Range("k", 1, 64, whole=True).written(Range("k", 1, 64, whole=True).at(0.5)) == 8
+
+
+NUMBER = '[[measured]]\nmetric = "goodput"\nvalue = 9.4\n'
+FREE = '[free]\n"link.rate" = "1..100 Mbit/s"\n'
+BAD = {
+    "no range": ('[free]\n"link.aqm" = ["codel", "pie"]\n' + NUMBER, ["no range"]),
+    "units": ('[free]\n"link.rate" = "1 kbit/s..2 Mbit/s"\n' + NUMBER, ["link.rate", "different units"]),
+    "upside down": ('[free]\n"link.rate" = "2..1 Mbit/s"\n' + NUMBER, ["empty range"]),
+    "not free": ('[free]\n"link.rate" = 3\n' + NUMBER, ["link.rate", "neither a range nor a choice"]),
+    "no number": (FREE, ["nothing is"]),
+    "unknown metric": (FREE + '[[measured]]\nmetric = "goodputt"\nvalue = 1\n', ["goodputt", "did you mean"]),
+    "unknown key": (FREE + NUMBER + "bands = 1\n", ["bands", 'did you mean "band"']),
+    "unit": (FREE + '[[measured]]\nmetric = "mean"\nvalue = "5 s"\n', ["measured.0.value", "ms"]),
+    "band": (FREE + NUMBER + "band = 0\n", ["band", "above zero"]),
+    "both": (FREE + NUMBER + "band = 1\ninterval = [9, 10]\n", ["leave one out"]),
+    "runs": (FREE + NUMBER + "band = 1\nruns = 2\n", ["runs"]),
+    "free and set": (FREE + NUMBER + 'set = { "link.rate" = "5 Mbit/s" }\n', ["link.rate", "which is free"]),
+    "twice": (FREE + NUMBER + NUMBER, ["twice"]),
+    "no link": (FREE + NUMBER + 'link = "backward"\n', ["backward"]),
+    "no key": ('[free]\n"link.speed" = "1..2 Mbit/s"\n' + NUMBER, ["speed"]),
+    "quantile": (FREE + '[[quantiles]]\nsojourn = { "100%" = 3 }\n', ["100%"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_data(cli: Cli, tmp_path: Path, case: str) -> None:
+    text, words = BAD[case]
+    (tmp_path / "line.toml").write_text(LINE)
+    (tmp_path / "data.toml").write_text(text)
+    result = cli("fit", "line.toml", "data.toml", "-o", "out")
+    assert result.exit_code == 2, result.output
+    assert all(word in result.stderr for word in words), result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_too_much_held_out_is_refused() -> None:
+    data = data_of({"free": {"k": "1..2"}, "measured": [{"metric": "p50", "value": 1}, {"metric": "p95", "value": 2}]})
+    assert hold_out(data, 0.3) == hold_out(data, 0.5)
+    assert len(hold_out(data, 0.3).held_out) == 1
+    with pytest.raises(InputError, match="leave 0 to fit"):
+        hold_out(data, 0.9)
+
+
+def test_the_schema_of_the_printed_result(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "line.toml").write_text(LINE)
+    (tmp_path / "data.toml").write_text(FREE.replace("1..100", "3..9") + NUMBER.replace("9.4", "4.7"))
+    told = printed_json(cli("fit", "line.toml", "data.toml", "--trials", "2", "-o", "out", "--json"))
+    [key] = told["keys"]
+    assert key["low"] < key["value"] < key["high"] and key["profile"]
+    assert told["p"] is None and told["degrees_of_freedom"] == 0
+    assert told["coverage"]["trials"] == 2
