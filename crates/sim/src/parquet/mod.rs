@@ -16,7 +16,7 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use thrift::{Compact, Kind};
 
-/// Rows of a row group, and so the most that wait in memory of a table.
+/// Rows of a row group at least, but of the last one: about as many of a table wait in memory.
 pub const ROWS: usize = 1 << 17;
 
 /// A folder in which every table becomes a file, `NAME.parquet`.
@@ -109,8 +109,10 @@ impl<W: Write> Writer<W> {
         }
         debug_assert!(table.columns.iter().zip(&self.columns).all(|((a, _), (b, _))| a == b), "{}", table.name);
         let rows = table.columns.first().map_or(0, |(_, column)| column.len());
-        for from in (0..rows).step_by(ROWS) {
-            let to = rows.min(from + ROWS);
+        // As equal as can be: what comes a little later than at `ROWS` is no group of its own.
+        let size = rows.div_ceil((rows / ROWS).max(1)).max(1);
+        for from in (0..rows).step_by(size) {
+            let to = rows.min(from + size);
             let mut chunks = Vec::with_capacity(table.columns.len());
             for (_, column) in &table.columns {
                 chunks.push(self.put_chunk(&bits(column, from, to), type_of(column))?);
@@ -285,11 +287,11 @@ mod tests {
     }
 
     #[test]
-    fn rows_beyond_a_row_group_begin_the_next_one() {
+    fn many_rows_are_several_row_groups_of_one_size() {
         let mut writer = Writer::new(Vec::new()).unwrap();
         writer.write(&table(vec![("a", Column::U64((0..2 * ROWS as u64 + 5).collect()))])).unwrap();
         let rows: Vec<usize> = writer.groups.iter().map(|group| group.rows).collect();
-        assert_eq!(rows, [ROWS, ROWS, 5]);
+        assert_eq!(rows, [ROWS + 3, ROWS + 2]);
     }
 
     #[test]
