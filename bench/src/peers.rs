@@ -60,8 +60,8 @@ pub fn compare() -> ExitCode {
     for (number, set_up) in SET_UPS.iter().enumerate() {
         let mut rounds: Vec<Vec<Option<Spent>>> = Vec::new();
         for _ in 0..ROUNDS {
-            let round = PEERS.iter().map(|peer| Some(spent((peer.command)(&tools, number)?)));
-            match round.map(Option::transpose).collect() {
+            let round = PEERS.iter().map(|peer| (peer.command)(&tools, number).map(spent).transpose());
+            match round.collect() {
                 Ok(round) => rounds.push(round),
                 Err(reason) => {
                     eprintln!("{reason}");
@@ -127,7 +127,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Runs a program that says what it delivered.
 fn spent(mut command: Command) -> Result<Spent, String> {
-    let failed = |why: String| format!("{command:?}: {why}", command = command.get_program());
+    let program = PathBuf::from(command.get_program());
+    let failed = |why: String| format!("{}: {why}", program.display());
     let before = children_cpu_s();
     let output = command.stderr(Stdio::inherit()).output();
     let cpu_s = children_cpu_s() - before;
