@@ -61,7 +61,7 @@ impl Farima {
         let middle = (t - 1) / 2;
         let (front, back) = self.phi.split_at_mut(middle);
         // Of an odd number of coefficients the one in the middle is its own partner.
-        let (own, back) = back.split_at_mut(t % 2 ^ 1);
+        let (own, back) = back.split_at_mut(usize::from(t % 2 == 0));
         own.iter_mut().for_each(|phi| *phi -= partial * *phi);
         let (mut fronts, mut backs) = (front.chunks_exact_mut(LANES), back.rchunks_exact_mut(LANES));
         for (front, back) in (&mut fronts).zip(&mut backs) {
