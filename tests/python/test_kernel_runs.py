@@ -18,7 +18,7 @@ from sojourn.kernel.cache import Kernel, find
 from sojourn.kernel.compare import compare, recorded
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.made import Packet, Pattern
-from sojourn.kernel.patterns import MAKERS
+from sojourn.kernel.patterns import MAKERS, SINCE
 from sojourn.kernel.shares import CASES, Case, shares
 from sojourn.studies.difference import compare_arrivals
 
@@ -226,7 +226,9 @@ def test_a_result_is_found_by_scenario_seed_and_engine(kernel: Kernel, cli: Cli,
     assert printed_json(cli("sweep", study, "--engine", "kernel", "--json"))["computed"] == 0
 
 
-@pytest.mark.parametrize("aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie", *MAKERS])
+@pytest.mark.parametrize(
+    "aqm", ["codel", "fq_codel", "pfifo", "pie", "red", "fq_pie", *(name for name in MAKERS if name not in SINCE)]
+)
 def test_our_disciplines_do_as_the_kernel_s(kernel: Kernel, aqm: str) -> None:
     [found] = compare(kernel, [aqm], patterns=4, packets=300, seed=11, jobs=1)
     assert (found.packets, found.percent) == (1200, 100.0), found.to_dict()
@@ -241,6 +243,11 @@ def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypa
     assert done.exit_code == 1
     [found] = json.loads(done.stdout)["compared"]
     assert found["agreement"] < 100 and found["first_difference"]["first_difference"]["a"]["verdict"]
+
+
+def test_what_the_kernel_lacks_is_not_compared(kernel: Kernel) -> None:
+    with pytest.raises(MissingError, match=r"dualpi2: Linux 6\.1\.\d+ does not have it; take --version 7\.3"):
+        compare(kernel, ["dualpi2"], patterns=1, packets=10, seed=1, jobs=1)
 
 
 def test_another_version_is_another_engine(cli: Cli, scenario_file: Path) -> None:

@@ -102,7 +102,7 @@ class Cobalt(Registered):
     """
     def __init__(
         self,
-        profile: Literal["linux", "linux-6.1", "ns3"] | None = None,
+        profile: Literal["linux", "linux-6.1", "linux-7.3", "ns3"] | None = None,
         *,
         target: str = ...,
         interval: str = ...,
@@ -111,7 +111,7 @@ class Cobalt(Registered):
         blue_threshold: str = ...,
         ce_threshold: str = ...,
         l4s: bool = ...,
-        version: Literal["linux", "linux-6.1", "ns3"] = ...,
+        version: Literal["linux", "linux-6.1", "linux-7.3", "ns3"] = ...,
         exclude_ce: bool = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
@@ -1229,6 +1229,7 @@ class Dualpi2(Registered):
         beta: float = ...,
         max_rtt: str = ...,
         typical_rtt: str = ...,
+        created: str = ...,
         coupling_factor: float = ...,
         step_thresh: str = ...,
         ramp: str = ...,
@@ -1259,6 +1260,8 @@ class Dualpi2(Registered):
         max_rtt: The longest round-trip time that is expected: in place of target, tupdate, alpha and beta,
             which follow from it as in tc; zero is as these say (linux). Default 0 s.
         typical_rtt: The usual round-trip time, as max_rtt; zero is a sixth of that (linux). Default 0 s.
+        created: When the queue was made, on the clock of the host: the first update is due after `tupdate` from
+            then (linux). Default 0 s.
         coupling_factor: k: what p' is multiplied by for L4S packets; a whole number in linux. Default 2.
         step_thresh: Sojourn time above which L4S packets are marked by their own queue (minTh). Default 800 us.
         ramp: Over how much more sojourn time the probability of these marks rises to 1 (range); zero is a step.
@@ -1291,7 +1294,7 @@ class Cake(Registered):
     """
     def __init__(
         self,
-        profile: Literal["linux", "linux-6.1"] | None = None,
+        profile: Literal["linux", "linux-6.1", "linux-7.3"] | None = None,
         *,
         bandwidth: str = ...,
         autorate_ingress: bool = ...,
@@ -1309,7 +1312,7 @@ class Cake(Registered):
         link_header: int = ...,
         split_gso: bool = ...,
         hash: Literal["perturbed", "modulo"] = ...,
-        version: Literal["linux", "linux-6.1"] = ...,
+        version: Literal["linux", "linux-6.1", "linux-7.3"] = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         bandwidth: The rate to shape to, 512 bit/s or more, in tc's word also `unlimited`: zero, the link's own
@@ -1337,7 +1340,7 @@ class Cake(Registered):
         split_gso: Takes super-packets of segmentation offload as their segments; else each is one packet, whose
             segments count on the wire as if they were equally long. Default true.
         hash: How packets find their places. Default perturbed.
-        version: Whose COBALT manages the queues. Default linux.
+        version: Whose it is: versions differ in their COBALT, and in autorate-ingress. Default linux.
         """
 
 @final
@@ -1368,7 +1371,7 @@ class CakeMq(Registered):
         link_header: int = ...,
         split_gso: bool = ...,
         hash: Literal["perturbed", "modulo"] = ...,
-        version: Literal["linux", "linux-6.1"] = ...,
+        version: Literal["linux", "linux-6.1", "linux-7.3"] = ...,
     ) -> None:
         """Configure a profile, None for the plain one:
         queues: Hardware queues of the card, each with an instance. Default 4.
@@ -1399,7 +1402,7 @@ class CakeMq(Registered):
         split_gso: Takes super-packets of segmentation offload as their segments; else each is one packet, whose
             segments count on the wire as if they were equally long. Default true.
         hash: How packets find their places. Default perturbed.
-        version: Whose COBALT manages the queues. Default linux.
+        version: Whose it is: versions differ in their COBALT, and in autorate-ingress. Default linux.
         """
 
 @final

@@ -17,15 +17,16 @@ def command() -> None:
 
 
 @command.command("build")
-@click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1 or 6.12.")
+@click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1, 6.12 or 7.3.")
 @click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for kernels [the user's cache].")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel compilers [all cores].")
 @options.as_json
 def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
     """Download, patch, configure, build and test a kernel. It is not installed, and root is not needed.
 
-    The source comes from the machine's package manager. An interrupted build continues where it stopped; a finished
-    kernel is not built again. For all commands, $SOJOURN_KERNEL replaces the cache folder.
+    The source comes from the machine's package manager; that of 7.3 is in the backports of Debian 13. An interrupted
+    build continues where it stopped; a finished kernel is not built again. For all commands, $SOJOURN_KERNEL replaces
+    the cache folder.
     """
     from sojourn.base.progress import steps
     from sojourn.cli import output
@@ -58,7 +59,9 @@ def build_command(version: str, cache: Path | None, jobs: int | None, as_json: b
 @click.option(
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N", help="Seed of the patterns."
 )
-@click.option("--version", default="6.1", show_default=True, metavar="V", help="Version of the kernel: 6.1 or 6.12.")
+@click.option(
+    "--version", default="6.1", show_default=True, metavar="V", help="Version of the kernel: 6.1, 6.12 or 7.3."
+)
 @options.jobs
 @options.tables
 @options.as_json
@@ -83,13 +86,15 @@ def compare_command(
     from sojourn.cli.difference import print_difference
     from sojourn.kernel.cache import built
     from sojourn.kernel.compare import compare
-    from sojourn.kernel.patterns import NAMES
+    from sojourn.kernel.patterns import NAMES, has
     from sojourn.runs.runner import cores
 
-    names = list(NAMES) if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    kernel = built(version)
+    mine = [name for name in NAMES if has(kernel.version, name)]
+    names = mine if aqms == "all" else [name.strip() for name in aqms.split(",")]
     with progress() as report:
         found = compare(
-            built(version),
+            kernel,
             names,
             patterns=patterns,
             packets=packets,

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sojourn.base.errors import MissingError
-from sojourn.kernel.cache import Kernel
+from sojourn.kernel.cache import VERSIONS, Kernel
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.made import MTU, Naming, Pattern
-from sojourn.kernel.patterns import pattern
+from sojourn.kernel.netlink import is_set_by_netlink, job_line
+from sojourn.kernel.patterns import has, pattern
 from sojourn.kernel.trace import OFFERED, SENT, read_trace
 from sojourn.studies.difference import Difference, compare_arrivals
 from sojourn.traces.arrivals import TOLD_OF_ALL, Arrivals
@@ -34,9 +35,8 @@ SENT_CODE, MARKED_CODE, DROPPED_CODE, UNKNOWN_CODE = 0, 1, 9, 10
 CE = 3
 NAMED = 8
 """Flag of a link, as guest/gpl2/sojourn.h has it: a packet's mark is its hash, and its memory its size."""
-OLDER = {"6.1": "@linux-6.1"}
-"""By version of the kernel: the profile of those of ours that have one for it, which their patterns call @linux."""
-WITH_OLDER = ("cake", "cobalt", "fq")
+PROFILES = {"6.1": ("@linux-6.1", ("cake", "cobalt", "fq")), "7.3": ("@linux-7.3", ("cake", "cobalt"))}
+"""By version of the kernel: the profile for it, and those of ours that have it, which their patterns call @linux."""
 LOSES_PACKETS = ("choke",)
 """Disciplines whose queue in the kernel may never give packets back.
 
@@ -110,6 +110,10 @@ def compare(
     progress: Callable[[float, int, int], None] | None = None,
 ) -> list[Agreement]:
     """Play made-up patterns through the kernel's disciplines, then the same arrivals through ours."""
+    for aqm in aqms:
+        if not has(kernel.version, aqm):
+            newest = VERSIONS[-1]
+            raise MissingError(f"{aqm}: Linux {kernel.version} does not have it; take --version {newest}, built before")
     made = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
     keys = list(made)
     batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
@@ -134,8 +138,8 @@ def compare(
 
 def ours(aqm: str, kernel: Kernel) -> str:
     """Our queue manager as this kernel has it."""
-    profile = next((name for version, name in OLDER.items() if kernel.version.startswith(f"{version}.")), "@linux")
-    return aqm.replace("@linux", profile, 1) if aqm.split("@")[0] in WITH_OLDER else aqm
+    profile, names = PROFILES.get(".".join(kernel.version.split(".")[:2]), ("@linux", ()))
+    return aqm.replace("@linux", profile, 1) if aqm.split("@")[0] in names else aqm
 
 
 def recorded(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
@@ -159,29 +163,57 @@ def leave_out_lost(arrivals: Arrivals) -> None:
 
 def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
     files: dict[str, str | bytes] = {}
-    job = [
-        "exec ip link add f type sojourn",
-        f"exec ip link set f mtu {MTU}",
-        "exec ip link set f.p up",
-        "exec ip link set f up",
-    ]
+    job: list[str] = []
+    queues = 0
     for number, (one, start) in enumerate(zip(patterns, _starts(patterns), strict=True)):
         files[f"arrivals.{number}"] = "".join(one.arrivals(start))
-        root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
-        files[f"tc.{number}"] = f"{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{''.join(one.behind('f'))}"
-        # What draws when it is made begins with the first draws, and what is deleted may draw as well.
-        job += ["exec tc qdisc del dev f root"] if number else []
+        if one.queues == queues:
+            # What draws when it is made begins with the first draws, and what is deleted may draw as well.
+            job.append("exec tc qdisc del dev f root")
+        else:
+            job += ["exec ip link del f"] if queues else []
+            job += _device(one.queues)
+            queues = one.queues
+        # A device with several queues has a link that does not limit.
+        rate = f" 0 {one.rate}" if one.queues == 1 else ""
         job += [
-            f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0 0 {one.rate}",
+            f"link f 0 {one.overhead} 0 0 0 {_flags(one)} 0{rate}",
             f"note created.{number} mono",
             f"random f {one.seed}",
-            f"exec tc -batch tc.{number}",
+        ]
+        files[f"tc.{number}"], lines = _queue(one)
+        job += [f"exec tc -batch tc.{number}"] if files[f"tc.{number}"] else []
+        job += [
+            *lines,
             f"trace f {folder}/trace.{number}",
             f"replay f arrivals.{number} told.{number} {start + one.length_ns + REST_NS}",
             "flush f",
         ]
     files["job"] = "\n".join([*job, ""])
     return files
+
+
+def _device(queues: int) -> list[str]:
+    return [
+        f"exec ip link add f {f'numtxqueues {queues} ' if queues > 1 else ''}type sojourn",
+        f"exec ip link set f mtu {MTU}",
+        "exec ip link set f.p up",
+        "exec ip link set f up",
+    ]
+
+
+def _queue(one: Pattern) -> tuple[str, list[str]]:
+    """A discipline as a batch for tc, and lines of the job behind it.
+
+    It is the only class of a root that is never passed by, or itself the root of several queues.
+    """
+    if one.queues > 1:
+        return "", [job_line("f", "root", "10:", one.line)]
+    root = f"qdisc add dev f root handle 1: prio bands 2 priomap {' '.join('0' * 16)}\n"
+    behind = "".join(one.behind("f"))
+    if is_set_by_netlink(one.line):
+        return root + behind, [job_line("f", "1:1", "10:", one.line)]
+    return f"{root}qdisc add dev f parent 1:1 handle 10: {one.line}\n{behind}", []
 
 
 def _flags(one: Pattern) -> int:

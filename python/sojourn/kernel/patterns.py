@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from sojourn.base.errors import unknown
 from sojourn.kernel.cake_patterns import cake, cobalt
+from sojourn.kernel.coupled_patterns import cake_mq, dualpi2
 from sojourn.kernel.fq_patterns import fq
 from sojourn.kernel.made import FLOWS, MTU, Naming, Pattern, random_packets, random_rate, random_time
 from sojourn.kernel.parent_patterns import htb, prio, tbf
@@ -34,6 +35,13 @@ def pattern(aqm: str, seed: int, number: int, packets: int) -> Pattern:
         draw.randrange(2**63),
         random_packets(draw, rate, packets),
     )
+
+
+def has(kernel: str, aqm: str) -> bool:
+    """Whether a version of Linux has a discipline."""
+    since = SINCE.get(ALIASES.get(aqm, aqm), "0.0")
+    this, first = ([int(part) for part in version.split(".")[:2]] for version in (kernel, since))
+    return this >= first
 
 
 Line = Callable[[random.Random, int], str]
@@ -189,7 +197,11 @@ MAKERS: dict[str, Callable[[random.Random, int], Pattern]] = {
     "prio": prio,
     "htb": htb,
     "fq": fq,
+    "dualpi2": dualpi2,
+    "cake_mq": cake_mq,
 }
 """By the kernel's name: where more than the line is made up."""
 NAMES = (*LINES, *MAKERS)
+SINCE = {"dualpi2": "6.17", "cake_mq": "7.0"}
+"""By the kernel's name: the first version that has it, where that is not every one here."""
 ALIASES = {"droptail": "pfifo", "drophead": "pfifo_head_drop"}

@@ -12,17 +12,29 @@ pub(super) struct Autorate {
     window_begin: Instant,
     window_bytes: u64,
     pub peak: u64,
+    /// When the rate was changed last, as far as that is written down.
+    last_reconfig_time: Instant,
+    writes_it_down: bool,
 }
 
 impl Autorate {
-    /// It starts from the configured rate.
-    pub fn new(rate: u64) -> Self {
-        Self { last: Instant::ZERO, gap: 0, window_begin: Instant::ZERO, window_bytes: 0, peak: rate }
+    /// It starts from the configured rate. `spaced`: changes are a quarter of a second apart, as they are meant to be and
+    /// are in Linux 7.3.
+    pub fn new(rate: u64, spaced: bool) -> Self {
+        Self {
+            last: Instant::ZERO,
+            gap: 0,
+            window_begin: Instant::ZERO,
+            window_bytes: 0,
+            peak: rate,
+            last_reconfig_time: Instant::ZERO,
+            writes_it_down: spaced,
+        }
     }
 
     /// A packet of which `bytes` were added to the backlog arrives; the rate to shape to from now on, if it changes.
     ///
-    /// Linux never writes the time of its last change: once a quarter of a second has passed since the clock's origin, it
+    /// Linux 6 never writes the time of its last change: once a quarter of a second has passed since the clock's origin, it
     /// changes at every arrival behind a gap longer than usual.
     pub fn arrived(&mut self, now: Instant, bytes: u64) -> Option<u64> {
         self.window_bytes += bytes;
@@ -37,7 +49,13 @@ impl Autorate {
         let rate = (self.window_bytes as u128 * SECOND as u128 / window) as u64;
         self.peak = ewma(self.peak, rate, if rate > self.peak { 2 } else { 8 });
         (self.window_bytes, self.window_begin) = (0, now);
-        (now - Instant::ZERO > Duration::from_millis(250)).then_some((self.peak * 15) >> 4)
+        if now - self.last_reconfig_time <= Duration::from_millis(250) {
+            return None;
+        }
+        if self.writes_it_down {
+            self.last_reconfig_time = now;
+        }
+        Some((self.peak * 15) >> 4)
     }
 }
 
@@ -46,18 +64,32 @@ const SECOND: i64 = 1_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
-    #[test]
-    fn the_estimate_comes_near_to_15_16_of_what_arrives() {
-        // 1,000 bytes at 1 and at 3 ms in turn: 500,000 B/s.
-        let mut autorate = Autorate::new(0);
-        let rates = (0..4000u64).filter_map(|n| {
+    /// When the rate changes, and to what, where 1,000 bytes come 1 and 3 ms behind the last in turn: 500,000 B/s.
+    fn changes(spaced: bool) -> Vec<(u64, u64)> {
+        let mut autorate = Autorate::new(0, spaced);
+        let changed = (0..4000u64).filter_map(|n| {
             let at = 2_000_000 * n + if n % 2 == 0 { 0 } else { 1_000_000 };
             autorate.arrived(Instant::from_nanos(at), 1000).map(|rate| (at, rate))
         });
-        let rates: alloc::vec::Vec<_> = rates.collect();
-        assert!(rates[0].0 > 250_000_000, "not before a quarter of a second: {:?}", rates[0]);
-        let (_, last) = rates[rates.len() - 1];
-        assert!((460_000..475_000).contains(&last), "{last}");
+        changed.collect()
+    }
+
+    #[test]
+    fn the_estimate_comes_near_to_15_16_of_what_arrives() {
+        for spaced in [false, true] {
+            let changed = changes(spaced);
+            assert!(changed[0].0 > 250_000_000, "not before a quarter of a second: {:?}", changed[0]);
+            let (_, last) = changed[changed.len() - 1];
+            assert!((460_000..475_000).contains(&last), "{last}");
+        }
+    }
+
+    #[test]
+    fn linux_6_changes_the_rate_behind_every_long_gap_and_7_a_quarter_of_a_second_after_the_last_change() {
+        let gaps = |spaced| changes(spaced).windows(2).map(|two| two[1].0 - two[0].0).collect::<Vec<_>>();
+        assert!(gaps(false).iter().all(|&gap| gap == 4_000_000));
+        assert!(gaps(true).iter().all(|&gap| gap == 252_000_000), "{:?}", gaps(true));
     }
 }

@@ -5,6 +5,7 @@ pub use crate::link_layer::Layer;
 
 use super::overhead::Overhead;
 use crate::cobalt;
+use crate::cobalt::law::Release;
 use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::refusal::Refusal;
@@ -49,12 +50,13 @@ config! {
         split_gso: bool = true, in Value::Flag(false) => Value::Flag(true);
         /// How packets find their places.
         hash: Hash = Hash::Perturbed, in WORD => WORD, choices Hash::WORDS;
-        /// Whose COBALT manages the queues.
+        /// Whose it is: versions differ in their COBALT, and in autorate-ingress.
         version: Version = Version::Linux, in WORD => WORD, choices Version::WORDS;
     }
     profiles {
         "linux", "Linux 6.12" => |_| {};
         "linux-6.1", "Linux 6.1: three square roots of its COBALT are less exact" => |c| c.version = Version::Linux61;
+        "linux-7.3", "Linux 7.3: BLUE does not draw for what CoDel's law drops, autorate-ingress changes the rate every quarter of a second" => |c| c.version = Version::Linux73;
     }
     validate validate
 }
@@ -104,12 +106,25 @@ choice! {
 }
 
 choice! {
-    /// Whose COBALT it is.
+    /// Whose CAKE it is.
     pub enum Version {
         /// Linux 6.12.
         Linux = "linux",
         /// Linux 6.1.
         Linux61 = "linux-6.1",
+        /// Linux 7.3.
+        Linux73 = "linux-7.3",
+    }
+}
+
+impl Version {
+    /// Whose COBALT it has.
+    pub(super) fn release(self) -> Release {
+        match self {
+            Self::Linux61 => Release::Linux61,
+            Self::Linux => Release::Linux612,
+            Self::Linux73 => Release::Linux73,
+        }
     }
 }
 

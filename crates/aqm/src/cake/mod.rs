@@ -105,7 +105,7 @@ impl<P> Cake<P> {
             shaper: Shaper::new(tins[0].rate),
             tins,
             current: 0,
-            autorate: config.autorate_ingress.then(|| Autorate::new(rate)),
+            autorate: config.autorate_ingress.then(|| Autorate::new(rate, config.version == Version::Linux73)),
             heap: Heap::new(),
             // One more, for the packet that is queued before another one makes room.
             packets: Slab::with_capacity(waiting + 1),

@@ -1,10 +1,10 @@
 //! A tin: flow queueing of its own, with a part of the rate.
 
-use super::config::{Config, Isolation, Version};
+use super::config::{Config, Isolation};
 use super::flow::{Chain, Chains, Flow, Set};
 use super::hash::{DESTINATION, Host, PLACES, SOURCE, Ways};
 use super::tins::Share;
-use crate::cobalt::law::{Params, Roots};
+use crate::cobalt::law::Params;
 use crate::cobalt::rate::Scaled;
 use crate::rng::Rng;
 use crate::time::Instant;
@@ -189,6 +189,6 @@ pub(super) fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
 }
 
 fn params(config: &Config, rate: &Scaled) -> Params {
-    let roots = if config.version == Version::Linux61 { Roots::Iterated } else { Roots::Exact };
-    Params { mtu_time: rate.mtu_time, ..Params::new(rate.target, rate.interval, roots) }
+    let release = config.version.release();
+    Params { mtu_time: rate.mtu_time, ..Params::new(rate.target, rate.interval, release) }
 }

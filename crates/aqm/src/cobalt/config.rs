@@ -1,5 +1,6 @@
 //! COBALT's parameters and versions.
 
+use super::law::Release;
 use super::rate::{LEAST_RATE, bytes_per_second};
 use crate::params::{self, Value};
 use crate::rate::Rate;
@@ -32,6 +33,7 @@ config! {
     profiles {
         "linux", "Linux 6.12, as in its CAKE" => |_| {};
         "linux-6.1", "Linux 6.1: three of the first square roots are less exact" => |c| c.version = Version::Linux61;
+        "linux-7.3", "Linux 7.3: BLUE does not draw for what CoDel's law drops" => |c| c.version = Version::Linux73;
         "ns3", "ns-3: an interval of grace, drops of arrivals at the limit and of last packets, no marks unless asked" => |c| {
             c.version = Version::Ns3;
             c.ecn = false;
@@ -48,8 +50,21 @@ choice! {
         Linux = "linux",
         /// Linux 6.1.
         Linux61 = "linux-6.1",
+        /// Linux 7.3.
+        Linux73 = "linux-7.3",
         /// ns-3's port.
         Ns3 = "ns3",
+    }
+}
+
+impl Version {
+    /// Whose law of CoDel and BLUE it is.
+    pub(super) fn release(self) -> Release {
+        match self {
+            Self::Linux61 => Release::Linux61,
+            Self::Linux | Self::Ns3 => Release::Linux612,
+            Self::Linux73 => Release::Linux73,
+        }
     }
 }
 

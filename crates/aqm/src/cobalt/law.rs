@@ -1,4 +1,4 @@
-//! COBALT's arithmetic as in Linux (`cobalt_*` of `sch_cake.c`, 6.1 and 6.12): integer nanoseconds, and an inverse square
+//! COBALT's arithmetic as in Linux (`cobalt_*` of `sch_cake.c`, 6.1, 6.12 and 7.3): integer nanoseconds, and an inverse square
 //! root and a probability of 32 bits after the point. Names follow the kernel's.
 
 use crate::inverse_root::newton_step;
@@ -18,15 +18,17 @@ pub(crate) struct Params {
     pub table: &'static [u32; 16],
     /// Sojourn time above which BLUE's probability rises as well (ns-3).
     pub blue_threshold: i64,
+    /// BLUE also draws for a packet that is dropped anyway (Linux before 7).
+    pub draws_for_dropped: bool,
 }
 
 impl Params {
     /// Of a queue without a rate.
-    pub fn new(target: Duration, interval: Duration, roots: Roots) -> Self {
+    pub fn new(target: Duration, interval: Duration, release: Release) -> Self {
         let interval = interval.as_nanos();
-        let table = match roots {
-            Roots::Exact => &EXACT,
-            Roots::Iterated => &ITERATED,
+        let table = match release {
+            Release::Linux61 => &ITERATED,
+            Release::Linux612 | Release::Linux73 => &EXACT,
         };
         Self {
             target: target.as_nanos(),
@@ -36,17 +38,20 @@ impl Params {
             mtu_time: 0,
             table,
             blue_threshold: i64::MAX,
+            draws_for_dropped: release != Release::Linux73,
         }
     }
 }
 
-/// Where the first inverse square roots come from.
+/// Which Linux's law it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Roots {
-    /// A table in the source (Linux 6.12).
-    Exact,
-    /// Four Newton steps each, from the one before (Linux 6.1).
-    Iterated,
+pub(crate) enum Release {
+    /// The first inverse square roots come of four Newton steps each, from the one before.
+    Linux61,
+    /// They are a table in the source.
+    Linux612,
+    /// So they are, and BLUE draws only for packets that are not dropped yet.
+    Linux73,
 }
 
 /// A queue's state: `cobalt_vars`. It outlives the flow that made it.
@@ -145,7 +150,7 @@ impl State {
             self.raise(params, now);
         }
         // BLUE never marks: it is there for what does not listen.
-        if self.p_drop != 0 {
+        if self.p_drop != 0 && (params.draws_for_dropped || !judged.drop) {
             judged.drop |= rng.next_u32() < self.p_drop;
         }
         if self.count == 0 {

@@ -29,7 +29,7 @@ use crate::limits::{Bounds, Limits};
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::time::Duration;
-use law::{Params, Roots, State};
+use law::{Params, State};
 use rate::Scaled;
 
 /// A COBALT-managed queue's state.
@@ -57,8 +57,8 @@ impl Cobalt {
 
 /// What a queue without a rate is judged by.
 fn params(config: &Config, target: Duration, interval: Duration) -> Params {
-    let roots = if config.version == Version::Linux61 { Roots::Iterated } else { Roots::Exact };
-    Params { blue_threshold: config.blue_threshold.as_nanos(), ..Params::new(target, interval, roots) }
+    let release = config.version.release();
+    Params { blue_threshold: config.blue_threshold.as_nanos(), ..Params::new(target, interval, release) }
 }
 
 impl Cobalt {

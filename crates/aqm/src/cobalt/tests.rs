@@ -1,4 +1,4 @@
-use super::law::{Params, Roots, State};
+use super::law::{Params, Release, State};
 use super::*;
 use crate::packet::Ecn;
 use crate::params::Config as _;
@@ -19,7 +19,7 @@ struct Vector {
 }
 
 impl Vector {
-    fn new(roots: Roots) -> Self {
+    fn new(release: Release) -> Self {
         let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), roots);
         Self { state: State::default(), params, rng: Rng::from_state(1) }
     }
@@ -41,7 +41,7 @@ impl Vector {
 
 #[test]
 fn a_virgin_queue_has_no_grace() {
-    let mut vector = Vector::new(Roots::Exact);
+    let mut vector = Vector::new(Release::Linux612);
     assert!(!vector.drops(0, 10));
     assert_eq!((vector.state.count, vector.state.drop_next), (1, 0));
     assert!(vector.drops(1, 10), "the second packet over target");
@@ -51,7 +51,7 @@ fn a_virgin_queue_has_no_grace() {
 
 #[test]
 fn drops_under_constant_overload_are_the_kernels() {
-    let drops = Vector::new(Roots::Exact).drop_times(|_| 10, 1200);
+    let drops = Vector::new(Release::Linux612).drop_times(|_| 10, 1200);
     assert_eq!(drops.len(), 51);
     let next: Vec<_> = drops.iter().map(|&(_, next)| next).collect();
     let at: Vec<_> = drops.iter().map(|&(at, _)| at).collect();
@@ -67,8 +67,10 @@ fn drops_under_constant_overload_are_the_kernels() {
 
 #[test]
 fn in_linux_6_1_signals_are_due_40_us_sooner() {
-    let (exact, iterated) =
-        (Vector::new(Roots::Exact).drop_times(|_| 10, 1200), Vector::new(Roots::Iterated).drop_times(|_| 10, 1200));
+    let (exact, iterated) = (
+        Vector::new(Release::Linux612).drop_times(|_| 10, 1200),
+        Vector::new(Release::Linux61).drop_times(|_| 10, 1200),
+    );
     let at = |drops: &[(u64, i64)]| drops.iter().map(|&(at, _)| at).collect::<Vec<_>>();
     // Of 51 drops one falls into the millisecond before.
     let differing: Vec<_> = at(&exact).into_iter().zip(at(&iterated)).filter(|(a, b)| a != b).collect();
@@ -82,7 +84,7 @@ fn in_linux_6_1_signals_are_due_40_us_sooner() {
 
 #[test]
 fn the_count_decays_as_it_grew_and_the_next_episode_has_its_grace() {
-    let mut vector = Vector::new(Roots::Exact);
+    let mut vector = Vector::new(Release::Linux612);
     // B: one packet below target sets the activity time-out.
     assert!(!vector.drops(0, 1));
     assert_eq!((vector.state.count, vector.state.drop_next), (0, 100_000_000));
@@ -118,7 +120,7 @@ fn the_count_decays_as_it_grew_and_the_next_episode_has_its_grace() {
 
 #[test]
 fn blue_rises_with_an_overflow_per_target_and_falls_when_the_queue_is_found_empty() {
-    let Vector { mut state, params, .. } = Vector::new(Roots::Exact);
+    let Vector { mut state, params, .. } = Vector::new(Release::Linux612);
     let full = [10, 14, 20].map(|at| (state.queue_full(&params, ms(at)), state.p_drop));
     assert_eq!(full, [(true, 1 << 24), (false, 1 << 24), (false, 1 << 25)]);
     assert_eq!((state.count, state.dropping, state.drop_next), (1, true, 20_000_000));
@@ -132,8 +134,28 @@ fn blue_rises_with_an_overflow_per_target_and_falls_when_the_queue_is_found_empt
 }
 
 #[test]
+fn from_linux_7_on_blue_does_not_draw_for_what_the_law_drops() {
+    for (release, draws) in [(Release::Linux61, 1), (Release::Linux612, 1), (Release::Linux73, 0)] {
+        let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), release);
+        let judge = |state: &mut State, at: u64, markable| {
+            let mut rng = Rng::from_state(1);
+            let judged = state.should_drop(&params, ms(at), ms(at - 10), 0, markable, &mut rng);
+            (judged, rng.state() != Rng::from_state(1).state())
+        };
+        // An overflow makes BLUE draw, and its drop phase has a packet due.
+        let mut state = State::default();
+        state.queue_full(&params, ms(20));
+        let (mut marked, mut dropped) = (state, state);
+        let (judged, drew) = judge(&mut marked, 30, true);
+        assert!(judged.mark && drew, "a mark is no drop: {release:?}");
+        let (judged, drew) = judge(&mut dropped, 30, false);
+        assert_eq!((judged.drop, drew as u32), (true, draws), "{release:?}");
+    }
+}
+
+#[test]
 fn packet_times_of_a_slow_link_are_not_congestion() {
-    let mut params = Params::new(Duration::from_millis(5), Duration::from_millis(100), Roots::Exact);
+    let mut params = Params::new(Duration::from_millis(5), Duration::from_millis(100), Release::Linux612);
     params.mtu_time = 3_000_000;
     let over = |sojourn: i64, bulk| {
         let (mut state, mut rng) = (State::default(), Rng::from_state(1));

@@ -28,6 +28,8 @@ config! {
         max_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
         /// The usual round-trip time, as max_rtt; zero is a sixth of that (linux).
         typical_rtt: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => MINUTE;
+        /// When the queue was made, on the clock of the host: the first update is due after `tupdate` from then (linux).
+        created: Duration = Duration::ZERO, in Value::Time(Duration::ZERO) => Value::Time(Duration::from_secs(1_000_000_000));
         /// k: what p' is multiplied by for L4S packets; a whole number in linux.
         coupling_factor: f64 = 2.0, in Value::Number(0.01) => Value::Number(255.0);
         /// Sojourn time above which L4S packets are marked by their own queue (minTh).
@@ -168,7 +170,7 @@ impl Config {
 
 fn validate(c: &Config) -> Result<(), Refusal> {
     let (version, lacks): (_, &[&str]) = match c.version {
-        Version::Rfc9332 => ("rfc9332", &["memlimit", "max_rtt", "typical_rtt"]),
+        Version::Rfc9332 => ("rfc9332", &["memlimit", "max_rtt", "typical_rtt", "created"]),
         Version::Linux => ("linux", &["ramp", "min_backlog", "scheduler", "tshift", "marking"]),
     };
     params::refuse_foreign(c, "DualPI2", version, |param| !lacks.contains(&param))?;

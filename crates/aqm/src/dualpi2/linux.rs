@@ -52,7 +52,7 @@ impl Linux {
             step_thresh: if step_in_packets { config.step_packets } else { nanos(step_us) },
             step_in_packets,
             last_qdelay: 0,
-            next_update: Instant::ZERO + pi2_tupdate,
+            next_update: Instant::ZERO + config.created + pi2_tupdate,
             wrr: Wrr::new(config.classic_protection),
             // As many as usually wait, so that none is allocated for later.
             apply_step: (config.min_qlen_step > 0).then(|| VecDeque::with_capacity(MAX_PREALLOCATED)),

@@ -93,9 +93,9 @@ impl<'a> Line<'a> {
     pub fn told(&self) -> Told {
         let is = |kinds: &[&str]| kinds.contains(&self.kind);
         Told {
-            early: !is(&["red", "choke", "fq_pie", "cake", "sfb"]),
-            limit: !is(&["fq_pie", "fq_codel", "cake", "sfb"]),
-            queued: !is(&["fq_codel", "sfq", "cake"]),
+            early: !is(&["red", "choke", "fq_pie", CAKE, CAKE_MQ, "sfb", DUALPI2]),
+            limit: !is(&["fq_pie", "fq_codel", CAKE, CAKE_MQ, "sfb"]),
+            queued: !is(&["fq_codel", "sfq", CAKE, CAKE_MQ]),
         }
     }
 
@@ -126,6 +126,7 @@ impl<'a> Line<'a> {
             "sfq" if has(&["redflowlimit"]) => "sfq_red",
             "sfq" => "sfq",
             "sfb" => "sfb@tc",
+            DUALPI2 => "dualpi2@linux",
             FQ => "sch_fq",
             _ => return None,
         })
@@ -146,7 +147,7 @@ impl<'a> Line<'a> {
             words += &format!(" created {}ns", created.as_nanos());
         }
         if is_this && has("hash") && self.kind != FQ {
-            words += if self.kind == CAKE { " hash modulo" } else { " hash perfect" };
+            words += if is_cake(self.kind) { " hash modulo" } else { " hash perfect" };
         }
         for &(name, value) in self.params.iter().filter(|_| is_this) {
             // tc sends no gain of 0, so the kernel's own remains.
@@ -185,12 +186,12 @@ impl<'a> Line<'a> {
     }
 
     fn limits(&self) -> Result<Limits, LineError> {
-        let name = if self.kind == CAKE { "memlimit" } else { "limit" };
+        let name = if is_cake(self.kind) { "memlimit" } else { "limit" };
         let Some(&(_, Some(limit))) = self.params.iter().find(|(known, _)| *known == name) else {
             return Ok(Limits::default());
         };
         let (number, unit) = match (words::size(limit), self.kind) {
-            (Some(bytes), "red" | "bfifo" | CAKE) => (format!("{bytes}"), "B"),
+            (Some(bytes), "red" | "bfifo" | CAKE | CAKE_MQ) => (format!("{bytes}"), "B"),
             (Some(packets), _) => (format!("{packets}"), "packets"),
             (None, _) => (limit.to_string(), ""),
         };
@@ -219,18 +220,27 @@ impl<'a> Line<'a> {
 /// Whether a word of tc for a qdisc of `kind` is without a value.
 fn is_flag(kind: &str, name: &str) -> bool {
     match kind {
-        CAKE => !VALUED_OF_CAKE.contains(&name),
+        CAKE | CAKE_MQ => !VALUED_OF_CAKE.contains(&name),
         FQ => FLAGS_OF_FQ.contains(&name),
+        DUALPI2 => FLAGS_OF_DUALPI2.contains(&name),
         _ => FLAGS.contains(&name) || name.strip_prefix("no").is_some_and(|flag| FLAGS.contains(&flag)),
     }
 }
 
+fn is_cake(kind: &str) -> bool {
+    [CAKE, CAKE_MQ].contains(&kind)
+}
+
 /// Nearly all of its words are keywords, which ours are too.
 const CAKE: &str = "cake";
+const CAKE_MQ: &str = "cake_mq";
 const VALUED_OF_CAKE: [&str; 6] = ["bandwidth", "rtt", "memlimit", "overhead", "mpu", "fwmark"];
 /// In tc's words; ours with brackets is another.
 const FQ: &str = "fq";
 const FLAGS_OF_FQ: [&str; 4] = ["pacing", "nopacing", "horizon_drop", "horizon_cap"];
+const DUALPI2: &str = "dualpi2";
+const FLAGS_OF_DUALPI2: [&str; 8] =
+    ["l4s_ect", "any_ect", "drop_on_overload", "overflow", "drop_enqueue", "drop_dequeue", "split_gso", "no_split_gso"];
 /// tc's spellings of RED's flag, which is a profile of ours.
 const ADAPTS: [&str; 2] = ["adaptative", "adaptive"];
 /// What is without a value.
@@ -296,6 +306,18 @@ mod tests {
                 "fq@linux-6.1 limit 9 quantum 300B maxrate 12344bit ce_threshold 3ms nopacing horizon_cap orphan_mask 255",
                 "unlimited",
             ),
+            (
+                "dualpi2@linux",
+                "dualpi2 limit 60 memlimit 90000 target 7.0009ms step_thresh 5p any_ect overflow drop_enqueue classic_protection 25%",
+                "dualpi2@linux limit 60 memlimit 90000B target 7ms step_packets 5 classify any-ect nodrop_on_overload drop_enqueue classic_protection 25 created 5ns",
+                "unlimited",
+            ),
+            (
+                "cake_mq queues 3",
+                "cake_mq bandwidth 12345bit besteffort flowblind memlimit 100000",
+                "cake_mq queues 3 bandwidth 12344bit tins besteffort isolation flowblind memlimit 100000B hash modulo",
+                "unlimited",
+            ),
             ("cobalt target 7ms", "cake besteffort flowblind unlimited memlimit 32kb", "cobalt target 7ms", "32768 B"),
             (
                 "fq_codel@linux",
@@ -322,6 +344,7 @@ mod tests {
             ("red min 3kB", "red limit 60 adaptative", Some("ared@linux-5.7")),
             ("ared", "red limit 60", Some("red@linux")),
             ("sfq", "sfq limit 60 redflowlimit 9000", Some("sfq_red")),
+            ("dualpi2", "dualpi2 limit 60", Some("dualpi2@linux")),
             ("choke", "choke limit 60", None),
             ("pie", "codel limit 60", None),
             ("fq(codel)", "codel limit 60", None),

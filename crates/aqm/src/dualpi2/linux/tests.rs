@@ -74,6 +74,18 @@ fn round_trip_times_become_what_tc_makes_of_them() {
 }
 
 #[test]
+fn the_first_update_is_due_an_interval_after_the_queue_was_made() {
+    for (created, tupdate, first, second) in
+        [("0 s", "16 ms", 16_000_000, 32_000_000), ("12345 ns", "1001 us", 1_013_345, 2_014_345)]
+    {
+        let mut pi2 = pi2(&[("created", created), ("tupdate", tupdate)]);
+        assert_eq!(pi2.next_update(), Instant::from_nanos(first), "{created}");
+        pi2.update(pi2.next_update(), &Both::default());
+        assert_eq!(pi2.next_update(), Instant::from_nanos(second), "{created}");
+    }
+}
+
+#[test]
 fn the_probability_follows_the_greater_delay_in_integers() {
     let delays = [6_000_000, 22_000_000, 38_000_000, 54_321_987, 0, 0];
     let expected = [76_218_750, 300_781_250, 536_343_750, 787_549_906, 31_158_866, 20_846_366];
