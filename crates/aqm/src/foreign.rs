@@ -183,6 +183,10 @@ impl<P> Qdisc<P> for Held<P> {
         self.queue.pass(now, meta)
     }
 
+    fn looks_at_tcp(&self) -> bool {
+        self.queue.looks_at_tcp()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.queue.settle(now);
     }

@@ -131,6 +131,11 @@ pub trait Qdisc<P> {
     fn splits(&self) -> bool {
         false
     }
+    /// Whether the discipline may ask for TCP headers ([`Sink::tcp`]): a host that keeps no packets, such as a log, has to
+    /// keep these then.
+    fn looks_at_tcp(&self) -> bool {
+        false
+    }
     /// Runs every update due up to and including `now`, for whoever looks at the state at `now`.
     fn settle(&mut self, now: Instant);
     /// What waits.

@@ -23,8 +23,9 @@ pub struct TcpView {
     pub sack: SackBlocks,
     /// It has options other than SACK, timestamps, MD5 and padding.
     pub other_options: bool,
-    /// Which of the sequence spaces of a connection the numbers belong to. On the wire there is one in each direction, and
-    /// this is 0; a simulator whose two halves of a connection count on their own tells them apart.
+    /// Which of the sequence spaces of a flow the numbers belong to: numbers of different ones say nothing of each other.
+    /// On the wire each pair of ports has one, so this is a digest of them; a simulator whose two halves of a connection
+    /// count on their own tells these apart.
     pub space: u8,
 }
 

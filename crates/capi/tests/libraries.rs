@@ -94,6 +94,64 @@ fn a_queue_manager_of_ours_gives_the_same_results_as_a_library() {
     }
 }
 
+/// Acknowledgments of ten downloads beside five uploads on a slow way back: they wait, and both halves of connections that
+/// ask and answer send over it.
+const TWO_WAYS: &str = r#"
+duration = "9 s"
+warmup = "1 s"
+seed = 77
+
+[link]
+rate = "20 Mbit/s"
+aqm = "fq_codel"
+
+[reverse]
+rate = "500 kbit/s"
+limit = "300 packets"
+
+[[flows]]
+kind = "tcp"
+count = 10
+rtt = "20 ms"
+spread = "1 s"
+ecn = true
+
+[[flows]]
+kind = "tcp"
+direction = "reverse"
+count = 5
+rtt = "35 ms"
+spread = "1 s"
+
+[[flows]]
+kind = "request"
+count = 3
+request = "3 kB"
+size = "40 kB"
+gap = "50 ms"
+"#;
+
+/// The fingerprint of that under `aqm` on the way back.
+fn run_two_ways(aqm: &str, base: &Path) -> String {
+    let sets = [("reverse.aqm".to_string(), aqm.to_string())];
+    let scenario = Scenario::parse_with(TWO_WAYS, &sets, base, &Libraries { base }).expect("the scenario is good");
+    let summary = Simulation::new(&scenario, scenario.seed).finish().summary;
+    let fault = scenario.hops().find_map(|(_, _, reverse)| reverse.aqm.config.fault());
+    assert_eq!(fault, None, "{aqm}");
+    summary.fingerprint
+}
+
+#[test]
+fn a_library_sees_the_tcp_headers_that_the_ack_filter_needs() {
+    let folder = folder();
+    let unfiltered = run_two_ways("cake", folder.path());
+    for aqm in ["cake ack-filter", "cake ack-filter-aggressive", "cake@linux-6.1 ack-filter diffserv4"] {
+        let built_in = run_two_ways(aqm, folder.path());
+        assert_ne!(built_in, unfiltered, "{aqm} filters");
+        assert_eq!(run_two_ways(&format!("./libsojourn_aqm.so {aqm}"), folder.path()), built_in, "{aqm}");
+    }
+}
+
 #[test]
 fn blue_in_c_is_blue_in_rust() {
     let folder = folder();

@@ -9,6 +9,7 @@ use sojourn_aqm::qdisc::Count;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Foreign, ForeignConfig, Queues};
 use sojourn_aqm::{
     Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
+    TcpView,
 };
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -168,6 +169,7 @@ impl ForeignConfig for Config {
             config: self.clone(),
             instance: None,
             slots: Vec::new(),
+            headers: Vec::new(),
             waiting: Backlog::default(),
             stats: Stats::default(),
         };
@@ -203,6 +205,9 @@ struct Queue {
     /// None after a fault.
     instance: Option<Instance>,
     slots: Vec<Slot>,
+    /// The headers of the packets in `slots`; boxed, as the library has their addresses while they wait.
+    #[allow(clippy::vec_box)]
+    headers: Vec<Box<[u8; TcpView::IP_BYTES]>>,
     waiting: Backlog,
     stats: Stats,
 }
@@ -214,7 +219,8 @@ impl Qdisc<Ticket> for Queue {
     fn enqueue(&mut self, now: Instant, meta: Meta, ticket: Ticket, sink: &mut dyn Sink<Ticket>) -> Enqueued {
         let meta = Meta { enqueued: now, ..meta };
         add(&mut self.stats.arrived, meta.len);
-        let packet = self.admit(meta, ticket);
+        let header = sink.tcp(&ticket);
+        let packet = self.admit(meta, ticket, header);
         self.offer(now, &packet, ticket, sink).unwrap_or_else(|wrong| {
             self.give_up(&wrong, now, sink);
             Enqueued::Dropped(DropReason::Limit)
@@ -243,6 +249,11 @@ impl Qdisc<Ticket> for Queue {
                 None
             }
         }
+    }
+
+    /// Nobody knows which libraries do.
+    fn looks_at_tcp(&self) -> bool {
+        true
     }
 
     fn settle(&mut self, now: Instant) {
@@ -275,16 +286,21 @@ impl Qdisc<Ticket> for Queue {
 }
 
 impl Queue {
-    /// Notes an arriving packet and describes it.
-    fn admit(&mut self, meta: Meta, ticket: Ticket) -> Packet {
+    /// Notes an arriving packet and describes it, with the TCP header that the host tells.
+    fn admit(&mut self, meta: Meta, ticket: Ticket, header: Option<TcpView>) -> Packet {
         if self.slots.len() <= ticket as usize {
             let unused = Slot { generation: 0, waits: false, marked: false, meta };
             self.slots.resize(ticket as usize + 1, unused);
+            self.headers.resize_with(ticket as usize + 1, || Box::new([0; TcpView::IP_BYTES]));
         }
         let generation = self.slots[ticket as usize].generation.wrapping_add(1);
         self.slots[ticket as usize] = Slot { generation, waits: true, marked: false, meta };
         self.waiting = Backlog { packets: self.waiting.packets + 1, bytes: self.waiting.bytes + meta.len as u64 };
-        describe(&meta, handle(ticket, generation))
+        let packet = describe(&meta, handle(ticket, generation));
+        let Some(view) = header else { return packet };
+        let bytes = &mut self.headers[ticket as usize];
+        let header_length = view.write_ip(&meta, bytes) as u32;
+        Packet { header: bytes.as_ptr().cast(), header_length, ..packet }
     }
 
     fn offer(

@@ -175,6 +175,10 @@ impl<P> Qdisc<P> for Cake<P> {
         self.config.split_gso
     }
 
+    fn looks_at_tcp(&self) -> bool {
+        self.config.ack_filter != AckFilter::Off
+    }
+
     fn settle(&mut self, _: Instant) {}
 
     fn backlog(&self) -> Backlog {

@@ -223,6 +223,10 @@ impl<P> Qdisc<P> for Htb<P> {
         self.family.splits()
     }
 
+    fn looks_at_tcp(&self) -> bool {
+        self.family.looks_at_tcp()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.family.settle(now);
     }

@@ -67,6 +67,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves.iter().any(Leaf::splits)
     }
 
+    /// Whether a child looks at TCP headers.
+    pub fn looks_at_tcp(&self) -> bool {
+        self.leaves.iter().any(Leaf::looks_at_tcp)
+    }
+
     /// See [`crate::Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.leaves.iter_mut().for_each(|leaf| leaf.settle(now));

@@ -241,6 +241,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         self.qdisc.splits()
     }
 
+    /// See [`Qdisc::looks_at_tcp`].
+    pub fn looks_at_tcp(&self) -> bool {
+        self.qdisc.looks_at_tcp()
+    }
+
     /// See [`Qdisc::settle`].
     pub fn settle(&mut self, now: Instant) {
         self.qdisc.settle(now);

@@ -130,6 +130,10 @@ impl<P> Qdisc<P> for Tbf<P> {
         true
     }
 
+    fn looks_at_tcp(&self) -> bool {
+        self.leaf.looks_at_tcp()
+    }
+
     fn settle(&mut self, now: Instant) {
         self.leaf.settle(now);
     }

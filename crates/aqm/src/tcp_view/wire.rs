@@ -1,6 +1,7 @@
 //! A TCP header as bytes on the wire. Sources: RFC 791, RFC 8200 §4, RFC 9293 §3.1, RFC 7323, RFC 2018.
 
 use super::{SackBlocks, TcpView};
+use crate::packet::Meta;
 
 impl TcpView {
     /// The TCP header in the first bytes of an IP packet, from its IP header on; `None` if they are no whole TCP header
@@ -18,11 +19,59 @@ impl TcpView {
             ack: word(header, 8)?,
             payload: end.checked_sub(at + size)? as u32,
             flags: half(header, 12)? & 0x1ff,
+            space: header[..4].iter().fold(0, |digest, byte| digest ^ byte),
             ..Self::default()
         };
         view.read_options(&header[LEAST..]);
         Some(view)
     }
+
+    /// Writes the headers of IPv4 and TCP of a packet that `meta` describes; how many bytes they are. What neither has is
+    /// made of what there is: addresses are the hosts' numbers; the ports are one of the flow's and one of the sequence
+    /// space's; the window is the largest; TCP's checksum, which covers the payload, is 0. Options that [`Self`] does not
+    /// keep are a largest segment and a window scale, as on a SYN. [`Self::of_ip`] reads the same view, but for `space`,
+    /// which is another digest, equal for packets of one flow and space.
+    pub fn write_ip(&self, meta: &Meta, out: &mut [u8; Self::IP_BYTES]) -> usize {
+        out.fill(0);
+        let mut options = Options { bytes: &mut out[IP4 + LEAST..], used: 0 };
+        if self.other_options {
+            options.push(&[2, 4, 5, 180, PADDING, 3, 3, 14]);
+        }
+        if let Some((val, ecr)) = self.timestamps {
+            options.push(&[PADDING, PADDING, TIMESTAMPS, 10]);
+            options.push(&val.to_be_bytes());
+            options.push(&ecr.to_be_bytes());
+        }
+        let fitting = self.sack.as_slice().iter().take(options.left().saturating_sub(4) / 8);
+        if fitting.len() > 0 {
+            options.push(&[PADDING, PADDING, SACK, 2 + 8 * fitting.len() as u8]);
+            for (from, to) in fitting {
+                options.push(&from.to_be_bytes());
+                options.push(&to.to_be_bytes());
+            }
+        }
+        let size = LEAST + options.used;
+        let (ip, tcp) = out.split_at_mut(IP4);
+        let length = u16::try_from((IP4 + size) as u64 + u64::from(self.payload)).unwrap_or(u16::MAX);
+        (ip[0], ip[1], ip[8], ip[9]) = (0x45, meta.dscp << 2 | meta.ecn as u8, 64, TCP);
+        ip[2..4].copy_from_slice(&length.to_be_bytes());
+        ip[6] = 0x40; // must not be fragmented
+        ip[12..16].copy_from_slice(&meta.hosts.0.to_be_bytes());
+        ip[16..20].copy_from_slice(&meta.hosts.1.to_be_bytes());
+        let sum = ip.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        ip[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        tcp[..2].copy_from_slice(&(FIRST_PORT + (meta.flow % u32::from(FIRST_PORT)) as u16).to_be_bytes());
+        tcp[2..4].copy_from_slice(&(SERVER_PORT + u16::from(self.space)).to_be_bytes());
+        tcp[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        tcp[8..12].copy_from_slice(&self.ack.to_be_bytes());
+        tcp[12..14].copy_from_slice(&((size as u16 / 4) << 12 | self.flags & 0x1ff).to_be_bytes());
+        tcp[14..16].copy_from_slice(&u16::MAX.to_be_bytes());
+        IP4 + size
+    }
+
+    /// Most bytes of the two headers: those of IPv4 without options, and TCP's largest.
+    pub const IP_BYTES: usize = IP4 + 60;
 
     /// Reads the options as far as they make sense.
     fn read_options(&mut self, mut left: &[u8]) {
@@ -78,8 +127,31 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+/// The options of a header that is being written.
+struct Options<'a> {
+    bytes: &'a mut [u8],
+    used: usize,
+}
+
+impl Options<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.used..self.used + bytes.len()].copy_from_slice(bytes);
+        self.used += bytes.len();
+    }
+
+    fn left(&self) -> usize {
+        self.bytes.len() - self.used
+    }
+}
+
 /// Bytes of a TCP header without options.
 const LEAST: usize = 20;
+/// Bytes of an IPv4 header without options.
+const IP4: usize = 20;
+/// The upper half of the ports is for clients of a flow each.
+const FIRST_PORT: u16 = 1 << 15;
+/// The port of the first sequence space.
+const SERVER_PORT: u16 = 5000;
 const TCP: u8 = 6;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -94,6 +166,7 @@ const MD5: u8 = 19;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Ecn;
     use alloc::vec::Vec;
 
     /// A TCP header with `options`, acknowledging, with ECE and AE.
@@ -137,10 +210,50 @@ mod tests {
             timestamps: Some((7, 256)),
             sack: SackBlocks::from_iter([(1, 9), (20, 31)]),
             other_options: false,
-            space: 0,
+            space: 0x12 ^ 0x34 ^ 80,
         };
         assert_eq!(TcpView::of_ip(&ip4(&tcp(OPTIONS), 1013)), Some(view));
         assert_eq!(TcpView::of_ip(&ip6(&tcp(OPTIONS), 1013)), Some(view), "behind a destination option");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_with_a_space_for_each_flow_and_space() {
+        let ack = TcpView { seq: 7, ack: 0xffff_fffe, flags: TcpView::ACK | TcpView::ECE, ..TcpView::default() };
+        let blocks = [(1, 9), (20, 31), (40, 41), (50, 99)];
+        let sack = |count: usize| SackBlocks::from_iter(blocks[..count].iter().copied());
+        let meta = Meta { hosts: (0x0a00_0001, 0x0a00_0002), dscp: 46, ..Meta::new(66, 90_000).with_ecn(Ecn::Ect0) };
+        let mut out = [0xaa; TcpView::IP_BYTES];
+        for (view, bytes) in [
+            (ack, 40),
+            (TcpView { payload: 1448, timestamps: Some((5, 6)), ..ack }, 52),
+            (TcpView { timestamps: Some((5, 6)), sack: sack(3), ..ack }, 80),
+            (TcpView { sack: sack(4), ..ack }, 76),
+            (TcpView { flags: TcpView::SYN, timestamps: Some((5, 6)), other_options: true, ..ack }, 60),
+        ] {
+            let written = view.write_ip(&meta, &mut out);
+            let read = TcpView::of_ip(&out[..written]).expect("it is TCP");
+            assert_eq!((written, TcpView { space: 0, ..read }), (bytes, view));
+            assert_eq!((out[1], &out[12..20]), (46 << 2 | 2, &[10, 0, 0, 1, 10, 0, 0, 2][..]));
+            let sum = out[..20].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
+            assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the sum over an IPv4 header");
+        }
+        let space = |flow: u32, space: u8| {
+            let mut out = [0; TcpView::IP_BYTES];
+            let written = TcpView { space, ..ack }.write_ip(&Meta::new(66, flow), &mut out);
+            TcpView::of_ip(&out[..written]).map(|view| view.space)
+        };
+        for flow in [0, 1, 77, 40_000] {
+            assert_eq!(space(flow, 1), space(flow, 1));
+            assert_ne!(space(flow, 0), space(flow, 1));
+        }
+    }
+
+    #[test]
+    fn payload_that_no_length_holds_is_still_payload() {
+        let view = TcpView { payload: 65_536, flags: TcpView::ACK, ..TcpView::default() };
+        let mut out = [0; TcpView::IP_BYTES];
+        let written = view.write_ip(&Meta::new(66_000, 1), &mut out);
+        assert_eq!(TcpView::of_ip(&out[..written]).map(|view| view.payload), Some(65_535 - 40));
     }
 
     #[test]
