@@ -12,6 +12,7 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, entries
+from shells import needs_shells
 from sojourn.runs import store
 
 CC = shutil.which("cc")
@@ -217,9 +218,39 @@ def test_what_cannot_be_loaded_is_one_line(cli: Cli, scenario: Path, aqm: str, t
     assert "link.aqm" in ran.output
 
 
-def test_other_engines_refuse_a_library_by_name(scenario: Path) -> None:
-    with pytest.raises(sj.InputError, match="a queue manager in a shared library cannot manage an emulated link"):
-        sj.Scenario.load(scenario).run(engine="emulate")
+EMULATED = """
+duration = "2 s"
+[link]
+rate = "8 Mbit/s"
+aqm = "./LIBRARY"
+limit = "30 packets"
+[reverse]
+rate = "8 Mbit/s"
+[[flows]]
+kind = "tcp"
+cc = "reno"
+count = 3
+rtt = "20 ms"
+[probes]
+packets = true
+"""
+
+
+@needs_shells
+def test_a_library_manages_an_emulated_link(scenario: Path) -> None:
+    found = {}
+    for library in ("blue.so increment 0.1", "faulty.so", "faulty.so twice"):
+        path = scenario.with_name("emulated.toml")
+        path.write_text(EMULATED.replace("LIBRARY", library))
+        found[library] = sj.Scenario.load(path).run(engine="emulate")
+    for library in ("blue.so increment 0.1", "faulty.so"):
+        emulation = found[library].totals["emulation"]
+        link = emulation["links"]["forward"]
+        assert link["agreeing"] == link["replayed"] > 500, library
+        assert not any(".so" in fault for fault in emulation["faults"])
+    assert found["blue.so increment 0.1"].totals["links"]["forward"]["dropped_by"]["early"] > 0
+    [told] = [fault for fault in found["faulty.so twice"].totals["emulation"]["faults"] if ".so" in fault]
+    assert "faulty.so: dequeue gives back a packet for the second time" in told
 
 
 def test_results_are_read_without_the_library(cli: Cli, scenario: Path) -> None:

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    std::process::exit(sojourn_emu::cli::main(&words).code);
+    std::process::exit(sojourn_emu::cli::main(&words, sojourn_aqm::registry::REGISTERED).code);
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -2,6 +2,7 @@
 
 use crate::error::input;
 use crate::output::Output;
+use crate::own::SharedLibraries;
 use pyo3::prelude::*;
 use serde_json::json;
 use sojourn_emu::log::{self, Log};
@@ -32,9 +33,9 @@ pub fn emulated(
     scenario_json: &str,
 ) -> PyResult<(Output, String, BTreeMap<u64, log::Payload>)> {
     let found = py.detach(|| {
-        let scenario = Scenario::parse(scenario_json, &[], Path::new("/")).map_err(input)?;
+        let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &SharedLibraries).map_err(input)?;
         let logs = [read(&down)?, read(&up)?];
-        let found = log::results([&logs[0], &logs[1]], &scenario.probes, Statistics::of(&scenario));
+        let found = log::results([&logs[0], &logs[1]], &scenario.probes, Statistics::of(&scenario), &SharedLibraries);
         found.map_err(|log::InLog { log, error }| input(format!("{}: {error}", [&down, &up][log].display())))
     })?;
     let direction = |l: usize| {

@@ -1,5 +1,7 @@
 //! The emulator's command line.
 
+#[cfg(target_os = "linux")]
+use crate::own::SharedLibraries;
 use pyo3::prelude::*;
 
 /// Runs a command line of the emulator, `["link", "--rate", "12mbit", "--", "curl", …]`, to its end.
@@ -9,7 +11,7 @@ use pyo3::prelude::*;
 #[pyfunction]
 #[cfg(target_os = "linux")]
 pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
-    let ended = sojourn_emu::cli::main(&words);
+    let ended = sojourn_emu::cli::main(&words, &SharedLibraries);
     (ended.code, ended.log)
 }
 

@@ -73,9 +73,8 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
         if link.get("tick"):
             raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
-    if names := scenario.user_aqms():
-        what = "in a shared library cannot manage" if is_library(names[0]) else "in Python is too slow for"
-        raise InputError(f"link.aqm: a queue manager {what} an emulated link; simulate it")
+    if not all(is_library(name) for name in scenario.user_aqms()):
+        raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]
     for index, flow in enumerate(document["flows"]):

@@ -7,6 +7,7 @@ mod native;
 use crate::Error;
 use crate::path::Side;
 use crate::shell::{self, Outcome, Shell, Status};
+use sojourn_aqm::registry::Catalogue;
 use std::io::{Write, stderr, stdout};
 
 /// Names of the commands that [`main`] understands.
@@ -38,10 +39,11 @@ enum Parsed {
     Help(String),
 }
 
-/// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`. Only for a process with a single thread.
-pub fn main(words: &[String]) -> Ended {
+/// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, that may name the queue managers of `own` as well.
+/// Only for a process with a single thread.
+pub fn main(words: &[String], own: &dyn Catalogue) -> Ended {
     let code = |code| Ended { code, log: None };
-    match parse(words) {
+    match parse(words, own) {
         Ok(Parsed::Help(text)) => {
             // A reader that has gone is no error.
             let _ = writeln!(stdout(), "{text}");
@@ -59,10 +61,10 @@ pub fn main(words: &[String]) -> Ended {
     }
 }
 
-fn parse(words: &[String]) -> Result<Parsed, Error> {
+fn parse(words: &[String], own: &dyn Catalogue) -> Result<Parsed, Error> {
     let (name, rest) = words.split_first().ok_or_else(|| Error::Input("no command".to_string()))?;
     match name.as_str() {
-        "link" | "delay" | "loss" => native::parse(name, rest, words),
+        "link" | "delay" | "loss" => native::parse(name, rest, words, own),
         _ => mahimahi::parse(name, rest, words),
     }
 }

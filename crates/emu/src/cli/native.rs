@@ -8,12 +8,13 @@ use crate::shell::Shell;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::{Path, PathBuf};
 
-/// A command line of `name`; `line` is all of it.
-pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Error> {
+/// A command line of `name`; `line` is all of it. It may name the queue managers of `managers` as well.
+pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catalogue) -> Result<Parsed, Error> {
     let own = match name {
         "link" => LINK,
         "delay" => DELAY,
@@ -27,7 +28,7 @@ pub fn parse(name: &str, words: &[String], line: &[String]) -> Result<Parsed, Er
     }
     refuse_ignored(&args)?;
     let kinds = match name {
-        "link" => links(&args)?,
+        "link" => links(&args, managers)?,
         "delay" => delays(&args)?,
         _ => losses(&args)?,
     };
@@ -138,7 +139,7 @@ fn log_of(folder: &Path, side: Side, line: &[String]) -> LogConfig {
 }
 
 /// The two links: a service (`--up`, `--down`, `--rate`), a queue manager and a limit for each.
-fn links(args: &Args) -> Result<[Kind; 2], Error> {
+fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
     let both = |side: Side, all: &str, own: &str| {
         let own = format!("{own}{}", side.name());
         match (args.get(&own), args.get(all)) {
@@ -169,7 +170,7 @@ fn links(args: &Args) -> Result<[Kind; 2], Error> {
                 table.insert(key.to_string(), value);
             }
         }
-        let read = LinkSpec::parse("", &Value::Object(table), Path::new("."));
+        let read = LinkSpec::parse_with("", &Value::Object(table), Path::new("."), managers);
         let spec = read.map_err(|error| {
             let place = match error.place.as_str() {
                 "aqm" => aqm.as_ref().map_or("--aqm", |(option, _)| option),
@@ -371,6 +372,7 @@ const NO_TRACE: &str = "; write a rate such as 12mbit, or the name of a trace";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sojourn_aqm::registry::REGISTERED;
     use sojourn_sim::scenario::Gilbert;
 
     #[test]
@@ -410,7 +412,7 @@ mod tests {
             ("loss 1", "loss: 1 could be one per cent or all; write 1% or 1.0"),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_string).collect();
-            let Err(refused) = parse(&words[0], &words[1..], &words) else { panic!("{line} is accepted") };
+            let Err(refused) = parse(&words[0], &words[1..], &words, REGISTERED) else { panic!("{line} is accepted") };
             assert!(refused.to_string().starts_with(error), "{refused}");
         }
     }
@@ -421,7 +423,7 @@ mod tests {
         let options: Vec<Opt> = LINK.options.iter().chain(COMMON).copied().collect();
         let of = |down: &str| {
             let words = ["--down", down, "--up", "1mbit", "--aqm", "pie"].map(str::to_string);
-            Args::parse(&words, &options, 0).and_then(|args| links(&args))
+            Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED))
         };
         let [up, down] = of(spec).unwrap();
         let (Kind::Link(up), Kind::Link(down)) = (up, down) else { panic!("links are links") };
@@ -432,7 +434,7 @@ mod tests {
         std::fs::write(&trace, "5\n").unwrap();
         let down = json!({ "trace": trace.to_str().unwrap() }).to_string();
         let words = ["--down", &down, "--up", "1mbit", "--once"].map(str::to_string);
-        let [_, down] = Args::parse(&words, &options, 0).and_then(|args| links(&args)).unwrap();
+        let [_, down] = Args::parse(&words, &options, 0).and_then(|args| links(&args, REGISTERED)).unwrap();
         let Kind::Link(down) = down else { panic!("links are links") };
         assert!(matches!(down.service, Service::Trace(spec) if spec.once), "the option was ignored beside a table");
         let error = of("{ rate }").unwrap_err().to_string();

@@ -11,18 +11,19 @@ mod record;
 mod records;
 mod replay;
 mod results;
+mod tcp;
 
 pub use error::{LogError, WriteError};
 pub use record::{Kind, RECORD_BYTES, Record};
 pub use records::{HEAD_UNIT, MAGIC, read};
-pub use replay::{Agreement, replay};
+pub use replay::{Agreement, replay, replay_with};
 pub use results::{InLog, Log, Payload, Results, end, results};
 
 use crate::Error;
 use crate::path::config::{DirectionConfig, Kind as PathKind, LogFormat};
 use crate::path::packets::{Packet, Packets};
 use capture::Capture;
-use sojourn_aqm::{Duration, Instant, Meta};
+use sojourn_aqm::{Duration, Instant, Meta, TcpView};
 
 /// Writes a direction's logs.
 pub struct Recorder {
@@ -71,6 +72,13 @@ impl Recorder {
         }
         if self.captures.is_some() {
             self.capture(0, now, packet, packets);
+        }
+    }
+
+    /// The TCP header of the packet that arrives next, number `number`.
+    pub fn header(&mut self, now: Instant, number: u32, view: &TcpView) {
+        for record in tcp::records(now, number, view) {
+            self.push(record);
         }
     }
 

@@ -61,11 +61,18 @@ pub enum Kind {
     Payload = 22,
     /// More about the arrival that follows in the file: its segments as `bytes`, its class as `flow`.
     More = 23,
+    /// The TCP header of the arrival that follows, where the queue may ask for it: sequence number as `flow`,
+    /// acknowledgment number as `bytes`, payload, flags and what else it has as `value`.
+    Tcp = 24,
+    /// Its timestamps: TSval as `flow`, TSecr as `bytes`.
+    TcpTimes = 25,
+    /// A block of its SACK option, in its order: the first number as `flow`, one past the last as `bytes`.
+    TcpSack = 26,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Sent,
         Self::Marked,
         Self::Limit,
@@ -80,6 +87,9 @@ impl Kind {
         Self::End,
         Self::Payload,
         Self::More,
+        Self::Tcp,
+        Self::TcpTimes,
+        Self::TcpSack,
     ];
 
     /// The kind of a drop.

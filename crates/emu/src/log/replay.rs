@@ -2,9 +2,11 @@
 
 use super::error::LogError;
 use super::record::{Kind, Record};
+use super::tcp::views;
 use serde_json::Value;
+use sojourn_aqm::registry::{Catalogue, REGISTERED};
 use sojourn_aqm::replay::{Arrival, Fate, Replay, Wire};
-use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rng};
+use sojourn_aqm::{Dequeued, DropReason, Ecn, Host, Instant, Link, Meta, Qdisc, Rng, Sink, TcpView};
 use sojourn_sim::scenario::{LinkSpec, Service};
 use std::path::Path;
 
@@ -18,7 +20,7 @@ pub struct Agreement {
     /// Number of the first other one.
     pub first: Option<u32>,
     /// Whether the times at which the link takes packets were computed anew, not taken from the log: where it has a
-    /// constant rate.
+    /// constant rate, and a queue that does not look at TCP headers.
     pub timed: bool,
 }
 
@@ -27,7 +29,12 @@ type Fates = Vec<Option<(Kind, Instant)>>;
 
 /// Plays the arrivals of a log, as [`super::read`] gives it, through a new queue.
 pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
-    let spec = LinkSpec::parse("link", &head["link"], Path::new("/"))?;
+    replay_with(head, records, REGISTERED)
+}
+
+/// [`replay`] that knows the queue managers of `own` as well.
+pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Result<Agreement, LogError> {
+    let spec = LinkSpec::parse_with("link", &head["link"], Path::new("/"), own)?;
     let seed = head["seed"].as_u64().ok_or(LogError::NoSeed)?;
     let index = u64::from(head["side"] == "up");
     let framing = spec.framing;
@@ -38,14 +45,15 @@ pub fn replay(head: &Value, records: &[Record]) -> Result<Agreement, LogError> {
         return Err(LogError::NoArrival(i));
     }
     let logged = fates(records, arrivals.len())?;
-    let timed = matches!(spec.service, Service::Rate(_)) && framing.adjusted;
+    let headers = views(records, arrivals.len());
+    let timed = matches!(spec.service, Service::Rate(_)) && framing.adjusted && headers.is_empty();
     let found = if timed {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
         let queue = spec.aqm.config.build(spec.limits, host);
         Replay::new(&arrivals, queue, Wire::of_simulator(link.rate)).run().into_iter().map(of_fate).collect()
     } else {
-        as_asked(&mut *spec.aqm.config.build(spec.limits, host), records, arrivals.len())
+        as_asked(&mut *spec.aqm.config.build(spec.limits, host), records, &headers, arrivals.len())
     };
     let decided = || logged.iter().zip(&found).enumerate().filter(|(_, (logged, _))| logged.is_some());
     let same = decided().filter(|(_, (logged, found))| logged == found).count();
@@ -80,15 +88,35 @@ fn fates(records: &[Record], packets: usize) -> Result<Fates, LogError> {
     Ok(fates)
 }
 
+/// Notes what the queue drops, and shows it the headers of the log.
+struct Drops<'a> {
+    at: Instant,
+    fates: &'a mut Fates,
+    headers: &'a [Option<TcpView>],
+}
+
+impl Sink<u32> for Drops<'_> {
+    fn dropped(&mut self, _: Meta, packet: u32, reason: DropReason) {
+        self.fates[packet as usize] = Some((Kind::dropped(reason), self.at));
+    }
+
+    fn tcp(&self, packet: &u32) -> Option<TcpView> {
+        *self.headers.get(*packet as usize)?
+    }
+}
+
 /// Asks the queue whenever the log says that the link did.
-fn as_asked(queue: &mut (dyn Qdisc<u32> + Send), records: &[Record], packets: usize) -> Fates {
+fn as_asked(
+    queue: &mut (dyn Qdisc<u32> + Send),
+    records: &[Record],
+    headers: &[Option<TcpView>],
+    packets: usize,
+) -> Fates {
     let mut fates = vec![None; packets];
     let mut came = vec![Ecn::NotEct; packets];
     for record in records {
         let at = record.at;
-        let mut dropped = |_: Meta, packet: u32, reason: DropReason| {
-            fates[packet as usize] = Some((Kind::dropped(reason), at));
-        };
+        let mut dropped = Drops { at, fates: &mut fates, headers };
         match record.kind {
             Kind::Arrival => {
                 came[record.number as usize] = record.ecn;

@@ -2,8 +2,9 @@
 
 use super::error::LogError;
 use super::record::{Kind, Record};
-use super::replay::{Agreement, replay};
+use super::replay::{Agreement, replay_with};
 use serde_json::Value;
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Instant, Meta};
 use sojourn_sim::scenario::{LinkSpec, Probes};
 use sojourn_sim::{Output, Replayed, Statistics};
@@ -44,12 +45,18 @@ pub fn end(records: &[Record]) -> Instant {
     records.iter().map(|record| record.at).max().unwrap_or(Instant::ZERO)
 }
 
-/// Reads the logs `down` and `up` until the statistics end.
-pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Result<Results, InLog> {
+/// Reads the logs `down` and `up` until the statistics end; their links may have queue managers of `own`.
+pub fn results(
+    logs: [&Log; 2],
+    probes: &Probes,
+    statistics: Statistics,
+    own: &dyn Catalogue,
+) -> Result<Results, InLog> {
     let of = |log: usize| move |error: LogError| InLog { log, error };
     let (down, up) = (of(0), of(1));
-    let specs = [link(&logs[0].0, "down").map_err(down)?, link(&logs[1].0, "up").map_err(up)?];
-    let agreement = [replay(&logs[0].0, &logs[0].1).map_err(down)?, replay(&logs[1].0, &logs[1].1).map_err(up)?];
+    let specs = [link(&logs[0].0, "down", own).map_err(down)?, link(&logs[1].0, "up", own).map_err(up)?];
+    let again = |log: &Log| replay_with(&log.0, &log.1, own);
+    let agreement = [again(logs[0]).map_err(down)?, again(logs[1]).map_err(up)?];
     let end = statistics.end();
     let seed = logs[0].0["seed"].as_u64().unwrap_or(0);
     let mut payload: Vec<(Instant, Payload)> = statistics.starts().iter().map(|&at| (at, Payload::default())).collect();
@@ -84,7 +91,7 @@ pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Resu
                 *payload[part].1[l].entry(flow).or_insert(0) += value;
             }
             Kind::Overdue => overdue[l] = (overdue[l].0 + 1, overdue[l].1.max(value)),
-            Kind::More | Kind::End => {}
+            Kind::More | Kind::Tcp | Kind::TcpTimes | Kind::TcpSack | Kind::End => {}
         }
     }
     let mut output = replayed.finish();
@@ -97,12 +104,12 @@ pub fn results(logs: [&Log; 2], probes: &Probes, statistics: Statistics) -> Resu
 }
 
 /// The link of a log of direction `side`.
-fn link(head: &Value, side: &'static str) -> Result<LinkSpec, LogError> {
+fn link(head: &Value, side: &'static str, own: &dyn Catalogue) -> Result<LinkSpec, LogError> {
     if head["kind"] != "link" || head["side"] != side {
         let (kind, found) = (head["kind"].to_string(), head["side"].to_string());
         return Err(LogError::Other { kind, side: found, expected: side });
     }
-    Ok(LinkSpec::parse("link", &head["link"], Path::new("/"))?)
+    Ok(LinkSpec::parse_with("link", &head["link"], Path::new("/"), own)?)
 }
 
 /// From what left between each instant and the next to what left from it on.

@@ -147,6 +147,7 @@ proptest! {
             [&down, &up],
             &probes,
             Statistics::given(Instant::ZERO, Instant::ZERO + Duration::from_millis(5)),
+            sojourn_aqm::registry::REGISTERED,
         );
         match found {
             Ok(found) => prop_assert!(!changes.is_empty() || found.agreement[1].agreeing == 4),

@@ -25,9 +25,14 @@ impl Course {
         Self { packets, counters, recorder, exits, medium, on_off }
     }
 
-    /// A packet reached the direction at `now`.
-    pub fn arrived(&mut self, now: Instant, meta: &Meta, handle: u32) {
+    /// A packet reached the direction at `now`; its TCP header is kept in the log if the queue may ask for it.
+    pub fn arrived(&mut self, now: Instant, meta: &Meta, handle: u32, with_tcp: bool) {
         let packet = self.packets.get(handle);
+        if with_tcp && self.recorder.logs() {
+            if let Some(view) = self.packets.tcp(handle) {
+                self.recorder.header(now, packet.number, &view);
+            }
+        }
         self.recorder.arrived(now, meta, packet, &self.packets);
     }
 
@@ -87,7 +92,7 @@ impl Course {
 
     /// Where no queue is: a packet goes on at once.
     pub fn pass(&mut self, now: Instant, meta: &Meta, handle: u32) {
-        self.arrived(now, meta, handle);
+        self.arrived(now, meta, handle, false);
         let packet = self.packets.get(handle);
         self.recorder.decided(now, Kind::Sent, meta, packet, Duration::ZERO);
         self.recorder.leaves(now, packet, &self.packets);

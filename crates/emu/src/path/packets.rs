@@ -2,7 +2,7 @@
 
 use super::buffer::Buffer;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
-use sojourn_aqm::{Ecn, Instant};
+use sojourn_aqm::{Ecn, Instant, TcpView};
 
 /// A packet of at most one MTU, a segment of a superframe or a frame as it was read; or several segments of one that were
 /// not cut.
@@ -84,6 +84,12 @@ impl Page {
         u32::from(packet.segments - 1) * each + last
     }
 
+    /// The TCP header of a packet, if it has one: that of its segment of a superframe.
+    pub fn tcp(&self, packet: &Packet) -> Option<TcpView> {
+        let view = TcpView::of_ip(self.head())?;
+        Some(TcpView { seq: view.seq.wrapping_add(packet.offset), payload: u32::from(packet.len), ..view })
+    }
+
     /// Payload of a packet.
     pub fn payload(&self, packet: &Packet) -> &[u8] {
         let from = VNET + self.headers.end + packet.offset as usize;
@@ -135,6 +141,12 @@ impl Packets {
                 self.packets.len() as u32 - 1
             }
         }
+    }
+
+    /// The TCP header of the packet of a handle.
+    pub fn tcp(&self, handle: u32) -> Option<TcpView> {
+        let packet = self.get(handle);
+        self.page(packet.page).tcp(packet)
     }
 
     /// The packet of a handle.

@@ -5,8 +5,7 @@
 //! arrivals.
 
 use super::course::Course;
-use sojourn_aqm::{Dequeued, Enqueued};
-use sojourn_aqm::{DropReason, Duration, Host, Instant, Link, Meta, Qdisc, Rng};
+use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Link, Meta, Qdisc, Rng, Sink, TcpView};
 use sojourn_sim::Transmitter;
 use sojourn_sim::scenario::{Framing, LinkSpec};
 
@@ -39,6 +38,26 @@ enum Taken {
     Empty,
     /// Something is queued that may not go before.
     NotBefore(Instant),
+}
+
+/// Loses what the queue drops, and shows it TCP headers.
+struct Drops<'a> {
+    now: Instant,
+    /// The packet that is being offered.
+    arriving: Option<u32>,
+    course: &'a mut Course,
+}
+
+impl Sink<u32> for Drops<'_> {
+    fn dropped(&mut self, meta: Meta, handle: u32, reason: DropReason) {
+        let waited = self.arriving != Some(handle);
+        let sojourn = if waited { self.now - meta.enqueued } else { Duration::ZERO };
+        self.course.dropped(self.now, &meta, handle, reason, sojourn);
+    }
+
+    fn tcp(&self, handle: &u32) -> Option<TcpView> {
+        self.course.packets.tcp(*handle)
+    }
 }
 
 impl Station {
@@ -82,11 +101,8 @@ impl Station {
         let (each, last) = course.packets.page(packet.page).sizes(packet);
         let before = u32::from(packet.segments - 1) * self.framing.accounted(each);
         let meta = Meta { len: before + self.framing.accounted(last), ..meta };
-        course.arrived(now, &meta, handle);
-        let enqueued = self.qdisc.enqueue(now, meta, handle, &mut |meta: Meta, dropped: u32, reason: DropReason| {
-            let sojourn = if dropped == handle { Duration::ZERO } else { now - meta.enqueued };
-            course.dropped(now, &meta, dropped, reason, sojourn);
-        });
+        course.arrived(now, &meta, handle, self.qdisc.looks_at_tcp());
+        let enqueued = self.qdisc.enqueue(now, meta, handle, &mut Drops { now, arriving: Some(handle), course });
         if !matches!(enqueued, Enqueued::Dropped(_)) {
             course.counters.backlog = self.qdisc.backlog().packets as u64;
         }
@@ -188,9 +204,7 @@ impl Station {
     }
 
     fn dequeue(&mut self, at: Instant, course: &mut Course) -> Dequeued<u32> {
-        let next = self.qdisc.dequeue(at, &mut |meta: Meta, dropped: u32, reason: DropReason| {
-            course.dropped(at, &meta, dropped, reason, at - meta.enqueued);
-        });
+        let next = self.qdisc.dequeue(at, &mut Drops { now: at, arriving: None, course });
         match &next {
             Dequeued::Packet(meta, handle) => course.sent(at, meta, *handle),
             Dequeued::Empty | Dequeued::NotBefore(_) => course.asked_in_vain(at),

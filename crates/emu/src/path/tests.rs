@@ -8,6 +8,7 @@ use sojourn_sim::scenario::LinkSpec;
 use std::io::{self, IoSlice};
 use std::path::Path;
 
+mod ack_filter;
 mod super_packets;
 
 /// A superframe of TCP, or, with `size` not below the payload, one packet.
@@ -15,6 +16,7 @@ struct Tcp {
     version: u8,
     port: u16,
     seq: u32,
+    ack: u32,
     flags: u8,
     ecn: Ecn,
     payload: Vec<u8>,
@@ -23,7 +25,7 @@ struct Tcp {
 
 impl Default for Tcp {
     fn default() -> Self {
-        Self { version: 4, port: 1000, seq: 0, flags: 16, ecn: Ecn::NotEct, payload: vec![7; 1448], size: 1448 }
+        Self { version: 4, port: 1000, seq: 0, ack: 0, flags: 16, ecn: Ecn::NotEct, payload: vec![7; 1448], size: 1448 }
     }
 }
 
@@ -33,6 +35,7 @@ impl Tcp {
         tcp[..2].copy_from_slice(&self.port.to_be_bytes());
         tcp[2..4].copy_from_slice(&80u16.to_be_bytes());
         tcp[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        tcp[8..12].copy_from_slice(&self.ack.to_be_bytes());
         (tcp[12], tcp[13]) = (8 << 4, self.flags);
         tcp[20..24].copy_from_slice(&[1, 1, 8, 10]);
         let length = 32 + self.payload.len();

@@ -70,6 +70,11 @@ impl Outcome {
             let at = at.as_nanos() as f64 / 1e9;
             faults.push(format!("the gateway ended at {at:.3} s: what it leads to was not reached any more"));
         }
+        for config in [&self.shell.up, &self.shell.down] {
+            let Kind::Link(spec) = &config.kind else { continue };
+            // What a queue manager of others did that none may do.
+            faults.extend(spec.aqm.config.fault());
+        }
         if self.keeper_killed {
             faults.push("the process that keeps the command was killed, and the command with it".to_string());
         }

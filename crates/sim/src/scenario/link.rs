@@ -44,7 +44,12 @@ impl LinkSpec {
     /// Reads a link by itself, for a host that is no scenario; errors begin with `place`, relative paths start from
     /// `base`.
     pub fn parse(place: &str, value: &Value, base: &Path) -> Result<Self, Error> {
-        Self::read(place, value, base, REGISTERED)
+        Self::parse_with(place, value, base, REGISTERED)
+    }
+
+    /// [`Self::parse`] that knows the algorithms of `own` as well.
+    pub fn parse_with(place: &str, value: &Value, base: &Path, own: &dyn Catalogue) -> Result<Self, Error> {
+        Self::read(place, value, base, own)
     }
 
     /// The link with every default written out.
