@@ -199,6 +199,10 @@ def _link(name: str) -> dict[str, str]:
             {"flows": [{"kind": "tcp", "stack": "linux-3.8", "abc": 2}]},
             "flows[0].abc: the engine kernel has no appropriate byte counting; leave it out",
         ),
+        (
+            {"flows": [{"kind": "tcp", "nagle": True}]},
+            "flows[0].nagle: the engine kernel holds small segments back as Linux does; leave it out",
+        ),
         ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel has constant delays"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine kernel does not know atm; choose ethernet"),
         ({"probes": {"state": "10 ms"}}, "probes.state: the engine kernel does not look into its queue disciplines"),

@@ -76,6 +76,7 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ({"link": {"overhead": "38 B"}}, "link.overhead: the engine ns2 sends bytes as they are; leave it out"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine ns2 sends bytes as they are; leave it out"),
         ({"flows": [{"kind": "tcp"}]}, "flows[0].stack: the engine ns2 has ns-2's TCP, not linux-6.1; write stack"),
+        ({"flows": [ftp(nagle=True)]}, "flows[0].nagle: the engine ns2 sends whole packets here; leave it out"),
         ({"flows": [ftp(cc="cubic")]}, "flows[0].cc: the engine ns2 does not send cubic; choose reno or newreno"),
         ({"flows": [ftp(size="9 kB", pause="1 s")]}, "flows[0].pause: the engine ns2 opens one connection for each"),
         ({"flows": [ftp(count=2, rtt_stagger="1 ms")]}, "flows[0].rtt_stagger: the engine ns2 has one delay for all"),

@@ -16,19 +16,27 @@ pub(crate) struct SendQueue {
     /// A FIN follows the application's last byte.
     closing: bool,
     fin_sent: bool,
+    /// A segment that is not full waits until nothing is out.
+    nagle: bool,
     mss: u64,
 }
 
 impl SendQueue {
     /// Nothing is written and nothing is sent, not even the SYN.
     pub fn new(mss: u32) -> Self {
-        Self { una: 0, nxt: 0, limit: FIRST_BYTE, closing: false, fin_sent: false, mss: mss as u64 }
+        Self { una: 0, nxt: 0, limit: FIRST_BYTE, closing: false, fin_sent: false, nagle: false, mss: mss as u64 }
     }
 
     /// New segments have `mss` bytes.
     #[inline]
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss as u64;
+    }
+
+    /// From now on a segment that is not full waits until everything sent before is acknowledged (J. Nagle, RFC 896), also
+    /// one that a FIN goes with: ns-2's `FullTcpAgent::foutput` without `nodelay_`, whose FIN comes later.
+    pub fn hold_small(&mut self) {
+        self.nagle = true;
     }
 
     /// The SYN goes out; `bytes` follow and then a FIN, or data without end.
@@ -111,6 +119,9 @@ impl SendQueue {
     pub fn next(&self, right_edge: u64) -> Option<u16> {
         if self.nxt < self.limit {
             let len = (self.limit - self.nxt).min(self.mss);
+            if self.nagle && len < self.mss && self.una < self.nxt {
+                return None;
+            }
             (self.nxt + len <= right_edge).then_some(len as u16)
         } else {
             (self.closing && !self.fin_sent).then_some(0)
@@ -173,6 +184,33 @@ mod tests {
         queue.open(None);
         assert_eq!(drain(&mut queue, 2_500).len(), 2, "no segment is cut to what the window has left");
         assert_eq!(queue.acknowledge(1_001), 1_001, "the SYN and a thousand bytes");
+    }
+
+    #[test]
+    fn with_nagle_what_does_not_fill_a_segment_waits_for_the_last_acknowledgment() {
+        let mut queue = SendQueue::new(1000);
+        queue.stay_open();
+        queue.hold_small();
+        queue.open(Some(0));
+        queue.stay_open();
+        queue.established();
+        let at = Instant::ZERO;
+        queue.write(400);
+        assert_eq!(queue.next(u64::MAX), Some(400), "nothing is out");
+        queue.take(400, at);
+        queue.write(2_300);
+        for _ in 0..2 {
+            let len = queue.next(u64::MAX).expect("full segments do not wait");
+            assert_eq!(len, 1000);
+            queue.take(len, at);
+        }
+        queue.end();
+        assert_eq!((queue.next(u64::MAX), queue.unsent_bytes(), queue.is_dry()), (None, 300, false));
+        queue.acknowledge(FIRST_BYTE + 2_399);
+        assert_eq!(queue.next(u64::MAX), None, "a byte is out");
+        queue.acknowledge(FIRST_BYTE + 2_400);
+        assert_eq!(queue.next(u64::MAX), Some(300));
+        assert!(queue.take(300, at).fin);
     }
 
     #[test]

@@ -74,6 +74,12 @@ impl Sender {
         self
     }
 
+    /// The same with Nagle's algorithm (RFC 896): a segment that is not full waits until nothing is out.
+    pub fn with_nagle(mut self) -> Self {
+        self.transmission.queue.hold_small();
+        self
+    }
+
     /// The same with a stream of random numbers for the congestion control.
     pub fn with_rng(mut self, rng: Rng) -> Self {
         self.control.cc.seed(rng);

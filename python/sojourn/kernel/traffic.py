@@ -97,6 +97,8 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
     if "abc" in flow:
         refuse(f"{place}.abc", "has no appropriate byte counting", "leave it out")
+    if "nagle" in flow:
+        refuse(f"{place}.nagle", "holds small segments back as Linux does", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0
     return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window} {_tos(flow)}"
 

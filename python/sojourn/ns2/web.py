@@ -90,7 +90,9 @@ def generators(place: str, flow: Mapping[str, Any], sources: Planned, ends: Ends
     """Tcl of a group."""
     kind = agent(place, flow, AGENTS)
     segment, window, initial = windows(place, flow)
-    settings = f"{{segsize_ {segment} window_ {window} windowInit_ {initial} ecn_ {int(flow['ecn'])}}}"
+    # FullTcp has Nagle's algorithm unless it is told.
+    nagle = f" nodelay_ {int(not flow['nagle'])}" if "nagle" in flow else ""
+    settings = f"{{segsize_ {segment} window_ {window} windowInit_ {initial} ecn_ {int(flow['ecn'])}{nagle}}}"
     rate, persistent = float(flow["connections_per_second"]), int(flow["protocol"] == "HTTP/1.1")
     made = []
     for index, planned in sources:

@@ -24,6 +24,8 @@ table! {
         initial_window: Option<u32> = Kind::Count(1, 1_000_000), Need::Optional;
         /// Appropriate byte counting in slow start: segments per acknowledgment at the most, 1 or 2, or 0 for none; without it, the stack's own.
         abc: Option<u32> = Kind::Count(0, 2), Need::Optional;
+        /// Nagle's algorithm (RFC 896): a segment that is not full waits until everything sent is acknowledged.
+        nagle: Option<bool> = Kind::Flag, Need::Optional;
         /// Segmentation offload: bursts by the stack's own rule reach the first link as super-packets of up to 64 kB.
         gso: Option<bool> = Kind::Flag, Need::Optional;
         /// Receive offload: the receiver's card is polled so long after the first packet, and segments that have come by then arrive as one.
