@@ -20,7 +20,7 @@ struct Vector {
 
 impl Vector {
     fn new(release: Release) -> Self {
-        let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), roots);
+        let params = Params::new(Duration::from_millis(5), Duration::from_millis(100), release);
         Self { state: State::default(), params, rng: Rng::from_state(1) }
     }
 

@@ -68,12 +68,7 @@ impl Bbr3Draft {
                 self.cycle.is_bw_probe_sample = true;
                 self.start_probe_bw_up(flight, told);
             }
-            Mode::ProbeBwUp => {
-                if self.is_time_to_go_down(flight, told) {
-                    self.cycle.prev_probe_too_high = false;
-                    self.start_probe_bw_down(flight);
-                }
-            }
+            Mode::ProbeBwUp => self.judge_probe_bw_up(flight, told),
             _ => {}
         }
     }
@@ -81,6 +76,13 @@ impl Bbr3Draft {
     fn is_time_to_cruise(&self, flight: &Flight) -> bool {
         let in_flight = f64::from(flight.in_flight);
         in_flight <= self.bounds.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw)
+    }
+
+    fn judge_probe_bw_up(&mut self, flight: &Flight, told: &Told) {
+        if self.is_time_to_go_down(flight, told) {
+            self.cycle.prev_probe_too_high = false;
+            self.start_probe_bw_down(flight);
+        }
     }
 
     fn is_time_to_go_down(&mut self, flight: &Flight, told: &Told) -> bool {
