@@ -1,6 +1,6 @@
-"""A second implementation of BBRv3 of draft-ietf-ccwg-bbr-06, for the table beside it: `python bbr3_draft.py > bbr3_draft.txt`.
+"""A second implementation of BBRv3 of the draft, for the table beside it: `python bbr3_draft.py > bbr3_draft.txt`.
 
-Written from the draft's text, apart from the one in Rust: filters as lists of all their samples, times in microseconds.
+Written from draft-ietf-ccwg-bbr-06, apart from the one in Rust: filters as lists of all their samples, times in microseconds.
 Amounts of data are segments. `connection.py` drives it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import floor, inf
 
-from connection import LOSS, OPEN, RECOVERY, Stream, drive
+from connection import LOSS, RECOVERY, Stream, drive
 
 MSS = 1448
 SEED = 7
@@ -221,9 +221,9 @@ class Draft:
                 self.flight_long = max(self.bdp(self.bw), self.flight_latest)
         if self.mode == "Startup" and self.reached:
             self.mode, self.drain_round = "Drain", self.round
-        if self.mode == "Drain":
-            if i["flight"] <= self.budget(self.bdp(self.bw)) or self.round > self.drain_round + 3:
-                self.down(i)
+        drained = i["flight"] <= self.budget(self.bdp(self.bw)) or self.round > self.drain_round + 3
+        if self.mode == "Drain" and drained:
+            self.down(i)
         if self.reached:
             self.cycle_step(i, rate)
         self.rtts(i, delivered)

@@ -1,8 +1,8 @@
 """A made-up connection for the second implementations of BBRv3: what a control is told, line by line.
 
-The path's rate grows, levels off and falls; there are losses in and outside of searches, time-outs, loss probes, pauses,
-and an application that sends little. How long a control stays in a phase depends on what it does, so that each is
-visited.
+The path's rate grows, levels off and falls; there are losses in and outside of searches, time-outs, loss probes,
+pauses, and an application that sends little. How long a control stays in a phase depends on what it does, so that each
+is visited.
 """
 
 from __future__ import annotations
