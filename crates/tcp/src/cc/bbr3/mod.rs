@@ -63,7 +63,8 @@ pub struct Bbr3 {
     full_bw_reached: bool,
     /// The largest rate of this cycle and of the one before.
     bw_hi: [u64; 2],
-    bounds: Bounds,
+    // In a box, so that senders with another control are not larger for it.
+    bounds: Box<Bounds>,
     cycle: Cycle,
     prev_ca_state: State,
     /// The window before recovery or PROBE_RTT.
@@ -129,7 +130,7 @@ impl Default for Bbr3 {
             full_bw_now: false,
             full_bw_reached: false,
             bw_hi: [0, 0],
-            bounds: Bounds::default(),
+            bounds: Box::default(),
             cycle: Cycle::default(),
             prev_ca_state: State::Open,
             prior_cwnd: 0,

@@ -67,7 +67,8 @@ pub struct Bbr3Draft {
     full_bw_now: bool,
     /// … once since the start.
     full_bw_reached: bool,
-    bounds: Bounds,
+    // In a box, so that senders with another control are not larger for it.
+    bounds: Box<Bounds>,
     cycle: Cycle,
     /// The window before recovery or ProbeRTT.
     prior_cwnd: f64,
@@ -76,7 +77,7 @@ pub struct Bbr3Draft {
     extra_acked_interval_start: Instant,
     extra_acked_delivered: f64,
     /// The largest excess of acknowledgments of each of the last ten rounds.
-    extra_acked_filter: [f64; EXTRA_ACKED_ROUNDS],
+    extra_acked_filter: Box<[f64; EXTRA_ACKED_ROUNDS]>,
 }
 
 /// Where it is.
@@ -158,14 +159,14 @@ impl Default for Bbr3Draft {
             full_bw_count: 0,
             full_bw_now: false,
             full_bw_reached: false,
-            bounds: Bounds::default(),
+            bounds: Box::default(),
             cycle: Cycle::default(),
             prior_cwnd: 0.0,
             in_recovery: false,
             has_seen_rtt: false,
             extra_acked_interval_start: Instant::ZERO,
             extra_acked_delivered: 0.0,
-            extra_acked_filter: [0.0; EXTRA_ACKED_ROUNDS],
+            extra_acked_filter: Box::new([0.0; EXTRA_ACKED_ROUNDS]),
         }
     }
 }

@@ -41,7 +41,7 @@ type Change = fn(&mut Bbr3Draft);
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
     let parts: [(&str, Change); 12] = [
-        ("aggregation", |bbr| bbr.extra_acked_filter = [0.0; EXTRA_ACKED_ROUNDS]),
+        ("aggregation", |bbr| *bbr.extra_acked_filter = [0.0; EXTRA_ACKED_ROUNDS]),
         ("the long-term bound", |bbr| bbr.bounds.inflight_longterm = f64::INFINITY),
         ("the short-term model", |bbr| bbr.bounds.reset_short_term()),
         ("losses of the round", |bbr| bbr.bounds.is_loss_in_round = false),
