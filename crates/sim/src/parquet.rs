@@ -1,0 +1,302 @@
+//! Tables as Parquet files, row group by row group while a run goes on.
+//!
+//! A table is flat and every column has a value in every row. A column of a row group has a dictionary as long as that is
+//! small, then differences in bits (DELTA_BINARY_PACKED) or plain floats, in pages that LZ4 compresses where that makes them
+//! smaller. Of the first column, which has times, it says the least and the greatest, so that readers can skip rows. The same
+//! rows in the same order are the same bytes.
+
+use crate::table::{Column, Table};
+use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::writer::ColumnCloseResult;
+use ::parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
+use ::parquet::errors::{ParquetError, Result};
+use ::parquet::file::metadata::ColumnChunkMetaData;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use ::parquet::schema::types::Type;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Rows of a row group at least, but of the last one: about as many of a table wait in memory.
+///
+/// A file has at most 32,767 row groups, whose number is an `i16` (`RowGroup.ordinal` in parquet.thrift): 4.29e9 rows at least.
+pub const ROWS: usize = 1 << 17;
+
+/// A folder in which every table becomes a file, `NAME.parquet`.
+#[derive(Debug)]
+pub struct Files {
+    folder: PathBuf,
+    open: Vec<(&'static str, Writer)>,
+}
+
+/// A file that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {cause}", file.display())]
+pub struct WriteError {
+    /// Which file.
+    pub file: PathBuf,
+    /// Why not.
+    pub cause: io::Error,
+}
+
+impl Files {
+    /// Files in a folder that is there.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), open: Vec::new() }
+    }
+
+    /// Appends rows to the table of that name. A column that earlier rows have not is NaN there; it has to be of floats and
+    /// behind the others, and later rows have it too.
+    pub fn write(&mut self, table: Table) -> Result<(), WriteError> {
+        let place = match self.open.iter().position(|(name, _)| *name == table.name) {
+            Some(place) => place,
+            None => {
+                let file = self.folder.join(format!("{}.parquet", table.name));
+                let writer = Writer::create(&file, &table).map_err(failed(&file))?;
+                self.open.push((table.name, writer));
+                self.open.len() - 1
+            }
+        };
+        let (_, writer) = &mut self.open[place];
+        writer.write(&table).map_err(failed(&writer.file))
+    }
+
+    /// Ends every file; gives the name of each table and its rows.
+    pub fn finish(self) -> Result<Vec<(&'static str, u64)>, WriteError> {
+        let finish = |(name, mut writer): (_, Writer)| {
+            let about = writer.out.finish().map_err(failed(&writer.file))?;
+            Ok((name, about.file_metadata().num_rows() as u64))
+        };
+        self.open.into_iter().map(finish).collect()
+    }
+}
+
+fn failed(file: &Path) -> impl FnOnce(ParquetError) -> WriteError {
+    move |error| {
+        let cause = match error {
+            ParquetError::External(cause) => cause.downcast().map_or_else(io::Error::other, |cause| *cause),
+            other => io::Error::other(other),
+        };
+        WriteError { file: file.to_path_buf(), cause }
+    }
+}
+
+/// A file in the making.
+#[derive(Debug)]
+struct Writer {
+    file: PathBuf,
+    out: SerializedFileWriter<File>,
+}
+
+impl Writer {
+    /// An empty file for rows of that table.
+    fn create(file: &Path, table: &Table) -> Result<Self> {
+        let columns = table.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
+        let schema = Type::group_type_builder("schema").with_fields(columns.collect::<Result<_>>()?).build()?;
+        let mut properties = WriterProperties::builder()
+            .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_string())
+            // Its pages have differences in bits, and are compressed only where that makes them smaller.
+            .set_writer_version(WriterVersion::PARQUET_2_0)
+            .set_compression(Compression::LZ4_RAW)
+            .set_dictionary_page_size_limit(DICTIONARY)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_offset_index_disabled(true);
+        // Of all columns they take almost as long as the rest of the writing, and it is times that rows are chosen by.
+        if let Some((first, _)) = table.columns.first() {
+            properties = properties.set_column_statistics_enabled(first.as_str().into(), EnabledStatistics::Chunk);
+        }
+        let out = SerializedFileWriter::new(File::create(file)?, Arc::new(schema), Arc::new(properties.build()))?;
+        Ok(Self { file: file.to_path_buf(), out })
+    }
+
+    fn write(&mut self, table: &Table) -> Result<()> {
+        if table.columns.len() > self.out.schema_descr().num_columns() {
+            self.widen(table)?;
+        }
+        let rows = table.columns.first().map_or(0, |(_, column)| column.len());
+        // As equal as can be: what comes a little later than at `ROWS` is no group of its own.
+        let size = rows.div_ceil((rows / ROWS).max(1)).max(1);
+        for from in (0..rows).step_by(size) {
+            let to = rows.min(from + size);
+            let mut group = self.out.next_row_group()?;
+            for (_, column) in &table.columns {
+                match column {
+                    Column::U8(v) => put::<Int32Type>(&mut group, v[from..to].iter().map(|&number| number.into())),
+                    Column::U32(v) => put::<Int32Type>(&mut group, v[from..to].iter().map(|&number| number as i32)),
+                    Column::U64(v) => put::<Int64Type>(&mut group, v[from..to].iter().map(|&number| number as i64)),
+                    Column::F64(v) => put::<DoubleType>(&mut group, v[from..to].iter().copied()),
+                }?;
+            }
+            group.close()?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in a file with the columns of that table, which has the row groups so far as they are, and NaN in their new
+    /// columns.
+    fn widen(&mut self, table: &Table) -> Result<()> {
+        let about = self.out.finish()?;
+        let narrow = File::open(&self.file)?;
+        // It can be read as long as it is open.
+        fs::remove_file(&self.file)?;
+        *self = Self::create(&self.file, table)?;
+        for group in about.row_groups() {
+            let rows = group.num_rows() as usize;
+            let mut wide = self.out.next_row_group()?;
+            for chunk in group.columns() {
+                wide.append_column(&narrow, closed(chunk, rows))?;
+            }
+            for _ in group.num_columns()..table.columns.len() {
+                put::<DoubleType>(&mut wide, std::iter::repeat_n(f64::NAN, rows))?;
+            }
+            wide.close()?;
+        }
+        Ok(())
+    }
+}
+
+/// What the schema says of a column.
+fn field(name: &str, column: &Column) -> Result<Type> {
+    let (physical, bit_width) = match column {
+        Column::U8(_) => (Physical::INT32, Some(8)),
+        Column::U32(_) => (Physical::INT32, Some(32)),
+        Column::U64(_) => (Physical::INT64, Some(64)),
+        Column::F64(_) => (Physical::DOUBLE, None),
+    };
+    let unsigned = bit_width.map(|bit_width| LogicalType::integer(bit_width, false));
+    Type::primitive_type_builder(name, physical)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(unsigned)
+        .build()
+}
+
+/// Writes the next column of a row group.
+fn put<T: DataType>(group: &mut SerializedRowGroupWriter<'_, File>, values: impl Iterator<Item = T::T>) -> Result<()> {
+    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("a column too many".into()))?;
+    column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), None, None)?;
+    column.close()
+}
+
+/// What the writer of a column chunk had said at its end.
+fn closed(chunk: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
+    ColumnCloseResult {
+        bytes_written: chunk.compressed_size() as u64,
+        rows_written: rows as u64,
+        metadata: chunk.clone(),
+        bloom_filter: None,
+        column_index: None,
+        offset_index: None,
+    }
+}
+
+/// Bytes of a dictionary from which on a column goes on without one: 256 values of eight bytes, whose numbers fit into a byte.
+const DICTIONARY: usize = 256 * 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+    use ::parquet::record::RowAccessor;
+    use tempfile::{TempDir, tempdir};
+
+    fn table(columns: Vec<(&str, Column)>) -> Table {
+        Table { name: "t", columns: columns.into_iter().map(|(name, column)| (name.to_string(), column)).collect() }
+    }
+
+    /// A folder with the file of these tables.
+    fn written(tables: Vec<Table>) -> TempDir {
+        let folder = tempdir().unwrap();
+        let mut files = Files::new(folder.path());
+        let rows = tables.iter().map(|table| table.columns[0].1.len() as u64).sum();
+        tables.into_iter().for_each(|table| files.write(table).unwrap());
+        assert_eq!(files.finish().unwrap(), [("t", rows)]);
+        folder
+    }
+
+    fn reader(folder: &TempDir) -> SerializedFileReader<File> {
+        SerializedFileReader::new(File::open(folder.path().join("t.parquet")).unwrap()).unwrap()
+    }
+
+    /// Numbers that do not repeat, the same in each call.
+    fn draws(count: usize) -> Vec<u64> {
+        let next = |word: &u64| Some(word.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407));
+        std::iter::successors(Some(1), next).take(count).collect()
+    }
+
+    #[test]
+    fn every_type_of_column_comes_back() {
+        let columns = vec![
+            ("a", Column::U8(vec![0, 255])),
+            ("b", Column::U32(vec![0, u32::MAX])),
+            ("c", Column::U64(vec![u64::MAX, 0])),
+            ("d", Column::F64(vec![-0.5, f64::INFINITY])),
+        ];
+        let folder = written(vec![table(columns)]);
+        let rows: Vec<_> = reader(&folder).get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let row = |i: usize| {
+            let row = &rows[i];
+            (row.get_ubyte(0).unwrap(), row.get_uint(1).unwrap(), row.get_ulong(2).unwrap(), row.get_double(3).unwrap())
+        };
+        assert_eq!((row(0), row(1)), ((0, 0, u64::MAX, -0.5), (255, u32::MAX, 0, f64::INFINITY)));
+        assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn many_rows_are_several_row_groups_of_one_size() {
+        for (count, expected) in
+            [(0, &[][..]), (5, &[5]), (ROWS + 9, &[ROWS + 9]), (2 * ROWS + 5, &[ROWS + 3, ROWS + 2])]
+        {
+            let folder = written(vec![table(vec![("a", Column::U64((0..count as u64).collect()))])]);
+            let file = reader(&folder);
+            let groups = file.metadata().row_groups().iter();
+            assert_eq!(groups.map(|group| group.num_rows() as usize).collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn the_same_rows_are_the_same_bytes() {
+        let bytes = || {
+            let few = draws(ROWS).into_iter().map(|draw| (draw >> 57) as u8);
+            let columns = vec![("a", Column::U8(few.collect())), ("b", Column::U64(draws(ROWS)))];
+            let late = vec![("a", Column::U8(vec![7])), ("b", Column::U64(vec![9])), ("c", Column::F64(vec![0.1]))];
+            fs::read(written(vec![table(columns), table(late)]).path().join("t.parquet")).unwrap()
+        };
+        assert_eq!(bytes(), bytes());
+    }
+
+    #[test]
+    fn a_column_that_comes_late_is_nan_before_and_the_others_are_as_they_were() {
+        let first = |i: u64| table(vec![("a", Column::U64(vec![i, i + 1]))]);
+        let late = table(vec![("a", Column::U64(vec![7])), ("b", Column::F64(vec![0.5]))]);
+        let later = table(vec![
+            ("a", Column::U64(vec![8])),
+            ("b", Column::F64(vec![1.5])),
+            ("c", Column::F64(vec![2.5])),
+            ("d", Column::F64(vec![3.5])),
+        ]);
+        let folder = written(vec![first(1), first(3), late, later]);
+        let rows: Vec<_> = reader(&folder).get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let whole: Vec<_> = rows.iter().map(|row| row.get_ulong(0).unwrap()).collect();
+        assert_eq!(whole, [1, 2, 3, 4, 7, 8]);
+        let floats = |column: usize| rows.iter().map(move |row| row.get_double(column).unwrap());
+        for (column, expected) in [(1, &[0.5, 1.5][..]), (2, &[2.5]), (3, &[3.5])] {
+            assert!(floats(column).take(6 - expected.len()).all(f64::is_nan), "column {column}");
+            assert_eq!(floats(column).skip(6 - expected.len()).collect::<Vec<_>>(), expected, "column {column}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");
+    }
+
+    #[test]
+    fn a_disk_that_is_full_is_an_error_with_the_name_of_the_file() {
+        let Ok(_) = fs::metadata("/dev/full") else { return };
+        let folder = tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("t.parquet")).unwrap();
+        let mut files = Files::new(folder.path());
+        // More bytes than are kept back.
+        let error = files.write(table(vec![("a", Column::U64(draws(ROWS)))])).unwrap_err();
+        assert!(error.to_string().contains("t.parquet: No space left"), "{error}");
+        assert_eq!(error.cause.kind(), io::ErrorKind::StorageFull);
+    }
+}
