@@ -147,7 +147,9 @@ def test_enough_memory_under_a_limit_changes_nothing(process: Process, tmp_path:
     limited = process(*COMMANDS["run"], "-o", "limited", preexec_fn=_limit_memory(8000))
     assert (plain.returncode, limited.returncode) == (0, 0), limited.stderr
     assert plain.stdout.replace("plain", "limited") == limited.stdout
-    assert limited.stderr == ""
+    # Progress may be shown, of a run that takes over a second.
+    assert "Error" not in limited.stderr
+    assert "emory" not in limited.stderr
     for path in (tmp_path / "plain").rglob("*.parquet"):
         assert path.read_bytes() == (tmp_path / "limited" / path.relative_to(tmp_path / "plain")).read_bytes()
 

@@ -40,12 +40,13 @@ type Change = fn(&mut Bbr3Draft);
 
 #[test]
 fn each_part_of_the_model_is_seen_in_the_table() {
-    let parts: [(&str, Change); 12] = [
+    let parts: [(&str, Change); 13] = [
         ("aggregation", |bbr| *bbr.extra_acked_filter = [0.0; EXTRA_ACKED_ROUNDS]),
         ("the long-term bound", |bbr| bbr.bounds.inflight_longterm = f64::INFINITY),
         ("the short-term model", |bbr| bbr.bounds.reset_short_term()),
         ("losses of the round", |bbr| bbr.bounds.is_loss_in_round = false),
         ("the latest signals", |bbr| bbr.bounds.reset_congestion_signals()),
+        ("the state to come back to", |bbr| bbr.bounds.undo_state = None),
         ("samples of a search", |bbr| bbr.cycle.is_bw_probe_sample = false),
         ("a search that went too far", |bbr| bbr.cycle.prev_probe_too_high = false),
         ("rounds since a search", |bbr| bbr.cycle.rounds_since_probe_up = 0),
