@@ -42,10 +42,13 @@ use crate::packet::Meta;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
+use crate::parent::statistics::{of_classes, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use tree::{LEVELS, Tree};
@@ -237,6 +240,16 @@ impl<P> Qdisc<P> for Htb<P> {
 
     fn stats(&self) -> &Stats {
         &self.family.books.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        let classes = of_classes("htb", self.handle, self.tree.leaves(), self.family.leaves());
+        let default = self.default.map_or(0, |class| self.tree.state(class).0);
+        let options = format!(
+            r#""default":"{default:#x}","direct_packets_stat":{},"direct_qlen":{}"#,
+            self.direct_packets, self.direct_qlen
+        );
+        Some(of_parent("htb", &options, &self.family.books, self.tree.overlimits, &classes))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

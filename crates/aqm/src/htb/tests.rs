@@ -23,6 +23,31 @@ fn offer(queue: &mut dyn Qdisc<u32>, now: Instant, class: u16, len: u32) {
     queue.enqueue(now, meta, class as u32, &mut |_, _, _| {});
 }
 
+#[test]
+fn statistics_are_spelled_as_tcs() {
+    let mut queue = queue(
+        "htb default 20 direct_qlen 50 { class 1 rate 8mbit; class 10 parent 1 rate 1mbit { cake besteffort }; \
+         class 20 parent 1 rate 7mbit }",
+    );
+    for (class, len) in [(0x10, 1000), (0x20, 500), (0x20, 500), (0, 60)] {
+        offer(&mut *queue, Instant::ZERO, class, len);
+    }
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(Meta { len: 60, .. }, _)));
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::Packet(..)));
+    let text = queue.statistics().expect("tc knows it");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!((&json["kind"], &json["packets"], &json["qlen"]), (&"htb".into(), &2.into(), &2.into()));
+    let options = serde_json::json!({"default": "0x20", "direct_packets_stat": 1, "direct_qlen": 50});
+    assert_eq!(json["options"], options);
+    let classes = json["classes"].as_array().expect("an array");
+    let handles: Vec<_> = classes.iter().map(|class| class["handle"].as_str().expect("a text")).collect();
+    assert_eq!(handles, ["1:10", "1:20"]);
+    let sums =
+        ["packets", "qlen"].map(|key| classes.iter().map(|class| class[key].as_u64().expect("one")).sum::<u64>());
+    assert_eq!(sums, [1, 2], "what goes directly is of no class");
+    assert_eq!((&classes[0]["qdisc"]["kind"], classes[1].get("qdisc")), (&"cake".into(), None));
+}
+
 /// Keeps packets of `len` bytes waiting in each class while time passes; the bytes that each class sends until then, and
 /// when each packet leaves. The link takes no time.
 fn saturate(queue: &mut dyn Qdisc<u32>, classes: &[(u16, u32)], until: Instant) -> Vec<(Instant, u32, u32)> {

@@ -57,6 +57,11 @@ impl Tree {
         self.classes[i].leaf
     }
 
+    /// The numbers of the leaves, in the order of their queues.
+    pub fn leaves(&self) -> impl Iterator<Item = u16> {
+        self.classes.iter().filter(|class| class.leaf.is_some()).map(|class| class.minor)
+    }
+
     /// The class with a number.
     pub fn find(&self, minor: u16) -> Option<usize> {
         self.classes.binary_search_by_key(&minor, |class| class.minor).ok()

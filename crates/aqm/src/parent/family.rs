@@ -28,6 +28,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Family<P, Q> {
         self.leaves[i].qdisc_mut()
     }
 
+    /// The children with what is kept for them.
+    pub fn leaves(&self) -> impl Iterator<Item = &Leaf<P, Q>> {
+        self.leaves.iter()
+    }
+
     /// The children.
     pub fn children(&self) -> impl Iterator<Item = &Q> {
         self.leaves.iter().map(Leaf::qdisc)

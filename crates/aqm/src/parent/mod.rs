@@ -8,6 +8,7 @@
 pub(crate) mod class;
 pub(crate) mod family;
 pub(crate) mod leaf;
+pub(crate) mod statistics;
 pub(crate) mod text;
 
 use crate::params::{Config, Param, Value};
@@ -49,6 +50,9 @@ impl<S: Config, I: Inside<S>> Holding<S, I> {
     pub(crate) fn holding(self, text: Option<&str>, own: &dyn Catalogue) -> Result<Self, Refusal> {
         let Self { settings, .. } = self;
         let inside = text.map_or(Ok(I::default()), |text| I::read(text, &settings, own))?;
+        if inside.children().iter().any(|child| child.algorithm().name == "cake_mq") {
+            return Err("cake_mq shapes for all hardware queues of a card, so no class can hold it; write cake".into());
+        }
         inside.check(&settings)?;
         Ok(Self { settings, inside })
     }

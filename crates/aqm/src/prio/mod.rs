@@ -27,9 +27,12 @@ use crate::packet::Meta;
 use crate::parent::class::Filters;
 use crate::parent::family::Family;
 use crate::parent::leaf::{Leaf, host_of};
+use crate::parent::statistics::{of_classes, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::time::Instant;
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 
 /// The queue discipline.
@@ -107,6 +110,12 @@ impl<P> Qdisc<P> for Prio<P> {
 
     fn stats(&self) -> &Stats {
         &self.family.books.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        let classes = of_classes("prio", self.handle, 1.., self.family.leaves());
+        let options = format!(r#""bands":{}"#, self.bands);
+        Some(of_parent("prio", &options, &self.family.books, 0, &classes))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

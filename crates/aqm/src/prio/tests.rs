@@ -87,6 +87,17 @@ fn the_limit_holds_for_all_bands_and_one_alone_makes_room_by_its_own_rules() {
 }
 
 #[test]
+fn statistics_are_spelled_as_tcs() {
+    let mut queue = queue("prio handle 5 bands 2 priomap 1 1 1 1 0 0 1 1 1 1 1 1 1 1 1 1", Limits::default());
+    queue.enqueue(Instant::ZERO, Meta::new(700, 1), 1, &mut |_, _, _| {});
+    let text = queue.statistics().expect("tc knows it");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!((&json["options"]["bands"], &json["backlog"]), (&2.into(), &700.into()));
+    let backlogs = [0, 1].map(|i| (&json["classes"][i]["handle"], &json["classes"][i]["backlog"]));
+    assert_eq!(backlogs, [(&"5:1".into(), &0.into()), (&"5:2".into(), &700.into())]);
+}
+
+#[test]
 fn spellings_and_what_is_refused() {
     for (text, spelling) in [
         ("prio", "prio"),

@@ -29,11 +29,13 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::parent::leaf::{Books, Head, Leaf};
+use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::Psched;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::rate::Rate;
 use crate::registry::Words;
 use crate::time::{Duration, Instant};
+use alloc::string::String;
 use core::fmt;
 
 /// The queue discipline.
@@ -144,6 +146,12 @@ impl<P> Qdisc<P> for Tbf<P> {
 
     fn stats(&self) -> &Stats {
         &self.books.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        // Its handle is given by whoever adds it.
+        let class = of_class("tbf", ":1", &self.leaf);
+        Some(of_parent("tbf", "", &self.books, self.overlimits, &[class]))
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {

@@ -178,6 +178,21 @@ fn tcs_spellings_and_the_shortest_ones() {
 }
 
 #[test]
+fn statistics_are_spelled_as_tcs() {
+    let mut queue = queue("tbf rate 1mbit burst 2kB { cake besteffort }", Limits::default());
+    for handle in 0..3 {
+        queue.enqueue(Instant::ZERO, Meta::new(1500, 1), handle, &mut |_, _, _| {});
+    }
+    queue.dequeue(Instant::ZERO, &mut |_, _, _| {});
+    assert!(matches!(queue.dequeue(Instant::ZERO, &mut |_, _, _| {}), Dequeued::NotBefore(_)));
+    let text = queue.statistics().expect("tc knows it");
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    let counted = ["packets", "overlimits", "qlen"].map(|key| json[key].as_u64().expect("a number"));
+    assert_eq!(counted, [1, 1, 2], "the packet that is looked at waits");
+    assert_eq!(json["classes"][0]["qdisc"]["kind"], "cake");
+}
+
+#[test]
 fn what_tc_would_refuse_gets_a_line() {
     for (text, error) in [
         ("tbf rate 10mbit", "tbf needs a burst with its rate; write e.g. rate 10mbit burst 5kB latency 50ms"),
@@ -213,6 +228,10 @@ fn what_tc_would_refuse_gets_a_line() {
         (
             "tbf exclude_ce",
             "exclude_ce: tbf measures nothing; write it behind the discipline in the braces, e.g. { fq_codel exclude_ce }",
+        ),
+        (
+            "tbf rate 1gbit burst 5kB { cake_mq }",
+            "cake_mq shapes for all hardware queues of a card, so no class can hold it; write cake",
         ),
         ("fq(tbf)", r#"tbf holds other disciplines itself; write e.g. "fq(codel)""#),
     ] {
