@@ -14,7 +14,7 @@ from conftest import Cli, Process, printed_json
 from sojourn import Result, Scenario
 from sojourn.base.errors import MissingError
 from sojourn.kernel import selftest
-from sojourn.kernel.cache import Kernel, find
+from sojourn.kernel.cache import VERSIONS, Kernel, find
 from sojourn.kernel.compare import compare, recorded
 from sojourn.kernel.guest import boot, job_folder
 from sojourn.kernel.made import Packet, Pattern
@@ -248,6 +248,15 @@ def test_a_difference_is_told_with_both_fates(kernel: Kernel, cli: Cli, monkeypa
 def test_what_the_kernel_lacks_is_not_compared(kernel: Kernel) -> None:
     with pytest.raises(MissingError, match=r"dualpi2: Linux 6\.1\.\d+ does not have it; take --version 7\.3"):
         compare(kernel, ["dualpi2"], patterns=1, packets=10, seed=1, jobs=1)
+
+
+@pytest.mark.parametrize("aqm", sorted(SINCE))
+def test_disciplines_of_a_newer_kernel(aqm: str) -> None:
+    newest = find(VERSIONS[-1])
+    if newest is None:
+        pytest.skip(f"no kernel {VERSIONS[-1]} is built here (sojourn kernel build --version {VERSIONS[-1]})")
+    [found] = compare(newest, [aqm], patterns=4, packets=300, seed=11, jobs=1)
+    assert (found.packets, found.percent) == (1200, 100.0), found.to_dict()
 
 
 def test_another_version_is_another_engine(cli: Cli, scenario_file: Path) -> None:

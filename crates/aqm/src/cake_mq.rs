@@ -1,9 +1,11 @@
-//! `cake_mq`: an instance of [CAKE](crate::cake) for each hardware queue of a network card, which share one rate (Linux 7.0,
+//! `cake_mq`: an instance of [CAKE](crate::cake) for each hardware queue of a network card, which share one rate (Linux 7.3,
 //! `sch_cake.c`: what `cake_dequeue` does where `is_shared` is set).
 //!
 //! Every `sync_time` an instance that is asked for a packet counts those of the others that have one or have sent one
-//! since it last counted, and takes its part of the rate, the shaper's and that of the tin served last. No instance waits
-//! for another: until the next count the sum can be too large, by at most `sync_time` times the rate.
+//! since it last counted, and takes its part of the rate, its shaper and its tins their shares of that. It is asked when a
+//! packet comes to it, when its shaper has said that it will have one, and once behind its last packet, CoDel's target
+//! later, if the state of a flow has to decay by then. No instance waits for another: until the next count the sum can be
+//! too large, by at most `sync_time` times the rate.
 //!
 //! It is a model of the card as well: a flow's number chooses its hardware queue, as a hash does in Linux, and the card
 //! asks the queues in turn. `queues` is what Linux takes from the card; the other words are CAKE's: `cake_mq queues 4
@@ -56,7 +58,7 @@ joined_config! {
         /// What each of them does.
         cake: cake::Config,
     }
-    profiles { "linux", "Linux 7.0" => |_| {}; }
+    profiles { "linux", "Linux 7.3" => |_| {}; }
     validate |c| {
         if c.cake.autorate_ingress {
             return Err(Refusal::from("cake_mq: autorate-ingress estimates the rate of one queue; leave it out, or take cake"));
@@ -87,6 +89,20 @@ struct Instance {
     last_checked_active: Option<Instant>,
     last_active: Option<Instant>,
     active_queues: u32,
+    /// Until then its shaper has nothing to send, unless a packet comes to it (its watchdog).
+    asleep_until: Instant,
+    /// When its watchdog asks it though it may be empty.
+    asked_empty_at: Option<Instant>,
+}
+
+impl Instance {
+    const IDLE: Self = Self {
+        last_checked_active: None,
+        last_active: None,
+        active_queues: 0,
+        asleep_until: Instant::ZERO,
+        asked_empty_at: None,
+    };
 }
 
 impl<P: Send + 'static> CakeMq<P> {
@@ -97,7 +113,7 @@ impl<P: Send + 'static> CakeMq<P> {
         let leaves = (0..queues).map(|i| Leaf::holding(instance(i).into(), host.link)).collect();
         Self {
             family: Family::new(leaves, limits, host.link),
-            instances: vec![Instance { last_checked_active: None, last_active: None, active_queues: 0 }; queues],
+            instances: vec![Instance::IDLE; queues],
             sync_time: config.sharing.sync_time,
             shapes: config.cake.bandwidth.as_bps() > 0,
             hash: config.cake.hash,
@@ -129,30 +145,63 @@ impl<P> CakeMq<P> {
         self.family.child(i).take_part(active);
         (self.instances[i].last_checked_active, self.instances[i].active_queues) = (Some(now), active);
     }
+
+    /// Watchdogs of before `now` (up to and including it for `inclusive`) ask instances that are empty: these count.
+    fn ask_empty(&mut self, now: Instant, inclusive: bool) {
+        for i in 0..self.instances.len() {
+            let due = |at: &Instant| *at < now || (inclusive && *at == now);
+            if let Some(at) = self.instances[i].asked_empty_at.filter(due) {
+                self.instances[i].asked_empty_at = None;
+                if self.family.is_empty(i) {
+                    self.synchronise(i, at);
+                }
+            }
+        }
+    }
+
+    /// Instance `i` has sent a packet, and its watchdog is set anew where a state has to decay.
+    fn has_sent(&mut self, i: usize, now: Instant) {
+        self.instances[i].last_active = Some(now);
+        if self.family.is_empty(i)
+            && let Some(target) = self.family.child(i).decaying()
+        {
+            self.instances[i].asked_empty_at = Some(now + target);
+        }
+    }
 }
 
 impl<P> Qdisc<P> for CakeMq<P> {
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.family.enqueue(self.queue_of(&meta), now, meta, packet, sink)
+        self.ask_empty(now, false);
+        let i = self.queue_of(&meta);
+        self.instances[i].asleep_until = now;
+        self.family.enqueue(i, now, meta, packet, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.ask_empty(now, false);
         let mut soonest: Option<Instant> = None;
         let queues = self.instances.len();
         for i in (self.next..queues).chain(0..self.next) {
             if self.family.is_empty(i) {
                 continue;
             }
-            self.synchronise(i, now);
-            match self.family.dequeue(i, now, sink) {
-                Dequeued::Empty => {}
-                Dequeued::NotBefore(at) => soonest = Some(soonest.map_or(at, |other| other.min(at))),
-                packet => {
-                    self.instances[i].last_active = Some(now);
-                    (self.next, self.shown) = ((i + 1) % queues, i);
-                    return packet;
+            if self.instances[i].asleep_until <= now {
+                self.synchronise(i, now);
+                match self.family.dequeue(i, now, sink) {
+                    Dequeued::Empty => continue,
+                    Dequeued::NotBefore(at) => {
+                        (self.instances[i].asleep_until, self.instances[i].asked_empty_at) = (at, None);
+                    }
+                    packet => {
+                        self.has_sent(i, now);
+                        (self.next, self.shown) = ((i + 1) % queues, i);
+                        return packet;
+                    }
                 }
             }
+            let at = self.instances[i].asleep_until;
+            soonest = Some(soonest.map_or(at, |other| other.min(at)));
         }
         soonest.map_or(Dequeued::Empty, Dequeued::NotBefore)
     }
@@ -166,6 +215,7 @@ impl<P> Qdisc<P> for CakeMq<P> {
     }
 
     fn settle(&mut self, now: Instant) {
+        self.ask_empty(now, true);
         self.family.settle(now);
     }
 

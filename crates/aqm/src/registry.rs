@@ -241,7 +241,7 @@ algorithms! {
     "dualpi2" => dualpi2::DualPi2, "DualPI2: an L4S queue beside a classic one, marked and dropped by one coupled controller", "RFC 9332; Linux, sch_dualpi2.c";
     whole:
     "cake" => cake::Cake, "CAKE: a shaper above tins by DSCP, flows fair between hosts, each under COBALT", "Linux, sch_cake.c; T. Høiland-Jørgensen, D. Täht, J. Morton, LANMAN 2018";
-    "cake_mq" => cake_mq::CakeMq, "CAKE for each hardware queue of a card: instances that share one rate without waiting for each other", "Linux 7.0, sch_cake.c";
+    "cake_mq" => cake_mq::CakeMq, "CAKE for each hardware queue of a card: instances that share one rate without waiting for each other", "Linux 7.3, sch_cake.c";
     "sch_fq" => sch_fq::SchFq, "Linux's pacing scheduler, fq without brackets: flows in turn, none before its time", "E. Dumazet; Linux, sch_fq.c";
     "pfifo_fast" => pfifo_fast::PfifoFast, "Three bands by the type of service, each with tail drop: what Linux has where nothing is set", "Linux, sch_generic.c";
     parents:

@@ -1,5 +1,6 @@
-"""Vectors of the kernel's FQ-PIE, CAKE, COBALT, SFB and fq, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
+"""Vectors of the kernel's queue disciplines, for our tests: ``python -m sojourn.kernel.vectors FOLDER``.
 
+Those of FQ-PIE, CAKE, COBALT, SFB and fq are of Linux 6.1; with ``--version 7.3`` those of what is newer.
 A vector is what `sojourn aqm diff --vector` reads: `NAME.jsonl.gz`, a line per packet, and `NAME.meta.json`.
 """
 
@@ -16,7 +17,7 @@ import click
 import numpy as np
 
 from sojourn.base.files import write_file
-from sojourn.kernel.cache import built
+from sojourn.kernel.cache import VERSIONS, built
 from sojourn.kernel.compare import MARKED_CODE, SENT_CODE, recorded
 from sojourn.kernel.made import Naming, Packet, Pattern
 from sojourn.kernel.patterns import pattern
@@ -48,6 +49,19 @@ MADE_UP = {
 }
 """By name: the pattern of `SEED` that is recorded, with `MADE_PACKETS`. Between them they have every mode of tins,
 shapers and none, overflows, ingress, cells, hosts by class and by address, and many drops and marks."""
+NEWER = {
+    "cake-7.3.autorate": ("cake", 169),
+    "cake-7.3.overflow": ("cake", 26),
+    "cake_mq.fast": ("cake_mq", 11),
+    "cake_mq.ingress": ("cake_mq", 10),
+    "dualpi2.any_ect": ("dualpi2", 36),
+    "dualpi2.arrivals": ("dualpi2", 14),
+    "dualpi2.gains": ("dualpi2", 23),
+    "dualpi2.overflow": ("dualpi2", 21),
+    "dualpi2.packets": ("dualpi2", 3),
+    "dualpi2.rtt": ("dualpi2", 10),
+}
+"""The same of Linux 7.3: `dualpi2` by either way to drop, step, queue and limit; where CAKE is not that of 6."""
 SEED, MADE_PACKETS = 1, 700
 MILLISECOND = 1_000_000
 
@@ -88,6 +102,10 @@ def virgin() -> Pattern:
     return Pattern("cobalt@linux", line, 12_000_000, 0, 1, [*burst, *steady], Naming.HASH)
 
 
+def _newer() -> dict[str, Pattern]:
+    return {name: pattern(aqm, SEED, number, MADE_PACKETS) for name, (aqm, number) in NEWER.items()}
+
+
 def _patterns() -> dict[str, Pattern]:
     slow = (one for one in (pattern("fq_pie", 1, n, PACKETS) for n in count()) if one.rate < MOST_RATE)
     made = {name: replace(one, line=line) for one, (name, line) in zip(slow, LINES.items(), strict=False)}
@@ -101,10 +119,11 @@ def _write(path: Path, content: bytes) -> None:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def main(folder: Path) -> None:
-    """Record the vectors into FOLDER."""
-    kernel = built()
-    made = _patterns()
+@click.option("--version", default=VERSIONS[0], type=click.Choice([VERSIONS[0], VERSIONS[-1]]), help="Of the kernel.")
+def main(folder: Path, version: str) -> None:
+    """Record the vectors of a version into FOLDER."""
+    kernel = built(version)
+    made = _patterns() if version == VERSIONS[0] else _newer()
     for (name, one), arrivals in zip(made.items(), recorded(kernel, list(made.values())), strict=True):
         text = "".join(f"{line}\n" for line in lines(arrivals))
         packed = gzip.compress(text.encode(), 9, mtime=0)

@@ -43,7 +43,7 @@ use crate::packet::Meta;
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::registry::{Queues, Words};
 use crate::rng::mix;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use autorate::Autorate;
@@ -132,12 +132,21 @@ impl<P> Cake<P> {
         self.memory_limit = self.config.memory_limit(rate, mtu);
     }
 
-    /// Takes the `n`th part of the rate: the shaper does, and the tin served last, but COBALT's times stay (`cake_set_rate`
-    /// without a largest packet).
+    /// Takes the `n`th part of the rate: the shaper does, and each tin its share of it, but COBALT's times stay
+    /// (`cake_configure_rates` with `rate_adjust`).
     pub(crate) fn take_part(&mut self, n: u32) {
-        let own = &mut self.tins[self.current].rate;
-        *own = own.at(self.rate / u64::from(n));
-        self.shaper.rate = *own;
+        let Self { config, tins, rate, .. } = self;
+        config.tins.each_share(*rate / u64::from(n), |i, share| {
+            tins[i].rate = tins[i].rate.at(share.threshold);
+            tins[i].share = share;
+        });
+        self.shaper.rate = self.tins[0].rate;
+    }
+
+    /// The target of the first tin that has a flow whose state decays: so long after the last packet Linux asks it again.
+    pub(crate) fn decaying(&self) -> Option<Duration> {
+        let tin = self.tins.iter().find(|tin| tin.decaying > 0)?;
+        Some(Duration::from_nanos(tin.params.target))
     }
 
     /// A packet of flow `place` of tin `t` has been taken out.

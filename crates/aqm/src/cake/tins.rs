@@ -31,16 +31,27 @@ pub(super) struct Share {
 impl Tins {
     /// The tins' shares of `rate` bytes per second.
     pub(super) fn shares(self, rate: u64) -> Vec<Share> {
-        let share = |(shift, quantum): (u32, u32)| Share { threshold: rate >> shift, quantum };
+        let mut shares = Vec::new();
+        self.each_share(rate, |_, share| shares.push(share));
+        shares
+    }
+
+    /// Tells of each tin its share of a rate.
+    pub(super) fn each_share(self, rate: u64, mut tell: impl FnMut(usize, Share)) {
+        let mut parts = |parts: &[(u32, u32)]| {
+            let share = |&(shift, quantum): &(u32, u32)| Share { threshold: rate >> shift, quantum };
+            parts.iter().map(share).enumerate().for_each(|(i, share)| tell(i, share));
+        };
         match self {
-            Self::BestEffort => [(0, 65_535)].into_iter().map(share).collect(),
-            Self::Diffserv3 => [(0, 1024), (4, 64), (2, 256)].into_iter().map(share).collect(),
-            Self::Diffserv4 => [(0, 1024), (4, 64), (1, 512), (2, 256)].into_iter().map(share).collect(),
+            Self::BestEffort => parts(&[(0, 65_535)]),
+            Self::Diffserv3 => parts(&[(0, 1024), (4, 64), (2, 256)]),
+            Self::Diffserv4 => parts(&[(0, 1024), (4, 64), (1, 512), (2, 256)]),
             Self::Diffserv8 | Self::Precedence => {
                 let next =
                     |last: &Share| Share { threshold: (last.threshold * 7) >> 3, quantum: (last.quantum * 7) >> 3 };
                 let first = Share { threshold: rate, quantum: 256 };
-                core::iter::successors(Some(first), |last| Some(next(last))).take(8).collect()
+                let shares = core::iter::successors(Some(first), |last| Some(next(last))).take(8);
+                shares.enumerate().for_each(|(i, share)| tell(i, share));
             }
         }
     }

@@ -1,0 +1,60 @@
+//! What Linux 7.3 has that 6.12 has not, packet by packet: vectors of the real kernel's DualPI2, of CAKE's instances that
+//! share a rate, and of what is another in CAKE (`python -m sojourn.kernel.vectors --version 7.3`).
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use kernel::{Fate, Vector, Verdict, differences, own_vectors, replay};
+
+/// Drops on arrival, at dequeue and at the limits; a step by time and by packets; gains given and from round-trip times;
+/// both ways to fill the L queue, overload with and without drops.
+#[test]
+fn dualpi2_agrees_with_the_kernel_on_every_packet() {
+    let found = own_vectors("dualpi2.");
+    assert_eq!(found.len(), 6);
+    for vector in found {
+        assert_eq!(differences(&vector, &fates(&vector, "dualpi2@linux")), None, "{}", vector.name);
+        assert!(count(&vector, Verdict::Drop) > 100 && count(&vector, Verdict::Mark) > 50, "{}", vector.name);
+    }
+}
+
+/// The plain one has the RFC's reals, and other constants.
+#[test]
+fn a_vector_tells_the_kernel_s_dualpi2_from_the_rfc_s() {
+    let [vector] = &own_vectors("dualpi2.any_ect")[..] else { panic!("one vector") };
+    assert!(differences(vector, &fates(vector, "dualpi2")).is_some());
+}
+
+#[test]
+fn cakes_that_share_a_rate_agree_with_the_kernel_on_every_packet() {
+    for (name, queues) in [("cake_mq.fast", 3), ("cake_mq.ingress", 4)] {
+        let [vector] = &own_vectors(name)[..] else { panic!("one vector {name}") };
+        let aqm = format!("cake_mq queues {queues} hash modulo");
+        assert_eq!(differences(vector, &fates(vector, &aqm)), None, "{name}");
+        // Longer between two counts, the instances share otherwise.
+        assert!(differences(vector, &fates(vector, &format!("{aqm} sync_time 5ms"))).is_some(), "{name}");
+    }
+}
+
+/// By BLUE's draws under a memory limit, and by how often the estimated rate changes.
+#[test]
+fn cake_agrees_with_linux_7_and_not_with_linux_6() {
+    let found = own_vectors("cake-7.3.");
+    assert_eq!(found.len(), 2);
+    for vector in found {
+        assert_eq!(differences(&vector, &fates(&vector, "cake@linux-7.3")), None, "{}", vector.name);
+        assert!(differences(&vector, &fates(&vector, "cake@linux")).is_some(), "{}", vector.name);
+    }
+}
+
+/// What a queue makes of a vector. All drops are one verdict: which of them the sender is told of was not recorded.
+fn fates(vector: &Vector, aqm: &str) -> Vec<Fate> {
+    let mut fates = replay(vector, vector.build_as(aqm));
+    let told = fates.iter_mut().filter(|fate| fate.verdict == Verdict::DropOnArrival);
+    told.for_each(|fate| fate.verdict = Verdict::Drop);
+    fates
+}
+
+fn count(vector: &Vector, verdict: Verdict) -> usize {
+    vector.packets.iter().filter(|packet| packet.fate.verdict == verdict).count()
+}
