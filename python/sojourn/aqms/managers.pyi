@@ -1347,7 +1347,7 @@ class Cake(Registered):
 class CakeMq(Registered):
     """CAKE for each hardware queue of a card: instances that share one rate without waiting for each other.
 
-    Source: Linux 7.0, sch_cake.c.
+    Source: Linux 7.3, sch_cake.c.
     """
     def __init__(
         self,
