@@ -33,7 +33,12 @@ pub fn input(error: impl Display) -> PyErr {
 pub fn unwritten(error: WriteError) -> PyErr {
     let WriteError { file, cause } = error;
     match cause.raw_os_error() {
-        Some(number) => PyOSError::new_err((number, cause.to_string(), file)),
+        Some(number) => {
+            // As `os.strerror` has it, without the number.
+            let text = cause.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            PyOSError::new_err((number, text, file))
+        }
         None => cause.into(),
     }
 }
