@@ -107,8 +107,10 @@ def abandon() -> None:
         for part in parts:
             _remove(part)
         if attempt >= 5 and not any(part.exists() for part in parts):
-            return
+            break
         time.sleep(0.002)  # a system call of another thread may still be under way
+    for folder in sorted(_made.copy(), key=lambda folder: len(folder.parts), reverse=True):
+        _remove_if_empty(folder)
 
 
 @contextmanager
@@ -121,6 +123,7 @@ def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
     try:
         with _commit:  # a thread that fails meanwhile may not take the new folders away before there is a part
             made += _make_parents(part.parent)
+            _made.update(made)
             begin(part)
         yield part
     except BaseException:
@@ -131,6 +134,7 @@ def _unfinished(path: Path, begin: Callable[[Path], None]) -> Iterator[Path]:
         raise
     finally:
         _parts.discard(part)
+        _made.difference_update(made)
 
 
 def _new_part(path: Path) -> Path:
@@ -180,3 +184,4 @@ _HOST = re.sub(r"[^\w-]", "-", socket.gethostname())[:64]
 _PART = re.compile(r"\..+\.(?P<host>[\w-]*)\.(?P<process>\d+)\.part")
 _commit = threading.RLock()
 _parts: set[Path] = set()
+_made: set[Path] = set()
