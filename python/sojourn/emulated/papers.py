@@ -148,8 +148,18 @@ def _faults(result: Result) -> list[str]:
 
 
 @click.command()
-@click.option("--results", type=click.Path(path_type=Path), required=True, help="folder of the runs")
-@click.option("-o", "--output", "out", type=click.Path(path_type=Path), required=True, help="folder of the figures")
+@click.option(
+    "--results", type=click.Path(path_type=Path), default="results", show_default=True, help="folder of the runs"
+)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path),
+    default="reproduction",
+    show_default=True,
+    help="folder of the figures",
+)
 @click.option("--paper", "papers", multiple=True, type=click.Choice(list(PAPERS)), help="only these papers")
 @click.option("--figure", "only", multiple=True, help="only these figures")
 @click.option("--seeds", type=click.IntRange(1), default=SEEDS, show_default=True, help="replications")
