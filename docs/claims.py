@@ -2,7 +2,7 @@
 
 `python docs/claims.py DIR` reads `DIR/PAPER/FIGURE.claims.json`, as `sojourn reproduce PAPER -o DIR` writes them, and
 replaces the table of each paper that it finds there, and the counts. A paper of which real programs made figures
-(`DIR/PAPER/emulate`, by `python -m sojourn.emulated.papers -o DIR`) has a table of these, too, beside the simulator's
+(`DIR/PAPER/emulate`, by `python -m sojourn.report.emulated -o DIR`) has a table of these, too, beside the simulator's
 numbers of the page. What stands around the tables is written by hand.
 A test compares the tables with claims.json and with the authors' own runs.
 """
@@ -15,9 +15,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sojourn.emulated.papers import emulated_text
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
+from sojourn.report.emulated import emulated_text
 
 PAGE = Path(__file__).with_name("reproduction.md")
 HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")

@@ -132,14 +132,14 @@ def test_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_failing_run_keeps_the_finished_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sj.Scenario.run
+    real = store.run
 
-    def fail_on_two(self: sj.Scenario, seed: int, **options: Any) -> sj.Result:
+    def fail_on_two(scenario: sj.Scenario, seed: int, *others: Any) -> sj.Result:
         if seed == 2:
             raise OSError(28, "No space left on device")
-        return real(self, seed, **options)
+        return real(scenario, seed, *others)
 
-    monkeypatch.setattr(sj.Scenario, "run", fail_on_two)
+    monkeypatch.setattr(store, "run", fail_on_two)
     scenario = sj.Scenario.parse(SHORT)
     with pytest.raises(OSError, match="No space"):
         runner.run_all([runner.Run(scenario, 1), runner.Run(scenario, 2)], tmp_path, jobs=1)

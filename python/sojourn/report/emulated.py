@@ -1,4 +1,4 @@
-"""The figures that real programs can make: ``python -m sojourn.emulated.papers --results DIR -o DIR``.
+"""The figures that real programs can make: ``python -m sojourn.report.emulated --results DIR -o DIR``.
 
 Those are the figures with claims about emulated runs, and those that have a study of their own for real programs. Every
 run takes as long as it shows, so the command says first how long all of them take. What the machine had to do meanwhile
@@ -76,7 +76,7 @@ class Attempts:
         folder = self.root / store.run_hash(run.scenario, run.seed, run.identity)
         if folder.exists():  # of a run that `reproduce` kept though it was not faithful
             shutil.rmtree(folder)
-        store.save(result, self.root, ["python", "-m", "sojourn.emulated.papers"])
+        store.save(result, self.root, ["python", "-m", "sojourn.report.emulated"])
         return True
 
     def _stored(self, run: Run) -> Result | None:
