@@ -61,7 +61,7 @@ def compared(
     cells = cells.with_columns(least_kBps=throughput.min().over(KEYS), most_kBps=throughput.max().over(KEYS))
     if "apart_ms" in cells.columns:
         cells = cells.filter(pl.col("apart_ms") == 0).drop("apart_ms")
-    cells = cells.join(published(file), on=KEYS, how="left", validate="1:1")
+    cells = cells.join(published(file), on=KEYS, how="left", validate="m:1")  # with several seeds, a row for each
     return Measured({}, cells, KEYS, {})
 
 
