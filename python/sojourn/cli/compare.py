@@ -66,11 +66,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
 @click.option("--plot", type=options.PATH, metavar="FILE", help="File for the figure [in DIR].")
 @figure_options
-@options.tables
-@options.jobs
-@options.no_code
-@options.out
-@options.as_json
+@options.of_study
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
     if value is None:
         return None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
-    if not match or not 0 < float(match[1]) < 100:
-        raise click.BadParameter(f'"{value}" is no share; write e.g. 25%')
-    return float(match[1]) / 100
+    share = options.percent(value, "25%")
+    if not 0 < share < 100:
+        raise click.BadParameter(f"{value} leaves nothing to fit or nothing to check; write e.g. 25%")
+    return share / 100
 
 
 @click.command("fit")
@@ -47,11 +46,7 @@ def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> f
     help="Then simulate the numbers N times with the best values, fit each, and count the intervals that hold these.",
 )
 @options.seed
-@options.tables
-@options.jobs
-@options.no_code
-@options.out
-@options.as_json
+@options.of_study
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -24,13 +24,10 @@ def _precision(ctx: click.Context, _param: click.Parameter, value: str | None) -
         if metric or most:
             raise click.UsageError("--metric and --max-seeds belong to --until; write e.g. --until 5%")
         return None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)
-    if not match:
-        raise click.BadParameter(f'"{value}" is no share; write e.g. 5%')
     from sojourn.analysis.replicate import Precision
 
     given = {"metric": metric, "most": most}
-    return Precision(float(match[1]), **{key: one for key, one in given.items() if one is not None})
+    return Precision(percent(value, "5%"), **{key: one for key, one in given.items() if one is not None})
 
 
 class _Path(click.Path):
@@ -108,6 +105,21 @@ out = click.option(
     metavar="DIR",
     help="Folder of results; finished runs in it are not computed again.",
 )
+
+
+def of_study(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command that does many runs and prints tables about them."""
+    for option in (as_json, out, no_code, jobs, tables):
+        command = option(command)
+    return command
+
+
+def percent(text: str, example: str) -> float:
+    """Number in front of a percent sign; what is none is refused with an example."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", text)
+    if not match:
+        raise click.BadParameter(f'"{text}" is no share; write e.g. {example}')
+    return float(match[1])
 
 
 def changes(sets: Sequence[str]) -> dict[str, str]:

@@ -46,11 +46,7 @@ if TYPE_CHECKING:
 @options.engine
 @click.option("--short", is_flag=True, help="Use the figure's shorter study, if it has one. No claims are judged.")
 @look_options
-@options.tables
-@options.jobs
-@options.no_code
-@options.out
-@options.as_json
+@options.of_study
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 @options.metric
 @options.max_seeds
 @click.option("--yes", is_flag=True, help="Accept more than 100,000 runs.")
-@options.tables
-@options.jobs
-@options.no_code
-@options.out
-@options.as_json
+@options.of_study
 @click.pass_context
 def command(
     ctx: click.Context,

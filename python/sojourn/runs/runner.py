@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sojourn import _core, engines
+from sojourn import engines
 from sojourn.aqms.loading import refuse_while_loading
 from sojourn.aqms.spelling import in_files
 from sojourn.base import memory
@@ -251,7 +251,7 @@ class _Batch:
         """Bytes of memory that a run takes at most; of one of another engine, whose packets are elsewhere, none."""
         if run.engine != engines.SIMULATE:
             return 0
-        of_run, of_packets = _core.need(run.scenario.canonical)
+        of_run, of_packets = run.scenario.need
         return of_run if self.runner.root else of_run + of_packets
 
     def _worker(self) -> Worker:

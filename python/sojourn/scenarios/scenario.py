@@ -75,6 +75,11 @@ class Scenario:
         assert isinstance(found, dict)
         return found
 
+    @cached_property
+    def need(self) -> tuple[int, int]:
+        """Bytes of memory that a run takes at most, and those that its recorded packets take besides."""
+        return _core.need(self.canonical)
+
     @property
     def name(self) -> str:
         """What the scenario calls itself."""
