@@ -18,6 +18,7 @@ from pathlib import Path
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
 from sojourn.report.emulated import emulated_text
+from sojourn.report.marked import part, replaced
 
 PAGE = Path(__file__).with_name("reproduction.md")
 HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")
@@ -32,12 +33,12 @@ def main(root: Path) -> None:
     for paper_id in PAPERS:
         verdicts = verdicts_of(root, paper_id)
         if verdicts:
-            text = replaced(text, paper_id, table(HEADINGS, map(row, verdicts)))
+            text = replaced(text, "table", paper_id, table(HEADINGS, map(row, verdicts)))
         if emulated := verdicts_in(root / paper_id / "emulate"):
             simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
             rows = [emulated_row(one, simulated[one["id"]]) for one in emulated]
-            text = replaced(text, f"{paper_id} {EMULATED}", table(EMULATED_HEADINGS, rows))
-    PAGE.write_text(replaced(text, COUNTS, counts(text)), encoding="utf-8")
+            text = replaced(text, "table", f"{paper_id} {EMULATED}", table(EMULATED_HEADINGS, rows))
+    PAGE.write_text(replaced(text, "table", COUNTS, counts(text)), encoding="utf-8")
 
 
 def verdicts_of(root: Path, paper_id: str) -> list[Verdict]:
@@ -102,9 +103,7 @@ def counts(text: str) -> list[str]:
 
 def rows_of(text: str, name: str) -> list[list[str]]:
     """Cells of the lines of one of the page's tables."""
-    found = _between(name).search(text)
-    assert found, f"{PAGE.name} has no table of {name}"
-    lines = found[2].strip().splitlines()[2:]
+    lines = part(text, "table", name).splitlines()[2:]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
@@ -112,18 +111,6 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table."""
     lines = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
-
-
-def replaced(text: str, name: str, lines: Sequence[str]) -> str:
-    """The page with another table between the marks of this name."""
-    found = _between(name)
-    assert found.search(text), f"{PAGE.name} has no table of {name}"
-    inside = "\n".join(lines)
-    return found.sub(lambda match: f"{match[1]}\n\n{inside}\n\n{match[3]}", text)
-
-
-def _between(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(<!-- table: {re.escape(name)} -->)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ around the sections is written by hand.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 
 from sojourn.papers import PAPERS
 from sojourn.papers.search_report import section
+from sojourn.report.marked import replaced
 
 PAGE = Path(__file__).with_name("searches.md")
 DATA = Path(__file__).with_name("searches")
@@ -26,32 +26,13 @@ def main(root: Path) -> None:
         file = root / paper_id / "search" / "search.json"
         if file.exists():
             (DATA / f"{paper_id}.json").write_bytes(file.read_bytes())
-            text = replaced(text, paper_id, lines_of(paper_id))
+            text = replaced(text, "search", paper_id, lines_of(paper_id))
     PAGE.write_text(text, encoding="utf-8")
 
 
 def lines_of(paper_id: str) -> list[str]:
     """Lines of a paper's section, by the data beside the page."""
     return section(json.loads((DATA / f"{paper_id}.json").read_text(encoding="utf-8")))
-
-
-def replaced(text: str, paper_id: str, lines: list[str]) -> str:
-    """The page with another section of a paper."""
-    found = _between(paper_id)
-    assert found.search(text), f"{PAGE.name} has no section of {paper_id}"
-    inside = "\n".join(lines)
-    return found.sub(lambda match: f"{match[1]}\n\n{inside}\n\n{match[3]}", text)
-
-
-def section_in(text: str, paper_id: str) -> str:
-    """What the page says of a paper's search."""
-    found = _between(paper_id).search(text)
-    assert found, f"{PAGE.name} has no section of {paper_id}"
-    return found[2].strip()
-
-
-def _between(paper_id: str) -> re.Pattern[str]:
-    return re.compile(rf"(<!-- search: {re.escape(paper_id)} -->)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 if __name__ == "__main__":

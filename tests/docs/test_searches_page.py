@@ -13,6 +13,7 @@ from sojourn.papers import paper
 from sojourn.papers.judge import claims_of
 from sojourn.papers.search import space
 from sojourn.papers.setup import spelled
+from sojourn.report.marked import part
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE: dict[str, Any] = runpy.run_path(str(DOCS / "searches.py"))
@@ -22,7 +23,7 @@ SEARCHED = sorted(file.stem for file in (DOCS / "searches").glob("*.json"))
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
 def test_a_section_is_that_of_its_data(paper_id: str) -> None:
-    assert PAGE["section_in"](TEXT, paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
+    assert part(TEXT, "search", paper_id) == "\n".join(PAGE["lines_of"](paper_id)).strip()
 
 
 @pytest.mark.parametrize("paper_id", SEARCHED)
