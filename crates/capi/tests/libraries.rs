@@ -94,7 +94,7 @@ fn a_queue_manager_of_ours_gives_the_same_results_as_a_library() {
     }
 }
 
-/// Acknowledgments of ten downloads beside five uploads on a slow way back: they wait, and both halves of connections that
+/// Acknowledgments of ten downloads beside five uploads on a slow reverse path: they wait, and both halves of connections that
 /// ask and answer send over it.
 const TWO_WAYS: &str = r#"
 duration = "9 s"
@@ -131,7 +131,7 @@ size = "40 kB"
 gap = "50 ms"
 "#;
 
-/// The fingerprint of that under `aqm` on the way back.
+/// The fingerprint of that under `aqm` on the reverse path.
 fn run_two_ways(aqm: &str, base: &Path) -> String {
     let sets = [("reverse.aqm".to_string(), aqm.to_string())];
     let scenario = Scenario::parse_with(TWO_WAYS, &sets, base, &Libraries { base }).expect("the scenario is good");

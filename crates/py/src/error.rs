@@ -30,16 +30,12 @@ pub fn input(error: impl Display) -> PyErr {
 }
 
 /// A table that could not be written, as the `OSError` that the system call would have raised.
-pub fn unwritten(error: WriteError) -> PyErr {
+pub fn unwritten(py: Python<'_>, error: WriteError) -> PyErr {
     let WriteError { file, cause } = error;
-    match cause.raw_os_error() {
-        Some(number) => {
-            // As `os.strerror` has it, without the number.
-            let text = cause.to_string();
-            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
-            PyOSError::new_err((number, text, file))
-        }
-        None => cause.into(),
+    let Some(number) = cause.raw_os_error() else { return cause.into() };
+    match py.import("os").and_then(|os| os.call_method1("strerror", (number,))) {
+        Ok(text) => PyOSError::new_err((number, text.unbind(), file)),
+        Err(error) => error,
     }
 }
 

@@ -203,7 +203,7 @@ fn simulate(
         slices::run(py, progress.as_ref(), step)?;
     }
     check_fault(&foreign)?;
-    written.map_err(unwritten)?;
+    written.map_err(|error| unwritten(py, error))?;
     let output = py.detach(|| simulation.finish());
     // Again, now that its queues are freed.
     check_fault(&foreign)?;

@@ -34,7 +34,7 @@ impl Output {
             tables.into_iter().try_for_each(|table| files.write(table))?;
             files.finish()
         };
-        let written = py.detach(write).map_err(unwritten)?.into_iter().collect();
+        let written = py.detach(write).map_err(|error| unwritten(py, error))?.into_iter().collect();
         Ok(Self { written, ..Self::new(py, sojourn_sim::Output { summary, tables: Vec::new() })? })
     }
 
