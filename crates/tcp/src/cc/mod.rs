@@ -25,6 +25,8 @@ mod report;
 mod rounds;
 mod scalable;
 mod steering;
+#[cfg(test)]
+mod told;
 mod vegas;
 mod westwood;
 mod window;

@@ -7,20 +7,11 @@ sends little. Each line of the table is a call: what the control is told, and wh
 
 from __future__ import annotations
 
-import random
+from connection import LOSS, OPEN, RECOVERY, Stream, drive
 
 UNIT = 1 << 24
 MSS = 1448
-MASK = (1 << 64) - 1
-OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 CYCLE = [320, 192, 256, 256, 256, 256, 256, 256]
-SEED = 7
-
-
-def mixed(z: int) -> int:
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
 
 
 def rate_of(bw: int, gain: int) -> int:
@@ -54,12 +45,13 @@ class Maximum:
 
 
 class Bbr:
-    def __init__(self, now: int, cwnd: int, srtt: int, min_rtt: int, delivered: int) -> None:
+    def __init__(self, i: dict, cwnd: int, srtt: int, min_rtt: int) -> None:
+        now = i["now"]
         self.cwnd, self.ssthresh = cwnd, 2**31 - 1
         self.mode = "Startup"
-        self.random = SEED
+        self.random = Stream(7)
         self.max = Maximum()
-        self.rounds, self.next_round, self.round_start = 0, delivered, False
+        self.rounds, self.next_round, self.round_start = 0, i["d"], False
         self.min_rtt, self.stamp, self.done, self.round_done = min_rtt, now // 1000, 0, False
         self.idle = False
         self.index, self.cycle_start = 0, 0
@@ -72,10 +64,6 @@ class Bbr:
         self.sampling, self.lt_bw, self.use, self.lt_rounds = False, 0, False, 0
         self.lt_ms = self.lt_delivered = self.lt_lost = 0
         self.rate = rate_of(cwnd * UNIT // max(srtt, 1), 739)
-
-    def draw(self, n: int) -> int:
-        self.random = (self.random + 0x9E3779B97F4A7C15) & MASK
-        return (mixed(self.random) * n) >> 64
 
     def bw(self) -> int:
         return self.lt_bw if self.use else self.max.s[0][0]
@@ -101,7 +89,7 @@ class Bbr:
         return max(x - d, 0)
 
     def probe_bw(self, i: dict) -> None:
-        self.mode, self.index = "ProbeBw", 7 - self.draw(7)
+        self.mode, self.index = "ProbeBw", 7 - self.random.below(7)
         self.next_phase(i)
 
     def next_phase(self, i: dict) -> None:
@@ -224,7 +212,7 @@ class Bbr:
             self.min_rtt, self.stamp = i["rtt"], now
         if expired and not self.idle and self.mode != "ProbeRtt":
             self.mode = "ProbeRtt"
-            self.save()
+            self.reduce()
             self.done = 0
         if self.mode == "ProbeRtt":
             if not self.done and i["flight"] <= 4:
@@ -270,15 +258,21 @@ class Bbr:
             self.cwnd += acked
         self.cwnd = max(self.cwnd, 4)
 
-    def save(self) -> None:
+    def reduce(self) -> None:
         if self.prev < RECOVERY and self.mode != "ProbeRtt":
             self.prior = self.cwnd
         else:
             self.prior = max(self.prior, self.cwnd)
 
+    def enter(self, i: dict) -> None:
+        if i["state"] == LOSS:
+            self.prev, self.full_bw, self.round_start = LOSS, 0, True
+            self.policer(i, 1, False)
+
     def lose(self, i: dict) -> None:
-        self.prev, self.full_bw, self.round_start = LOSS, 0, True
-        self.policer(i, 1, False)
+        """Version 1 is not told of each segment."""
+
+    repair = lose
 
     def resume(self, i: dict) -> None:
         if not i["now_limited"]:
@@ -294,77 +288,11 @@ class Bbr:
         self.lt_reset(None)
 
 
-KEYS = ["now", "state", "flight", "d", "d_time", "lost", "now_limited", "departure"]
-SAMPLE = ["delivered", "interval", "prior_delivered", "acked", "losses", "prior_flight", "rtt", "limited", "delayed"]
-
-
 def main() -> None:
-    rng = random.Random(20)
-    now, base = 5_000_000, 40_000
-    bbr = Bbr(now, 10, base, base, 1)
-    i = dict.fromkeys(KEYS + SAMPLE, 0)
-    i.update(now=now, d=1, d_time=now, flight=10)
+    def found(bbr: Bbr) -> list[object]:
+        return [bbr.cwnd, bbr.ssthresh, bbr.rate, bbr.mode, bbr.min_rtt, bbr.bw(), int(bbr.use)]
 
-    def write(event: str, words: list[str]) -> None:
-        told = " ".join(str(int(i[key])) for key in words)
-        print(event, told, "|", bbr.cwnd, bbr.ssthresh, bbr.rate, bbr.mode, bbr.min_rtt, bbr.bw(), int(bbr.use))
-
-    # So many acknowledgments, packets per second of the path, share lost, whether the application is the limit.
-    plan = [
-        *[(9, speed, 0, 0) for speed in (200, 400, 800)],
-        *[(70, 800, 0, 0), (50, 800, 0.02, 0), (50, 700, 0, 1)],
-        *[(180, 400, 0.4, 0), (90, 900, 0, 0), (50, 900, 0.01, 1)],
-    ]
-    recovering = 0
-    for count, speed, loss, limited in plan:
-        for _ in range(count):
-            acked = rng.choice([0, 1, 2, 2, 2, 3, 9])
-            gap = 1_000_000 * max(acked, 1) // speed
-            slow = rng.random() < 0.012
-            gap = rng.randrange(gap // 2, gap * 3 // 2) + (rng.choice([0, 0, 0, 150_000]))
-            if slow:
-                gap += 4_000_000
-            i["now"] += gap
-            most = {"ProbeRtt": (3, 7), "Startup": (60, 140), "Drain": (45, 99)}.get(bbr.mode, (2, 90))
-            i["prior_flight"] = min(max(bbr.cwnd, most[0]), rng.randrange(*most))
-            losses = rng.randrange(1, 6) if rng.random() < loss * 2 else 0
-            i["losses"], i["acked"] = losses, acked
-            i["lost"] += losses
-            i["d"] += acked
-            if acked:
-                i["d_time"] = i["now"]
-            i["flight"] = max(i["prior_flight"] - acked - losses, 0)
-            recovering = 12 if losses else max(recovering - 1, 0)
-            state = RECOVERY if recovering else OPEN
-            if state == RECOVERY and i["state"] < RECOVERY:
-                bbr.save()
-                write("ssthresh", KEYS)
-            i["state"] = state
-            i["rtt"] = rng.choice([-1, base + rng.randrange(-500, 30_000), base + rng.randrange(0, 3_000)])
-            i["limited"], i["delayed"] = limited and rng.random() < 0.8, rng.random() < 0.1
-            back = rng.randrange(1, 50)
-            i["prior_delivered"] = max(i["d"] - acked - back, 1)
-            i["delivered"] = i["d"] - i["prior_delivered"] if acked and rng.random() < 0.95 else -1
-            i["interval"] = max(i["delivered"], 1) * 1_000_000 // speed + rng.randrange(0, 400)
-            if rng.random() < 0.04:
-                i["interval"] = -1
-            i["departure"] = i["now"] + rng.choice([-5, 0, 700, 2_345])
-            i["now_limited"] = int(limited)
-            bbr.ack(i)
-            write("ack", KEYS + SAMPLE)
-            if rng.random() < 0.01:
-                bbr.save()
-                i["state"] = LOSS
-                recovering = 5
-                bbr.lose(i)
-                write("loss", KEYS)
-            if rng.random() < 0.01:
-                bbr.undo()
-                write("undo", KEYS)
-            if rng.random() < 0.03:
-                i["now"] += rng.choice([3_000, 3_000, 12_000_000])
-                bbr.resume(i)
-                write("resume", KEYS)
+    drive(Bbr, found, seed=22)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A made-up connection for the second implementations of BBRv3: what a control is told, line by line.
+"""A made-up connection for the second implementations of BBR: what a control is told, line by line.
 
 The path's rate grows, levels off and falls; there are losses in and outside of searches, time-outs, loss probes,
 pauses, and an application that sends little. How long a control stays in a phase depends on what it does, so that each

@@ -14,8 +14,9 @@
 
 pub(super) mod aggregation;
 mod lt;
+pub(super) mod pacer;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 pub(super) mod units;
 
 use super::{Ack, CongestionControl, Constant, Flight, Needs, Window};
@@ -26,10 +27,9 @@ use crate::stack::Stack;
 use crate::{Clock, Ticks};
 use aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
 use lt::LongTerm;
+use pacer::{Pacer, packets_in_net_at_edt};
 use sojourn_aqm::{Duration, Rate, Rng};
-use units::{
-    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, bytes_per_s, micros, since_start, valid,
-};
+use units::{BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, since_start, valid};
 
 /// BBR as in Linux 6.1.
 #[derive(Clone, Debug)]
@@ -68,9 +68,7 @@ pub struct Bbr {
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     extra: Aggregation,
-    has_seen_rtt: bool,
-    /// Bytes per second.
-    pacing_rate: u64,
+    pacer: Pacer<HIGH_GAIN, 0>,
 }
 
 /// Where BBR is.
@@ -113,8 +111,7 @@ impl Default for Bbr {
             packet_conservation: false,
             prior_cwnd: 0,
             extra: Aggregation::default(),
-            has_seen_rtt: false,
-            pacing_rate: 0,
+            pacer: Pacer::default(),
         }
     }
 }
@@ -195,7 +192,7 @@ impl CongestionControl for Bbr {
         self.min_rtt_stamp = self.clock.ticks(flight.now);
         self.extra.restart(flight.now);
         self.lt.restart(flight);
-        self.init_pacing_rate(flight);
+        self.pacer.start(flight);
     }
 
     /// `bbr_main`.
@@ -208,7 +205,7 @@ impl CongestionControl for Bbr {
         self.check_drain(flight);
         self.update_min_rtt(flight, sample);
         self.update_gains();
-        self.set_pacing_rate(flight, self.pacing_gain);
+        self.pace(flight, self.pacing_gain);
         self.set_cwnd(flight, sample);
     }
 
@@ -231,7 +228,7 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.extra.restart(flight.now);
         match self.mode {
-            Mode::ProbeBw => self.set_pacing_rate(flight, UNIT),
+            Mode::ProbeBw => self.pace(flight, UNIT),
             Mode::ProbeRtt => self.check_probe_rtt_done(flight),
             Mode::Startup | Mode::Drain => {}
         }
@@ -397,27 +394,8 @@ impl Bbr {
         };
     }
 
-    fn set_pacing_rate(&mut self, flight: &mut Flight, gain: u64) {
-        let rate = bytes_per_s(self.bw(), flight.window.mss, gain);
-        if !self.has_seen_rtt && flight.srtt > Duration::ZERO {
-            self.init_pacing_rate(flight);
-        }
-        if self.full_bw_reached || rate > self.pacing_rate {
-            self.pace(rate, flight);
-        }
-    }
-
-    /// The initial window, in an RTT or in a millisecond, with the gain of the start.
-    fn init_pacing_rate(&mut self, flight: &mut Flight) {
-        self.has_seen_rtt = flight.srtt > Duration::ZERO;
-        let rtt = if self.has_seen_rtt { micros(flight.srtt).max(1) } else { 1_000 };
-        let bw = flight.window.cwnd as u64 * BW_UNIT / rtt;
-        self.pace(bytes_per_s(bw, flight.window.mss, HIGH_GAIN), flight);
-    }
-
-    fn pace(&mut self, rate: u64, flight: &mut Flight) {
-        self.pacing_rate = rate;
-        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    fn pace(&mut self, flight: &mut Flight, gain: u64) {
+        self.pacer.set(flight, self.bw(), gain, self.full_bw_reached);
     }
 
     fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
@@ -482,16 +460,13 @@ impl Bbr {
     }
 
     fn tso_segs_goal(&self, mss: u32) -> u32 {
-        let bytes = (self.pacing_rate >> PACING_SHIFT).min(MOST_BURST);
-        ((bytes / mss as u64) as u32).max(min_tso_segs(self.pacing_rate)).min(0x7f)
+        let bytes = (self.pacer.rate() >> PACING_SHIFT).min(MOST_BURST);
+        ((bytes / mss as u64) as u32).max(min_tso_segs(self.pacer.rate())).min(0x7f)
     }
 
-    /// Of `in_flight` packets those that are still in the network when the next burst may leave.
     fn packets_in_net_at_edt(&self, flight: &Flight, in_flight: u32) -> u32 {
-        let wait = (flight.next_departure.max(flight.now) - flight.now).as_nanos() as u64 / 1_000;
-        let delivered = self.bw() * wait / BW_UNIT;
         let burst = if self.pacing_gain > UNIT { self.tso_segs_goal(flight.window.mss) } else { 0 };
-        ((in_flight + burst) as u64).saturating_sub(delivered) as u32
+        packets_in_net_at_edt(flight, in_flight, burst, self.bw())
     }
 }
 

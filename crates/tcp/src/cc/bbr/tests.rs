@@ -1,45 +1,8 @@
 //! The specification's numbers, and the table of a second implementation (`tests/steered/bbr.py`).
 
 use super::*;
-use crate::cc::Counting;
-use sojourn_aqm::Instant;
-
-pub(in crate::cc) fn window(cwnd: u32) -> Window {
-    let ssthresh = Window::INFINITE_SSTHRESH;
-    Window { cwnd, ssthresh, cwnd_cnt: 0, bytes_acked: 0, mss: 1448, counting: Counting::Packets }
-}
-
-pub(in crate::cc) fn at(us: u64) -> Instant {
-    Instant::from_nanos(us * 1_000)
-}
-
-pub(in crate::cc) fn span(us: u64) -> Duration {
-    Duration::from_micros(us as i64)
-}
-
-/// A connection whose handshake took `rtt` microseconds, at 5 s.
-pub(in crate::cc) fn flight(window: &mut Window, rtt: u64) -> Flight<'_> {
-    Flight {
-        now: at(5_000_000),
-        state: State::Open,
-        una: 1,
-        nxt: 1,
-        packets_out: 0,
-        in_flight: 0,
-        is_cwnd_limited: false,
-        delivered: 1,
-        delivered_ce: 0,
-        delivered_at: at(5_000_000),
-        lost: 0,
-        is_app_limited: false,
-        srtt: span(rtt),
-        min_rtt: (rtt > 0).then(|| span(rtt)),
-        next_departure: at(0),
-        pacing_rate: None,
-        window,
-        limits_by_application: false,
-    }
-}
+use crate::cc::told::{Line, flight, lines, take, window};
+use units::bytes_per_s;
 
 #[test]
 fn rates_are_those_of_the_specification() {
@@ -69,8 +32,8 @@ fn windows_are_those_of_the_specification() {
         (100.0, 20_000, [8, 173, 346, 198, 370], None),
     ] {
         let bw = (mbit * 1e6 / 8.0 / 1448.0 / 1e6 * BW_UNIT as f64) as u64;
-        let pacing_rate = bytes_per_s(bw, 1448, UNIT);
-        let bbr = Bbr { min_rtt_us: Some(rtt), pacing_rate, ..Bbr::default() };
+        let (mut bbr, mut window) = (Bbr { min_rtt_us: Some(rtt), ..Bbr::default() }, window(10));
+        bbr.pacer.set(&mut flight(&mut window, 0), bw, UNIT, true);
         let found = [bbr.tso_segs_goal(1448), bbr.bdp(bw, UNIT), bbr.bdp(bw, CWND_GAIN)];
         assert_eq!(found, [goal, one, two], "{mbit} Mbit/s, {rtt} µs");
         assert_eq!(bbr.quantized(1448, found[1]), inflight, "{mbit} Mbit/s, {rtt} µs");
@@ -83,63 +46,8 @@ fn windows_are_those_of_the_specification() {
     assert_eq!(Bbr::default().bdp(1 << 20, UNIT), INITIAL_CWND, "before there is an RTT");
 }
 
-/// A line of the table: a call, what is told, what is found after it.
-struct Line<'a> {
-    event: &'a str,
-    told: Vec<i64>,
-    found: &'a str,
-}
-
-fn table() -> impl Iterator<Item = Line<'static>> {
-    include_str!("../../../tests/steered/bbr.txt").lines().map(|line| {
-        let (told, found) = line.split_once(" | ").expect("a line has two parts");
-        let mut told = told.split(' ');
-        let event = told.next().expect("an event");
-        let told = told.map(|word| word.parse().expect("a number")).collect();
-        Line { event, told, found }
-    })
-}
-
-/// Takes a line's call.
-fn take(bbr: &mut Bbr, window: &mut Window, line: &Line) {
-    let told = |i: usize| line.told[i] as u64;
-    let mut flight = Flight {
-        now: at(told(0)),
-        state: [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss][line.told[1] as usize],
-        in_flight: told(2) as u32,
-        delivered: told(3),
-        delivered_at: at(told(4)),
-        lost: told(5),
-        is_app_limited: told(6) != 0,
-        next_departure: at(told(7)),
-        ..flight(window, 40_000)
-    };
-    match line.event {
-        "ack" => {
-            let some = |i: usize| (line.told[i] >= 0).then_some(line.told[i]);
-            let sample = RateSample {
-                delivered: some(8).map(|n| n as u32),
-                interval: some(9).map(Duration::from_micros),
-                prior_delivered: told(10),
-                acked_sacked: told(11) as u32,
-                losses: told(12) as u32,
-                prior_in_flight: told(13) as u32,
-                rtt: some(14).map(Duration::from_micros),
-                is_app_limited: told(15) != 0,
-                is_ack_delayed: told(16) != 0,
-                ..RateSample::default()
-            };
-            bbr.steer(&mut flight, &sample);
-        }
-        "loss" => {
-            bbr.ssthresh(flight.window);
-            bbr.entered(&mut flight, State::Loss);
-        }
-        "resume" => bbr.resumed(&mut flight),
-        "ssthresh" => assert_eq!(bbr.ssthresh(flight.window), flight.window.ssthresh),
-        "undo" => assert_eq!(bbr.undone(flight.window), flight.window.cwnd),
-        other => panic!("{other} is no event"),
-    }
+fn table() -> impl Iterator<Item = Line> {
+    lines(include_str!("../../../tests/steered/bbr.txt"))
 }
 
 /// The first line after which the two implementations differ, and what was found instead.
@@ -148,13 +56,14 @@ fn first_difference(mut change: impl FnMut(&mut Bbr)) -> Option<String> {
     bbr.seed(Rng::from_state(7));
     bbr.opened(&mut flight(&mut window, 40_000));
     table().enumerate().find_map(|(n, line)| {
-        take(&mut bbr, &mut window, &line);
+        let undone = take(&mut bbr, &mut window, &line);
+        assert!(undone.is_none_or(|cwnd| cwnd == window.cwnd), "line {}", n + 1);
         change(&mut bbr);
         let mode = format!("{:?}", bbr.mode);
         let (min_rtt, lt) = (bbr.min_rtt_us.unwrap_or(0), bbr.lt.in_use().is_some() as u8);
         let found =
-            format!("{} {} {} {mode} {min_rtt} {} {lt}", window.cwnd, window.ssthresh, bbr.pacing_rate, bbr.bw());
-        (found != line.found).then(|| format!("line {}: {found} instead of {}", n + 1, line.found))
+            format!("{} {} {} {mode} {min_rtt} {} {lt}", window.cwnd, window.ssthresh, bbr.pacer.rate(), bbr.bw());
+        (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
     })
 }
 

@@ -26,9 +26,9 @@ pub(super) struct Cycle {
     up_acks: u32,
 }
 
-/// What acknowledgments are of.
+/// What acknowledgments are of, also in the draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Acks {
+pub enum Acks {
     /// No search.
     Init,
     /// The path is being filled.

@@ -14,13 +14,14 @@
 //! capacity. It leaves CUBIC more in shallow buffers than version 1 does.
 
 mod bounds;
-mod cycle;
+pub(super) mod cycle;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 
 use super::bbr::aggregation::{Aggregation, EXTRA_ACKED_ROUNDS};
+use super::bbr::pacer::{Pacer, packets_in_net_at_edt};
 use super::bbr::units::{
-    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, bytes_per_s, micros, since_start, valid,
+    BW_UNIT, MARGIN_PERCENT, MOST_BURST, PACING_SHIFT, SCALE, UNIT, bdp, micros, since_start, valid,
 };
 use super::{Ack, CongestionControl, Constant, Flight, Loss, Needs, Window};
 use crate::config::State;
@@ -73,9 +74,7 @@ pub struct Bbr3 {
     extra: Aggregation,
     /// The window is at its target: acknowledgments of an application that sends little change nothing.
     try_fast_path: bool,
-    has_seen_rtt: bool,
-    /// Bytes per second.
-    pacing_rate: u64,
+    pacer: Pacer<STARTUP_PACING_GAIN, 1>,
 }
 
 /// Where it is.
@@ -137,8 +136,7 @@ impl Default for Bbr3 {
             init_cwnd: 0,
             extra: Aggregation::default(),
             try_fast_path: false,
-            has_seen_rtt: false,
-            pacing_rate: 0,
+            pacer: Pacer::default(),
         }
     }
 }
@@ -195,7 +193,7 @@ impl CongestionControl for Bbr3 {
         (self.min_rtt_us, self.min_rtt_stamp) = (flight.min_rtt.map(micros), now);
         (self.probe_rtt_min_us, self.probe_rtt_min_stamp) = (self.min_rtt_us, now);
         self.extra.restart(flight.now);
-        self.init_pacing_rate(flight);
+        self.pacer.start(flight);
     }
 
     /// `bbr_main`.
@@ -206,7 +204,7 @@ impl CongestionControl for Bbr3 {
         self.update_latest_signals(flight, sample, bw);
         if !self.run_fast_path(flight, sample, bw) {
             self.update_gains();
-            self.set_pacing_rate(flight, self.pacing_gain);
+            self.pace(flight, self.pacing_gain);
             self.set_cwnd(flight, sample);
             self.bound_cwnd(flight);
         }
@@ -237,7 +235,7 @@ impl CongestionControl for Bbr3 {
         self.idle_restart = true;
         self.extra.restart(flight.now);
         if self.mode.is_probe_bw() {
-            self.set_pacing_rate(flight, UNIT);
+            self.pace(flight, UNIT);
         } else if self.mode == Mode::ProbeRtt {
             self.check_probe_rtt_done(flight);
         }
@@ -425,27 +423,8 @@ impl Bbr3 {
         };
     }
 
-    fn set_pacing_rate(&mut self, flight: &mut Flight, gain: u64) {
-        let rate = bytes_per_s(self.bw(), flight.window.mss, gain).max(1);
-        if !self.has_seen_rtt && flight.srtt > Duration::ZERO {
-            self.init_pacing_rate(flight);
-        }
-        if self.full_bw_reached || rate > self.pacing_rate {
-            self.pace(rate, flight);
-        }
-    }
-
-    /// The initial window, in an RTT or in a millisecond, with the gain of the start.
-    fn init_pacing_rate(&mut self, flight: &mut Flight) {
-        self.has_seen_rtt = flight.srtt > Duration::ZERO;
-        let rtt = if self.has_seen_rtt { micros(flight.srtt).max(1) } else { 1_000 };
-        let bw = flight.window.cwnd as u64 * BW_UNIT / rtt;
-        self.pace(bytes_per_s(bw, flight.window.mss, STARTUP_PACING_GAIN).max(1), flight);
-    }
-
-    fn pace(&mut self, rate: u64, flight: &mut Flight) {
-        self.pacing_rate = rate;
-        flight.pacing_rate = Some(Rate::from_bps(rate * 8));
+    fn pace(&mut self, flight: &mut Flight, gain: u64) {
+        self.pacer.set(flight, self.bw(), gain, self.full_bw_reached);
     }
 
     fn set_cwnd(&mut self, flight: &mut Flight, sample: &RateSample) {
@@ -497,16 +476,13 @@ impl Bbr3 {
     fn tso_segs_goal(&self, mss: u32) -> u32 {
         let halvings = self.min_rtt_us.unwrap_or(u64::MAX) >> TSO_RTT_SHIFT;
         let by_rtt = if halvings < 32 { GSO_LEGACY_MAX_SIZE >> halvings } else { 0 };
-        let bytes = ((self.pacing_rate >> PACING_SHIFT) + by_rtt).min(MOST_BURST);
+        let bytes = ((self.pacer.rate() >> PACING_SHIFT) + by_rtt).min(MOST_BURST);
         ((bytes / mss as u64) as u32).max(LEAST_BURST)
     }
 
-    /// Of `in_flight` packets those that are still in the network when the next burst may leave.
     fn packets_in_net_at_edt(&self, flight: &Flight, in_flight: u32) -> u32 {
-        let wait = (flight.next_departure.max(flight.now) - flight.now).as_nanos() as u64 / 1_000;
-        let delivered = self.bw() * wait / BW_UNIT;
         let burst = if self.pacing_gain > UNIT { self.tso_segs_goal(flight.window.mss) } else { 0 };
-        ((in_flight + burst) as u64).saturating_sub(delivered) as u32
+        packets_in_net_at_edt(flight, in_flight, burst, self.bw())
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::bounds::{LOSS_THRESH, NONE};
 use super::*;
-use crate::cc::bbr::tests::{at, flight, window};
+use crate::cc::bbr::units::bytes_per_s;
+use crate::cc::told::{Line, flight, lines, take, window};
 
 #[test]
 fn the_constants_are_those_of_the_specification() {
@@ -32,76 +33,8 @@ fn a_loss_names_what_was_in_flight_when_it_became_too_much() {
     }
 }
 
-/// A line of a table: a call, what is told, what is found after it.
-pub(in crate::cc) struct Line {
-    pub event: &'static str,
-    told: Vec<i64>,
-    pub found: &'static str,
-}
-
-pub(in crate::cc) fn lines(table: &'static str) -> impl Iterator<Item = Line> {
-    table.lines().map(|line| {
-        let (told, found) = line.split_once(" | ").expect("a line has two parts");
-        let mut told = told.split(' ');
-        let event = told.next().expect("an event");
-        let told = told.map(|word| word.parse().expect("a number")).collect();
-        Line { event, told, found }
-    })
-}
-
 fn table() -> impl Iterator<Item = Line> {
     lines(include_str!("../../../tests/steered/bbr3.txt"))
-}
-
-/// Takes a line's call. Returns the window after an undo.
-pub(in crate::cc) fn take(control: &mut impl CongestionControl, window: &mut Window, line: &Line) -> Option<u32> {
-    let told = |i: usize| line.told[i] as u64;
-    let state = [State::Open, State::Disorder, State::Cwr, State::Recovery, State::Loss][line.told[1] as usize];
-    let mut flight = Flight {
-        now: at(told(0)),
-        state,
-        in_flight: told(2) as u32,
-        delivered: told(3),
-        delivered_at: at(told(4)),
-        lost: told(5),
-        is_app_limited: told(6) != 0,
-        next_departure: at(told(7)),
-        is_cwnd_limited: told(8) != 0,
-        ..flight(window, 40_000)
-    };
-    match line.event {
-        "ack" => {
-            let some = |i: usize| (line.told[i] >= 0).then_some(line.told[i]);
-            let sample = RateSample {
-                delivered: some(9).map(|n| n as u32),
-                interval: some(10).map(Duration::from_micros),
-                prior_delivered: told(11),
-                acked_sacked: told(12) as u32,
-                losses: told(13) as u32,
-                prior_in_flight: told(14) as u32,
-                rtt: some(15).map(Duration::from_micros),
-                is_app_limited: told(16) != 0,
-                is_ack_delayed: told(17) != 0,
-                tx_in_flight: told(18) as u32,
-                lost: told(19) as u32,
-                acks_probe: told(20) != 0,
-                ..RateSample::default()
-            };
-            control.steer(&mut flight, &sample);
-        }
-        "lost" => {
-            let (tx_in_flight, lost) = (told(9) as u32, told(10) as u32);
-            let loss = Loss { tx_in_flight, lost, is_app_limited: told(11) != 0, continues: told(12) != 0 };
-            control.lost(&mut flight, &loss);
-        }
-        "repair" => control.probe_repaired(&mut flight, told(11) != 0),
-        "enter" => control.entered(&mut flight, state),
-        "reduce" => assert_eq!(control.ssthresh(flight.window), flight.window.ssthresh),
-        "resume" => control.resumed(&mut flight),
-        "undo" => return Some(control.undone(flight.window)),
-        other => panic!("{other} is no event"),
-    }
-    None
 }
 
 /// The first line after which the two implementations differ, and what was found instead.
@@ -116,7 +49,7 @@ fn first_difference(mut change: impl FnMut(&mut Bbr3)) -> Option<String> {
         let bound = |bound: u32| if bound == NONE { -1 } else { bound as i64 };
         let (hi, lo) = (bound(bbr.bounds.inflight_hi), bound(bbr.bounds.inflight_lo));
         let (mode, min_rtt) = (bbr.mode, bbr.min_rtt_us.unwrap_or(0));
-        let (cwnd, ssthresh, rate) = (window.cwnd, window.ssthresh, bbr.pacing_rate);
+        let (cwnd, ssthresh, rate) = (window.cwnd, window.ssthresh, bbr.pacer.rate());
         let found = format!("{cwnd} {ssthresh} {rate} {mode:?} {min_rtt} {} {hi} {lo}", bbr.bw());
         (found != line.found).then(|| format!("line {} ({}): {found} instead of {}", n + 1, line.event, line.found))
     })

@@ -2,6 +2,7 @@
 
 use super::bounds::is_too_high;
 use super::{Bbr3Draft, Flight, Mode, RateSample, Told};
+use crate::cc::bbr3::cycle::Acks;
 use sojourn_aqm::{Duration, Instant};
 
 /// The cycle of searches.
@@ -10,7 +11,7 @@ pub(super) struct Cycle {
     cycle_stamp: Instant,
     bw_probe_wait: Duration,
     pub rounds_since_probe_up: u32,
-    ack_phase: AckPhase,
+    ack_phase: Acks,
     pub is_bw_probe_sample: bool,
     pub prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
@@ -19,23 +20,13 @@ pub(super) struct Cycle {
     probe_up_acked_per_inc: f64,
 }
 
-/// What acknowledgments are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AckPhase {
-    Init,
-    Refilling,
-    ProbeStarting,
-    ProbeFeedback,
-    ProbeStopping,
-}
-
 impl Default for Cycle {
     fn default() -> Self {
         Self {
             cycle_stamp: Instant::ZERO,
             bw_probe_wait: Duration::ZERO,
             rounds_since_probe_up: 0,
-            ack_phase: AckPhase::Init,
+            ack_phase: Acks::Init,
             is_bw_probe_sample: false,
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
@@ -49,7 +40,7 @@ impl Default for Cycle {
 impl Cycle {
     /// What comes from now on tells nothing of a search.
     pub fn stop(&mut self) {
-        self.ack_phase = AckPhase::ProbeStopping;
+        self.ack_phase = Acks::ProbeStopping;
     }
 }
 
@@ -104,12 +95,12 @@ impl Bbr3Draft {
 
     /// `AdaptLongTermModel`. Returns whether a new phase has begun.
     fn adapt_long_term_model(&mut self, flight: &Flight, sample: &RateSample, told: &Told) -> bool {
-        if self.cycle.ack_phase == AckPhase::ProbeStarting && self.round_start {
-            self.cycle.ack_phase = AckPhase::ProbeFeedback;
+        if self.cycle.ack_phase == Acks::ProbeStarting && self.round_start {
+            self.cycle.ack_phase = Acks::ProbeFeedback;
         }
-        if self.cycle.ack_phase == AckPhase::ProbeStopping && self.round_start {
+        if self.cycle.ack_phase == Acks::ProbeStopping && self.round_start {
             self.cycle.is_bw_probe_sample = false;
-            self.cycle.ack_phase = AckPhase::Init;
+            self.cycle.ack_phase = Acks::Init;
             if self.state.is_probe_bw() && !sample.is_app_limited {
                 self.cycle_count += 1;
             }
@@ -165,13 +156,13 @@ impl Bbr3Draft {
         self.bounds.reset_short_term();
         (self.cycle.bw_probe_up_rounds, self.cycle.bw_probe_up_acked) = (0, 0.0);
         self.cycle.prev_probe_precautionary = false;
-        self.cycle.ack_phase = AckPhase::Refilling;
+        self.cycle.ack_phase = Acks::Refilling;
         self.start_round(flight);
         self.state = Mode::ProbeBwRefill;
     }
 
     fn start_probe_bw_up(&mut self, flight: &Flight, told: &Told) {
-        self.cycle.ack_phase = AckPhase::ProbeStarting;
+        self.cycle.ack_phase = Acks::ProbeStarting;
         self.start_round(flight);
         self.reset_full_bw(told.delivery_rate);
         self.state = Mode::ProbeBwUp;

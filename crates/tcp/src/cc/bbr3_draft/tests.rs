@@ -1,8 +1,7 @@
 //! The table of a second implementation (`tests/steered/bbr3_draft.py`), and what the draft says in numbers.
 
 use super::*;
-use crate::cc::bbr::tests::{flight, window};
-use crate::cc::bbr3::tests::{Line, lines, take};
+use crate::cc::told::{Line, flight, lines, take, window};
 
 fn table() -> impl Iterator<Item = Line> {
     lines(include_str!("../../../tests/steered/bbr3_draft.txt"))
