@@ -134,6 +134,13 @@ def test_coverage_counts_the_intervals_of_every_key() -> None:
     assert 0 < key["half_width_median"] <= key["half_width_most"] < 1
 
 
+def test_coverage_of_a_value_of_zero_is_told_as_a_share_of_the_range() -> None:
+    data, simulate = _made_up(3, [[3], [1], [2]], 0.2, free={"a": "0..100 s"}, truth=(0.0,))
+    given = data(900_000)
+    [key] = coverage(given, {}, (0.0,), groups_of(given), simulate, 3)["keys"]
+    assert 0 < key["half_width_most"] < 1
+
+
 def _measured(sets: Mapping[str, str], *words: str) -> list[dict[str, Any]]:
     """What one run says."""
     result = Scenario.parse(LINE, sets).run(77)

@@ -59,9 +59,11 @@ MANY = 10
 
 def _key(data: Data, truth: Point, fits: Sequence[Fitted], key: int) -> dict[str, Any]:
     about = data.space.ranges[key]
+    # Of a value of zero nothing is a share: then it is one of the range.
+    scale = abs(truth[key]) or about.high - about.low
     ends = [(about.at(one.profiles[key].low), about.at(one.profiles[key].high)) for one in fits]
-    halves = [(high - low) / 2 / abs(truth[key]) for low, high in ends]
-    errors = [(one.point[key] - truth[key]) / abs(truth[key]) for one in fits]
+    halves = [(high - low) / 2 / scale for low, high in ends]
+    errors = [(one.point[key] - truth[key]) / scale for one in fits]
     return {
         "key": about.path,
         "unit": about.unit,
