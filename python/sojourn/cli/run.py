@@ -43,9 +43,10 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
     # No flow makes it -0.0.
-    goodput, delivered = (result.totals[key] / 1e6 + 0.0 for key in ("goodput_bps", "delivered_bps"))
+    goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
+    unit, bits = ("Mbit/s", 1e6) if not 0 < goodput < 1e5 else ("kbit/s", 1e3)
     output.say(
-        f"Goodput {goodput:.2f} Mbit/s (delivered in order: {delivered:.2f}), "
+        f"Goodput {goodput / bits:.2f} {unit} (delivered in order: {delivered / bits:.2f}), "
         f"Jain index {result.totals['jain']:.3f}, fingerprint {result.fingerprint}"
     )
     if sentence := of_run(result):
