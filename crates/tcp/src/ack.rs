@@ -149,7 +149,7 @@ impl Findings {
         // Without SACK an acknowledgment tells nothing of when its segments arrived: RACK learns nothing, and at a time-out
         // expects nothing more.
         let sack = !board.is_reno();
-        let (mut rack, clock, ts_ecr) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), self.ts_ecr);
+        let (mut rack, clock, echoed) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), now.echoed(self.ts_ecr));
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
         let times = &mut self.times;
         let acked = board.acknowledge(queue.una(), |segment| {
@@ -166,7 +166,7 @@ impl Findings {
             if !tags.any(Tags::SACKED) {
                 delivered += 1;
                 // An echo from before the retransmission: it was the original that arrived.
-                let original = sent_again && ts_ecr != 0 && ts_ecr < clock.ticks(segment.sent);
+                let original = sent_again && echoed != 0 && echoed < clock.ticks(segment.sent);
                 if let Some(rack) = rack.as_mut().filter(|_| !original) {
                     rack.on_delivered(now.at, segment, tags);
                 }
@@ -208,9 +208,9 @@ impl Findings {
         let micros = |at: Instant| (at.as_nanos() / 1_000) as i64;
         match self.newest() {
             Some(sent) => Some(Duration::from_micros(micros(now.at) - micros(sent))),
-            None => {
-                self.data_acked().then(|| rtt.span(rtt.units_since(now, self.ts_ecr).max(rtt.estimator().per_tick())))
-            }
+            None => self
+                .data_acked()
+                .then(|| rtt.span(rtt.units_since(now, now.echoed(self.ts_ecr)).max(rtt.estimator().per_tick()))),
         }
     }
 
@@ -232,7 +232,7 @@ impl Findings {
         let of_acked = times.first_acked.filter(|_| !self.acked.retransmitted);
         let sample = match of_acked.or(times.first_sacked) {
             Some(sent) => rtt.age(now, sent),
-            None if self.data_acked() => rtt.units_since(now, self.ts_ecr),
+            None if self.data_acked() => rtt.units_since(now, now.echoed(self.ts_ecr)),
             None => return false,
         };
         rtt.sample(sample, queue.una(), queue.nxt());

@@ -322,14 +322,34 @@ impl fmt::Debug for Sack {
     }
 }
 
-/// A time on a host's coarse clock.
-pub type Ticks = u32;
+/// A time on a host's coarse clock, or a span. Timestamps on the wire are its low 32 bits.
+pub type Ticks = u64;
 
 /// An instant, and the tick of the host's clock in which it lies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
     pub at: Instant,
     pub tick: Ticks,
+}
+
+impl Now {
+    /// The tick of this host whose timestamp the other side echoes.
+    #[inline]
+    pub fn echoed(self, ts_ecr: u32) -> Ticks {
+        wide(self.tick, ts_ecr)
+    }
+}
+
+/// The tick nearest to `now` that has these low 32 bits.
+#[inline]
+fn wide(now: Ticks, low: u32) -> Ticks {
+    now.saturating_add_signed(low.wrapping_sub(now as u32) as i32 as i64)
+}
+
+/// Whether a timestamp is newer than another one (RFC 7323 §5.2: by half of their range).
+#[inline]
+fn is_newer(stamp: u32, than: u32) -> bool {
+    stamp.wrapping_sub(than) as i32 > 0
 }
 
 /// A host's coarse clock: jiffies.
@@ -347,7 +367,7 @@ impl Clock {
     /// Ticks at `now`.
     #[inline]
     pub fn ticks(self, now: Instant) -> Ticks {
-        (now.as_nanos() / self.tick.as_nanos() as u64) as u32
+        now.as_nanos() / self.tick.as_nanos() as u64
     }
 
     /// The tick at `at`, with it.
@@ -356,16 +376,10 @@ impl Clock {
         Now { at, tick: self.ticks(at) }
     }
 
-    /// Ticks at `now`, beyond the range of [`Ticks`].
-    #[inline]
-    pub fn ticks_wide(self, now: Instant) -> u64 {
-        now.as_nanos() / self.tick.as_nanos() as u64
-    }
-
     /// The instant of a tick.
     #[inline]
     pub fn instant(self, ticks: Ticks) -> Instant {
-        Instant::from_nanos(ticks as u64 * self.tick.as_nanos() as u64)
+        Instant::from_nanos(ticks * self.tick.as_nanos() as u64)
     }
 
     /// The span of a number of ticks.
@@ -375,13 +389,13 @@ impl Clock {
     }
 
     /// Ticks in a span, begun ones included.
-    pub(crate) fn begun(self, span: Duration) -> u32 {
-        (span.as_nanos() as u64).div_ceil(self.tick.as_nanos() as u64) as u32
+    pub(crate) fn begun(self, span: Duration) -> Ticks {
+        (span.as_nanos() as u64).div_ceil(self.tick.as_nanos() as u64)
     }
 
     /// Ticks in a span, at least one.
-    pub fn span(self, span: Duration) -> u32 {
-        ((span.as_nanos() / self.tick.as_nanos()) as u32).max(1)
+    pub fn span(self, span: Duration) -> Ticks {
+        ((span.as_nanos() / self.tick.as_nanos()) as u64).max(1)
     }
 }
 

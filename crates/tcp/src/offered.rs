@@ -7,7 +7,7 @@
 //! measures; what the receiver does about its window is only to acknowledge every segment while that grows.
 
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Header, Ticks};
+use crate::{FIRST_BYTE, Header, Ticks, wide};
 use sojourn_aqm::{Duration, Instant};
 
 /// How large a receiver's window may be, by what arrived in its best round trip.
@@ -90,7 +90,7 @@ impl Raised {
     /// A segment arrived at tick `now`, a millisecond each. Returns whether the window grew.
     pub fn arrived(&mut self, now: Ticks, header: &Header) -> bool {
         if header.ts_ecr != self.last_echo && header.len as u64 >= self.size.mss {
-            let sample = now.saturating_sub(header.ts_ecr).max(1) as i64 * 1000;
+            let sample = now.saturating_sub(wide(now, header.ts_ecr)).max(1) as i64 * 1000;
             // `tcp_rcv_rtt_update`: a shorter one counts at once.
             let smoothed = self.rtt_x8 - (self.rtt_x8 >> 3) + sample;
             self.rtt_x8 = if self.rtt_x8 == 0 || 8 * sample < self.rtt_x8 { 8 * sample } else { smoothed };
@@ -205,7 +205,7 @@ mod tests {
         let mut raised = Raised::new(1000);
         let at = |tick: u32| Instant::from_nanos(tick as u64 * 1_000_000);
         let mut take = |tick: u32, segments: u64| {
-            let grew = raised.arrived(tick, &Header { len: 1000, ts_ecr: tick - 100, ..Header::default() });
+            let grew = raised.arrived(tick as u64, &Header { len: 1000, ts_ecr: tick - 100, ..Header::default() });
             raised.read(at(tick), sent(segments));
             grew
         };
@@ -221,7 +221,7 @@ mod tests {
     fn a_shorter_round_trip_counts_at_once_and_a_longer_one_by_an_eighth() {
         let mut raised = Raised::new(1000);
         let mut after = |tick: u32, rtt: u32| {
-            raised.arrived(tick, &Header { len: 1000, ts_ecr: tick - rtt, ..Header::default() });
+            raised.arrived(tick as u64, &Header { len: 1000, ts_ecr: tick - rtt, ..Header::default() });
             raised.rtt_x8 >> 3
         };
         assert_eq!([after(1_000, 40), after(1_001, 20), after(1_002, 28)], [40_000, 20_000, 21_000]);

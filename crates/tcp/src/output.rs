@@ -5,7 +5,7 @@
 use crate::config::SenderStats;
 use crate::segment::Segment;
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Flags, Header, Now, Wire};
+use crate::{FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 
 /// Fills in headers and hands segments to the host.
@@ -35,7 +35,7 @@ impl Output {
 
     /// Whether the timestamp `ts_val` of the peer is newer than those before.
     pub fn is_newer(&self, ts_val: u32) -> bool {
-        ts_val > self.ts_recent
+        is_newer(ts_val, self.ts_recent)
     }
 
     /// Whether the answer to the SYN is acknowledged at once.
@@ -43,10 +43,17 @@ impl Output {
         self.stack.acks_handshake
     }
 
+    /// The first segment of the peer carried the timestamp `ts_val`.
+    pub fn heard_first(&mut self, ts_val: u32) {
+        self.ts_recent = ts_val;
+    }
+
     /// A segment of the peer carried the timestamp `ts_val`.
     #[inline]
     pub fn heard(&mut self, ts_val: u32) {
-        self.ts_recent = self.ts_recent.max(ts_val);
+        if self.is_newer(ts_val) {
+            self.ts_recent = ts_val;
+        }
     }
 
     /// When data was last sent; zero if never.
@@ -92,7 +99,7 @@ impl Output {
     #[inline]
     fn blank(&self, now: Now) -> Header {
         // The receiver sends no data: all that is acknowledged is its SYN.
-        Header { ack: FIRST_BYTE, ts_val: now.tick, ts_ecr: self.ts_recent, ..Header::default() }
+        Header { ack: FIRST_BYTE, ts_val: now.tick as u32, ts_ecr: self.ts_recent, ..Header::default() }
     }
 }
 

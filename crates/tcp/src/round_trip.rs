@@ -42,29 +42,29 @@ impl RoundTrip {
     /// When the segments were sent that an acknowledgment of `una` covers: by the timestamp that it echoes, or by the
     /// one segment that was timed, if that is among them.
     #[inline]
-    pub fn sent_by(&mut self, ts_ecr: Ticks, una: u64) -> Option<Ticks> {
-        if self.timestamps { Some(ts_ecr) } else { self.stop_timing(una) }
+    pub fn sent_by(&mut self, now: Now, ts_ecr: u32, una: u64) -> Option<Ticks> {
+        if self.timestamps { Some(now.echoed(ts_ecr)) } else { self.stop_timing(una) }
     }
 
     /// The age in units of what was sent in tick `sent`.
     pub fn units_since(&self, now: Now, sent: Ticks) -> u32 {
-        now.tick.saturating_sub(sent) * self.estimator.per_tick()
+        now.tick.saturating_sub(sent) as u32 * self.estimator.per_tick()
     }
 
     /// The age in units of what the other side echoes the timestamp of; `None` without timestamps.
-    pub fn units_by_echo(&self, now: Now, ts_ecr: Ticks) -> Option<u32> {
-        self.timestamps.then(|| self.units_since(now, ts_ecr))
+    pub fn units_by_echo(&self, now: Now, ts_ecr: u32) -> Option<u32> {
+        self.timestamps.then(|| self.units_since(now, now.echoed(ts_ecr)))
     }
 
     /// Time between the timestamps of a segment and of its answer, by two clocks; `None` without timestamps.
-    pub fn one_way(&self, ts_val: Ticks, ts_ecr: Ticks) -> Option<Duration> {
-        self.timestamps.then(|| self.clock.duration(ts_val) - self.clock.duration(ts_ecr))
+    pub fn one_way(&self, ts_val: u32, ts_ecr: u32) -> Option<Duration> {
+        self.timestamps.then(|| self.tick * ts_val.wrapping_sub(ts_ecr) as i32 as i64)
     }
 
     /// The age in units of what was sent at `sent`.
     pub fn age(&self, now: Now, sent: Instant) -> u32 {
         let unit = Clock::new(self.unit);
-        unit.ticks_wide(now.at).saturating_sub(unit.ticks_wide(sent)) as u32
+        unit.ticks(now.at).saturating_sub(unit.ticks(sent)) as u32
     }
 
     /// A span of `units`.
@@ -108,7 +108,7 @@ impl RoundTrip {
         let (unit, rto) = (self.unit, self.clock.instant(self.rto()).as_nanos());
         let due = sent.as_nanos() / unit.as_nanos() as u64 * unit.as_nanos() as u64 + rto;
         let at = if unit == self.tick { self.clock.instant(now.tick).as_nanos() } else { now.at.as_nanos() };
-        due.saturating_sub(at).div_ceil(self.tick.as_nanos() as u64) as u32
+        due.saturating_sub(at).div_ceil(self.tick.as_nanos() as u64)
     }
 
     /// Whether a segment has been out for longer than the time-out.
@@ -158,12 +158,12 @@ mod tests {
         let (early, late) = (now(&rtt, 50_000), now(&rtt, 90_000));
         rtt.on_sent(early, &segment(1, early.at));
         rtt.on_sent(late, &segment(1_001, late.at));
-        assert_eq!((rtt.sent_by(77, 900), rtt.sent_by(77, 1_001), rtt.sent_by(77, 2_001)), (None, Some(5), None));
+        assert_eq!([900, 1_001, 2_001].map(|una| rtt.sent_by(late, 77, una)), [None, Some(5), None]);
         rtt.on_sent(late, &segment(2_001, late.at));
         rtt.on_retransmission(2_001);
-        assert_eq!(rtt.sent_by(77, 3_001), None);
+        assert_eq!(rtt.sent_by(late, 77, 3_001), None);
         let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
-        assert_eq!(rtt.sent_by(77, 1), Some(77), "timestamps tell");
+        assert_eq!(rtt.sent_by(now(&rtt, 90_000), 77, 1), Some(77), "timestamps tell");
     }
 
     #[test]

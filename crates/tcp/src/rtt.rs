@@ -4,6 +4,7 @@
 //! RTT and `mdev` four times the mean deviation, in units of the RTT's resolution. The variance term is never below the minimum
 //! RTO, so RTO ≥ srtt + 200 ms.
 
+use crate::Ticks;
 use crate::stack::Rto;
 
 /// The estimator. All values in units of the RTT's resolution: a tick, or a whole fraction of it.
@@ -72,8 +73,9 @@ impl RttEstimator {
 
     /// The time-out in ticks, begun ones included, and with back-off.
     #[inline]
-    pub fn rto(&self) -> u32 {
-        if self.per_tick == 1 { self.rto } else { self.rto.div_ceil(self.per_tick) }
+    pub fn rto(&self) -> Ticks {
+        let ticks = if self.per_tick == 1 { self.rto } else { self.rto.div_ceil(self.per_tick) };
+        ticks as u64
     }
 
     /// Units in a tick.
@@ -92,13 +94,13 @@ impl RttEstimator {
     }
 
     /// `parts` eighths of the smoothed RTT in ticks, rounded down; zero before the first sample.
-    pub fn srtt_eighths(&self, parts: u32) -> u32 {
-        (self.srtt_x8 as u64 * parts as u64 / (64 * self.per_tick as u64)) as u32
+    pub fn srtt_eighths(&self, parts: u32) -> Ticks {
+        self.srtt_x8 as u64 * parts as u64 / (64 * self.per_tick as u64)
     }
 
     /// Twice the smoothed RTT in ticks, begun ones included; zero before the first sample.
-    pub fn two_srtt_up(&self) -> u32 {
-        (self.srtt_x8 >> 2).div_ceil(self.per_tick)
+    pub fn two_srtt_up(&self) -> Ticks {
+        (self.srtt_x8 >> 2).div_ceil(self.per_tick) as u64
     }
 
     /// Whether there was a sample.
@@ -208,13 +210,13 @@ mod tests {
             let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
             let mut seq = 0;
             feed(&mut estimator, rtt, 1, &mut seq);
-            assert_eq!(estimator.rto(), 3 * rtt);
+            assert_eq!(estimator.rto(), 3 * rtt as u64);
             feed(&mut estimator, rtt, 100, &mut seq);
             // Integers leave three quarters of a tick of deviation.
             assert_eq!(estimator.rto(), rto);
             // A fall raises it as much as a rise does.
             feed(&mut estimator, rtt / 2, 1, &mut seq);
-            assert!(estimator.rto() > rtt + rtt / 4);
+            assert!(estimator.rto() > (rtt + rtt / 4) as u64);
         }
     }
 }

@@ -238,7 +238,7 @@ impl Sender {
     fn establish(&mut self, now: Now, header: &Header) {
         let tx = &mut self.transmission;
         tx.queue.established();
-        tx.output.heard(header.ts_val);
+        tx.output.heard_first(header.ts_val);
         if let Some(rtt) = self.handshake.round_trip(now, header, &tx.rtt) {
             tx.rtt.sample(rtt, tx.queue.una(), tx.queue.nxt());
             if let Some(rack) = &mut self.recovery.episode.rack {

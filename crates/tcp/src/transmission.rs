@@ -238,8 +238,8 @@ impl Transmission {
         if acked.packets == 0 {
             return acked;
         }
-        if let Some(sent) = self.rtt.sent_by(header.ts_ecr, una) {
-            self.rtt.sample(now.tick.saturating_sub(sent), una, self.queue.nxt());
+        if let Some(sent) = self.rtt.sent_by(now, header.ts_ecr, una) {
+            self.rtt.sample(now.tick.saturating_sub(sent) as u32, una, self.queue.nxt());
         }
         if self.board.packets_out() == 0 {
             self.timer.stop();

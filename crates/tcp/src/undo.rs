@@ -122,21 +122,21 @@ impl Undo {
         self.marker.is_some() && self.retransmissions == 0
     }
 
-    /// Whether the reduction was needless, by all evidence that an acknowledgment which echoes `ts_ecr` completes;
+    /// Whether the reduction was needless, by all evidence that an acknowledgment which echoes the timestamp of tick `echoed` completes;
     /// `stamp_holds` unless the time of the first retransmission may have been forgotten.
-    pub fn is_due(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
-        self.marker.is_some() && (self.retransmissions == 0 || self.original_arrived(ts_ecr, stamp_holds))
+    pub fn is_due(&self, echoed: Ticks, stamp_holds: bool) -> bool {
+        self.marker.is_some() && (self.retransmissions == 0 || self.original_arrived(echoed, stamp_holds))
     }
 
     /// As [`Self::is_due`], by the timestamp alone.
-    pub fn is_due_by_echo(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
-        self.marker.is_some() && self.original_arrived(ts_ecr, stamp_holds)
+    pub fn is_due_by_echo(&self, echoed: Ticks, stamp_holds: bool) -> bool {
+        self.marker.is_some() && self.original_arrived(echoed, stamp_holds)
     }
 
     /// The timestamp echoed is older than the first retransmission (Eifel).
-    fn original_arrived(&self, ts_ecr: Ticks, stamp_holds: bool) -> bool {
+    fn original_arrived(&self, echoed: Ticks, stamp_holds: bool) -> bool {
         match self.stamp {
-            Some(stamp) => ts_ecr != 0 && ts_ecr < stamp,
+            Some(stamp) => echoed != 0 && echoed < stamp,
             // Nothing was sent again yet.
             None => !self.stamp_may_be_gone || stamp_holds,
         }
@@ -198,7 +198,7 @@ mod tests {
         undo.watch(1_000, 0);
         undo.on_retransmission(50);
         undo.on_retransmission(60);
-        let due = [0, 49, 50, 70].map(|ts_ecr| undo.is_due(ts_ecr, true));
+        let due = [0, 49, 50, 70].map(|echoed| undo.is_due(echoed, true));
         assert_eq!(due, [false, true, false, false], "zero is no echo");
         undo.forget();
         assert!(!undo.is_due(49, true));

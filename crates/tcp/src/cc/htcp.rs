@@ -80,12 +80,12 @@ impl Htcp {
 
     /// Jiffies of a second.
     fn hz(&self) -> u32 {
-        self.clock.span(Duration::from_secs(1))
+        self.clock.span(Duration::from_secs(1)) as u32
     }
 
     /// Jiffies since the last congestion event.
     fn cong_time(&self, now: Ticks) -> u32 {
-        self.last_cong.map_or(0, |at| now.wrapping_sub(at))
+        self.last_cong.map_or(0, |at| (now - at) as u32)
     }
 
     fn measure_rtt(&mut self, rtt: u32, state: State) {
@@ -94,7 +94,7 @@ impl Htcp {
         }
         if state == State::Open {
             self.max_rtt = self.max_rtt.max(self.min_rtt);
-            if self.max_rtt < rtt && rtt <= self.max_rtt + self.clock.begun(MOST_RISE) {
+            if self.max_rtt < rtt && rtt <= self.max_rtt + self.clock.begun(MOST_RISE) as u32 {
                 self.max_rtt = rtt;
             }
         }
@@ -108,7 +108,7 @@ impl Htcp {
         }
         self.packetcount += packets;
         // The kernel's first measurement begins at zero of a clock that began long before.
-        let span = self.lasttime.map_or(u32::MAX, |at| now.wrapping_sub(at));
+        let span = self.lasttime.map_or(u32::MAX, |at| (now - at) as u32);
         let window = cwnd.wrapping_sub((self.alpha >> 7).max(1));
         if self.packetcount < window || span < self.min_rtt || self.min_rtt == 0 {
             return;
@@ -129,7 +129,7 @@ impl Htcp {
         let changed = self.max_b.wrapping_mul(5).wrapping_sub(old.wrapping_mul(4)) > old.wrapping_mul(2);
         if changed {
             (self.beta, self.modeswitch) = (BETA_MIN, false);
-        } else if self.modeswitch && self.min_rtt > self.clock.begun(LEAST_RTT) && self.max_rtt > 0 {
+        } else if self.modeswitch && self.min_rtt > self.clock.begun(LEAST_RTT) as u32 && self.max_rtt > 0 {
             self.beta = (((self.min_rtt << 7) / self.max_rtt) as u8).clamp(BETA_MIN, BETA_MAX);
         } else {
             (self.beta, self.modeswitch) = (BETA_MIN, true);
@@ -190,7 +190,7 @@ impl CongestionControl for Htcp {
             self.pkts_acked = report.packets as u16;
         }
         if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.measure_rtt(self.clock.begun(rtt), report.state);
+            self.measure_rtt(self.clock.begun(rtt) as u32, report.state);
         }
         self.measure_rate(self.clock.ticks(report.now), report.packets, window.cwnd, report.state);
     }

@@ -49,7 +49,7 @@ impl Default for Westwood {
 
 impl Westwood {
     fn new(clock: Clock) -> Self {
-        let rtt = clock.span(INIT_RTT);
+        let rtt = clock.span(INIT_RTT) as u32;
         Self {
             clock,
             bw_ns_est: 0,
@@ -66,8 +66,8 @@ impl Westwood {
 
     /// The window of measurement closes when it is longer than an RTT and 50 ms.
     fn update_window(&mut self, now: Ticks) {
-        let delta = now.wrapping_sub(*self.rtt_win_sx.get_or_insert(now));
-        if self.rtt > 0 && delta > self.rtt.max(self.clock.span(RTT_MIN)) {
+        let delta = (now - *self.rtt_win_sx.get_or_insert(now)) as u32;
+        if self.rtt > 0 && delta > self.rtt.max(self.clock.span(RTT_MIN) as u32) {
             let sample = self.bk / delta;
             if (self.bw_ns_est, self.bw_est) == (0, 0) {
                 (self.bw_ns_est, self.bw_est) = (sample, sample);
@@ -120,7 +120,7 @@ impl CongestionControl for Westwood {
 
     fn reported(&mut self, window: &mut Window, report: &Report) {
         if let Some(rtt) = report.rtt.filter(|&rtt| rtt > Duration::ZERO) {
-            self.rtt = self.clock.begun(rtt);
+            self.rtt = self.clock.begun(rtt) as u32;
         }
         let counted = *self.snd_una.get_or_insert(report.una);
         self.update_window(self.clock.ticks(report.now));

@@ -16,7 +16,7 @@ use super::compressed_ack::Compression;
 use super::offered::Raised;
 use super::rtt::RttEstimator;
 use super::stack::Stack;
-use super::{Block, Clock, FIRST_BYTE, Flags, Header, Ticks, Wire};
+use super::{Block, Clock, FIRST_BYTE, Flags, Header, Ticks, Wire, is_newer, wide};
 use delay::Delay;
 use ecn::{Asked, EcnReceiver};
 use reassembly::{Place, Reassembly};
@@ -194,7 +194,7 @@ impl Receiver {
     /// The first segment after the SYN echoes the time of the SYN-ACK.
     fn measure_handshake(&mut self, now: Ticks, header: &Header) {
         if !self.rtt.is_measured() {
-            let rtt = now.saturating_sub(header.ts_ecr) * self.rtt.per_tick();
+            let rtt = now.saturating_sub(wide(now, header.ts_ecr)) as u32 * self.rtt.per_tick();
             self.rtt.sample(rtt, FIRST_BYTE, FIRST_BYTE);
             self.delay.bound(self.rtt.srtt_eighths(8));
             if let Some(raised) = &mut self.raised {
@@ -205,8 +205,8 @@ impl Receiver {
 
     fn on_data(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         // RFC 7323 §4.3: echo the timestamp of the earliest segment not yet acknowledged.
-        if header.seq <= self.rcv_wup {
-            self.ts_recent = self.ts_recent.max(header.ts_val);
+        if header.seq <= self.rcv_wup && is_newer(header.ts_val, self.ts_recent) {
+            self.ts_recent = header.ts_val;
         }
         let asked = self.ecn.is_on() && self.on_codepoint(now, header, ecn, wire);
         let place = self.reassembly.place(header);
@@ -315,7 +315,7 @@ impl Receiver {
     }
 
     fn blank(&self, now: Ticks) -> Header {
-        Header { ack: self.reassembly.nxt(), ts_val: now, ts_ecr: self.ts_recent, ..Header::default() }
+        Header { ack: self.reassembly.nxt(), ts_val: now as u32, ts_ecr: self.ts_recent, ..Header::default() }
     }
 }
 

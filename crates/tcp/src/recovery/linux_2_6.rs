@@ -271,7 +271,7 @@ impl Linux2_6 {
             return false;
         }
         let mut failed = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
-        if episode.undo.is_due(ack.ts_ecr, true) {
+        if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             // The hole was filled by a delayed packet, not by its retransmission.
             if cx.board.retrans_out == 0 {
                 episode.undo.forget_stamp();
@@ -285,7 +285,7 @@ impl Linux2_6 {
 
     /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
     fn try_undo_recovery(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
-        if episode.undo.is_due(ack.ts_ecr, true) {
+        if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             self.undo(episode, true, cx);
             episode.undo.forget();
         }
@@ -299,7 +299,7 @@ impl Linux2_6 {
     }
 
     fn try_undo_loss(&mut self, episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
-        if !episode.undo.is_due(ack.ts_ecr, true) {
+        if !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), true) {
             return false;
         }
         cx.board.unmark_lost();

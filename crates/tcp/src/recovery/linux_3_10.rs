@@ -187,7 +187,7 @@ impl Linux3_10 {
 
     /// A partial acknowledgment in recovery. Returns whether that was all there is to do.
     fn try_undo_partial(&mut self, episode: &mut Episode, ack: &Ack, do_lost: &mut bool, cx: &mut Cx) -> bool {
-        if !episode.undo.is_due_by_echo(ack.ts_ecr, stamp_holds(episode, cx)) {
+        if !episode.undo.is_due_by_echo(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
             *do_lost = cx.board.is_reno() || cx.board.reach() > episode.reordering.degree();
             return false;
         }
@@ -264,7 +264,7 @@ fn try_to_open(episode: &mut Episode, ack: &Ack, cx: &mut Cx) {
 
 /// Returns whether the old state is held (without SACK, until something above `high_seq` is acknowledged).
 fn try_undo_recovery(episode: &mut Episode, ack: &Ack, cx: &mut Cx) -> bool {
-    if episode.undo.is_due(ack.ts_ecr, stamp_holds(episode, cx)) {
+    if episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         undo(episode, false, cx);
     } else if let Some(rack) = &mut episode.rack {
         rack.recovered();
@@ -285,7 +285,7 @@ fn try_undo_by_duplicates(episode: &mut Episode, cx: &mut Cx) -> bool {
 }
 
 fn try_undo_loss(episode: &mut Episode, ack: &Ack, spurious: bool, cx: &mut Cx) -> bool {
-    if !spurious && !episode.undo.is_due(ack.ts_ecr, stamp_holds(episode, cx)) {
+    if !spurious && !episode.undo.is_due(cx.now.echoed(ack.ts_ecr), stamp_holds(episode, cx)) {
         return false;
     }
     undo(episode, true, cx);

@@ -97,7 +97,7 @@ impl Rig {
             self.board.retransmitted(i, self.queue.nxt());
             let segment: Segment = self.board.resent(i, at(self.now_ms));
             assert!(segment.tags.any(Tags::RETRANS));
-            self.recovery.episode.undo.on_retransmission(self.now_ms as u32);
+            self.recovery.episode.undo.on_retransmission(self.now_ms);
             sent.push((segment.seq - 1) / 1000);
         }
         sent

@@ -230,9 +230,9 @@ impl Stack {
     /// The stack's estimator of RTT and time-out, before the first sample.
     pub(super) fn rtt_estimator(&self) -> RttEstimator {
         let unit = Clock::new(self.rtt_unit);
-        let per_tick = Clock::new(self.rtt_unit).span(self.tick);
-        RttEstimator::new([self.rto_initial, self.rto_min, self.rto_max].map(|span| unit.span(span)), per_tick)
-            .with_form(self.rto)
+        let units = |span| unit.span(span) as u32;
+        let bounds = [self.rto_initial, self.rto_min, self.rto_max].map(units);
+        RttEstimator::new(bounds, units(self.tick)).with_form(self.rto)
     }
 
     /// Whether the receiver's window grows: not if its size is fixed.
@@ -269,7 +269,7 @@ impl Stack {
 
     /// The tick at which a timer expires that is set at `now` for `ticks` from then.
     #[inline]
-    pub(super) fn expiry(&self, now: Ticks, ticks: u32) -> Ticks {
+    pub(super) fn expiry(&self, now: Ticks, ticks: Ticks) -> Ticks {
         if self.timer_wheel { on_wheel(now, ticks) } else { now + ticks }
     }
 
@@ -281,7 +281,7 @@ impl Stack {
 
 /// Linux's timer wheel (`calc_index`): levels of 64 slots, each eight times as coarse as the one before; a timer
 /// expires with the slot after its own, so never early.
-pub(crate) fn on_wheel(now: Ticks, ticks: u32) -> Ticks {
+pub(crate) fn on_wheel(now: Ticks, ticks: Ticks) -> Ticks {
     let mut level = 0;
     while level < 8 && ticks >= 63 << (3 * level) {
         level += 1;

@@ -61,7 +61,7 @@ impl Rig {
     }
 
     /// An acknowledgment of `upto` segments; whether the timer runs after it, and when it expires.
-    fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u32>) {
+    fn clean(&mut self, ms: u64, upto: u64) -> (u32, Option<u64>) {
         let (now, header) = (self.now(ms), Header { ack: FIRST_BYTE + upto * MSS, ts_ecr: 0, ..Header::default() });
         self.tx.queue.acknowledge(header.ack);
         (self.tx.clean(now, &header, false).packets, self.tx.timer.expiry())
