@@ -399,7 +399,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Most connections of all sources that open them.
-const MOST_CONNECTIONS: f64 = 1e7;
+const MOST_CONNECTIONS: f64 = 1e9;
 
 /// Most sources of PackMime traffic in a group: each keeps the last thousands of its draws.
 const MOST_CLOUDS: u32 = 1000;
