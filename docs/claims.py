@@ -12,13 +12,12 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from sojourn.base.markdown import part, replaced, table
 from sojourn.papers import PAPERS, paper
 from sojourn.papers.judge import UNKNOWN, VERDICTS, Verdict, claims_of, measured_text, published_text
 from sojourn.report.emulated import emulated_text
-from sojourn.report.marked import part, replaced
 
 PAGE = Path(__file__).with_name("reproduction.md")
 HEADINGS = ("claim", "what", "published", "measured", "verdict", "original", "remark")
@@ -105,12 +104,6 @@ def rows_of(text: str, name: str) -> list[list[str]]:
     """Cells of the lines of one of the page's tables."""
     lines = part(text, "table", name).splitlines()[2:]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
+from sojourn.base.markdown import replaced
 from sojourn.papers import PAPERS
 from sojourn.papers.search_report import section
-from sojourn.report.marked import replaced
 
 PAGE = Path(__file__).with_name("searches.md")
 DATA = Path(__file__).with_name("searches")

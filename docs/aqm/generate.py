@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import sojourn as sj
 from sojourn import _core
 from sojourn.aqms.registry import registry
+from sojourn.base.markdown import doc_comment, table
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (
@@ -61,7 +61,7 @@ def _index(entries: list[dict[str, Any]]) -> str:
             "",
             EXCLUDE_CE,
             "",
-            *_table(["name", "what it does", "profiles", "state"], rows),
+            *table(["name", "what it does", "profiles", "state"], rows),
             "",
         ]
     )
@@ -69,39 +69,26 @@ def _index(entries: list[dict[str, Any]]) -> str:
 
 def _page(entry: dict[str, Any]) -> str:
     name = entry["name"]
-    text, use = _doc_comment(name)
+    text, use = doc_comment(name, _source(name))
     lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
     lines += ["## How to write it", "", "```toml", *_examples(entry), "```", ""]
     lines += ["## Parameters", ""]
-    lines += _table(["parameter", "meaning", "default", "range"], _parameters(entry)) if entry["params"] else ["None."]
+    lines += table(["parameter", "meaning", "default", "range"], _parameters(entry)) if entry["params"] else ["None."]
     lines += [
         "",
         "## Profiles",
         "",
-        *_table(["profile", "what it is", "differs from the plain one in"], _profiles(entry)),
+        *table(["profile", "what it is", "differs from the plain one in"], _profiles(entry)),
     ]
     lines += ["", "## State", "", f"{_state(entry)}, packets not counted. The probe `state` records {_observed(name)}."]
     lines += ["", "## Sources", "", f"{entry['source']}.", ""]
     return "\n".join(lines)
 
 
-def _doc_comment(name: str) -> tuple[list[str], list[str]]:
-    """The comment at the top of the algorithm's source: the part before `# When to use`, and the part behind."""
+def _source(name: str) -> str:
+    """The text of the algorithm's file."""
     files = [SOURCES / f"{name}.rs", SOURCES / name / "mod.rs"]
-    source = next(file for file in files if file.exists()).read_text(encoding="utf-8")
-    comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]
-    text, _, use = "\n".join(comment).partition("# When to use\n")
-    if not use.strip():
-        raise SystemExit(f"{name}: the source lacks a section `# When to use`")
-    return _prose(text), _prose(use)
-
-
-def _prose(text: str) -> list[str]:
-    """A comment's paragraphs, each on one line; links to modules become links to pages."""
-    text = re.sub(r"\[([^\]]+)\]\(crate::(\w+)\)", r"[\1](\2.md)", text)
-    text = re.sub(r"\[(`[^`\]]+`)\](?!\()", r"\1", text)
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
-    return [line for paragraph in paragraphs for line in (paragraph, "")][:-1]
+    return next(file for file in files if file.exists()).read_text(encoding="utf-8")
 
 
 def _examples(entry: dict[str, Any]) -> list[str]:
@@ -143,10 +130,6 @@ def _observed(name: str) -> str:
     queue = sj.Queue("fq(droptail)" if name == "fq" else name)  # fq alone is sch_fq
     queue.push(0)
     return ", ".join(f"`{variable}`" for variable in queue.state()) or "nothing"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 if __name__ == "__main__":

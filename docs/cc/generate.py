@@ -11,6 +11,7 @@ from typing import Any
 
 from sojourn.aqms.controls import constant_text, stacks_text
 from sojourn.aqms.registry import registry
+from sojourn.base.markdown import doc_comment, table
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "crates" / "tcp" / "src" / "cc"
@@ -35,7 +36,7 @@ def _index(entries: list[dict[str, Any]]) -> str:
             "One page each, written by `docs/cc/generate.py` from the registry and the source. "
             "`sojourn cc list` and `sojourn cc show NAME` print the same.",
             "",
-            *_table(["name", "what it does", "state"], rows),
+            *table(["name", "what it does", "state"], rows),
             "",
         ]
     )
@@ -44,15 +45,15 @@ def _index(entries: list[dict[str, Any]]) -> str:
 def _page(entry: dict[str, Any]) -> str:
     name = entry["name"]
     source, kind = _source(name)
-    text, use = _doc_comment(name, source)
+    text, use = doc_comment(name, source)
     lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
     lines += ["## How to write it", "", "```toml", "[[flows]]", 'kind = "tcp"', f'cc = "{name}"', "```", ""]
     lines += [f"{stacks_text(entry)}", "", "## Constants", ""]
     constants = [[f"`{c['name']}`", constant_text(c), c["meaning"]] for c in entry["constants"]]
-    lines += _table(["constant", "value", "meaning"], constants) if constants else ["None of its own."]
+    lines += table(["constant", "value", "meaning"], constants) if constants else ["None of its own."]
     lines += ["", "## State", "", f"{entry['state_bytes']} bytes per connection beside the window.", ""]
     fields = _fields(source, kind)
-    lines += [*_table(["variable", "meaning"], fields), ""] if fields else []
+    lines += [*table(["variable", "meaning"], fields), ""] if fields else []
     lines += ["## Sources", "", f"{entry['source']}.", ""]
     return "\n".join(lines)
 
@@ -63,21 +64,6 @@ def _source(name: str) -> tuple[str, str]:
     module, kind = registered[name]["module"], registered[name]["type"]
     files = [SOURCES / f"{module}.rs", SOURCES / module / "mod.rs"]
     return next(file for file in files if file.exists()).read_text(encoding="utf-8"), kind
-
-
-def _doc_comment(name: str, source: str) -> tuple[list[str], list[str]]:
-    """The comment at the top of the source: the part before `# When to use`, and the part behind."""
-    comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]
-    text, _, use = "\n".join(comment).partition("# When to use\n")
-    if not use.strip():
-        raise SystemExit(f"{name}: the source lacks a section `# When to use`")
-    return _prose(text), _prose(use)
-
-
-def _prose(text: str) -> list[str]:
-    """A comment's paragraphs, each on one line."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
-    return [line for paragraph in paragraphs for line in (paragraph, "")][:-1]
 
 
 def _fields(source: str, kind: str) -> list[list[str]]:
@@ -93,10 +79,6 @@ def _fields(source: str, kind: str) -> list[list[str]]:
                 rows.append([f"`{text.removeprefix('pub ').split(':')[0]}`", " ".join(comment)])
             comment = []
     return rows
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from sojourn.base.markdown import part
 from sojourn.papers import paper
 from sojourn.papers.judge import claims_of
 from sojourn.papers.search import space
 from sojourn.papers.setup import spelled
-from sojourn.report.marked import part
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE: dict[str, Any] = runpy.run_path(str(DOCS / "searches.py"))

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from sojourn.analysis.stats import mean_ci
+from sojourn.base.markdown import table
 from sojourn.papers.effects import effects_of
 from sojourn.papers.judge import VERDICTS
 from sojourn.papers.search import Found, Half, Judged, changes
@@ -126,7 +127,7 @@ def section(one: Report) -> list[str]:
     if chance["scores"]:
         scores = ", ".join(f"{score:.3f}" for score in chance["scores"])
         lines[0] += f" With seeds {', '.join(map(str, chance['seeds']))} today's has {scores}: so much is chance."
-    lines += ["", *_table(SPLIT_HEADINGS, [_split_row(number, split) for number, split in enumerate(one["splits"], 1)])]
+    lines += ["", *table(SPLIT_HEADINGS, [_split_row(number, split) for number, split in enumerate(one["splits"], 1)])]
     lines += ["", _gain(one["splits"]), ""]
     lines += [
         f"The best of all: {_code(one['best']['changes'])}. Verdicts {_counts(one['best'])}, today's "
@@ -135,9 +136,9 @@ def section(one: Report) -> list[str]:
     ]
     if one["best"]["claims"]:
         rows = [[moved["claim"], moved["usual"], moved["best"]] for moved in one["best"]["claims"]]
-        lines += [*_table(("claim", "today", "best of all"), rows), ""]
+        lines += [*table(("claim", "today", "best of all"), rows), ""]
     rows = [_value_row(about, told) for about in one["assumptions"] for told in about["values"]]
-    return [*lines, *_table(VALUE_HEADINGS, rows)]
+    return [*lines, *table(VALUE_HEADINGS, rows)]
 
 
 SPLIT_HEADINGS = (
@@ -200,8 +201,3 @@ def _counts(one: Mapping[str, Any]) -> str:
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else "today's"
-
-
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]

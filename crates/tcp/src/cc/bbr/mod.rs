@@ -68,6 +68,7 @@ pub struct Bbr {
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: u32,
     extra: Aggregation,
+    /// The pacing rate, in bytes per second.
     pacer: Pacer<HIGH_GAIN, 0>,
 }
 

@@ -74,6 +74,7 @@ pub struct Bbr3 {
     extra: Aggregation,
     /// The window is at its target: acknowledgments of an application that sends little change nothing.
     try_fast_path: bool,
+    /// The pacing rate, in bytes per second.
     pacer: Pacer<STARTUP_PACING_GAIN, 1>,
 }
 

@@ -1,0 +1,50 @@
+"""Markdown pages that commands write: tables, texts from doc comments, and parts of pages written by hand.
+
+A part stands between `<!-- KIND: NAME -->` and `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a table; a vertical bar in a cell is escaped."""
+    lines = [headings, ["---"] * len(headings), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def doc_comment(name: str, source: str) -> tuple[list[str], list[str]]:
+    """Split the comment at the top of a Rust file into the part before `# When to use`, and the part behind."""
+    comment = [line.removeprefix("//!").strip() for line in source.splitlines() if line.startswith("//!")]
+    text, _, use = "\n".join(comment).partition("# When to use\n")
+    if not use.strip():
+        raise SystemExit(f"{name}: the source lacks a section `# When to use`")
+    return _prose(text), _prose(use)
+
+
+def _prose(text: str) -> list[str]:
+    """A comment's paragraphs, each on one line; links to modules become links to pages."""
+    text = re.sub(r"\[([^\]]+)\]\(crate::(\w+)\)", r"[\1](\2.md)", text)
+    text = re.sub(r"\[(`[^`\]]+`)\](?!\()", r"\1", text)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    return [line for paragraph in paragraphs for line in (paragraph, "")][:-1]
+
+
+def replaced(page: str, kind: str, name: str, lines: Sequence[str]) -> str:
+    """Return the page with other lines in one of its parts, which has to be there."""
+    found = _find(page, kind, name)
+    inside = "\n".join(lines)
+    return f"{page[: found.start(1)]}\n\n{inside}\n\n{page[found.end(1) :]}"
+
+
+def part(page: str, kind: str, name: str) -> str:
+    """Return what stands in a part."""
+    return _find(page, kind, name)[1].strip()
+
+
+def _find(page: str, kind: str, name: str) -> re.Match[str]:
+    found = re.search(rf"<!-- {re.escape(kind)}: {re.escape(name)} -->(.*?)<!-- end -->", page, re.DOTALL)
+    assert found, f"the page has no part {kind}: {name}"
+    return found
