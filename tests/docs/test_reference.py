@@ -166,7 +166,7 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, graph, house, sweep = toml_blocks()
+    scenario, wlan, graph, house, draw, sweep = toml_blocks()
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
@@ -174,6 +174,8 @@ def test_the_examples_can_run(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
     study = Study.load(tmp_path / "study.toml")
     assert (len(study.points), len(study.seeds)) == (9, 10)
+    (tmp_path / "drawn.toml").write_text(f"{scenario}\n{draw}", encoding="utf-8")
+    assert Scenario.load(tmp_path / "drawn.toml", seed=7).document["flows"][0]["count"] in (1, 2, 4, 8)
 
 
 def test_the_errors_are_as_shown() -> None:

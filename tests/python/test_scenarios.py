@@ -11,6 +11,8 @@ import pytest
 
 import sojourn as sj
 from conftest import REPO, SHORT, Cli, printed_json
+from sojourn.base.inputs import parse_toml
+from sojourn.studies.drawn import drawn_text
 from sojourn.studies.study import read_document
 
 if sys.version_info >= (3, 11):
@@ -55,6 +57,8 @@ def test_study_runs(cli: Cli, path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_schema_accepts(validator: Any, path: Path) -> None:
     document = read_document(path)
+    if "draw" in document:
+        document = parse_toml(drawn_text(path, None))
     document.pop("sweep", None)
     validator.validate(document)
 

@@ -1,6 +1,13 @@
-"""Reading quantities in the core's canonical spelling ("100 s", "10 Mbit/s"), for labels and axes only."""
+"""Quantities as texts: as the core spells them ("100 s", "10 Mbit/s"), for labels and axes, and as users write them."""
 
 from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+from sojourn.base.errors import InputError
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _BITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
@@ -35,6 +42,30 @@ def quantity(value: object) -> tuple[float, str] | None:
     return None
 
 
+def read_quantity(place: str, found: Any) -> tuple[Decimal, str]:
+    """Number and unit of what a user wrote at a place; without a unit that is empty."""
+    match = QUANTITY.fullmatch(found if isinstance(found, str) else str(found))
+    if isinstance(found, bool) or match is None:
+        raise InputError(f'{place}: {json.dumps(found)} is not a number, with or without a unit; write e.g. "5 ms"')
+    return Decimal(match[1]), match[2]
+
+
+def written_quantity(value: Decimal | float, unit: str) -> Any:
+    """A number as a scenario takes it: with its unit as a text, else as a number."""
+    exact = value if isinstance(value, Decimal) else Decimal(repr(value))
+    if unit:
+        return f"{exact:f} {unit}"
+    return int(exact) if exact == exact.to_integral_value() else float(exact)
+
+
+def factor_between(unit: str, other: str) -> float | None:
+    """How many of `other` one `unit` is; None if they measure different things."""
+    if unit == other:
+        return 1.0
+    units = next((units for units in _UNITS.values() if {unit, other} <= units.keys()), None)
+    return units[unit] / units[other] if units else None
+
+
 def _is_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
@@ -42,3 +73,6 @@ def _is_number(text: str) -> bool:
 def _read(text: str, units: dict[str, float]) -> float:
     number, unit = text.split()
     return float(number) * units[unit]
+
+
+QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*")

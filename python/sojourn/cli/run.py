@@ -31,7 +31,7 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     from sojourn.scenarios.advice import advice
     from sojourn.scenarios.scenario import Scenario
 
-    parsed = Scenario.load(scenario, options.changes(sets))
+    parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
     with progress() as report:
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)

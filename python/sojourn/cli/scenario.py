@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from sojourn.cli import options
@@ -22,3 +24,18 @@ def schema_command(as_json: bool) -> None:
     from sojourn.cli import output
 
     output.print_json(json.loads(_core.scenario_schema()))
+
+
+@command.command("draw")
+@click.argument("file", type=options.PATH)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed that draws [the file's].")
+@options.no_code
+def draw_command(file: Path, seed: int | None) -> None:
+    """Print FILE, a scenario or a study with a table [draw], with what a seed draws written into it.
+
+    What is printed is an ordinary file: the same run as `sojourn run FILE --seed N`.
+    """
+    from sojourn.cli import output
+    from sojourn.studies.drawn import drawn_text
+
+    output.say(drawn_text(file, seed).rstrip("\n"))

@@ -164,6 +164,8 @@ def _print(result: StudyResult, reached: Reached | None, baseline: str | None, r
         output.say(sentence)
     for sentence in result.losses:
         output.say(sentence)
+    if study.drawn:
+        output.say(f"Drawn anew by every seed: {', '.join(study.drawn)}")
     shown = [described(runs, warmup) for warmup in dict.fromkeys(warmups)]
     output.say(f"Runs: {len(runs)}{_how(runner)}; warm-up {', '.join(shown)}")
     output.say(f"Results: {runner.root}, one row per run in {summaries}")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sojourn import _core, engines
 from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import read_text
+from sojourn.base.inputs import parse_toml, read_text
 from sojourn.base.notebook import shown
+from sojourn.scenarios.draw import Draw
 from sojourn.scenarios.paths import paths
 
 if TYPE_CHECKING:
@@ -30,11 +31,19 @@ class Scenario:
         self.canonical = canonical
 
     @classmethod
-    def load(cls, path: Path | str, sets: Mapping[str, object] | None = None) -> Scenario:
-        """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``."""
+    def load(cls, path: Path | str, sets: Mapping[str, object] | None = None, *, seed: int | None = None) -> Scenario:
+        """Read a TOML file; `sets` overrides keys by dotted path, e.g. ``{"link.rate": "20 Mbit/s"}``.
+
+        What its table `[draw]` has, and `sets` has not, is drawn by `seed`, else by the file's; the scenario has that
+        seed then.
+        """
         path = Path(path)
         text = read_text(path)
         try:
+            if "draw" in text and (draw := Draw.take(document := parse_toml(text), path.parent)):
+                document["seed"] = document.get("seed", 1) if seed is None else seed
+                sets = draw.values(document["seed"]) | dict(sets or {})
+                text = json.dumps(document, default=str)
             return cls.parse(text, sets, base=path.parent)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from itertools import product
 from math import prod
 from typing import Any
 
 from sojourn.base.errors import InputError
+from sojourn.base.units import read_quantity, written_quantity
 
 MOST_VALUES = 1_000_000
 """Most values of a range: more are a slip."""
@@ -86,9 +85,9 @@ def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
         raise InputError(
             f'{place}: not a range; write e.g. {{ from = "5 ms", to = "20 ms", step = "5 ms" }}, or factor = 2'
         )
-    first, unit = _quantity(f"{place}.from", found["from"])
-    last, last_unit = _quantity(f"{place}.to", found["to"])
-    by, by_unit = _quantity(
+    first, unit = read_quantity(f"{place}.from", found["from"])
+    last, last_unit = read_quantity(f"{place}.to", found["to"])
+    by, by_unit = read_quantity(
         f"{place}.{'step' if 'step' in found else 'factor'}", found.get("step", found.get("factor"))
     )
     if last_unit != unit or ("step" in found and by_unit != unit):
@@ -103,22 +102,7 @@ def _range(path: str, found: Mapping[str, Any]) -> list[Any]:
         if len(values) > MOST_VALUES:
             raise InputError(f"{place}: more than {MOST_VALUES} values; take a larger step")
         value = value + by if "step" in found else value * by
-    return [_written(value, unit) for value in values]
-
-
-def _quantity(place: str, found: Any) -> tuple[Decimal, str]:
-    """Number and unit."""
-    match = QUANTITY.fullmatch(found if isinstance(found, str) else str(found))
-    if isinstance(found, bool) or match is None:
-        raise InputError(f'{place}: {json.dumps(found)} is not a number, with or without a unit; write e.g. "5 ms"')
-    return Decimal(match[1]), match[2]
-
-
-def _written(value: Decimal, unit: str) -> Any:
-    if unit:
-        return f"{value:f} {unit}"
-    return int(value) if value == value.to_integral_value() else float(value)
+    return [written_quantity(value, unit) for value in values]
 
 
 RANGE_KEYS = {"from", "to", "step", "factor"}
-QUANTITY = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*")

@@ -30,6 +30,7 @@ from sojourn.results.result import Result
 from sojourn.runs import store
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
+from sojourn.scenarios.draw import Draw
 from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.comparison import repeated, seed_list
 from sojourn.studies.expand import axes_of, combinations, count_of, distinct_values
@@ -52,6 +53,41 @@ class Point:
 
     values: dict[str, Any]
     scenario: Scenario
+    """With what the first seed draws, if keys are drawn."""
+    drawn: Drawn | None = None
+
+    def at(self, seed: int) -> Scenario:
+        """The scenario of a seed."""
+        return self.drawn.scenario(seed) if self.drawn else self.scenario
+
+    def replace(self, sets: Mapping[str, object]) -> Point:
+        """Return the point with some keys of its scenarios changed."""
+        drawn = self.drawn and replace(self.drawn, changes={**self.drawn.changes, **sets})
+        return replace(self, scenario=self.scenario.replace(sets), drawn=drawn)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A point whose scenario has keys that the seed draws."""
+
+    draw: Draw
+    document: dict[str, Any]
+    sets: Mapping[str, Any]
+    """What is set for all points, and what this one sweeps."""
+    base: Path
+    changes: Mapping[str, object] = field(default_factory=dict)
+    """What is changed in the scenario afterwards."""
+
+    def values(self, seed: int) -> dict[str, Any]:
+        """What a seed draws and nothing sets, by dotted path."""
+        return {
+            path: value for path, value in self.draw.values(seed).items() if path not in {*self.sets, *self.changes}
+        }
+
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario of a seed."""
+        made = _scenario(self.document, {"draw": self.values(seed), "sweep": self.sets}, self.base)
+        return made.replace(self.changes) if self.changes else made
 
 
 @dataclass(frozen=True)
@@ -114,7 +150,12 @@ class StudyResult:
         count = len(self.study.seeds)
         kept = (index for index in range(len(self.study.points) * count) if index not in self.lost)
         for index, result in zip(kept, self.results, strict=True):
-            yield self.study.points[index // count].values, result
+            yield self._values_of(index), result
+
+    def _values_of(self, index: int) -> dict[str, Any]:
+        """Swept and drawn values of a run by its place among all."""
+        point, seed = self.study.points[index // len(self.study.seeds)], self.study.seeds[index % len(self.study.seeds)]
+        return point.values | (point.drawn.values(seed) if point.drawn else {})
 
     @property
     def losses(self) -> list[str]:
@@ -122,7 +163,7 @@ class StudyResult:
         count = len(self.study.seeds)
         said = []
         for index, how in self.lost.items():
-            values = self.study.points[index // count].values
+            values = self._values_of(index)
             what = ", ".join(
                 [*(f"{path} {value}" for path, value in values.items()), f"seed {self.study.seeds[index % count]}"]
             )
@@ -191,10 +232,12 @@ class Study:
             chosen = seeds if seeds is not None else file_seeds
             axes, twice = distinct_values(axes_of(sweep))
             _check_number(count_of(axes) * _count_of_seeds(chosen), many)
-            points = [_point(document, sets or {}, values, path.parent) for values in combinations(axes)]
+            draw = Draw.take(document, path.parent)
+            taken = [document.get("seed", 1)] if chosen is None else seed_list(chosen)
+            points = [
+                _point(document, sets or {}, values, path.parent, draw, taken[0]) for values in combinations(axes)
+            ]
             paths = tuple(tuple(axis[0]) for axis in axes)
-            fallback = [points[0].scenario.seed]
-            taken = fallback if chosen is None else seed_list(chosen)
             own_seeds = _count_of_seeds(file_seeds)
             return cls(path.stem, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
         except InputError as error:
@@ -204,6 +247,12 @@ class Study:
     def swept(self) -> list[str]:
         """Dotted paths that are swept."""
         return list(self.points[0].values)
+
+    @property
+    def drawn(self) -> list[str]:
+        """Dotted paths that each seed draws anew."""
+        first = self.points[0].drawn
+        return list(first.values(self.seeds[0])) if first else []
 
     @property
     def advice(self) -> list[str]:
@@ -218,7 +267,7 @@ class Study:
     @property
     def runs(self) -> list[Run]:
         """Every run, seed after seed and point after point."""
-        return [Run(point.scenario, seed, self.engine) for point in self.points for seed in self.seeds]
+        return [Run(point.at(seed), seed, self.engine) for point in self.points for seed in self.seeds]
 
     def run(
         self,
@@ -271,7 +320,7 @@ class Study:
 
     def replace(self, sets: Mapping[str, object]) -> Study:
         """Return this study with some keys of all its scenarios changed."""
-        return replace(self, points=[replace(one, scenario=one.scenario.replace(sets)) for one in self.points])
+        return replace(self, points=[one.replace(sets) for one in self.points])
 
 
 def read_document(path: Path, extended: tuple[Path, ...] = ()) -> dict[str, Any]:
@@ -304,16 +353,29 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return both
 
 
-def _point(document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, Any], base: Path) -> Point:
-    """The point of some swept values on top of keys that are set for all; the core sets parameters of AQMs."""
+def _point(
+    document: dict[str, Any], sets: Mapping[str, Any], values: dict[str, Any], base: Path, draw: Draw | None, seed: int
+) -> Point:
+    """The point of some swept values on top of keys that are set for all."""
+    if draw is None:
+        return Point(values, _scenario(document, {"sweep": {**sets, **values}}, base))
+    if clash := next((path for path in draw.paths if path in values), None):
+        raise InputError(f"draw.{clash}: is swept as well; leave it out in one of the tables")
+    drawn = Drawn(draw, document, {**sets, **values}, base)
+    return Point(values, drawn.scenario(seed), drawn)
+
+
+def _scenario(document: dict[str, Any], tables: Mapping[str, Mapping[str, Any]], base: Path) -> Scenario:
+    """The scenario of a document with the keys set that some tables name; the core sets parameters of AQMs."""
     changed, params = copy.deepcopy(document), {}
-    for path, value in (*sets.items(), *values.items()):
-        if AQM_PARAMETER.search(path):
-            params[path] = value
-        else:
-            _set(changed, path, value)
+    for table, sets in tables.items():
+        for path, value in sets.items():
+            if AQM_PARAMETER.search(path):
+                params[path] = value
+            else:
+                set_path(changed, path, value, f"{table}.{path}")
     _fill(changed)
-    return Point(values, Scenario.parse(json.dumps(changed, default=str), params, base=base))
+    return Scenario.parse(json.dumps(changed, default=str), params, base=base)
 
 
 def _fill(document: dict[str, Any]) -> None:
@@ -326,22 +388,22 @@ def _fill(document: dict[str, Any]) -> None:
             flow.setdefault("spread", SPREAD)
 
 
-def _set(document: Any, path: str, value: Any) -> None:
-    """Set a dotted path; what the path means is for the core to judge."""
+def set_path(document: Any, path: str, value: Any, place: str) -> None:
+    """Set a dotted path, which stands at `place`; what it means is for the core to judge."""
     *parents, last = path.split(".")
     here = document
     for step in parents:
-        here = _element(here, step, path) if isinstance(here, list) else here.setdefault(step, {})
+        here = _element(here, step, place) if isinstance(here, list) else here.setdefault(step, {})
         if not isinstance(here, dict | list):
             break
     if not isinstance(here, dict):
-        raise InputError(f"sweep.{path}: there is no such key; name one of the scenario, e.g. link.aqm")
+        raise InputError(f"{place}: there is no such key; name one of the scenario, e.g. link.aqm")
     here[last] = value
 
 
-def _element(items: list[Any], step: str, path: str) -> Any:
+def _element(items: list[Any], step: str, place: str) -> Any:
     if not step.isdigit() or int(step) >= len(items):
-        raise InputError(f'sweep.{path}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
+        raise InputError(f'{place}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
     return items[int(step)]
 
 

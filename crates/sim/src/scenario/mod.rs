@@ -172,6 +172,9 @@ impl Scenario {
         if values.contains_key("sweep") {
             return Err(Error::new("sweep", r#"makes this a study of many runs; run it with "sojourn sweep""#));
         }
+        if values.contains_key("draw") {
+            return Err(Error::new("draw", r#"has to be drawn first; take what "sojourn scenario draw" prints"#));
+        }
         check_known("", values, KEYS.iter())?;
         graph::check_form(values)?;
         let table = Table::new("", values, KEYS);

@@ -228,6 +228,7 @@ fn refusals_name_place_and_mend() {
         ("probes.queue", "true", r#"probes.queue: expected a text with a unit such as "5 ms", found true or false"#),
         ("probes.headers", "true", "probes.headers: goes with packets; add packets = true"),
         ("probes.packet", "true", r#"probes.packet: unknown key; did you mean "packets"?"#),
+        ("draw.x", "1", r#"draw: has to be drawn first; take what "sojourn scenario draw" prints"#),
         ("sweep.seed", "[1, 2]", r#"sweep: makes this a study of many runs; run it with "sojourn sweep""#),
         ("durations", "1 s", r#"durations: unknown key; did you mean "duration"?"#),
         ("name", "5", "name: expected a text, found a number"),
