@@ -81,6 +81,7 @@ def result() -> Result:
         "packets": True,
         "headers": True,
         "transfers": True,
+        "senders": True,
         "queue": "10 ms",
         "flows": "10 ms",
         "state": "10 ms",

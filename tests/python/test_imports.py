@@ -17,8 +17,9 @@ import sojourn
 
 ROOT = Path(sojourn.__file__).parent
 ORDER = (
-    *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "runs"),
-    *("studies", "fitting", "validation", "kernel", "ns2", "emulated", "papers", "report", "cli", "__main__", "demo"),
+    *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "qlog"),
+    *("runs", "studies", "fitting", "validation", "kernel", "ns2", "emulated", "papers", "report", "cli"),
+    *("__main__", "demo"),
 )
 """Packages and modules of `sojourn`; each imports those on its left only. docs/architecture.md has the same order."""
 SHARED_TYPES = {"sojourn.results.result", "sojourn.scenarios.scenario"}

@@ -27,6 +27,7 @@ EVERY_PROBE = {
     "link.rate": "100 Mbit/s",
     "probes.headers": True,
     "probes.transfers": True,
+    "probes.senders": True,
     "probes.queue": "100 us",
 }
 

@@ -45,6 +45,7 @@ mod replayed;
 mod sampler;
 pub mod scenario;
 mod schedule;
+mod senders;
 mod simulation;
 mod status;
 mod summary;

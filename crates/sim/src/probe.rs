@@ -1,10 +1,11 @@
-//! Probes of every packet. Without one, the hooks compile to nothing.
+//! Probes of every packet and of senders. Without one, the hooks compile to nothing.
 
 use crate::packet::{Handle, Packet, Packets};
 use crate::scenario;
+use crate::senders::{Senders, Who};
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
-use sojourn_tcp::{Header, Sack};
+use sojourn_tcp::{Event, Header, Sack};
 
 /// Sees what happens at the queues. It cannot change anything.
 pub(crate) trait Probe {
@@ -32,6 +33,18 @@ pub(crate) trait Probe {
         packets: &Packets,
     ) {
         let _ = (now, link, packet, meta, reason, packets);
+    }
+
+    /// Whether it wants to know what senders do.
+    #[inline]
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// A sender does something; only where it [wants to know](Probe::watches).
+    #[inline]
+    fn noticed(&mut self, now: Instant, who: Who, event: Event<'_>) {
+        let _ = (now, who, event);
     }
 }
 
@@ -231,6 +244,72 @@ impl Recorder for EveryPacket {
         let waiting = self.waiting();
         let mut tables = vec![self.log.into_table(), waiting.into_table()];
         tables.extend(self.headers.map(Headers::into_table));
+        tables
+    }
+}
+
+/// Records every packet, or what senders do, or both.
+pub(crate) struct Everything {
+    packets: Option<EveryPacket>,
+    senders: Option<Senders>,
+}
+
+impl Probe for Everything {
+    fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
+        if let Some(probe) = &mut self.packets {
+            probe.arrived(now, link, packet, meta, packets);
+        }
+    }
+
+    fn sent(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, newly_marked: bool) {
+        if let Some(probe) = &mut self.packets {
+            probe.sent(now, link, packet, meta, newly_marked);
+        }
+    }
+
+    fn dropped(
+        &mut self,
+        now: Instant,
+        link: usize,
+        packet: Handle,
+        meta: &Meta,
+        reason: DropReason,
+        packets: &Packets,
+    ) {
+        if let Some(probe) = &mut self.packets {
+            probe.dropped(now, link, packet, meta, reason, packets);
+        }
+    }
+
+    fn watches(&self) -> bool {
+        self.senders.is_some()
+    }
+
+    fn noticed(&mut self, now: Instant, who: Who, event: Event<'_>) {
+        if let Some(probe) = &mut self.senders {
+            probe.note(now, who, event);
+        }
+    }
+}
+
+impl Recorder for Everything {
+    fn new(wanted: &scenario::Probes) -> Self {
+        let packets = wanted.packets.then(|| EveryPacket::new(wanted));
+        Self { packets, senders: wanted.of_senders().then(Senders::default) }
+    }
+
+    fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+        if let Some(probe) = &mut self.packets {
+            probe.take(least, taken);
+        }
+        if let Some(probe) = &mut self.senders {
+            probe.take(least, taken);
+        }
+    }
+
+    fn tables(self) -> Vec<Table> {
+        let mut tables = self.packets.map_or_else(Vec::new, EveryPacket::tables);
+        tables.extend(self.senders.into_iter().flat_map(Senders::into_tables));
         tables
     }
 }

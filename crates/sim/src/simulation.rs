@@ -8,7 +8,7 @@ use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
 use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCells};
 use crate::packet::Handle;
-use crate::probe::{EveryPacket, Recorder};
+use crate::probe::{Everything, Recorder};
 use crate::sampler::Samplers;
 use crate::scenario::{FlowSpec, Scenario};
 use crate::summary::{HopSummary, LinkSummary, Links, Summary};
@@ -31,26 +31,26 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
-/// With a probe of every packet or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
+/// With a probe of every packet or of senders or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
 /// compile to nothing, and two links to an array.
 enum Engine {
     Plain(Box<Run<(), Dumbbell>>),
-    EveryPacket(Box<Run<EveryPacket, Dumbbell>>),
+    Everything(Box<Run<Everything, Dumbbell>>),
     Graph(Box<Run<(), Graph>>),
-    GraphEveryPacket(Box<Run<EveryPacket, Graph>>),
+    GraphEverything(Box<Run<Everything, Graph>>),
     Cells(Box<Run<(), WithCells>>),
-    CellsEveryPacket(Box<Run<EveryPacket, WithCells>>),
+    CellsEverything(Box<Run<Everything, WithCells>>),
 }
 
 macro_rules! with {
     ($engine:expr, $run:ident => $do:expr) => {
         match $engine {
             Engine::Plain($run) => $do,
-            Engine::EveryPacket($run) => $do,
+            Engine::Everything($run) => $do,
             Engine::Graph($run) => $do,
-            Engine::GraphEveryPacket($run) => $do,
+            Engine::GraphEverything($run) => $do,
             Engine::Cells($run) => $do,
-            Engine::CellsEveryPacket($run) => $do,
+            Engine::CellsEverything($run) => $do,
         }
     };
 }
@@ -60,13 +60,13 @@ impl Simulation {
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
-        Self(match (Cells::new(scenario, seed), is_dumbbell, scenario.probes.packets) {
+        Self(match (Cells::new(scenario, seed), is_dumbbell, scenario.probes.each()) {
             (Some(cells), _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, cells))),
-            (Some(cells), _, true) => Engine::CellsEveryPacket(Box::new(Run::new(scenario, seed, cells))),
+            (Some(cells), _, true) => Engine::CellsEverything(Box::new(Run::new(scenario, seed, cells))),
             (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, ()))),
-            (None, true, true) => Engine::EveryPacket(Box::new(Run::new(scenario, seed, ()))),
+            (None, true, true) => Engine::Everything(Box::new(Run::new(scenario, seed, ()))),
             (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
-            (None, false, true) => Engine::GraphEveryPacket(Box::new(Run::new(scenario, seed, ()))),
+            (None, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, ()))),
         })
     }
 

@@ -100,7 +100,9 @@ fn cases() -> impl Strategy<Value = Case> {
 fn with(scenario: &Scenario, packets: bool, step_us: Option<u64>) -> Scenario {
     let step = step_us.map(|us| Duration::from_nanos(1000 * us as i64));
     let transfers = step.is_some();
-    let probes = Probes { packets, transfers, queue: step, flows: step, utilisation: step, ..Probes::default() };
+    let senders = Some(step.is_some());
+    let probes =
+        Probes { packets, transfers, senders, queue: step, flows: step, utilisation: step, ..Probes::default() };
     Scenario { probes, ..scenario.clone() }
 }
 

@@ -35,6 +35,7 @@
 //! | the receiver: reassembly, delay, marks | `receiver`, `compressed_ack` |
 //! | segments as one super-packet | `offload` |
 //! | what queue disciplines see of a header | `view` |
+//! | what a host sees that watches a sender | `watch` |
 //!
 //! Sequence numbers are absolute and do not wrap, windows are counted in segments as in Linux, and the source of each
 //! rule is named at the head of its file.
@@ -121,11 +122,14 @@ mod transmission;
 mod undo;
 mod validation;
 mod view;
+mod watch;
 
 pub use config::{SenderConfig, SenderStats, State};
 pub use rate_sample::RateSample;
 pub use receiver::{Marked, Receiver, ReceiverConfig};
 pub use sender::Sender;
+pub use timer::Purpose;
+pub use watch::{Event, Loss, Standing};
 
 use sojourn_aqm::{Duration, Ecn, Instant};
 use std::fmt;
@@ -147,6 +151,18 @@ pub trait Wire {
     #[inline]
     fn has_room(&self) -> bool {
         true
+    }
+
+    /// Whether the host watches what the sender does, from its first event on: then it is told.
+    #[inline]
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// Tells a host that watches the sender what this does; `event` is asked for where somebody wants to know.
+    #[inline]
+    fn tell<'a>(&mut self, event: impl FnOnce() -> Event<'a>) {
+        let _ = event;
     }
 }
 

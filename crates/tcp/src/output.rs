@@ -5,7 +5,7 @@
 use crate::config::SenderStats;
 use crate::segment::Segment;
 use crate::stack::Stack;
-use crate::{FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
+use crate::{Event, FIRST_BYTE, Flags, Header, Now, Wire, is_newer};
 use sojourn_aqm::{Ecn, Instant};
 
 /// Fills in headers and hands segments to the host.
@@ -43,6 +43,11 @@ impl Output {
         self.stack.acks_handshake
     }
 
+    /// IP bytes of a segment of the peer.
+    pub fn len_of(&self, header: &Header) -> u32 {
+        header.ip_len_of(self.stack)
+    }
+
     /// The first segment of the peer carried the timestamp `ts_val`.
     pub fn heard_first(&mut self, ts_val: u32) {
         self.ts_recent = ts_val;
@@ -66,34 +71,41 @@ impl Output {
     #[inline(always)]
     pub fn data(&mut self, segment: &Segment, flags: Flags, ecn: Ecn, now: Now, wire: &mut impl Wire) {
         self.stats.sent += 1;
-        self.segment(segment, flags, ecn, now, wire);
+        self.segment(segment, (flags, ecn), false, now, wire);
     }
 
     /// Sends data again.
-    pub fn again(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
+    pub fn again(&mut self, segment: &Segment, how: (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         self.stats.sent += 1;
         self.stats.retransmissions += 1;
-        self.segment(segment, flags, ecn, now, wire);
+        self.segment(segment, how, true, now, wire);
     }
 
     /// Sends a SYN.
     pub fn syn(&self, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         let header = Header { seq: 0, ack: 0, flags: Flags::SYN.with(flags), ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+        self.pass((&header, header.ip_len_of(self.stack), ecn), self.stats.timeouts > 0, wire);
     }
 
     /// Sends an acknowledgment without data.
     pub fn pure_ack(&self, seq: u64, (flags, ecn): (Flags, Ecn), now: Now, wire: &mut impl Wire) {
         let header = Header { seq, flags, ..self.blank(now) };
-        wire.transmit(&header, header.ip_len_of(self.stack), ecn);
+        self.pass((&header, header.ip_len_of(self.stack), ecn), false, wire);
     }
 
     #[inline(always)]
-    fn segment(&mut self, segment: &Segment, flags: Flags, ecn: Ecn, now: Now, wire: &mut impl Wire) {
+    fn segment(&mut self, segment: &Segment, (flags, ecn): (Flags, Ecn), again: bool, now: Now, wire: &mut impl Wire) {
         self.last_sent = now.at;
         let flags = flags.with_if(Flags::FIN, segment.fin);
         let header = Header { seq: segment.seq, len: segment.len, flags, ..self.blank(now) };
-        wire.transmit(&header, self.overhead + segment.len as u32, ecn);
+        self.pass((&header, self.overhead + segment.len as u32, ecn), again, wire);
+    }
+
+    /// Hands a segment to the host: its header, its IP bytes, its codepoint.
+    #[inline(always)]
+    fn pass(&self, (header, len, ecn): (&Header, u32, Ecn), again: bool, wire: &mut impl Wire) {
+        wire.tell(|| Event::Sent { header, len, ecn, again });
+        wire.transmit(header, len, ecn);
     }
 
     #[inline]

@@ -4,12 +4,15 @@
 //! `tcp_mark_lost_retrans`); the counters carry its names. Positions are counted from the oldest
 //! segment that is not acknowledged; the hints survive acknowledgments because they are sequence numbers.
 
+mod log;
 mod sacks;
 #[cfg(test)]
 mod tests;
 
+use self::log::Log;
 use crate::Block;
 use crate::segment::{Acked, Sacked, Segment, Tags};
+use crate::watch::Loss;
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
 
@@ -39,6 +42,8 @@ pub(crate) struct Scoreboard {
     lost_retrans_low: u64,
     /// Blocks of the last acknowledgment: what they cover is tagged.
     seen: [Block; 3],
+    /// What was marked, for a host that watches.
+    log: Log,
 }
 
 impl Scoreboard {
@@ -58,6 +63,7 @@ impl Scoreboard {
             lost_hint: 0,
             lost_retrans_low: 0,
             seen: [(0, 0); 3],
+            log: Log::default(),
         }
     }
 
@@ -242,11 +248,13 @@ impl Scoreboard {
             if self.highest_sack > self.segments[i].retrans_nxt {
                 self.segments[i].tags.clear(Tags::RETRANS);
                 self.retrans_out -= 1;
+                self.log.again(&self.segments[i]);
                 self.verify_hint(i);
                 if !self.segments[i].tags.any(Tags::LOST.or(Tags::SACKED)) {
                     self.segments[i].tags.set(Tags::LOST);
                     self.lost_out += 1;
                     self.lost_total += 1;
+                    self.log.first(&self.segments[i]);
                 }
             } else {
                 low = low.min(self.segments[i].retrans_nxt);
@@ -284,6 +292,7 @@ impl Scoreboard {
             self.segments[i].tags.set(Tags::LOST);
             self.lost_out += 1;
             self.lost_total += 1;
+            self.log.first(&self.segments[i]);
         }
     }
 
@@ -298,10 +307,12 @@ impl Scoreboard {
             self.segments[i].tags.set(Tags::LOST);
             self.lost_out += 1;
             self.lost_total += 1;
+            self.log.first(&self.segments[i]);
         } else if tags.any(Tags::RETRANS) {
             self.segments[i].tags.clear(Tags::RETRANS);
             self.retrans_out -= 1;
             self.lost_total += 1;
+            self.log.again(&self.segments[i]);
         }
     }
 
@@ -311,6 +322,7 @@ impl Scoreboard {
         let mut retransmitted = false;
         (self.retrans_out, self.lost_out) = (0, 0);
         for (i, segment) in self.segments.iter_mut().enumerate() {
+            self.log.all_lost(segment, i == 0 && head_in_flight);
             segment.tags.clear(Tags::LOST);
             if i == 0 && head_in_flight {
                 self.retrans_out += segment.tags.any(Tags::RETRANS) as u32;
@@ -330,6 +342,7 @@ impl Scoreboard {
 
     /// The losses were imagined: nothing is lost.
     pub fn unmark_lost(&mut self) {
+        self.log.none(self.segments.front());
         self.segments.iter_mut().for_each(|s| s.tags.clear(Tags::LOST));
         self.lost_out = 0;
         self.forget_hints();
@@ -367,6 +380,11 @@ impl Scoreboard {
     pub fn forget_hints(&mut self) {
         self.retransmit_hint = None;
         self.lost_hint = 0;
+    }
+
+    /// Gives `each` what was marked since the last call; from the first one on, marks are kept for the next.
+    pub fn take_log(&mut self, each: impl FnMut(Loss)) {
+        self.log.take(each);
     }
 
     fn tag_range(&mut self, (from, to): Block, frto_highmark: u64, told: &mut Sacked, each: &mut impl FnMut(&Segment)) {

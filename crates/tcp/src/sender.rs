@@ -16,7 +16,7 @@ use crate::stack::Machine;
 use crate::timer::Purpose;
 use crate::tlp::Probed;
 use crate::transmission::Transmission;
-use crate::{Block, Flags, Header, Now, Wire};
+use crate::{Block, Event, Flags, Header, Now, Wire, watch};
 use sojourn_aqm::{Instant, Rng};
 
 /// The sending half of a connection. In this order, so that what every segment is asked for comes first, beside what its
@@ -92,6 +92,7 @@ impl Sender {
         self.transmission.queue.open(bytes);
         self.handshake.syn(now);
         self.transmission.send_syn(now, wire);
+        self.show(wire);
     }
 
     /// Opens a connection with data both ways; what is to be sent comes by [`Self::write`], and one handshake serves both
@@ -134,6 +135,7 @@ impl Sender {
     /// Takes a segment from the receiver.
     pub fn on_segment(&mut self, now: Instant, header: &Header, wire: &mut impl Wire) {
         let now = self.enter(now);
+        wire.tell(|| Event::Received { header, len: self.transmission.output.len_of(header) });
         match self.handshake.phase() {
             Phase::Closed => {}
             Phase::SynSent => self.on_syn_ack(now, header, wire),
@@ -142,12 +144,14 @@ impl Sender {
             Phase::Established if self.transmission.is_plain => self.on_ack(now, header, wire),
             Phase::Established => self.on_ack_of_machine(now, header, wire),
         }
+        self.show(wire);
     }
 
     /// The host takes new data again.
     pub fn on_room(&mut self, now: Instant, wire: &mut impl Wire) {
         if self.handshake.is_established() {
             self.send_new(self.enter(now), wire);
+            self.show(wire);
         }
     }
 
@@ -157,6 +161,9 @@ impl Sender {
         let Self { transmission: tx, recovery, control, .. } = self;
         if tx.pacer.as_mut().is_some_and(|pacer| pacer.wake(now.at)) {
             tx.send_held(now, control, recovery, wire);
+        }
+        if tx.timer.is_due(now) {
+            wire.tell(|| Event::Expired(tx.timer.purpose()));
         }
         match self.handshake.phase() {
             _ if !self.transmission.timer.is_due(now) => {}
@@ -171,6 +178,7 @@ impl Sender {
             }
             Phase::Established => self.on_expiry(now, wire),
         }
+        self.show(wire);
     }
 
     /// When [`Self::on_timer`] is to be called.
@@ -477,6 +485,14 @@ impl Sender {
             }
         }
         self.send_new(now, wire);
+    }
+
+    /// An event is over: a host that watches is told the rest of it.
+    #[inline(always)]
+    fn show(&mut self, wire: &mut impl Wire) {
+        if wire.watches() {
+            watch::tell(&mut self.transmission, &self.control, &self.recovery, wire);
+        }
     }
 
     #[inline]

@@ -7,9 +7,9 @@ use crate::stack::{Stack, on_wheel};
 use crate::{Clock, Now, Ticks};
 use sojourn_aqm::{Duration, Instant};
 
-/// What the timer is set for.
+/// What a sender's timer is set for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub enum Purpose {
     /// The retransmission time-out.
     Retransmit,
     /// The end of early retransmit's delay.

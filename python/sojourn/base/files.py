@@ -58,11 +58,16 @@ def _write(target: Path, buffer: BytesIO) -> None:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise."""
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """Give a temporary sibling of `path` that becomes `path` when the block ends well, and vanishes otherwise.
+
+    A folder that is there already stays, and what the block made goes, unless it is to `replace` it.
+    """
     with _unfinished(path, _make_empty) as part:
         yield part
         with _commit:
+            if replace and path.is_dir():
+                _remove(path)
             try:
                 part.rename(path)
             except OSError:

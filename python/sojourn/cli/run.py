@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sojourn.cli import options
 from sojourn.cli.terminal import echo
+
+if TYPE_CHECKING:
+    from sojourn.results.result import Result
+    from sojourn.scenarios.scenario import Scenario
 
 
 @click.command("run")
@@ -17,9 +22,23 @@ from sojourn.cli.terminal import echo
 @options.engine
 @options.no_code
 @options.out
+@click.option(
+    "--qlog",
+    type=options.PATH,
+    metavar="DIR",
+    help="Also write what each TCP sender does as qlog, a file for each in DIR/<hash>, as qvis reads it.",
+)
 @options.tables
 @options.as_json
-def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str, out: Path, as_json: bool) -> None:
+def command(
+    scenario: Path,
+    sets: tuple[str, ...],
+    seed: int | None,
+    engine: str,
+    out: Path,
+    qlog: Path | None,
+    as_json: bool,
+) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
 
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
@@ -32,13 +51,18 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     from sojourn.scenarios.scenario import Scenario
 
     parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    if qlog is not None:
+        parsed = _with_senders(parsed, qlog, engine)
     with progress() as report:
         runs = [Run(parsed, parsed.seed if seed is None else seed, engine)]
         [result] = run_all(runs, out, command=options.command_line(), progress=report)
+    files = _write_qlog(result, qlog) if qlog is not None else []
     told = advice([parsed])
     options.warn(told)
     if as_json:
-        about = {"engine": result.engine, "scenario": parsed.document, "warnings": told}
+        about: dict[str, Any] = {"engine": result.engine, "scenario": parsed.document, "warnings": told}
+        if qlog is not None:
+            about["qlog"] = [str(file) for file in files]
         output.print_json(output.result_json(result) | about)
         return
     output.summary_table(result.links, ["link"], title=f"{parsed.name or scenario.stem}, seed {result.seed}")
@@ -56,3 +80,26 @@ def command(scenario: Path, sets: tuple[str, ...], seed: int | None, engine: str
     for fault in result.totals.get("emulation", {}).get("faults", []):
         echo(f"not faithful: {fault}", err=True)
     output.say(f"Results: {result.folder}")
+    if files:
+        output.say(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
+
+
+def _with_senders(scenario: Scenario, folder: Path, engine: str) -> Scenario:
+    """Return the scenario with the probe that qlog is made of; refused where no files can be made."""
+    from sojourn import engines
+    from sojourn.base.errors import InputError
+    from sojourn.qlog.files import check
+
+    if engine != engines.SIMULATE:
+        raise InputError(f"--qlog: the engine {engine} does not know what senders do; leave it out, or simulate")
+    check(folder)
+    return scenario.replace({"probes.senders": True})
+
+
+def _write_qlog(result: Result, folder: Path) -> list[Path]:
+    from sojourn.base.progress import progress
+    from sojourn.qlog.files import write
+
+    assert result.folder is not None
+    with progress("folders of qlog") as report:
+        return write(result, folder, name=result.folder.name, progress=report)

@@ -66,6 +66,8 @@ def check(scenario: Scenario) -> None:
         raise InputError("links: only one bottleneck can be emulated; simulate the others")
     if document.get("wlan"):
         raise InputError("wlan: a wireless LAN cannot be emulated; simulate it")
+    if document["probes"].get("senders"):
+        raise InputError("probes.senders: only the programs know what their senders do; leave it out")
     for place, link in (("link", document["link"]), ("reverse", document["reverse"])):
         if link.get("below"):
             raise InputError(f"{place}.below: an emulated link has no buffer there; leave it out")

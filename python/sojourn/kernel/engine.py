@@ -18,6 +18,7 @@ from sojourn.scenarios.scenario import Scenario
 
 NO_PROBES = {
     "headers": "does not record transport headers",
+    "senders": "does not know what its senders do",
     "state": "does not look into its queue disciplines",
 }
 

@@ -16,6 +16,7 @@ from sojourn.scenarios.scenario import Scenario
 
 NO_PROBES = {
     "headers": "does not record transport headers",
+    "senders": "does not tell what its senders do",
     "state": "does not look into its queues",
 }
 LARGEST_SEED = 2**31 - 2

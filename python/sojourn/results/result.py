@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,6 +41,22 @@ FATES = (
 OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
 """What became of an attempt to send a frame over a channel, by its number."""
 
+SENDER_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+"""Where a sender's congestion avoidance stands, by its number."""
+TIMERS = ("none", "time-out", "early retransmit", "loss probe", "reordering")
+"""What a sender's timer is set for, or was set for when it expired, by its number."""
+LOSSES = ("first", "again", "none")
+"""What is lost: a segment as it was sent first, its last retransmission, or nothing after all; by its number."""
+SENDER_WORDS = {
+    "ecn": ECN,
+    "end": ("source", "sink"),
+    "state": SENDER_STATES,
+    "expired": TIMERS,
+    "timer": TIMERS,
+    "loss": LOSSES,
+}
+"""Numbers of the tables of senders in words, by column."""
+
 LOG_FIGURES = "only timeseries, cdf, ccdf, box, drops, window, bytes and rates can be drawn of it"
 
 
@@ -67,6 +83,8 @@ class Result:
         """Every parameter of the queue managers in Python, by path of the AQM, as noted when they ran."""
         self.written: Mapping[str, int] = {}
         """Rows of the tables that are files already, in the folder that the result is going to be stored in."""
+        self.files: Mapping[str, Callable[[], Path]] = {}
+        """Tables that are files, each checked when it is asked for."""
         self._tables = dict(tables)
         self._link: str | None = None
 
@@ -138,7 +156,10 @@ class Result:
         """Everything that the result holds, its tables too: whoever loads a pickle need not have the folder."""
         if self.own_parameters is None and not self.is_log and not self.folder:
             self.own_parameters = own_parameters(self.scenario)
-        return self.__dict__ | {"_tables": in_memory({name: self.table(name) for name in self.table_names})}
+        return self.__dict__ | {
+            "files": {},
+            "_tables": in_memory({name: self.table(name) for name in self.table_names}),
+        }
 
     @property
     def table_names(self) -> list[str]:
@@ -308,6 +329,26 @@ class Result:
         return self._named("headers")
 
     @property
+    def segments(self) -> pl.DataFrame:
+        """Every segment that a TCP sender has sent (probe `senders`), in the order of events."""
+        return self._named("segments", SENDER_WORDS)
+
+    @property
+    def acks(self) -> pl.DataFrame:
+        """Every acknowledgment that a TCP sender has received (probe `senders`)."""
+        return self._named("acks", SENDER_WORDS)
+
+    @property
+    def losses(self) -> pl.DataFrame:
+        """Every segment that a TCP sender has taken for lost (probe `senders`)."""
+        return self._named("losses", SENDER_WORDS)
+
+    @property
+    def senders(self) -> pl.DataFrame:
+        """How each TCP sender stood after every event that changed that (probe `senders`)."""
+        return self._named("senders", SENDER_WORDS)
+
+    @property
     def queue(self) -> pl.DataFrame:
         """Queue length over time (probe `queue`)."""
         return self._named("queue")
@@ -340,7 +381,16 @@ class Result:
             raise unknown("frame", name, list(_FRAMES))
         return to_pandas(getattr(self, name))
 
-    def _named(self, table: str) -> pl.DataFrame:
+    def slices(self, name: str, rows: int) -> Iterator[pl.DataFrame]:
+        """The rows of a table as recorded, at most so many at a time; of a stored run, without reading all of them."""
+        if name not in self.files:
+            yield from self.table(name).iter_slices(rows)
+            return
+        frame = pl.scan_parquet(self.files[name]())
+        for start in range(0, frame.select(pl.len()).collect().item(), rows):
+            yield frame.slice(start, rows).collect()
+
+    def _named(self, table: str, words: Mapping[str, Sequence[str]] | None = None) -> pl.DataFrame:
         """Seconds, milliseconds and names instead of nanoseconds and numbers."""
         frame = self.table(table)
         columns = []
@@ -348,7 +398,7 @@ class Result:
             if name in _UNITS:
                 columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
             else:
-                names = self.link_names if name == "link" else _NAMES.get(name)
+                names = self.link_names if name == "link" else (words or _NAMES).get(name)
                 columns.append(_name(name, names) if names else pl.col(name))
         return frame.select(columns)
 
@@ -407,7 +457,7 @@ def _name(column: str, names: Sequence[str]) -> pl.Expr:
 
 _FRAMES = (
     *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers"),
-    *("accesses", "headers", "queue", "flows", "state", "utilisation"),
+    *("accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state", "utilisation"),
 )
 _NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
 _UNITS = {
@@ -416,6 +466,7 @@ _UNITS = {
     "duration_ns": ("duration_s", 1e9),
     "sojourn_ns": ("sojourn_ms", 1e6),
     "airtime_ns": ("airtime_ms", 1e6),
+    "timer_ns": ("timer_s", 1e9),
 }
 _PROBES = {
     "packets": "--set probes.packets=true",
@@ -423,6 +474,7 @@ _PROBES = {
     "transfers": "--set probes.transfers=true",
     "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
     "headers": "--set probes.packets=true --set probes.headers=true",
+    **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),
     "queue": '--set probes.queue="10 ms"',
     "flows": '--set probes.flows="100 ms"',
     "state": '--set probes.state="10 ms"',

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,7 @@ def _result(folder: Path, manifest: dict[str, Any]) -> Result:
     canonical = json.dumps(manifest["scenario"], ensure_ascii=False)
     result = Result(Scenario(canonical), manifest["seed"], manifest["summary"], tables)
     result.folder = folder
+    result.files = {name: partial(_checked_table, folder, manifest, name) for name in manifest["tables"]}
     result.engine = manifest["engine"]
     result.own_parameters = manifest.get("parameters", {})
     return result

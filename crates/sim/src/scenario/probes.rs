@@ -15,6 +15,8 @@ table! {
         headers: bool = Kind::Flag, Need::Default("false");
         /// Records every attempt to send a frame over the channel of a wireless LAN.
         accesses: Option<bool> = Kind::Flag, Need::Optional;
+        /// Records what each TCP sender sends, hears, believes lost, and how it stands after it.
+        senders: Option<bool> = Kind::Flag, Need::Optional;
         /// Sampling step of the queue length.
         queue: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Sampling step of each flow's window, RTT and goodput.
@@ -23,5 +25,17 @@ table! {
         state: Option<Duration> = Kind::PositiveTime, Need::Optional;
         /// Step over which the bytes of each link are summed.
         utilisation: Option<Duration> = Kind::PositiveTime, Need::Optional;
+    }
+}
+
+impl Probes {
+    /// Whether what senders do is recorded.
+    pub fn of_senders(&self) -> bool {
+        self.senders == Some(true)
+    }
+
+    /// Whether packets or senders are recorded one by one.
+    pub fn each(&self) -> bool {
+        self.packets || self.of_senders()
     }
 }

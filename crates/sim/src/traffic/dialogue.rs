@@ -11,7 +11,7 @@ use crate::packet::Packet;
 use crate::scenario::RequestSpec;
 use crate::status::Status;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-use sojourn_tcp::{Flags, Header, Receiver, Sender, Wire};
+use sojourn_tcp::{Event, Flags, Header, Receiver, Sender, Wire};
 
 /// A question and its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -312,5 +312,15 @@ impl<W: Wire> Wire for Half<'_, W> {
     #[inline]
     fn has_room(&self) -> bool {
         self.wire.has_room()
+    }
+
+    #[inline]
+    fn watches(&self) -> bool {
+        self.wire.watches()
+    }
+
+    #[inline]
+    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
+        self.wire.tell(event);
     }
 }

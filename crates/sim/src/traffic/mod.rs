@@ -19,10 +19,11 @@ use crate::network::{Network, Topology};
 use crate::packet::Packet;
 use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
+use crate::senders::Who;
 use crate::status::Status;
 use dialogue::{DialogueFlow, Script};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-use sojourn_tcp::{Header, Wire};
+use sojourn_tcp::{Event, Header, Wire};
 use tcp::{TcpFlow, Template};
 use udp::UdpFlow;
 
@@ -225,6 +226,20 @@ impl<P: Probe, T: Topology> Wire for Port<'_, P, T> {
     #[inline]
     fn has_room(&self) -> bool {
         self.network.has_room(self.slot, self.from_source)
+    }
+
+    #[inline]
+    fn watches(&self) -> bool {
+        self.network.probe.watches()
+    }
+
+    #[inline]
+    fn tell<'e>(&mut self, event: impl FnOnce() -> Event<'e>) {
+        if self.network.probe.watches() {
+            let (flow, _) = self.network.tenant(self.slot);
+            let who = Who { flow, slot: self.slot, at_source: self.from_source };
+            self.network.probe.noticed(self.now, who, event());
+        }
     }
 }
 

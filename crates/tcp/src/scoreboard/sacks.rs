@@ -13,6 +13,7 @@ impl Scoreboard {
 
     /// Takes nothing for SACKed, lost or sent again any more.
     pub fn forget_recovery(&mut self) {
+        self.log.none(self.segments.front());
         self.forget_sacks();
         self.segments.iter_mut().for_each(|segment| segment.tags.clear(Tags::LOST.or(Tags::RETRANS)));
         (self.lost_out, self.retrans_out) = (0, 0);

@@ -20,6 +20,7 @@ mod steering;
 mod tail_loss_probe;
 mod timeout;
 mod undo;
+mod watch;
 
 use self::receiver::Scripted;
 use crate::cc::AnyCc;

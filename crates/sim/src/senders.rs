@@ -1,0 +1,192 @@
+//! The probe of senders: what each of them sends, hears, believes lost, and how it stands after it.
+
+use crate::table::{Table, recorder};
+use sojourn_aqm::{Duration, Instant};
+use sojourn_tcp::cc::Window;
+use sojourn_tcp::{Event, Header, Loss, Sack, Standing};
+
+/// Records what senders do.
+#[derive(Default)]
+pub(crate) struct Senders {
+    segments: Segments,
+    acks: Acks,
+    losses: Losses,
+    standings: Standings,
+    /// Number of the present event.
+    event: u64,
+    /// Whether something was recorded of it.
+    begun: bool,
+    /// What the timer was set for that expired in it; 0 if none did.
+    expired: u8,
+    /// By slot and end: the flow that is there, and how its sender stood last.
+    last: Vec<[Option<(u32, Standing)>; 2]>,
+}
+
+/// A sender: its flow, the slot that this has, and whether it is at the flow's source.
+#[derive(Clone, Copy)]
+pub(crate) struct Who {
+    pub flow: u32,
+    pub slot: u32,
+    pub at_source: bool,
+}
+
+recorder! {
+    Segments("segments") {
+        time_ns: u64 => U64,
+        event: u64 => U64,
+        flow: u32 => U32,
+        end: u8 => U8,
+        seq: u64 => U64,
+        payload: u32 => U32,
+        ip_bytes: u32 => U32,
+        flags: u8 => U8,
+        ecn: u8 => U8,
+        again: u8 => U8,
+    }
+}
+
+recorder! {
+    Acks("acks") {
+        time_ns: u64 => U64,
+        event: u64 => U64,
+        flow: u32 => U32,
+        end: u8 => U8,
+        ack: u64 => U64,
+        ip_bytes: u32 => U32,
+        flags: u8 => U8,
+        sack1_from: u64 => U64,
+        sack1_to: u64 => U64,
+        sack2_from: u64 => U64,
+        sack2_to: u64 => U64,
+        sack3_from: u64 => U64,
+        sack3_to: u64 => U64,
+    }
+}
+
+recorder! {
+    Losses("losses") {
+        time_ns: u64 => U64,
+        event: u64 => U64,
+        flow: u32 => U32,
+        end: u8 => U8,
+        seq: u64 => U64,
+        seq_end: u64 => U64,
+        loss: u8 => U8,
+    }
+}
+
+recorder! {
+    Standings("senders") {
+        time_ns: u64 => U64,
+        event: u64 => U64,
+        flow: u32 => U32,
+        end: u8 => U8,
+        state: u8 => U8,
+        una: u64 => U64,
+        nxt: u64 => U64,
+        right_edge: u64 => U64,
+        mss: u32 => U32,
+        cwnd: u32 => U32,
+        ssthresh: f64 => F64,
+        in_flight: u32 => U32,
+        pacing_bps: f64 => F64,
+        srtt_ms: f64 => F64,
+        min_rtt_ms: f64 => F64,
+        expired: u8 => U8,
+        timer: u8 => U8,
+        timer_ns: u64 => U64,
+    }
+}
+
+impl Senders {
+    /// A sender does something at `now`.
+    pub fn note(&mut self, now: Instant, who: Who, event: Event<'_>) {
+        let (time, flow, end) = (now.as_nanos(), who.flow, u8::from(!who.at_source));
+        self.begun |= !matches!(event, Event::Stands(_));
+        match event {
+            Event::Received { header, len } => self.received(time, flow, end, header, len),
+            Event::Expired(purpose) => self.expired = purpose as u8 + 1,
+            Event::Sent { header, len, ecn, again } => {
+                let Header { seq, len: payload, flags, .. } = *header;
+                let (ecn, again) = (ecn as u8, u8::from(again));
+                self.segments.push(time, self.event, flow, end, seq, payload.into(), len, flags.bits(), ecn, again);
+            }
+            Event::Judged(loss) => {
+                let ((from, to), loss) = match loss {
+                    Loss::First(block) => (block, 0),
+                    Loss::Again(block) => (block, 1),
+                    Loss::None(una) => ((una, una), 2),
+                };
+                self.losses.push(time, self.event, flow, end, from, to, loss);
+            }
+            Event::Stands(standing) => self.end(time, who, standing),
+        }
+    }
+
+    /// Adds to `taken` the rows so far of tables with at least so many, and forgets them.
+    pub fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
+        let Self { segments, acks, losses, standings, .. } = self;
+        let tables = [segments.take(least), acks.take(least), losses.take(least), standings.take(least)];
+        taken.extend(tables.into_iter().flatten());
+    }
+
+    pub fn into_tables(self) -> [Table; 4] {
+        let Self { segments, acks, losses, standings, .. } = self;
+        [segments.into_table(), acks.into_table(), losses.into_table(), standings.into_table()]
+    }
+
+    fn received(&mut self, time: u64, flow: u32, end: u8, header: &Header, len: u32) {
+        let mut sack = [(0, 0); Sack::MOST];
+        let blocks = header.sack.blocks();
+        sack[..blocks.len()].copy_from_slice(blocks);
+        let [(a, b), (c, d), (e, f)] = sack;
+        self.acks.push(time, self.event, flow, end, header.ack, len, header.flags.bits(), a, b, c, d, e, f);
+    }
+
+    /// The event is over. What has not changed is not recorded, unless a timer has expired.
+    fn end(&mut self, time: u64, Who { flow, slot, at_source }: Who, standing: &Standing) {
+        let (slot, end) = (slot as usize, u8::from(!at_source));
+        if slot >= self.last.len() {
+            self.last.resize(slot + 1, [None; 2]);
+        }
+        let now = Some((flow, *standing));
+        let changed = self.last[slot][usize::from(end)] != now;
+        self.last[slot][usize::from(end)] = now;
+        let expired = std::mem::take(&mut self.expired);
+        if changed || expired > 0 {
+            self.begun = true;
+            self.stands(time, flow, end, expired, standing);
+        }
+        self.event += u64::from(std::mem::take(&mut self.begun));
+    }
+
+    fn stands(&mut self, time: u64, flow: u32, end: u8, expired: u8, standing: &Standing) {
+        let Standing { state, una, nxt, right_edge, mss, cwnd, ssthresh, in_flight, .. } = *standing;
+        let infinite = ssthresh == Window::INFINITE_SSTHRESH;
+        let (timer, expires) = standing.timer.map_or((0, 0), |(purpose, at)| (purpose as u8 + 1, at.as_nanos()));
+        self.standings.push(
+            time,
+            self.event,
+            flow,
+            end,
+            state as u8,
+            una,
+            nxt,
+            right_edge,
+            mss,
+            cwnd,
+            if infinite { f64::INFINITY } else { ssthresh.into() },
+            in_flight,
+            standing.pacing.map_or(f64::NAN, |rate| rate.as_bps() as f64),
+            standing.srtt_s * 1e3,
+            standing.min_rtt.map_or(f64::NAN, ms),
+            expired,
+            timer,
+            expires,
+        );
+    }
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}

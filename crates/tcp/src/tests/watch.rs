@@ -1,0 +1,183 @@
+//! What a host is told that watches a sender, under scripts of other files: the events as they follow by hand from what
+//! comes in and from the rules that those scripts test.
+
+use super::*;
+use crate::timer::Purpose;
+use crate::watch::tell;
+use std::fmt::Write as _;
+
+/// Writes down what it is told, in full segments.
+#[derive(Default)]
+struct Watch(Vec<String>);
+
+impl Wire for Watch {
+    fn transmit(&mut self, _: &Header, _: u32, _: Ecn) {}
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn tell<'a>(&mut self, event: impl FnOnce() -> Event<'a>) {
+        let range = |(from, to): Block| format!("{}..{}", segment(from), whole(to));
+        let line = match event() {
+            Event::Received { header, len } => {
+                let mut line = format!("ack {} of {len} B", segment(header.ack));
+                header.sack.blocks().iter().for_each(|&block| write!(line, " sack {}", range(block)).unwrap());
+                line
+            }
+            Event::Expired(purpose) => format!("expired {purpose:?}"),
+            Event::Sent { header, len, again, .. } if header.len > 0 => {
+                let again = if again { " again" } else { "" };
+                format!("sent {}{again}, {len} B", segment(header.seq))
+            }
+            Event::Sent { header, again, .. } => format!("sent {:?} {again}", header.flags),
+            Event::Judged(Loss::First(block)) => format!("lost {}", range(block)),
+            Event::Judged(Loss::Again(block)) => format!("lost again {}", range(block)),
+            Event::Judged(Loss::None(una)) => format!("nothing lost from {}", segment(una)),
+            Event::Stands(standing) => stands(standing),
+        };
+        self.0.push(line);
+    }
+}
+
+/// Whole segments below a sequence number; the SYN is none, nor is the FIN.
+fn whole(seq: u64) -> u64 {
+    seq.saturating_sub(FIRST_BYTE) / MSS
+}
+
+fn stands(standing: &Standing) -> String {
+    let Standing { state, una, nxt, cwnd, in_flight, srtt_s, .. } = *standing;
+    let (una, nxt) = (whole(una), whole(nxt));
+    let timer = standing.timer.map(|(purpose, at)| format!("{purpose:?} at {}", at.as_nanos() / 1_000_000));
+    let timer = timer.unwrap_or("no timer".into());
+    format!("{state:?} {una}..{nxt}, {in_flight} of {cwnd} in flight, {} ms, {timer}", (srtt_s * 1e3).round())
+}
+
+/// A sender whose host watches it, just after the handshake.
+struct Watched {
+    sender: Sender,
+    watch: Watch,
+}
+
+impl Watched {
+    fn new(setup: Setup) -> Self {
+        let Rig { sender, .. } = Rig::closed(setup);
+        let mut watched = Self { sender, watch: Watch::default() };
+        watched.sender.open(ms(START_MS - RTT_MS), setup.bytes, &mut watched.watch);
+        let flags = Flags::SYN.with(Flags::ACK);
+        let ts_ecr = (START_MS - RTT_MS) as u32;
+        let header = Header { ack: FIRST_BYTE, flags, ts_val: 1, ts_ecr, ..Header::default() };
+        watched.sender.on_segment(ms(START_MS), &header, &mut watched.watch);
+        watched
+    }
+
+    /// Takes what was told.
+    fn told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.watch.0)
+    }
+
+    fn sack(&mut self, at_ms: u64, ack: u64, blocks: &[(u64, u64)]) -> Vec<String> {
+        let mut sack = Sack::default();
+        blocks.iter().for_each(|&(from, to)| sack.push((seq(from), seq(to))));
+        let (ts_val, ts_ecr) = (1, (at_ms - RTT_MS) as u32);
+        let header = Header { seq: FIRST_BYTE, ack: seq(ack), flags: Flags::ACK, ts_val, ts_ecr, sack, len: 0 };
+        self.sender.on_segment(ms(at_ms), &header, &mut self.watch);
+        self.told()
+    }
+
+    fn timer(&mut self) -> Vec<String> {
+        let at = self.sender.deadline();
+        self.sender.on_timer(at, &mut self.watch);
+        self.told()
+    }
+}
+
+#[test]
+fn a_lost_segment_is_told_from_its_marks_to_its_repair() {
+    // As in `rack`: with a window of ten, each SACK of a segment behind the first lets a new one out, and the third is
+    // evidence that the first is lost.
+    let mut watched = Watched::new(under("linux-6.1", window(10)));
+    let told = watched.told();
+    let first = "Open 0..0, 0 of 10 in flight, 0 ms, Retransmit at 1920";
+    assert_eq!(
+        told[..2],
+        [format!("sent {:?} false", Flags::SYN), first.into()],
+        "a second, and up to a slot of 64 ms"
+    );
+    assert_eq!(told[2..4], ["ack 0 of 60 B".to_string(), format!("sent {:?} false", Flags::ACK)]);
+    let flight: Vec<_> = (0..10).map(|n| format!("sent {n}, 1500 B")).collect();
+    assert_eq!(told[4..14], flight);
+    // Two round-trip times and 2 ms, on the wheel: as in `tail_loss_probe`.
+    assert_eq!(told[14..], ["Open 0..10, 10 of 10 in flight, 100 ms, LossProbe at 1208"]);
+    let stands = |state: &str, nxt: u32, flight: u32, cwnd: u32, told: &[String]| {
+        let line = told.last().expect("it ends with how the sender stands");
+        let expected = format!("{state} 0..{nxt}, {flight} of {cwnd} in flight, 100 ms,");
+        assert!(line.starts_with(&expected), "{line}");
+    };
+    let told = watched.sack(1_102, 0, &[(1, 2)]);
+    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..2", "sent 10, 1500 B"]);
+    stands("Disorder", 11, 10, 10, &told);
+    let told = watched.sack(1_104, 0, &[(1, 3)]);
+    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..3", "sent 11, 1500 B"]);
+    let told = watched.sack(1_106, 0, &[(1, 4)]);
+    assert_eq!(told[..told.len() - 1], ["ack 0 of 64 B sack 1..4", "sent 0 again, 1500 B", "lost 0..1"]);
+    // Twelve out and one again, three SACKed and one lost: nine. PRR lets one out for one delivered.
+    assert!(told.last().unwrap().starts_with("Recovery 0..12, 9 of 9 in flight"), "{told:?}");
+    // The retransmission arrives with all that was sent before it.
+    let told = watched.sack(1_206, 12, &[]);
+    assert_eq!(told[0], "ack 12 of 52 B");
+    assert!(told.last().unwrap().starts_with("Open 12.."), "{told:?}");
+    assert!(told.iter().all(|line| !line.contains("lost") && !line.contains("again")), "{told:?}");
+}
+
+#[test]
+fn probe_and_time_out_are_told_with_what_they_send() {
+    // As in `tail_loss_probe`: five segments, none of which is acknowledged.
+    let mut watched = Watched::new(under("linux-6.1", Setup { bytes: Some(5 * MSS), ..window(10) }));
+    watched.told();
+    let told = watched.timer();
+    assert_eq!(told[..2], ["expired LossProbe", "sent 4 again, 1500 B"], "the probe is the last one");
+    assert!(told[2].starts_with("Open 0..5, 5 of 10 in flight, 100 ms, Retransmit at 1512"), "{told:?}");
+    let told = watched.timer();
+    assert_eq!(told[..2], ["expired Retransmit", "sent 0 again, 1500 B"]);
+    // All are older than the round-trip time, the probe too.
+    assert_eq!(told[2..7], ["lost 0..1", "lost 1..2", "lost 2..3", "lost 3..4", "lost 4..5"]);
+    assert!(told.last().unwrap().starts_with("Loss 0..5, 1 of 1 in flight"), "{told:?}");
+}
+
+#[test]
+fn the_timer_is_told_by_what_it_is_set_for() {
+    assert_eq!(
+        [Purpose::Retransmit, Purpose::EarlyRetransmit, Purpose::LossProbe, Purpose::Reordering].map(|p| p as u8),
+        [0, 1, 2, 3],
+        "tables have these numbers and one more"
+    );
+}
+
+#[test]
+fn a_loss_that_was_none_is_taken_back() {
+    // As in `undo`: the first segment was late, not lost, which its acknowledgment shows by an old timestamp.
+    let mut watched = Watched::new(under("linux-3.13", window(10)));
+    (2..=4).for_each(|upto| drop(watched.sack(1_100 + upto, 0, &[(1, upto)])));
+    watched.told();
+    let mut header = Header { seq: FIRST_BYTE, ack: seq(4), flags: Flags::ACK, ts_val: 1, ..Header::default() };
+    // Echoed is when the original was sent.
+    header.ts_ecr = START_MS as u32;
+    watched.sender.on_segment(ms(1_130), &header, &mut watched.watch);
+    let told = watched.told();
+    assert!(told.iter().any(|line| line == "nothing lost from 4"), "{told:?}");
+}
+
+#[test]
+fn a_host_that_does_not_watch_is_told_nothing_and_sees_the_same() {
+    let sent = |watches: bool| {
+        let mut rig = Rig::new(under("linux-6.1", window(10)));
+        if watches {
+            // The list of marks is kept from now on.
+            tell(&mut rig.sender.transmission, &rig.sender.control, &rig.sender.recovery, &mut Watch::default());
+        }
+        let answers: Vec<_> = (2..=6).map(|upto| rig.sack(0, &[(1, upto)])).collect();
+        (answers, rig.timer(), rig.cwnd(), rig.state())
+    };
+    assert_eq!(sent(true), sent(false));
+}
