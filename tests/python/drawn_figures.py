@@ -11,7 +11,13 @@ from sojourn.analysis.labels import names_of
 from sojourn.figures.api import Drawn, draw
 from sojourn.figures.look import Look
 
-PROBES = {"probes.packets": True, "probes.state": "10 ms", "probes.utilisation": "250 ms"}
+PROBES = {
+    "probes.packets": True,
+    "probes.headers": True,
+    "probes.senders": True,
+    "probes.state": "10 ms",
+    "probes.utilisation": "250 ms",
+}
 LONG = "codel target 7ms interval 90ms"
 COLUMNS = {"ieee-column": 3.5, "acm-column": 3.33}
 """Width in inches by preset."""

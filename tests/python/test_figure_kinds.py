@@ -30,7 +30,12 @@ from sojourn.figures.rates import rates
 from sojourn.figures.warmup import GID, NOTE
 from sojourn.runs.store import load_all
 
-PROBES = {"probes.packets": True, "probes.utilisation": "250 ms", "probes.flows": "250 ms"}
+PROBES = {
+    "probes.packets": True,
+    "probes.senders": True,
+    "probes.utilisation": "250 ms",
+    "probes.flows": "250 ms",
+}
 
 
 def run(seed: int = 1, **sets: object) -> sj.Result:
@@ -365,6 +370,9 @@ BAD = {
     "no number": (["window", "--from", "noon"], "--from: "),
     "nan": (["window", "--from", "nan"], "--from: "),
     "negative": (["window", "--from", "-1"], "--from: "),
+    "no such flow": (["sequence", "--flow", "7"], "--flow 7: has no TCP sender that has sent anything; there is 0, 1"),
+    "two flows": (["sequence", "--flow", "0,1"], "--flow: a panel shows one flow; write e.g. --flow 0"),
+    "no flow": (["pacing", "--flow", "one"], '--flow: "one" is no list of numbers; write e.g. --flow 0,1'),
     "no memory": (["drops", "--memory", "0"], "--memory: is zero"),
     "too small a step": (["rates", "--step", "1 us"], "--step 1e-06: must lie between 0.0006 and 3 s"),
     "no step": (["rates", "--step", "0"], "--step 0: must lie between"),
@@ -375,7 +383,8 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_options_are_refused_in_one_line(cli: Cli, scenario_file: Path, case: str) -> None:
     (kind, *options), expected = BAD[case]
-    folder = printed_json(cli("run", scenario_file, "--set", "probes.packets=true", "--json"))["folder"]
+    probes = ("--set", "probes.packets=true", "--set", "probes.senders=true")
+    folder = printed_json(cli("run", scenario_file, *probes, "--json"))["folder"]
     refused = cli("plot", kind, folder, *options)
     assert refused.exit_code == 2, refused.output
     assert expected in refused.stderr
@@ -389,6 +398,14 @@ def test_without_packets_the_probe_is_named(cli: Cli, scenario_file: Path, kind:
     refused = cli("plot", kind, folder)
     assert refused.exit_code == 2
     assert "--set probes.packets=true" in refused.stderr
+
+
+@pytest.mark.parametrize("kind", ["sequence", "pacing"])
+def test_without_senders_the_probe_is_named(cli: Cli, scenario_file: Path, kind: str) -> None:
+    folder = printed_json(cli("run", scenario_file, "--json"))["folder"]
+    refused = cli("plot", kind, folder)
+    assert refused.exit_code == 2
+    assert "--set probes.senders=true" in refused.stderr
 
 
 def test_help_names_each_option_with_its_kinds(cli: Cli) -> None:

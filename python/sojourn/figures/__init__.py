@@ -60,6 +60,16 @@ KINDS = {
         "delay of consecutive packets in a short window, drops as vertical lines",
         ("from", "to"),
     ),
+    "sequence": Kind(
+        "sojourn.figures.sequence",
+        "sequence numbers of a TCP flow over time: segments, retransmissions, acknowledgments, drops",
+        ("flow", "from", "to"),
+    ),
+    "pacing": Kind(
+        "sojourn.figures.pacing",
+        "pacing rate, delivered rate, gaps between sends and bursts of TCP flows, with window and flight",
+        ("flow", "from", "to"),
+    ),
     "bytes": Kind("sojourn.figures.bytes", "cumulative bytes sent over time"),
     "airtime": Kind("sojourn.figures.airtime", "airtime of every station of a wireless LAN, down and up"),
     "rates": Kind("sojourn.figures.rates", "ingress, egress and capacity over time, as areas", ("step",)),
@@ -128,6 +138,18 @@ def _names(_: str, text: str | Sequence[str]) -> list[str]:
     return [name.strip() for name in text.split(",")] if isinstance(text, str) else list(text)
 
 
+def _numbers(option: str, text: str | int | Sequence[int]) -> list[int]:
+    """Whole numbers from zero on, separated by commas."""
+    from sojourn.base.errors import InputError
+
+    if isinstance(text, int):
+        return [text]
+    words = _names(option, text) if isinstance(text, str) else [str(number) for number in text]
+    if not words or not all(word.isdecimal() for word in words):
+        raise InputError(f'--{option}: "{text}" is no list of numbers; write e.g. --{option} 0,1')
+    return list(dict.fromkeys(int(word) for word in words))
+
+
 def _seconds(option: str, value: str | float) -> float:
     """Seconds of a duration; a bare number is in seconds, as on the axes."""
     from sojourn._core import duration_ns
@@ -153,8 +175,9 @@ OPTIONS = {
         "over", "flows|seeds", "draw one point per seed or per flow [seeds; flows if there is one seed]", _text
     ),
     "memory": Option("memory_s", "TIME", "averaging time [0.5 s]", _seconds),
-    "from": Option("from_s", "TIME", "start of the time axis [drops: start of the run; window: its middle]", _seconds),
-    "to": Option("to_s", "TIME", "end of the time axis [drops: end of the run; window: 1 s after --from]", _seconds),
+    "flow": Option("flows", "N", "number of the flow; for pacing also several, as 0,1 [the first one]", _numbers),
+    "from": Option("from_s", "TIME", "start of the time axis [drops: start of the run; else its middle]", _seconds),
+    "to": Option("to_s", "TIME", "end of the time axis [drops: end of the run; else a second or two later]", _seconds),
     "step": Option("step_s", "TIME", "interval over which packets are counted [1/150 of the run]", _seconds),
 }
 """Options by name; several kinds may share one."""

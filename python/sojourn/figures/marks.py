@@ -30,7 +30,7 @@ class Series:
     name: str
     """Of the legend; empty where a panel shows one thing only."""
     mark: str
-    """How they were drawn: line, band, steps, events, points, bars, boxes, cells, reference."""
+    """How they were drawn: line, band, steps, events, strokes, points, bars, boxes, cells, reference."""
     columns: dict[str, NDArray[Any]]
     """Of equal length. A name that begins with x or y is about that axis: `x`, `y`, `y_low`, `x_end`, …"""
     artists: list[Artist] = field(default_factory=list)
@@ -80,6 +80,13 @@ def events(axes: Axes, x: ArrayLike, name: str, *, span: tuple[float, float] = (
     """Draw a vertical line at each `x`, over that part of the height of the axes."""
     drawn = axes.vlines(x, *span, transform=axes.get_xaxis_transform(), **look)
     _remember(axes, name, "events", {"x": x}, [drawn])
+
+
+def strokes(axes: Axes, x: ArrayLike, low: ArrayLike, high: ArrayLike, name: str = "", **look: Any) -> None:
+    """Draw a vertical line at each `x` from `low` to `high`."""
+    label = {"label": name} if name else {}
+    drawn = axes.vlines(x, low, high, **label, **look)  # type: ignore[arg-type]
+    _remember(axes, name, "strokes", {"x": x, "y_low": low, "y_high": high}, [drawn])
 
 
 def spans(axes: Axes, start: ArrayLike, end: ArrayLike, name: str, *, height: float, **look: Any) -> None:

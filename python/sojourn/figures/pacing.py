@@ -1,0 +1,159 @@
+"""How TCP flows are paced: pacing rate and delivered rate, gaps between sends, bursts, window and flight over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from matplotlib.lines import Line2D
+
+from sojourn.analysis.labels import Name, first_of_each
+from sojourn.analysis.packets import between
+from sojourn.analysis.senders import chosen_flows, delivered, of_flow, span_of
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import Channels, muted, thin
+from sojourn.figures.scales import plain
+from sojourn.figures.warmup import shade_warmups
+from sojourn.figures.window import check_span
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(
+    results: Sequence[Result],
+    names: Sequence[Name],
+    sheet: Sheet,
+    flows: Sequence[int] | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> None:
+    """Fill `sheet` with a column of panels per name, for its first seed, with some flows of each, or the first one.
+
+    Without `from_s` and `to_s` it shows two seconds in the middle of what these flows have sent.
+    """
+    shown = first_of_each(results, names)
+    own = {name: chosen_flows(result, flows) for name, result in shown.items()}
+    spans = [span_of(result, own[name], LENGTH_S, from_s, to_s) for name, result in shown.items()]
+    for span, result in zip(spans, shown.values(), strict=True):
+        check_span(*span, result.duration_s)
+    start, end = min(span[0] for span in spans), max(span[1] for span in spans)
+    grid = sheet.blocks(len(shown), 4, height=1.15, least=3.0)
+    channels = Channels(
+        Name(f"flow {flow}") for flow in dict.fromkeys(flow for found in own.values() for flow in found)
+    )
+    alone = len(channels.names) == 1
+    steps = []
+    for column, (name, result) in enumerate(shown.items()):
+        of = str(name) if len(shown) > 1 else ""
+        for flow in own[name]:
+            color = channels.color(Name(f"flow {flow}"))
+            second = channels.colors[1 % len(channels.colors)] if alone else color
+            steps.append(draw_flow(result, flow, (start, end), list(grid[:, column]), (color, second), sheet, of))
+        scales.title(grid[0, column], f"{name}, {channels.names[0]}" if alone else str(name))
+    for row, label in zip(grid, LABELS, strict=True):
+        row[0].set_ylabel(label)
+        for axes in row:
+            axes.set_xlim(start, end)
+            if not label.startswith("gap"):
+                axes.set_ylim(bottom=0)
+    for axes in grid[-1]:
+        axes.set_xlabel("time [s]")
+    panels = grid.T.ravel().tolist()
+    shade_warmups(panels, [[result] for result in shown.values() for _ in range(4)], sheet)
+    sheet.figure.align_ylabels(grid[:, 0].tolist())
+    sheet.legend(_entries(channels, alone))
+    low, high = min(steps), max(steps)
+    spread = plain(round(low, 1)) if high - low < 0.1 else f"{plain(round(low, 1))} to {plain(round(high, 1))}"
+    sheet.note(f"delivered: acknowledged or SACKed, per {spread} ms, about a round trip")
+
+
+def draw_flow(
+    result: Result,
+    flow: int,
+    span: tuple[float, float],
+    panels: Sequence[Axes],
+    colors: tuple[str, str],
+    sheet: Sheet,
+    title: str = "",
+) -> float:
+    """Draw a flow in its four panels; give the step of the delivered rate in ms. `title` names its run in notes."""
+    rates, gaps, bursts, windows = panels
+    color, second = colors
+    name = f"flow {flow}"
+    senders = of_flow(result.senders, flow)
+    stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
+    times = np.append(np.maximum(stood["time_s"], span[0]), span[1])
+
+    def line(axes: Axes, values: pl.Series, what: str, **look: Any) -> None:
+        held = np.append(values.to_numpy(), values.to_numpy()[-1:])
+        style = {"drawstyle": "steps-post", "color": color, "linewidth": thin(0.8), **look}
+        marks.line(axes, times[: len(held)], held, f"{what}, {name}", **style)
+
+    if stood.height and not stood["pacing_bps"].is_nan().all():
+        line(rates, stood["pacing_bps"] * 1e-6, PACING)
+    elif stood.height:
+        sheet.note(f"{title}, {name}, is not paced" if title else f"{name} is not paced")
+    step = _draw_delivered(of_flow(result.acks, flow), stood, span, rates, f"{DELIVERED}, {name}", second)
+    sends = sends_of(of_flow(result.segments, flow))
+    inside = between(sends, *span)
+    dots = {"s": thin(1.3) ** 2, "linewidths": 0, "color": color}
+    positive = inside.filter(pl.col("gap_ms") > 0)
+    marks.points(gaps, positive["time_s"], positive["gap_ms"], name, **dots)
+    scales.log_axis(gaps, "y")
+    marks.points(bursts, inside["time_s"], inside["segments"], name, **dots)
+    if stood.height:
+        line(windows, stood["cwnd"], WINDOW)
+        line(windows, stood["in_flight"], FLIGHT, color=second, linestyle=DOTS)
+    return step
+
+
+def sends_of(segments: pl.DataFrame) -> pl.DataFrame:
+    """What left at one instant: `time_s`, `segments` with data, and `gap_ms`, the time since what left before."""
+    data = segments.filter(pl.col("payload") > 0)
+    sends = data.group_by("time_s", maintain_order=True).agg(pl.len().alias("segments"))
+    return sends.with_columns(gap_ms=1e3 * pl.col("time_s").diff())
+
+
+def _draw_delivered(
+    acks: pl.DataFrame, stood: pl.DataFrame, span: tuple[float, float], axes: Axes, name: str, color: str
+) -> float:
+    """Draw the rate at which data arrived, per round trip; give that step in ms."""
+    srtt_ms = stood["srtt_ms"].mean() if stood.height else None
+    step_s = max(float(srtt_ms or 0.0) / 1e3, (span[1] - span[0]) / STEPS)  # type: ignore[arg-type]
+    edges = np.arange(span[0], span[1] + step_s / 2, step_s)
+    totals = np.concatenate([[0], delivered(acks)])
+    reached = totals[np.searchsorted(acks["time_s"].to_numpy(), edges, side="right")]
+    if len(edges) > 1:
+        values = np.diff(reached) * 8e-6 / step_s
+        marks.steps(axes, edges, values, name, base=None, color=color, linewidth=thin(0.8), linestyle=DOTS)
+    return 1e3 * step_s
+
+
+def _entries(channels: Channels, alone: bool) -> list[Line2D]:
+    """What the lines mean: by their styles, and by the colours of the flows where there are several."""
+    first, second = channels.colors[0], channels.colors[1 % len(channels.colors)]
+    of_first, of_second = (first, second) if alone else (muted(), muted())
+    lines = [
+        Line2D([], [], label=f"{PACING}; {WINDOW}", color=of_first),
+        Line2D([], [], label=f"{DELIVERED}; {FLIGHT}", color=of_second, linestyle=DOTS),
+    ]
+    if alone:
+        return lines
+    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
+    return [*lines, *(Line2D([], [], label=str(name), color=channels.color(name), **dots) for name in channels.names)]
+
+
+PACING, DELIVERED = "pacing rate", "delivered rate"
+WINDOW, FLIGHT = "cwnd", "in flight"
+LABELS = ("rate [Mbit/s]", "gap [ms]", "burst\n[segments]", "window\n[segments]")
+DOTS: Any = (0, (2, 1))
+LENGTH_S = 2.0
+"""Time that is shown if nothing else is said."""
+STEPS = 300
+"""The delivered rate has no more steps than this."""

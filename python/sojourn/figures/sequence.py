@@ -1,0 +1,202 @@
+"""Time–sequence figure of a TCP flow, as tcptrace draws it: what was sent, again, acknowledged, SACKed, dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from matplotlib.lines import Line2D
+
+from sojourn.analysis.labels import Name, first_of_each
+from sojourn.analysis.packets import between
+from sojourn.analysis.senders import at_queues, chosen_flows, newly_sacked, of_flow, span_of
+from sojourn.base.errors import InputError
+from sojourn.figures import marks, scales
+from sojourn.figures.channels import colors, muted, thin
+from sojourn.figures.scales import plain
+from sojourn.figures.warmup import shade_warmups
+from sojourn.figures.window import check_span
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from sojourn.figures.canvas import Sheet
+    from sojourn.results.result import Result
+
+
+def draw(
+    results: Sequence[Result],
+    names: Sequence[Name],
+    sheet: Sheet,
+    flows: Sequence[int] | None = None,
+    from_s: float | None = None,
+    to_s: float | None = None,
+) -> None:
+    """Fill `sheet` with one panel per name, for its first seed, each with the same flow, or the first one.
+
+    Without `from_s` and `to_s` a panel shows a second in the middle of what the flow has sent.
+    """
+    if flows is not None and len(flows) > 1:
+        raise InputError(f"--flow: a panel shows one flow; write e.g. --flow {flows[0]}")
+    shown = first_of_each(results, names)
+    panels = sheet.panels(len(shown), height=3.2 if len(shown) == 1 else 2.4, sharex=False, sharey=False)[:, 0]
+    drawn: set[str] = set()
+    for (name, result), axes in zip(shown.items(), panels, strict=True):
+        [flow] = chosen_flows(result, flows)
+        start, end = span_of(result, [flow], LENGTH_S, from_s, to_s)
+        check_span(start, end, result.duration_s)
+        drawn |= draw_flow(result, flow, (start, end), axes, sheet)
+        axes.set_xlim(start, end)
+        scales.title(axes, f"{name}, flow {flow}")
+        axes.set_xlabel("time [s]")
+    shade_warmups(panels, [[result] for result in shown.values()], sheet)
+    sheet.figure.align_ylabels(panels.tolist())
+    sheet.legend([entry for entry in entries() if entry.get_label() in drawn])
+
+
+Numbers: TypeAlias = "pl.Series | Sequence[Any]"
+
+
+@dataclass
+class Drawing:
+    """A panel in the making."""
+
+    axes: Axes
+    span: tuple[float, float]
+    low: int
+    """The least and the greatest sequence number of what was sent."""
+    top: int
+    names: set[str] = field(default_factory=set)
+    """What was drawn."""
+
+    @property
+    def factor(self) -> float:
+        """What bytes are multiplied with."""
+        return 1e-6 if self.top > LARGE else 1e-3
+
+    def shown(self, seq: Numbers) -> np.ndarray[Any, Any]:
+        """Sequence numbers as on the axis: the first byte is at 0."""
+        return (np.asarray(seq, dtype=float) - 1) * self.factor
+
+    def look(self, name: str) -> Line2D:
+        """Note that something is drawn, and tell how."""
+        self.names.add(name)
+        return next(entry for entry in entries() if entry.get_label() == name)
+
+    def strokes(self, name: str, times: Numbers, ends: tuple[Numbers, Numbers], **look: Any) -> None:
+        """Draw ranges of sequence numbers, by their beginnings and their ends."""
+        color = self.look(name).get_color()
+        marks.strokes(self.axes, times, self.shown(ends[0]), self.shown(ends[1]), name, color=color, **look)
+
+    def level(self, name: str, stood: pl.DataFrame, column: str) -> None:
+        """Draw a sequence number that holds from each event to the next."""
+        look = self.look(name)
+        times = np.append(np.maximum(stood["time_s"], self.span[0]), self.span[1])
+        values = self.shown(stood[column])
+        style = {"color": look.get_color(), "linestyle": look.get_linestyle(), "linewidth": thin(0.7)}
+        marks.line(self.axes, times, np.append(values, values[-1]), name, drawstyle="steps-post", **style)
+
+    def points(self, name: str, rows: pl.DataFrame, zorder: float) -> None:
+        """Draw a point in the middle of each segment."""
+        look = self.look(name)
+        hollow = look.get_markerfacecolor() == "none"
+        style: dict[str, Any] = {"facecolors": "none", "edgecolors": look.get_color()}
+        style = style if hollow else {"color": look.get_color()}
+        style["linewidths"] = thin(0.8) if hollow or look.get_marker() == "x" else 0
+        size = float(look.get_markersize()) ** 2
+        middle = self.shown(rows["seq"]) + self.factor * rows["payload"].to_numpy() / 2
+        marks.points(self.axes, rows["time_s"], middle, name, s=size, marker=look.get_marker(), zorder=zorder, **style)
+
+
+def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, sheet: Sheet) -> set[str]:
+    """Draw what the sender of a flow did in a span of time; return what there was to draw."""
+    segments = between(of_flow(result.segments, flow), *span).filter(pl.col("payload") > 0)
+    senders = of_flow(result.senders, flow)
+    stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
+    top = max([1, *segments.select(pl.col("seq") + pl.col("payload")).to_series(), *stood["nxt"]])
+    low = min([top, *segments["seq"], *stood["una"]])
+    drawing = Drawing(axes, span, low, top)
+    if stood.height:
+        drawing.level(ACK, stood, "una")
+        _draw_window(stood, drawing, sheet)
+    for name, again in ((SENT, 0), (RESENT, 1)):
+        own = segments.filter(pl.col("again") == again)
+        if own.height:
+            ends = (own["seq"], own["seq"] + own["payload"])
+            drawing.strokes(name, own["time_s"], ends, linewidth=STROKE * thin(1.0), zorder=2 + again)
+        if again and own.height:
+            drawing.points(name, own, 3.2)
+    _draw_sacked(of_flow(result.acks, flow), drawing)
+    judged = at_queues(result, flow)
+    if judged is None:
+        sheet.note("drops and marks: recorded with --set probes.packets=true --set probes.headers=true")
+    else:
+        for name, is_drop in ((DROPPED, True), (MARKED, False)):
+            own = between(judged, *span).filter(pl.col("dropped") == is_drop)
+            if own.height:
+                drawing.points(name, own, 3.5)
+    size = (top - low) or 1
+    room = ROOM if WINDOW in drawing.names else 0.0
+    least, most = drawing.shown([low, top])
+    axes.set_ylim(least - 0.03 * size * drawing.factor, most + (0.03 + room) * size * drawing.factor)
+    axes.set_ylabel(f"sequence number [{'MB' if top > LARGE else 'kB'}]")
+    return drawing.names
+
+
+def _draw_window(stood: pl.DataFrame, drawing: Drawing, sheet: Sheet) -> None:
+    """Draw where the receiver's window ends, if that is near; else say how far it is."""
+    if min(stood["right_edge"]) <= drawing.top + ROOM * (drawing.top - drawing.low):
+        drawing.level(WINDOW, stood, "right_edge")
+        return
+    free = min(stood["right_edge"] - stood["nxt"])
+    if free < UNBOUNDED:
+        sheet.note(f"receive window: at least {plain(round(free / 1e3))} kB above what was sent")
+
+
+def _draw_sacked(acks: pl.DataFrame, drawing: Drawing) -> None:
+    """Draw what each acknowledgment is the first to SACK."""
+    start, end = drawing.span
+    found = [
+        (time, *block)
+        for time, news in zip(acks["time_s"], newly_sacked(acks), strict=True)
+        for block in news
+        if start <= time < end
+    ]
+    if found:
+        times, starts, ends = zip(*found, strict=True)
+        drawing.strokes(SACKED, times, (starts, ends), linewidth=STROKE * thin(1.0), zorder=1.8)
+
+
+def entries() -> list[Line2D]:
+    """What the parts of the figure look like, by their names in the legend."""
+    palette = [*colors(), *colors()]
+    stroke: dict[str, Any] = {"linestyle": "none", "marker": "|", "markersize": 7}
+    return [
+        Line2D([], [], label=SENT, color=palette[0], markeredgewidth=1.3, **stroke),
+        Line2D([], [], label=RESENT, color=palette[1], linestyle="none", marker="D", markersize=3.6),
+        Line2D([], [], label=ACK, color=palette[2]),
+        Line2D([], [], label=SACKED, color=palette[3], markeredgewidth=1.3, **stroke),
+        Line2D([], [], label=WINDOW, color=muted(), linestyle=(0, (5, 2))),
+        Line2D([], [], label=DROPPED, color=palette[6 % len(colors())], linestyle="none", marker="x", markersize=5),
+        Line2D(
+            [], [], label=MARKED, color=palette[4], linestyle="none", marker="^", markersize=4.6, markerfacecolor="none"
+        ),
+    ]
+
+
+SENT, RESENT = "segment", "retransmission"
+ACK, SACKED, WINDOW = "cumulative ACK", "SACKed", "receive window"
+DROPPED, MARKED = "drop", "congestion mark"
+LENGTH_S = 1.0
+"""Time that is shown if nothing else is said."""
+ROOM = 0.25
+"""The receiver's window is shown where it ends so little above what was sent, as a share of what is shown."""
+STROKE = 1.6
+"""Width of a stroke, which may be no higher than a pixel, in lines."""
+LARGE = 10_000_000
+"""Sequence numbers above this are in MB."""
+UNBOUNDED = 1 << 60
+"""A window that is larger is none."""
