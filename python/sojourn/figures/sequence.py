@@ -43,18 +43,22 @@ def draw(
         raise InputError(f"--flow: a panel shows one flow; write e.g. --flow {flows[0]}")
     shown = first_of_each(results, names)
     panels = sheet.panels(len(shown), height=3.2 if len(shown) == 1 else 2.4, sharex=False, sharey=False)[:, 0]
-    drawn: set[str] = set()
+    drawings: list[Drawing] = []
     for (name, result), axes in zip(shown.items(), panels, strict=True):
         [flow] = chosen_flows(result, flows)
         start, end = span_of(result, [flow], LENGTH_S, from_s, to_s)
         check_span(start, end, result.duration_s)
-        drawn |= draw_flow(result, flow, (start, end), axes, sheet)
+        drawings.append(draw_flow(result, flow, (start, end), axes, sheet))
         axes.set_xlim(start, end)
         scales.title(axes, f"{name}, flow {flow}")
         axes.set_xlabel("time [s]")
     shade_warmups(panels, [[result] for result in shown.values()], sheet)
     sheet.figure.align_ylabels(panels.tolist())
+    drawn = set().union(*(drawing.names for drawing in drawings))
     sheet.legend([entry for entry in entries() if entry.get_label() in drawn])
+    free = [one.free for one in drawings if one.free is not None and one.free < UNBOUNDED]
+    if free:
+        sheet.note(f"receive window: at least {plain(round(min(free) / 1e3))} kB above what was sent")
 
 
 Numbers: TypeAlias = "pl.Series | Sequence[Any]"
@@ -71,6 +75,8 @@ class Drawing:
     top: int
     names: set[str] = field(default_factory=set)
     """What was drawn."""
+    free: int | None = None
+    """Bytes that the receiver takes beyond what was sent, where its window is not drawn."""
 
     @property
     def factor(self) -> float:
@@ -111,8 +117,8 @@ class Drawing:
         marks.points(self.axes, rows["time_s"], middle, name, s=size, marker=look.get_marker(), zorder=zorder, **style)
 
 
-def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, sheet: Sheet) -> set[str]:
-    """Draw what the sender of a flow did in a span of time; return what there was to draw."""
+def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, sheet: Sheet) -> Drawing:
+    """Draw what the sender of a flow did in a span of time; tell what there was to draw."""
     segments = between(of_flow(result.segments, flow), *span).filter(pl.col("payload") > 0)
     senders = of_flow(result.senders, flow)
     stood = pl.concat([senders.filter(pl.col("time_s") < span[0]).tail(1), between(senders, *span)])
@@ -121,7 +127,7 @@ def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, 
     drawing = Drawing(axes, span, low, top)
     if stood.height:
         drawing.level(ACK, stood, "una")
-        _draw_window(stood, drawing, sheet)
+        _draw_window(stood, drawing)
     for name, again in ((SENT, 0), (RESENT, 1)):
         own = segments.filter(pl.col("again") == again)
         if own.height:
@@ -143,17 +149,15 @@ def draw_flow(result: Result, flow: int, span: tuple[float, float], axes: Axes, 
     least, most = drawing.shown([low, top])
     axes.set_ylim(least - 0.03 * size * drawing.factor, most + (0.03 + room) * size * drawing.factor)
     axes.set_ylabel(f"sequence number [{'MB' if top > LARGE else 'kB'}]")
-    return drawing.names
+    return drawing
 
 
-def _draw_window(stood: pl.DataFrame, drawing: Drawing, sheet: Sheet) -> None:
-    """Draw where the receiver's window ends, if that is near; else say how far it is."""
+def _draw_window(stood: pl.DataFrame, drawing: Drawing) -> None:
+    """Draw where the receiver's window ends, if that is near; else note how far it is."""
     if min(stood["right_edge"]) <= drawing.top + ROOM * (drawing.top - drawing.low):
         drawing.level(WINDOW, stood, "right_edge")
         return
-    free = min(stood["right_edge"] - stood["nxt"])
-    if free < UNBOUNDED:
-        sheet.note(f"receive window: at least {plain(round(free / 1e3))} kB above what was sent")
+    drawing.free = min(stood["right_edge"] - stood["nxt"])
 
 
 def _draw_sacked(acks: pl.DataFrame, drawing: Drawing) -> None:
