@@ -37,6 +37,12 @@ pub trait EventSet {
     /// When a slot's event is pending.
     fn at(&self, slot: Slot) -> Instant;
 
+    /// The lowest slot behind those of the links if its event and no earlier one behind them is due at `at`; none where
+    /// they are not kept apart.
+    fn timer_at(&self, _at: Instant) -> Option<Slot> {
+        None
+    }
+
     /// When the earliest timer of a sink is due; never where they are not kept apart.
     fn sinks_due(&self) -> Instant {
         Instant::NEVER
@@ -105,6 +111,11 @@ impl EventSet for Few {
             None if self.sink_slots.contains(&slot) => self.sinks.at(slot),
             None => self.timers.at(slot),
         }
+    }
+
+    fn timer_at(&self, at: Instant) -> Option<Slot> {
+        let (due, slot) = self.first_timer();
+        (due == at).then_some(slot)
     }
 
     #[inline(always)]
@@ -198,6 +209,17 @@ mod tests {
         assert_eq!(events.first(), (Instant::from_nanos(7), 2));
         events.set(2, Instant::NEVER);
         assert_eq!(events.first(), (Instant::from_nanos(7), 17));
+    }
+
+    #[test]
+    fn timers_behind_the_links_are_found_by_their_instant() {
+        let at = Instant::from_nanos(7);
+        let mut events = Few::new(8, 19, 17..18);
+        events.use_all();
+        [18, 2, 17].into_iter().for_each(|slot| events.set(slot, at));
+        assert_eq!((events.timer_at(at), events.timer_at(Instant::from_nanos(8))), (Some(17), None));
+        events.set(17, Instant::from_nanos(6));
+        assert_eq!(events.timer_at(at), None, "an earlier one is due before");
     }
 
     #[test]

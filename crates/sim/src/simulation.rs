@@ -170,6 +170,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
         network.expect_channels();
+        network.order_like(scenario);
         network.allow_ahead(scenario);
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
         let end = window.end;
@@ -269,19 +270,21 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     fn handle(&mut self, component: Component) {
         let now = self.now;
         match component {
-            Component::Server(link) => {
-                self.network.on_server(now, link);
-                self.flows.resume(now, &mut self.network);
-            }
-            Component::Pipe(link) => {
-                if let Some(handle) = self.network.on_pipe(now, link) {
-                    self.flows.deliver(now, handle, &mut self.network);
+            Component::Server(link) => match self.network.first_of_departure(now, link) {
+                None => {
+                    self.network.on_server(now, link);
+                    self.flows.resume(now, &mut self.network);
                 }
-            }
-            Component::Exit(link) => {
-                let handle = self.network.on_exit(link);
-                self.flows.deliver(now, handle, &mut self.network);
-            }
+                Some(arrival) => self.arrive_first(now, arrival),
+            },
+            Component::Pipe(link) => match self.network.timer_of_arrival(now, component) {
+                None => self.on_pipe(now, link),
+                Some(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            },
+            Component::Exit(link) => match self.network.timer_of_arrival(now, component) {
+                None => self.on_exit(now, link),
+                Some(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            },
             Component::Entry(link) => self.network.on_entry(now, link),
             Component::Up(slot) => self.network.on_up(now, slot),
             Component::Down(slot) => {
@@ -307,6 +310,33 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 self.look_ahead();
             }
         }
+    }
+
+    /// An arrival comes before the departure of its instant, whose event stays.
+    #[inline(never)]
+    fn arrive_first(&mut self, now: Instant, arrival: Component) {
+        if let Some(slot) = self.network.timer_of_arrival(now, arrival) {
+            return self.flows.on_source_timer(now, slot, &mut self.network);
+        }
+        match arrival {
+            Component::Entry(link) => self.network.on_entry(now, link),
+            Component::Exit(link) => self.on_exit(now, link),
+            Component::Pipe(link) => self.on_pipe(now, link),
+            other => unreachable!("{other:?} is no arrival"),
+        }
+    }
+
+    #[inline(always)]
+    fn on_pipe(&mut self, now: Instant, link: usize) {
+        if let Some(handle) = self.network.on_pipe(now, link) {
+            self.flows.deliver(now, handle, &mut self.network);
+        }
+    }
+
+    #[inline(always)]
+    fn on_exit(&mut self, now: Instant, link: usize) {
+        let handle = self.network.on_exit(link);
+        self.flows.deliver(now, handle, &mut self.network);
     }
 
     /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.

@@ -18,19 +18,9 @@ struct Cell {
     drops: u64,
 }
 
-/// In slow start every packet of an ACK-clocked flow arrives as another departs. ns-2 breaks these ties by when the event
-/// was scheduled, and which packet of a pair is dropped decides for long when there are one or two flows. With the other
-/// order both NewReno cells at 16.1 Mbit/s are within 2 %; why single Reno flows differ is not known.
-const OUTSIDE: &[&str] = &[
-    "1.3 Mbit/s, 410 ms, 1 newreno",
-    "1.3 Mbit/s, 410 ms, 1 reno",
-    "4.7 Mbit/s, 170 ms, 1 reno",
-    "4.7 Mbit/s, 410 ms, 1 reno",
-    "16.1 Mbit/s, 170 ms, 1 reno",
-    "16.1 Mbit/s, 170 ms, 2 newreno",
-    "16.1 Mbit/s, 410 ms, 1 reno",
-    "16.1 Mbit/s, 410 ms, 2 newreno",
-];
+/// In slow start every packet of an ACK-clocked flow arrives as another departs; that ns-2 breaks these ties by when the
+/// event was scheduled decides which packet is dropped. Why these two differ by more is not known.
+const OUTSIDE: &[&str] = &["1.3 Mbit/s, 410 ms, 1 newreno", "1.3 Mbit/s, 410 ms, 1 reno"];
 
 #[test]
 fn tail_drop_cells_send_and_drop_as_in_ns_2() {
@@ -44,7 +34,7 @@ fn tail_drop_cells_send_and_drop_as_in_ns_2() {
         equal_drops += usize::from(link.dropped == cell.drops);
     }
     assert_eq!(outside, OUTSIDE, "more than 2 % from the bytes of ns-2");
-    assert!(equal_drops * 2 >= cells.len(), "equal drops in {equal_drops} of {}", cells.len());
+    assert!(equal_drops >= 41, "equal drops in {equal_drops} of {}", cells.len());
 }
 
 fn cells() -> Vec<Cell> {

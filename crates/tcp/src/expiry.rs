@@ -62,6 +62,7 @@ impl Transmission {
             return self.timer.stop();
         }
         self.output.stats.timeouts += 1;
+        self.rtt.forget_timing();
         let cwnd = control.window.cwnd;
         recovery.on_time_out(&mut self.cx(now, control));
         self.tell_losses(now, recovery.state(), cwnd, control);

@@ -216,7 +216,17 @@ impl Header {
     /// IP bytes of the segment as `stack` sends it.
     #[inline]
     fn ip_len_of(&self, stack: &stack::Stack) -> u32 {
-        self.ip_len() - if stack.timestamps { 0 } else { TIMESTAMPS }
+        let without = if stack.timestamps { 0 } else { TIMESTAMPS };
+        self.ip_len() - without - if stack.pads_options { 0 } else { self.option_padding() }
+    }
+
+    /// What the options take beside timestamps and SACK blocks.
+    fn option_padding(&self) -> u32 {
+        match () {
+            () if self.flags.contains(Flags::SYN) => 8,
+            () if self.sack.blocks().is_empty() => 0,
+            () => 4,
+        }
     }
 }
 

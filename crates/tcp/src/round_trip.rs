@@ -125,10 +125,19 @@ impl RoundTrip {
         }
     }
 
-    /// The segment at `seq` is sent again. Karn: of a retransmission nobody knows which copy was acknowledged.
+    /// A recovery begins, or a time-out has expired (ns-2's `reset_rtx_timer`). Karn: of a retransmission nobody knows which
+    /// copy was acknowledged.
     #[inline]
-    pub fn on_retransmission(&mut self, seq: u64) {
-        self.timed = self.timed.filter(|&(end, _)| end <= seq);
+    pub fn forget_timing(&mut self) {
+        self.timed = None;
+    }
+
+    /// An acknowledgment of `una` in a recovery of ns-2's that goes on. It gives no sample: NewReno forgets the timed
+    /// segment (`partialnewack`), with SACK it is taken as acknowledged by the end of the recovery only.
+    pub fn on_partial_acknowledgment(&mut self, una: u64, sack: bool) {
+        if sack || self.stop_timing(una).is_some() {
+            self.estimator.end_back_off();
+        }
     }
 
     /// Ends the timing of a segment that is acknowledged; returns when it was sent.
@@ -160,10 +169,26 @@ mod tests {
         rtt.on_sent(late, &segment(1_001, late.at));
         assert_eq!([900, 1_001, 2_001].map(|una| rtt.sent_by(late, 77, una)), [None, Some(5), None]);
         rtt.on_sent(late, &segment(2_001, late.at));
-        rtt.on_retransmission(2_001);
+        rtt.forget_timing();
         assert_eq!(rtt.sent_by(late, 77, 3_001), None);
         let mut rtt = RoundTrip::new(Stack::find("linux-6.1").expect("a stack"));
         assert_eq!(rtt.sent_by(now(&rtt, 90_000), 77, 1), Some(77), "timestamps tell");
+    }
+
+    #[test]
+    fn a_partial_acknowledgment_of_ns_2_s_ends_the_back_off_and_gives_no_sample() {
+        let after = |sack: bool, una: u64| {
+            let mut rtt = RoundTrip::new(Stack::find("ns2").expect("a stack"));
+            rtt.sample(25, 1, 1);
+            rtt.on_sent(now(&rtt, 50_000), &segment(1_001, Instant::from_nanos(50_000_000)));
+            rtt.back_off();
+            rtt.on_partial_acknowledgment(una, sack);
+            (rtt.rto(), rtt.sent_by(now(&rtt, 90_000), 0, 9_001))
+        };
+        assert_eq!(after(false, 1_001), (150, Some(5)), "NewReno: not by another segment than the timed one");
+        assert_eq!(after(false, 2_001), (75, None), "which is forgotten then");
+        assert_eq!(after(true, 1_001), (75, Some(5)), "Sack1: by any, and the timed one waits");
+        assert_eq!(after(true, 2_001), (75, Some(5)));
     }
 
     #[test]

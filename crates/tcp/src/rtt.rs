@@ -17,6 +17,9 @@ pub struct RttEstimator {
     /// The next sample beyond this sequence number starts a new round.
     rtt_seq: u64,
     rto: u32,
+    /// RFC 6298: the time-out without back-off, and how often it was doubled since the last sample.
+    rto_base: u32,
+    doublings: u32,
     rto_min: u32,
     rto_max: u32,
     /// Units in a tick.
@@ -35,6 +38,8 @@ impl RttEstimator {
             rttvar: 0,
             rtt_seq: 0,
             rto,
+            rto_base: rto,
+            doublings: 0,
             rto_min,
             rto_max,
             per_tick,
@@ -69,6 +74,18 @@ impl RttEstimator {
     /// Doubles the time-out after it has expired.
     pub fn back_off(&mut self) {
         self.rto = self.rto.saturating_mul(2).min(self.rto_max);
+        if self.form == Rto::Rfc6298 {
+            self.doublings += 1;
+            if self.doublings > MOST_DOUBLINGS {
+                // RFC 6298 §5, ns-2's `rtt_backoff`: the estimate is likely bogus; the next sample is as the first.
+                self.srtt_x8 = 0;
+            }
+        }
+    }
+
+    /// RFC 6298: an acknowledgment of new data ends any back-off without a sample.
+    pub fn end_back_off(&mut self) {
+        (self.rto, self.doublings) = (self.rto_base, 0);
     }
 
     /// The time-out in ticks, begun ones included, and with back-off.
@@ -118,7 +135,8 @@ impl RttEstimator {
             self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);
             self.mdev_x4 = self.mdev_x4.wrapping_add_signed(error.abs() - (self.mdev_x4 >> 2) as i32);
         }
-        self.rto = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
+        self.rto_base = ((self.srtt_x8 >> 3) + self.mdev_x4).clamp(self.rto_min, self.rto_max);
+        self.end_back_off();
     }
 
     fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
@@ -147,6 +165,9 @@ impl RttEstimator {
         }
     }
 }
+
+/// After more of them in a row the smoothed RTT is given up.
+const MOST_DOUBLINGS: u32 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -201,6 +222,31 @@ mod tests {
         feed(&mut estimator, 100_400, 200, &mut seq);
         assert_eq!(estimator.rto(), 301, "a begun tick counts");
         assert_eq!((estimator.srtt_eighths(8), estimator.srtt_eighths(2)), (100, 25));
+    }
+
+    #[test]
+    fn the_fourth_time_out_in_a_row_gives_up_the_smoothed_rtt() {
+        // As ns-2's `rtt_backoff` and `rtt_update`, by hand, in ticks of 10 ms.
+        for (time_outs, rto) in [(3, 28), (4, 3 * 25)] {
+            let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+            feed(&mut estimator, 25, 20, &mut 0);
+            // Integers leave a deviation of three quarters of a tick.
+            assert_eq!(estimator.rto(), 28);
+            (0..time_outs).for_each(|_| estimator.back_off());
+            assert_eq!(estimator.rto(), 28 << time_outs);
+            assert_eq!(estimator.is_measured(), time_outs < 4);
+            estimator.sample(25, 0, 0);
+            assert_eq!(estimator.rto(), rto, "after {time_outs}");
+        }
+    }
+
+    #[test]
+    fn an_acknowledgment_may_end_the_back_off_without_a_sample() {
+        let mut estimator = RttEstimator::new([300, 20, 6000], 1).with_form(Rto::Rfc6298);
+        feed(&mut estimator, 25, 20, &mut 0);
+        estimator.back_off();
+        estimator.end_back_off();
+        assert_eq!((estimator.rto(), estimator.srtt_x8()), (28, 200));
     }
 
     #[test]

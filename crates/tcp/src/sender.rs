@@ -173,6 +173,10 @@ impl Sender {
                 tx.output.stats.timeouts += 1;
                 tx.rtt.back_off();
                 tx.ecn.syn_lost();
+                if self.machine == Machine::Ns2 {
+                    // `TcpAgent::timeout`: a window of one segment was lost (`wnd_init_ = 1`, bugfix_ss_).
+                    (self.control.window.cwnd, self.control.window.ssthresh) = (1, 2);
+                }
                 self.handshake.syn(now);
                 tx.send_syn(now, wire);
             }
@@ -303,7 +307,7 @@ impl Sender {
             return self.send_new(now, wire);
         }
         let fackets = tx.board.fackets_out;
-        let acked = tx.clean(now, header, false);
+        let acked = tx.clean(now, header);
         if acked.packets > 0 {
             recovery.episode.on_acknowledged(&acked, fackets, before.fackets, &mut tx.board);
         }
@@ -466,13 +470,21 @@ impl Sender {
         }
         if tx.board.packets_out() > 0 {
             // It takes nothing for reordering.
-            let keeps_timer = recovery.keeps_timer(tx.queue.una(), &tx.board);
-            let acked = advanced.then(|| tx.clean(now, header, keeps_timer));
+            let (una, state) = (tx.queue.una(), recovery.state());
+            let restarts = !recovery.keeps_timer(una, &tx.board);
+            let partial = advanced && recovery.goes_on_ns2(una, &tx.board, &control.cc);
+            if partial {
+                tx.rtt.on_partial_acknowledgment(una, !tx.board.is_reno());
+            }
+            let acked = advanced.then(|| tx.clean_in(now, header, !partial, restarts));
             let echo = tx.ecn.is_echo(header);
             if echo {
                 recovery.on_echo_ns2(&mut tx.cx(now, control));
             }
             let progress = recovery.on_ack_ns2(acked.as_ref(), blocks, &mut tx.cx(now, control));
+            if recovery.state() == State::Recovery && state != State::Recovery {
+                tx.rtt.forget_timing();
+            }
             if let Some(acked) = acked.filter(|_| progress.grows && !echo) {
                 let news = || tx.news(now, &acked, recovery.state());
                 control.acked(news);
@@ -520,7 +532,9 @@ impl Sender {
             Rexmit::Lost => {}
             Rexmit::LostBeyond(more) => {
                 let limit = self.control.window.cwnd + more;
-                return self.transmission.retransmit_lost(now, limit, &mut self.recovery, wire);
+                self.transmission.retransmit_lost(now, limit, &mut self.recovery, wire);
+                // `send_one`: behind what has been sent before comes what has not.
+                return self.transmission.send_beyond(limit, now, &mut self.control, &mut self.recovery, wire);
             }
             Rexmit::Head | Rexmit::HeadAlone => {
                 return self.transmission.retransmit(0, now, &mut self.recovery.episode, wire);

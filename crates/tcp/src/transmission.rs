@@ -154,6 +154,21 @@ impl Transmission {
         }
     }
 
+    /// Sends a new segment if fewer than `limit` are in flight, however many the congestion window allows.
+    pub fn send_beyond(
+        &mut self,
+        limit: u32,
+        now: Now,
+        control: &mut Control,
+        recovery: &mut Recovery,
+        wire: &mut impl Wire,
+    ) {
+        let next = self.queue.next(self.right_edge()).filter(|_| self.board.in_flight() < limit && wire.has_room());
+        if let Some(len) = next {
+            self.send_one(len, now, control, &mut recovery.episode, wire);
+        }
+    }
+
     /// Whether pacing keeps the next burst from being sent now.
     #[inline]
     pub fn is_held(&mut self, now: Now) -> bool {
@@ -189,9 +204,6 @@ impl Transmission {
 
     /// Sends segment `i` of the queue again.
     pub fn retransmit(&mut self, i: usize, now: Now, episode: &mut Episode, wire: &mut impl Wire) {
-        if let Some(segment) = self.board.get(i) {
-            self.rtt.on_retransmission(segment.seq);
-        }
         self.board.retransmitted(i, self.queue.nxt());
         episode.undo.on_retransmission(now.tick);
         if episode.is_reducing() {
@@ -230,20 +242,26 @@ impl Transmission {
         self.output.pure_ack(self.queue.nxt(), self.ecn.of_ack(), now, wire);
     }
 
-    /// Removes what is acknowledged, takes the RTT sample and restarts the timer, unless that `keeps` as it is.
+    /// Removes what is acknowledged, takes the RTT sample and restarts the timer.
     #[inline(always)]
-    pub fn clean(&mut self, now: Now, header: &Header, keeps_timer: bool) -> Acked {
+    pub fn clean(&mut self, now: Now, header: &Header) -> Acked {
+        self.clean_in(now, header, true, true)
+    }
+
+    /// The same; whether it `samples` and `restarts` the timer is said.
+    #[inline(always)]
+    pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
         let una = self.queue.una();
         let acked = self.board.acknowledge(una, |_| {});
         if acked.packets == 0 {
             return acked;
         }
-        if let Some(sent) = self.rtt.sent_by(now, header.ts_ecr, una) {
+        if let Some(sent) = samples.then(|| self.rtt.sent_by(now, header.ts_ecr, una)).flatten() {
             self.rtt.sample(now.tick.saturating_sub(sent) as u32, una, self.queue.nxt());
         }
         if self.board.packets_out() == 0 {
             self.timer.stop();
-        } else if !keeps_timer {
+        } else if restarts {
             self.timer.restart(now, &self.rtt);
         }
         acked

@@ -10,8 +10,8 @@ import polars as pl
 from sojourn.results.result import FATES, Result
 
 SHIFT_NS = 1_000_000
-"""What the arrivals of the same packet may differ by: ns-2 writes whole microseconds, and its first packet of a
-connection is 8 bytes shorter, which shifts all that follows."""
+"""What the arrivals of the same packet may differ by: ns-2 writes whole microseconds, and where rates divide no
+nanosecond, its times have fractions of one."""
 LARGEST_CONTROL = 60
 """Packets up to this many bytes carry nothing; their size does not count."""
 

@@ -186,9 +186,11 @@ hang on one or two losses.
 TAIL = """
 ## What is known of the differences
 
-- Our RED inside ns-2 (`--engine ns2-plugin`) was tried in one cell: at 4 Mbit/s, 500 ms and 16 flows, with a fixed
-  weight, it has ns-2's delay. So TCP makes the difference there. Datagrams through RED leave at the same microsecond
-  here and there.
-- The first packet of a connection has 40 bytes in ns-2; here it is a SYN of 48. From then on all times differ by some
-  microseconds, which decides which of two packets finds the last place, or is drawn.
+- Single senders that get the acknowledgments of ns-2's agents at the same times send the same packets at the same
+  microseconds: Reno, NewReno and `TCP/Sack1` under heavy loss ([decisions/tcp.md](decisions/tcp.md)).
+- Packets that arrive and depart at one instant do so in the order of ns-2's scheduler
+  ([decisions/tcp.md](decisions/tcp.md#one-instant-under-the-stack-ns2)). With departures first, delays under CoDel and
+  RED were 10 to 20 % too long where the way to the queue takes longer than a transmission there.
+- The clocks of ns-2's agents stand at random when they begin (`boot_time_`), so that a time-out may come a tick of
+  10 ms earlier or later than here. RED draws from another generator. After that two runs go different ways.
 """

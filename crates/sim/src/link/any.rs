@@ -16,7 +16,7 @@ use crate::scenario::{Change, Service};
 use crate::schedule::Quanta;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Instant, Meta, Serializer};
+use sojourn_aqm::{Instant, Meta, Rate, Serializer};
 
 /// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`].
 pub(crate) enum AnyServer {
@@ -55,6 +55,23 @@ impl AnyServer {
         match self {
             Self::Constant(server) if body.is_plain() => Self::Plain(server),
             other => other,
+        }
+    }
+
+    /// When the last transmission began, if packets are sent one by one.
+    pub fn began(&self) -> Option<Instant> {
+        match self {
+            Self::Plain(server) | Self::Constant(server) => Some(server.began()),
+            Self::Paced(server) => Some(server.began()),
+            Self::Opportunities(_) => None,
+        }
+    }
+
+    /// The rate, if it is constant.
+    pub fn rate(&self) -> Option<Rate> {
+        match self {
+            Self::Plain(server) | Self::Constant(server) => Some(server.rate()),
+            Self::Paced(_) | Self::Opportunities(_) => None,
         }
     }
 

@@ -50,6 +50,11 @@ impl Body {
         self.medium.is_none()
     }
 
+    /// One-way propagation delay, where nothing is lost and it never changes.
+    pub fn constant_delay(&self) -> Option<Duration> {
+        self.has_constant_delay().then_some(self.delay)
+    }
+
     /// Bytes that framing adds to each packet, where it is plain.
     #[inline(always)]
     pub fn overhead(&self) -> u32 {

@@ -77,6 +77,18 @@ impl Link {
         self.body.has_constant_delay()
     }
 
+    /// When the transmission began whose end the server's event is for; none where packets are not sent one by one.
+    pub fn transmission_began(&self) -> Option<Instant> {
+        self.server.began()
+    }
+
+    /// When the transmission began of a packet of `len` IP bytes that reaches the far end at `arrival`; none where rate or
+    /// delay change.
+    pub fn sent_at(&self, arrival: Instant, len: u32) -> Option<Instant> {
+        let bytes = self.body.wire(self.body.accounted(len));
+        Some(arrival - self.body.constant_delay()? - self.server.rate()?.time_for(bytes.into()))
+    }
+
     /// Puts another queue discipline in the place of its own.
     #[cfg(test)]
     pub fn manage_by(&mut self, qdisc: Box<Discipline>) {

@@ -8,12 +8,14 @@ use crate::packet::{Handle, Packet};
 use crate::probe::Probe;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{Dequeued, Instant, Meta, Serializer};
+use sojourn_aqm::{Dequeued, Instant, Meta, Rate, Serializer};
 
 /// A transmitter with its pace.
 #[derive(Debug)]
 pub(crate) struct OneByOne<T> {
     pace: T,
+    /// When the last transmission began.
+    began: Instant,
     /// When the next packet can be taken.
     busy_until: Instant,
     /// The queue has not been asked since: a transmitter asks when it falls idle, and learns that there is nothing.
@@ -35,21 +37,40 @@ impl Pace for Serializer {
 
 impl<T: Pace> OneByOne<T> {
     pub fn new(pace: T) -> Self {
-        Self { pace, busy_until: Instant::ZERO, owes_poll: false, pending: false, throttled: false }
+        Self {
+            pace,
+            began: Instant::ZERO,
+            busy_until: Instant::ZERO,
+            owes_poll: false,
+            pending: false,
+            throttled: false,
+        }
     }
 
     /// Starts a transmission of `bytes` at `now`.
     #[inline]
     fn start(&mut self, now: Instant, bytes: u32) -> Sent {
         let sent = self.pace.send(now, bytes);
-        self.busy_until = sent.free;
+        (self.began, self.busy_until) = (now, sent.free);
         sent
+    }
+
+    /// When the last transmission began.
+    pub fn began(&self) -> Instant {
+        self.began
     }
 
     /// Books a transmission.
     #[inline(always)]
     fn book(&self, start: Instant, end: Instant, tally: &mut Tally) {
         tally.transmission(start, end, |from, to| self.pace.capacity(from, to));
+    }
+}
+
+impl OneByOne<Serializer> {
+    /// The constant rate.
+    pub fn rate(&self) -> Rate {
+        self.pace.rate()
     }
 }
 

@@ -23,6 +23,11 @@ impl Pipe {
         self.0.front().map(|&(at, _)| at)
     }
 
+    /// The packet that arrives next.
+    pub fn next_packet(&self) -> Option<Handle> {
+        self.0.front().map(|&(_, handle)| handle)
+    }
+
     /// Whether an arrival at `at` comes behind all others.
     #[inline(always)]
     pub fn ends_by(&self, at: Instant) -> bool {

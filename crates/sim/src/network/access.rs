@@ -109,13 +109,22 @@ impl Access {
         self.free_at + self.delay
     }
 
+    /// When the transmission began of a packet that arrives at `arrival`.
+    pub fn sent_at(&self, arrival: Instant, bytes: u32) -> Instant {
+        let sending =
+            self.serializer.as_ref().map_or(Duration::ZERO, |serializer| serializer.rate().time_for(bytes.into()));
+        arrival - self.delay - sending
+    }
+
     /// A packet of so many bytes enters at `now`. It travels in the `common` pipe if it arrives behind all others there, and
-    /// with none of its flow still in the flow's own.
+    /// with none of its flow still in the flow's own; or if that is to hold them `all`.
     #[inline(always)]
-    pub fn enter(&mut self, now: Instant, bytes: u32, common: &mut Pipe, handle: Handle) -> Way {
+    pub fn enter(&mut self, now: Instant, bytes: u32, common: &mut Pipe, all: bool, handle: Handle) -> Way {
         let at = self.arrival(now, bytes);
         if self.pipe.is_empty() && common.ends_by(at) {
             Way::Common(common.push(at, handle))
+        } else if all {
+            Way::Common(common.insert(at, handle))
         } else {
             Way::Own(self.pipe.push(at, handle))
         }

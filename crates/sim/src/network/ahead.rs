@@ -47,7 +47,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn allow_ahead(&mut self, scenario: &Scenario) {
         let one_way = scenario.flows.iter().all(goes_one_way) && !scenario.has_super_packets();
         // A probe of every packet records both links in the order of time.
-        if T::HAS_PATHS || scenario.probes.packets || !one_way || !have_one_delay(&scenario.flows) {
+        if self.as_scheduled || T::HAS_PATHS || scenario.probes.packets || !one_way || !have_one_delay(&scenario.flows)
+        {
             return;
         }
         self.ahead.possible = self.links[FORWARD].keeps_order() && self.links[REVERSE].as_plain().is_some();

@@ -9,6 +9,7 @@ mod ahead;
 mod cell;
 mod joined;
 mod layout;
+mod scheduled;
 mod topology;
 
 pub(crate) use layout::{Component, Layout};
@@ -46,6 +47,8 @@ pub(crate) struct Network<P, T: Topology> {
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
     pub ahead: Ahead,
+    /// The events of one instant come in the order in which ns-2 has them.
+    as_scheduled: bool,
 }
 
 /// What a link may use of the run while it is called. A macro, because the rest of the network stays free for use.
@@ -74,6 +77,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             paths: Vec::new(),
             polled: Vec::new(),
             ahead: Ahead::NONE,
+            as_scheduled: false,
         }
     }
 
@@ -206,7 +210,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             return;
         }
         let up = &mut self.details[slot as usize].up;
-        match up.enter(now, len, &mut self.ends[link].entry, handle) {
+        match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
             Way::Common(first) => self.set_first(Component::Entry(link), first),
             Way::Own(first) => self.set_first(Component::Up(slot), first),
         }
@@ -377,7 +381,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             let first = self.ends[l].exit.insert(down.arrival(at, packet.len), handle);
             self.set_first(Component::Exit(l), first);
         } else {
-            match down.enter(at, packet.len, &mut self.ends[l].exit, handle) {
+            match down.enter(at, packet.len, &mut self.ends[l].exit, self.as_scheduled, handle) {
                 Way::Common(first) => self.set_first(Component::Exit(l), first),
                 Way::Own(first) => self.set_first(Component::Down(packet.slot), first),
             }

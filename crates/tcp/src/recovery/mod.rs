@@ -18,7 +18,7 @@ pub(crate) use retransmission::{Marked, Walk};
 
 use crate::Now;
 use crate::ack::{Ack, Findings};
-use crate::cc::AnyCc;
+use crate::cc::{AnyCc, CongestionControl};
 use crate::config::State;
 use crate::control::Control;
 use crate::ecn::EcnSender;
@@ -222,6 +222,12 @@ impl Recovery {
     /// Whether an acknowledgment up to `una` leaves the retransmission timer as it is.
     pub fn keeps_timer(&self, una: u64, board: &Scoreboard) -> bool {
         matches!(&self.machine, Machine::Ns2(machine) if machine.keeps_timer(&self.episode, una, board))
+    }
+
+    /// ns-2: whether a recovery goes on after an acknowledgment up to `una`, which is a partial one.
+    pub fn goes_on_ns2(&self, una: u64, board: &Scoreboard, cc: &AnyCc) -> bool {
+        let in_recovery = self.state() == State::Recovery && una < self.episode.high_seq;
+        in_recovery && if board.is_reno() { !cc.partial_ack_ends_recovery() } else { ns2::is_sack1(cc) }
     }
 
     /// Early retransmit's wait is over.

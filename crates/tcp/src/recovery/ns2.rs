@@ -162,7 +162,12 @@ fn deflate(packets: u32, cx: &mut Cx) {
     if inflated > packets {
         cx.board.sacked_out = inflated - (packets - 1);
     } else {
-        cx.control.window.cwnd = cx.control.window.cwnd.saturating_sub(packets - inflated).max(1);
+        let window = &mut cx.control.window;
+        match window.cwnd.saturating_sub(packets - inflated) {
+            // One segment, and nothing of a fraction.
+            0 => (window.cwnd, window.cwnd_cnt) = (1, 0),
+            left => window.cwnd = left,
+        }
         cx.board.sacked_out = 1;
     }
 }

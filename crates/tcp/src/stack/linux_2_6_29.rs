@@ -30,6 +30,7 @@ pub const STACK: Stack = Stack {
         stamp_may_be_gone: false,
     },
     timestamps: true,
+    pads_options: true,
     rto: Rto::Linux,
     most_window: None,
     acks_every_segment: false,

@@ -40,6 +40,9 @@ pub struct Stack {
     pub acks_handshake: bool,
     /// Timestamps: every acknowledgment gives an RTT sample, and every header has twelve bytes more.
     pub timestamps: bool,
+    /// Beside timestamps the options of a SYN take eight bytes, and those of SACK four besides the blocks; else they take
+    /// none.
+    pub pads_options: bool,
     /// How the time-out follows from the RTT.
     pub rto: Rto,
     /// Largest window in segments where nothing else is said; the first slow-start threshold is the largest window.
@@ -248,6 +251,11 @@ impl Stack {
     /// Whether its senders can leave segmentation to the device (TSO, GSO).
     pub fn has_segmentation_offload(&self) -> bool {
         self.machine != Machine::Ns2
+    }
+
+    /// Whether it is a simulator's stack, ns-2's, to whose results the order of that simulator's events belongs.
+    pub fn runs_in_ns2(&self) -> bool {
+        self.machine == Machine::Ns2
     }
 
     /// Whether an acknowledgment is dealt with in the order recovery, window, transmission.

@@ -21,6 +21,8 @@ pub const STACK: Stack = Stack {
     exact_timers: true,
     acks_handshake: false,
     timestamps: false,
+    // TcpAgent::output, SackStack's `ch->size() += sack_index * 8`.
+    pads_options: false,
     rto: Rto::Rfc6298,
     // window_
     most_window: Some(20),

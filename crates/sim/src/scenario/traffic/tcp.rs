@@ -38,6 +38,11 @@ table! {
 }
 
 impl TcpSpec {
+    /// Whether the events of one instant are to come in ns-2's order, as its stack supposes.
+    pub(crate) fn orders_as_ns2(&self) -> bool {
+        Stack::find(&self.stack).is_some_and(Stack::runs_in_ns2)
+    }
+
     /// Refuses what the stack does not have.
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         let stack = Stack::find(&self.stack).expect("the key admits known stacks only");
