@@ -97,7 +97,8 @@ impl Raised {
         }
         self.last_echo = header.ts_ecr;
         let before = self.window;
-        self.window = self.size.window.min(self.window + 2 * self.size.mss);
+        // Segments that were joined count by what they carry.
+        self.window = self.size.window.min(self.window + 2 * self.size.mss.max(header.len as u64));
         self.window > before
     }
 
@@ -215,6 +216,16 @@ mod tests {
         let grew: Vec<_> = (31..=60).map(|n| take(200 + n, n as u64)).collect();
         assert_eq!(grew, [vec![false], vec![true; 29]].concat());
         assert_eq!((raised.size.window, raised.window), (380_000, 64_088 + 29 * 2_000));
+    }
+
+    #[test]
+    fn what_a_card_has_joined_raises_it_by_twice_what_it_carries() {
+        for (len, grown) in [(400, 2_000), (1_000, 2_000), (1_001, 2_002), (4_000, 8_000)] {
+            let mut raised = Raised::new(1000);
+            raised.size.window = 500_000;
+            assert!(raised.arrived(1_000, &Header { len, ts_ecr: 900, ..Header::default() }));
+            assert_eq!(raised.window, 64_088 + grown, "{len} bytes");
+        }
     }
 
     #[test]

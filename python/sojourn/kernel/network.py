@@ -179,11 +179,14 @@ def _add_group(
     sends = access.format(CARRIES | OFFLOADS * bool(flow.get("gso")))
     yield [f"at {source}", *(f"link {device} {sends}" for device in devices), *_queues(devices, rate), *_tcp(flow)]
     yield offloads.of_hosts(flow, devices) if offloads.joins_at_source(flow) else []
-    yield [f"at {near}", *(f"link {device}.p {access.format(CARRIES)}" for device in devices)]
+    yield [f"at {near}", *(f"link {device}.p {sends}" for device in devices)]
     yield [*(_queues([f"{device}.p" for device in devices], rate)), *offloads.of_link(path.data[0], devices)]
-    yield [f"at {far}", *offloads.of_link(path.acks[0], ports), f"at {sink}", *_tcp(flow)]
-    answers = f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
-    yield [f"link {port} {answers}" for port in ports] if flow.get("gso") else []
+    # A device without scatter-gather would copy each segment of a super-packet into a page of its own, and a receiver,
+    # which counts memory, would raise its window to an eighth of the limit only (`__tcp_grow_window`).
+    plain = f"0 0 0 0 0 {CARRIES | OFFLOADS} {NOT_TRACED}"
+    yield [f"at {far}", *(f"link {port}.p {plain}" for port in ports if flow.get("gso"))]
+    yield [*offloads.of_link(path.acks[0], ports), f"at {sink}", *_tcp(flow)]
+    yield [f"link {port} {plain}" for port in ports] if flow.get("gso") else []
     yield [*offloads.of_hosts(flow, ports), "at -"]
 
 
