@@ -259,6 +259,23 @@ def test_disciplines_of_a_newer_kernel(aqm: str) -> None:
     assert (found.packets, found.percent) == (1200, 100.0), found.to_dict()
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_window_that_a_receiver_is_given_holds(version: str) -> None:
+    """Thirteen segments of 1448 B fit, and a part of one, in a round trip that the queue hardly lengthens."""
+    if find(version) is None:
+        pytest.skip(f"no kernel {version} is built here (sojourn kernel build --version {version})")
+    document = {
+        "duration": "6 s",
+        "warmup": "2 s",
+        "link": {"rate": "10 Mbit/s", "delay": "20 ms"},
+        "flows": [{"kind": "tcp", "cc": "cubic", "stack": "linux-6.1", "receive_window": "20000 B"}],
+    }
+    engine = "kernel" if version == VERSIONS[0] else f"kernel-{version}"
+    totals = Scenario.build(document).run(1, engine=engine).totals
+    round_trip_s = 0.040 + (1500 + 52) * 8 / 10e6
+    assert 0.85 * 20_000 < totals["delivered_bps"] / 8 * round_trip_s < 20_000
+
+
 def test_another_version_is_another_engine(cli: Cli, scenario_file: Path) -> None:
     if find("6.12") is None:
         pytest.skip("no kernel 6.12 is built here (sojourn kernel build --version 6.12)")

@@ -11,6 +11,25 @@ static void watch_tcp(struct end *end)
 		unwatch(end);
 }
 
+static void limit_window(int file, int most)
+{
+	if (most && setsockopt(file, IPPROTO_TCP, TCP_WINDOW_CLAMP, &most, sizeof(most)))
+		fail("window of %d bytes", most);
+}
+
+/*
+ * Newer kernels (7.3) forget the limit with the first full segment: once they know how much memory segments take, what
+ * the buffer has room for is the limit (`tcp_measure_rcv_mss`).
+ */
+static void keep_window(const struct end *end)
+{
+	int present = 0, most = end->source->window;
+	socklen_t length = sizeof(present);
+
+	if (most && !getsockopt(end->file, IPPROTO_TCP, TCP_WINDOW_CLAMP, &present, &length) && present > most)
+		limit_window(end->file, most);
+}
+
 static int new_socket(struct source *source, const char *namespace)
 {
 	int made, one = 1, room = 2 * source->window;
@@ -27,9 +46,9 @@ static int new_socket(struct source *source, const char *namespace)
 	if (source->tos && setsockopt(made, IPPROTO_IP, IP_TOS, &source->tos, sizeof(source->tos)))
 		fail("type of service %d", source->tos);
 	/* A buffer of a size of its own is not tuned, which would raise the window as well. */
-	if (source->window && (setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
-			       setsockopt(made, IPPROTO_TCP, TCP_WINDOW_CLAMP, &source->window, sizeof(source->window))))
-		fail("window of %d bytes", source->window);
+	if (source->window && setsockopt(made, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)))
+		fail("buffer of %d bytes", room);
+	limit_window(made, source->window);
 	return made;
 }
 
@@ -241,6 +260,7 @@ void on_tcp(struct end *end, uint32_t ready)
 		/* With MSG_TRUNC the bytes are taken and not copied. */
 		ssize_t bytes = recv(end->file, payload, 1 << 30, MSG_TRUNC);
 
+		keep_window(end);
 		if (bytes > 0)
 			received(end, (uint64_t)bytes);
 		else if (bytes == 0)
