@@ -12,7 +12,7 @@ import pytest
 
 from sojourn import Scenario
 from sojourn.ns2.grid import AQMS, FLOWS, NS2, PLUGIN, RATES, RTTS_MS, SEEDS, TCPS, Cell, Point, cells, grid
-from sojourn.ns2.parting import parting
+from sojourn.ns2.parting import END, FATE, ORDER, TICKS, TIME, how, parting
 from sojourn.ns2.script import script
 from sojourn.ns2.validation_page import page, table
 from sojourn.runs.runner import Run
@@ -92,12 +92,27 @@ def test_runs_part_at_the_first_event_that_only_one_has() -> None:
     assert parting(run, Scenario.build(document).run(3)) is None
     smaller = Scenario.build(document).replace({"link.limit": "5 packets"}).run(3)
     found = parting(run, smaller)
-    assert found is not None and found.before > 20
+    assert found is not None and found.before > 20 and found.how == FATE
     assert found.here.startswith("d ") and not found.there.startswith("d ")
     dropped = smaller.packets.filter(smaller.packets["fate"] != "sent")["time_s"].min()
     assert float(found.here.split()[1]) == pytest.approx(dropped, abs=1e-6)
     shorter = parting(run, Scenario.build(document | {"duration": "2 s"}).run(3))
-    assert shorter is not None and float(shorter.there.split()[1]) > 1.9
+    assert shorter is not None and float(shorter.there.split()[1]) > 1.9 and shorter.how == END
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ((3_000_000_400, "d", 7, 1500), FATE),
+        ((3_010_000_800, "+", 7, 1500), TICKS),
+        ((2_970_000_000, "d", 7, 1500), TICKS),
+        ((3_004_000_000, "+", 7, 1500), TIME),
+        ((3_000_000_000, "+", 8, 1500), ORDER),
+        ((3_010_000_000, "+", 7, 0), ORDER),
+    ],
+)
+def test_packets_differ_in_order_fate_ticks_or_time(other: tuple[int, str, int, int], expected: str) -> None:
+    assert how((3_000_000_000, "+", 7, 1500), other) == expected
 
 
 def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> None:
@@ -120,7 +135,7 @@ def test_the_page_says_what_counts_what_agrees_and_where_the_others_part() -> No
     text = page(found, {outside: parted}, "all.csv")
     assert "**1 of 2 counted cells agree (50 %).** Of 1 that are not counted 1 agree as well; there are 3." in text
     assert "| droptail | its own | all | 3 | 2 | 1 | 50 % | 5.0 | droptail, reno, 10 Mbit/s, 100 ms, 1 |" in text
-    assert parted is not None and f"after {parted.before} packets: `{parted.there}` there" in text
+    assert parted is not None and f"after {parted.before} packets, `{parted.there}` there" in text
     assert "[all.csv](all.csv)" in text and "\n\n\n" not in text
     frame = table(found)
     assert frame.height == 3 and frame["agrees"].to_list() == [True, False, True]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from sojourn.ns2.grid import AQMS, BANDS, DURATION_S, NS2, SEEDS, TCPS, WARMUP_S, Cell, Point
-from sojourn.ns2.parting import Parting
+from sojourn.ns2.grid import AQMS, DURATION_S, NS2, SEEDS, TCPS, WARMUP_S, Cell, Point
+from sojourn.ns2.parting import END, FATE, ORDER, TICKS, TIME, Parting
 from sojourn.validation.recorded import unwrapped
 from sojourn.validation.sides import means, standard_error
 
@@ -22,14 +21,6 @@ COLUMNS = {
     "drops": "drops_percent",
     "jain": "jain",
 }
-
-
-@dataclass(frozen=True)
-class Cause:
-    """Why cells of a kind differ."""
-
-    applies: Callable[[Cell], bool]
-    text: str
 
 
 def page(cells: Sequence[Cell], partings: Mapping[Point, Parting | None], complete: str | None) -> str:
@@ -118,48 +109,31 @@ def _marked(cells: Sequence[Cell]) -> list[str]:
     return lines
 
 
-def delivered_distance(cell: Cell) -> float:
-    """How far apart what is delivered is, in bands."""
-    here, there = means(cell.here)["delivered"], means(cell.there)["delivered"]
-    return abs(here / there - 1) / BANDS.delivered
-
-
 def _explained(outside: Sequence[Cell], partings: Mapping[Point, Parting | None]) -> list[str]:
-    """A line for each cell: what makes it differ, and the first event of the first seed in which they part."""
+    """A line for each cell: the first event of the first seed in which they part, and what makes it differ."""
     lines = []
     for cell in outside:
-        cause = next(cause.text for cause in CAUSES if cause.applies(cell))
         found = partings.get(cell.point)
-        where = (
-            f"after {found.before} packets: `{found.there}` there and `{found.here}` here" if found else "they do not"
+        if found is None:
+            lines.append(f"- {cell.point.name}: seed {SEEDS[0]} does not part.")
+            continue
+        drawn = found.how == FATE and cell.point.aqm == "red"
+        lines.append(
+            f"- {cell.point.name}: seed {SEEDS[0]} parts after {found.before} packets, `{found.there}` there and "
+            f"`{found.here}` here: {DRAWN if drawn else CAUSES[found.how]}."
         )
-        lines.append(f"- {cell.point.name}: {cause}. Seed {SEEDS[0]} parts {where}.")
     return lines
 
 
-CAUSES = (
-    Cause(
-        lambda cell: cell.point.aqm == "droptail" and cell.point.flows == MANY,
-        "ns-2's senders have a third more time-outs, most of them soon after a recovery began, and send more again "
-        "that had arrived; why is not known",
-    ),
-    Cause(
-        lambda cell: cell.point.aqm == "red" and cell.distance > delivered_distance(cell),
-        "the queue is longer or shorter with as much delivered and about as many drops; whether by RED or by TCP is "
-        "not known",
-    ),
-    Cause(
-        lambda cell: cell.point.aqm != "droptail" and cell.distance > delivered_distance(cell),
-        "the queue is longer or shorter with as much delivered and about as many drops; the queue is one program on "
-        "both sides, so by TCP; which rule of it is not known",
-    ),
-    Cause(
-        lambda _: True,
-        "more or less is delivered; why is not known",
-    ),
-)
-"""First match wins."""
-MANY = 64
+CAUSES = {
+    FATE: "the queue judges the same packet otherwise",
+    TICKS: "a time-out comes some ticks of 10 ms sooner or later, by the clock of ns-2's agent (`boot_time_`)",
+    TIME: "the packet comes at another time; why is not known",
+    ORDER: "a packet of another flow is next; why is not known",
+    END: "one run sends nothing more",
+}
+"""By how two packets differ."""
+DRAWN = "RED's generator is another one, so that the same packet is dropped on one side only"
 HEAD = """# The simulator beside ns-2
 
 The same scenarios on the simulator ("here", stack `ns2`) and on ns-2.35 ("there"), with the same {seeds} seeds each:
