@@ -12,8 +12,9 @@ import pytest
 from paper_checks import assert_true_but_false_when_shuffled, relations_of
 from sojourn.figures.canvas import save
 from sojourn.papers import paper
+from sojourn.papers.engine import study_of
 from sojourn.papers.judge import claims_of, judge
-from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, sweeps
+from sojourn.papers.ns2_codel_variants import FIGURES, conclusion, record, sweeps
 from sojourn.papers.ns2_codel_variants import original as of_ns2
 from sojourn.papers.original import beside_original
 from sojourn.runs.store import run_hash
@@ -201,3 +202,15 @@ def test_a_figure_measures_every_run_and_is_drawn(figure: str, short: dict[str, 
         assert cell["queue"] == one.links["mean_backlog_packets"][0]
         assert cell["drop_rate"] == one.links["dropped"][0] / one.links["arrived"][0]
     assert save(module.draw(result, []), tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_a_point_that_is_whole_in_the_table_is_not_recorded_again() -> None:
+    whole = _recorded(10)
+    study = study_of(paper(PAPER), "conclusion")
+    points = list(record.parts(study, tuple(record.SWEPT)))
+    assert all(record.is_whole(whole, part) for part in points)
+    lacking = whole.filter(~((pl.col("scheme") == "CoDel-DT") & (pl.col("ftps") == 700) & (pl.col("seed") == 4)))
+    [again] = [part for part in points if not record.is_whole(lacking, part)]
+    assert {float(str(point.values["flows.0.count"])) for point in again.points} == {700.0}
+    missing = whole.filter((pl.col("scheme") == "CoDel-DT") & (pl.col("ftps") == 700))
+    assert record.together([lacking, missing]).height == whole.height, "each run once"

@@ -1,7 +1,8 @@
 """Runs the studies on ns-2 itself: ``python -m sojourn.papers.ns2_codel_variants.record --results DIR -o FILE``.
 
 Tail drop is ns-2's own; the other schemes are our queue managers inside ns-2. FILE is what `original.py` reads. It is
-written anew after each point, and runs that are in DIR are not repeated, so the command can be stopped and go on.
+written anew after each point. Points that are whole in it are not run again, nor are runs that are in DIR, so the
+command can be stopped and go on, also on another machine.
 """
 
 from __future__ import annotations
@@ -37,24 +38,42 @@ SWEPT = {"bandwidth": "link.rate", "ftps": "flows.0.count", "rtt": "flows.0.rtt"
 def main(results: Path, out: Path, over: tuple[str, ...], seeds: int | None, jobs: int | None) -> None:
     """Run every point of the sweeps with every scheme, few FTPs before many."""
     study = study_of(paper("ns2-codel-variants"), "conclusion", seeds=seeds)
-    found: list[pl.DataFrame] = []
+    found = [pl.read_csv(out)] if out.exists() else []
     with progress() as report:
         runner = Runner(results, jobs, progress=report)
         for part in parts(study, over or tuple(SWEPT)):
-            found.append(conclusion_cells(_run(part, runner)))
-            _write(pl.concat(found).sort("scheme", *POINT, "seed"), out)
+            if not (found and is_whole(found[0], part)):
+                found.append(conclusion_cells(_run(part, runner)))
+                _write(together(found), out)
+
+
+def is_whole(rows: pl.DataFrame, part: Study) -> bool:
+    """Whether a table has every run of the schemes at a point."""
+    place = dict(zip(POINT, _place(part.points[0]), strict=True))
+    there = rows.filter(*(pl.col(name) == value for name, value in place.items()), pl.col("seed").is_in(part.seeds))
+    return there.select("scheme", "seed").unique().height == len(part.points) * len(part.seeds)
+
+
+def together(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Rows of several tables, each run once, in order."""
+    keys = ["scheme", *POINT, "seed"]
+    same = [table.with_columns(pl.col(*POINT).cast(pl.Float64)) for table in tables]
+    return pl.concat(same).unique(keys, keep="last").sort(keys)
 
 
 def parts(study: Study, over: tuple[str, ...]) -> Iterator[Study]:
     """Yield the schemes at one point after the other, of the points at which nothing but `over` is unusual."""
     places: dict[tuple[float, ...], list[Point]] = {}
     for point in study.points:
-        place = tuple(float(str(point.values[path]).split()[0]) for path in SWEPT.values())
-        places.setdefault(place, []).append(point)
+        places.setdefault(_place(point), []).append(point)
     for place, points in sorted(places.items(), key=lambda item: item[0][1]):
         unusual = {name for name, value, usual in zip(SWEPT, place, NORMAL.values(), strict=True) if value != usual}
         if unusual <= set(over):
             yield replace(study, points=points)
+
+
+def _place(point: Point) -> tuple[float, ...]:
+    return tuple(float(str(point.values[path]).split()[0]) for path in SWEPT.values())
 
 
 def _run(study: Study, runner: Runner) -> StudyResult:
