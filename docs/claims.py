@@ -33,10 +33,16 @@ def main(root: Path) -> None:
         verdicts = verdicts_of(root, paper_id)
         if verdicts:
             text = replaced(text, "table", paper_id, table(HEADINGS, map(row, verdicts)))
+        name = f"{paper_id} {EMULATED}"
         if emulated := verdicts_in(root / paper_id / "emulate"):
-            simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
-            rows = [emulated_row(one, simulated[one["id"]]) for one in emulated]
-            text = replaced(text, "table", f"{paper_id} {EMULATED}", table(EMULATED_HEADINGS, rows))
+            rows = [emulated_row(one) for one in emulated]
+        elif f"<!-- table: {name} -->" in text:
+            rows = rows_of(text, name)
+        else:
+            continue
+        simulated = {cells[0]: cells[3].removeprefix("simulated: ") for cells in rows_of(text, paper_id)}
+        rows = [[*cells[:3], simulated[cells[0]], *cells[4:]] for cells in rows]
+        text = replaced(text, "table", name, table(EMULATED_HEADINGS, rows))
     PAGE.write_text(replaced(text, "table", COUNTS, counts(text)), encoding="utf-8")
 
 
@@ -55,11 +61,11 @@ def verdicts_in(folder: Path) -> list[Verdict]:
     return [one for file in sorted(folder.glob("*.claims.json")) for one in json.loads(file.read_text("utf-8"))]
 
 
-def emulated_row(verdict: Verdict, simulated: str) -> list[str]:
-    """A claim's line among those of real programs, which judge only claims about such runs."""
+def emulated_row(verdict: Verdict) -> list[str]:
+    """A claim's line among those of real programs, which judge only claims about such runs; not yet the simulated."""
     relation = verdict["kind"] == "relation"
     published = "true" if relation else published_text(verdict)
-    return [verdict["id"], verdict["metric"], published, simulated, emulated_text(verdict), verdict["verdict"]]
+    return [verdict["id"], verdict["metric"], published, "", emulated_text(verdict), verdict["verdict"]]
 
 
 def row(verdict: Verdict) -> list[str]:
