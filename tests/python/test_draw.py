@@ -139,6 +139,15 @@ def test_what_is_set_is_not_drawn(tmp_path: Path) -> None:
     assert Study.load(file, sets={"link.rate": "30 Mbit/s"}, seeds=2).drawn == []
 
 
+def test_a_seed_that_is_set_draws(tmp_path: Path) -> None:
+    file = _file(tmp_path, '"link.rate" = { uniform = ["1 Mbit/s", "9 Mbit/s"] }')
+    asked = Scenario.load(file, seed=5)
+    assert Scenario.load(file, {"seed": "5"}) == Scenario.load(file, {"seed": 5}) == asked != Scenario.load(file)
+    study = Study.load(file, sets={"seed": 5})
+    assert study.seeds == [5]
+    assert [run.scenario.document["link"]["rate"] for run in study.runs] == [asked.document["link"]["rate"]]
+
+
 def test_in_a_study_every_seed_has_its_values_and_queue_managers_share_them(tmp_path: Path) -> None:
     file = _file(
         tmp_path,

@@ -39,6 +39,13 @@ def test_without_seeds_the_scenario_s_is_taken(tmp_path: Path) -> None:
     assert _study(tmp_path, '"link.aqm" = ["codel"]').seeds == [1]
 
 
+def test_without_seeds_one_that_is_set_or_swept_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_text(f'{SHORT}[sweep]\n"link.aqm" = ["codel"]\n')
+    assert Study.load(path, sets={"seed": 7}).seeds == [7]
+    assert _study(tmp_path, '"seed" = [9, 4]').seeds == [9]
+
+
 def test_a_list_of_limits_is_one_value(tmp_path: Path) -> None:
     study = _study(tmp_path, '"link.limit" = [["100 packets", "50 ms"], "10 packets"]')
     assert len(study.points) == 2

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 from decimal import Decimal
+from math import exp, log
 from typing import Any
 
 from sojourn.base.errors import InputError
 
+DIGITS = 6
+"""Significant digits of a value that is drawn or tried, so that a run can be named by what is printed."""
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 _BITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}
 _UNITS = {"s": _SECONDS, "bit/s": _BITS, "B": {"B": 1.0}, "packets": {"packets": 1.0}}
@@ -64,6 +67,18 @@ def factor_between(unit: str, other: str) -> float | None:
         return 1.0
     units = next((units for units in _UNITS.values() if {unit, other} <= units.keys()), None)
     return units[unit] / units[other] if units else None
+
+
+def interpolated(low: float, high: float, place: float, *, by_logarithm: bool) -> float:
+    """Number at a place of the unit interval between two ends; by equal steps, or by equal factors."""
+    if by_logarithm:
+        return exp(log(low) + place * (log(high) - log(low)))
+    return low + place * (high - low)
+
+
+def in_digits(number: float, low: float, high: float) -> float:
+    """The number in as many digits as a scenario is given, and no further than two ends."""
+    return min(high, max(low, float(f"{number:.{DIGITS}g}")))
 
 
 def _is_number(text: str) -> bool:

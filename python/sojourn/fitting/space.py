@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
-from math import exp, log
+from math import log
 from typing import Any
 
 from sojourn.base.errors import InputError
+from sojourn.base.units import in_digits, interpolated
 
 MOST_CHOICES = 64
 """Most combinations of choices: each of them is a fit of its own."""
-DIGITS = 6
-"""Significant digits of a value that is tried, so that a run can be named by what is printed."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,8 @@ class Range:
     def at(self, place: float) -> float:
         """Number at a place of the unit interval, as it is written."""
         place = min(1.0, max(0.0, place))
-        if self.is_log:
-            number = exp(log(self.low) + place * (log(self.high) - log(self.low)))
-        else:
-            number = self.low + place * (self.high - self.low)
-        number = min(self.high, max(self.low, float(f"{number:.{DIGITS}g}")))
+        number = interpolated(self.low, self.high, place, by_logarithm=self.is_log)
+        number = in_digits(number, self.low, self.high)
         return float(round(number)) if self.whole else number
 
     def place(self, number: float) -> float:

@@ -11,15 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import exp, floor, log
+from math import floor
 from pathlib import Path
 from typing import Any
 
 from sojourn.base.errors import InputError
-from sojourn.base.units import factor_between, read_quantity, written_quantity
-
-DIGITS = 6
-"""Significant digits of a number that is drawn."""
+from sojourn.base.units import factor_between, in_digits, interpolated, read_quantity, written_quantity
 
 Distribution = Callable[[float], Any]
 """The value at a place in [0, 1)."""
@@ -68,15 +65,10 @@ class Between:
     def __call__(self, at: float) -> Any:
         """The number at a place, as a scenario takes it."""
         high = self.high + 1 if self.whole else self.high
-        number = (
-            exp(log(self.low) + at * (log(high) - log(self.low)))
-            if self.by_logarithm
-            else self.low + at * (high - self.low)
-        )
+        number = interpolated(self.low, high, at, by_logarithm=self.by_logarithm)
         if self.whole:
             return min(int(self.high), floor(number))
-        rounded = float(f"{number:.{DIGITS}g}")
-        return written_quantity(min(self.high, max(self.low, rounded)), self.unit)
+        return written_quantity(in_digits(number, self.low, self.high), self.unit)
 
 
 @dataclass(frozen=True)
@@ -119,6 +111,12 @@ def _trace(place: str, found: Any, base: Path) -> Distribution:
     if not files:
         raise InputError(f'{place}: no file is called "{found}"; give a pattern that some are, e.g. "traces/*.down"')
     return OneOf(tuple(files))
+
+
+def seed_of(document: Mapping[str, Any], sets: Mapping[str, object] | None = None) -> Any:
+    """Seed that draws where none is asked for: the one that is set, else the file's; the core judges what it is."""
+    seed = {**document, **(sets or {})}.get("seed", 1)
+    return int(seed) if isinstance(seed, str) and seed.isdecimal() else seed
 
 
 DISTRIBUTIONS: Mapping[str, Callable[[str, Any, Path], Distribution]] = {

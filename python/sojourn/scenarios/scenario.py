@@ -13,7 +13,7 @@ from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.base.notebook import shown
-from sojourn.scenarios.draw import Draw
+from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.paths import paths
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Scenario:
         text = read_text(path)
         try:
             if "draw" in text and (draw := Draw.take(document := parse_toml(text), path.parent)):
-                document["seed"] = document.get("seed", 1) if seed is None else seed
+                document["seed"] = seed_of(document, sets) if seed is None else seed
                 sets = draw.values(document["seed"]) | dict(sets or {})
                 text = json.dumps(document, default=str)
             return cls.parse(text, sets, base=path.parent)

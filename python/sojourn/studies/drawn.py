@@ -8,7 +8,7 @@ from typing import Any
 from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.scenarios.draw import Draw
+from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.study import AQM_PARAMETER, Study, read_document, set_path
 
@@ -25,7 +25,7 @@ def drawn_text(path: Path, seed: int | None) -> str:
     draw = Draw.take(document, path.parent)
     if draw is None:
         raise InputError(f'{path}: draw: there is no such table; write [draw] and e.g. "link.rate" = {{ … }} below it')
-    taken = document.get("seed", 1) if seed is None else seed
+    taken = seed_of(document) if seed is None else seed
     text = read_text(path)
     toml: Any = tomlkit.parse(text)
     if "extends" in toml:

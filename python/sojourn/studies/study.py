@@ -30,7 +30,7 @@ from sojourn.results.result import Result
 from sojourn.runs import store
 from sojourn.runs.runner import Run, Runner
 from sojourn.scenarios.advice import advice
-from sojourn.scenarios.draw import Draw
+from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.scenario import Scenario
 from sojourn.studies.comparison import repeated, seed_list
 from sojourn.studies.expand import axes_of, combinations, count_of, distinct_values
@@ -233,12 +233,12 @@ class Study:
             axes, twice = distinct_values(axes_of(sweep))
             _check_number(count_of(axes) * _count_of_seeds(chosen), many)
             draw = Draw.take(document, path.parent)
-            taken = [document.get("seed", 1)] if chosen is None else seed_list(chosen)
-            points = [
-                _point(document, sets or {}, values, path.parent, draw, taken[0]) for values in combinations(axes)
-            ]
+            given = [] if chosen is None else seed_list(chosen)
+            first = given[0] if given else seed_of(document, sets)
+            points = [_point(document, sets or {}, values, path.parent, draw, first) for values in combinations(axes)]
             paths = tuple(tuple(axis[0]) for axis in axes)
             own_seeds = _count_of_seeds(file_seeds)
+            taken = given or [points[0].scenario.seed]
             return cls(path.stem, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
@@ -312,11 +312,10 @@ class Study:
 
     def shard(self, number: int, of: int) -> list[Run]:
         """Every `of`-th run from the one numbered `number`, from 1: together the shards are all runs, each once."""
-        if not 1 <= number <= of <= len(self.runs):
-            raise InputError(
-                f"shard: there is no {number}/{of} of {len(self.runs)} runs; write e.g. 1/2 for the first half"
-            )
-        return self.runs[number - 1 :: of]
+        runs = self.runs
+        if not 1 <= number <= of <= len(runs):
+            raise InputError(f"shard: there is no {number}/{of} of {len(runs)} runs; write e.g. 1/2 for the first half")
+        return runs[number - 1 :: of]
 
     def replace(self, sets: Mapping[str, object]) -> Study:
         """Return this study with some keys of all its scenarios changed."""
