@@ -12,7 +12,7 @@ from typing import Any
 import sojourn as sj
 from sojourn import _core
 from sojourn.aqms.registry import registry
-from sojourn.base.markdown import doc_comment, table
+from sojourn.base.markdown import doc_comment, module_source, table
 
 HERE = Path(__file__).parent
 EXCLUDE_CE = (
@@ -69,7 +69,7 @@ def _index(entries: list[dict[str, Any]]) -> str:
 
 def _page(entry: dict[str, Any]) -> str:
     name = entry["name"]
-    text, use = doc_comment(name, _source(name))
+    text, use = doc_comment(name, module_source(SOURCES, name))
     lines = [f"# `{name}`", "", *text, "", "## When to use it", "", *use, ""]
     lines += ["## How to write it", "", "```toml", *_examples(entry), "```", ""]
     lines += ["## Parameters", ""]
@@ -83,12 +83,6 @@ def _page(entry: dict[str, Any]) -> str:
     lines += ["", "## State", "", f"{_state(entry)}, packets not counted. The probe `state` records {_observed(name)}."]
     lines += ["", "## Sources", "", f"{entry['source']}.", ""]
     return "\n".join(lines)
-
-
-def _source(name: str) -> str:
-    """The text of the algorithm's file."""
-    files = [SOURCES / f"{name}.rs", SOURCES / name / "mod.rs"]
-    return next(file for file in files if file.exists()).read_text(encoding="utf-8")
 
 
 def _examples(entry: dict[str, Any]) -> list[str]:

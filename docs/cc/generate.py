@@ -11,7 +11,7 @@ from typing import Any
 
 from sojourn.aqms.controls import constant_text, stacks_text
 from sojourn.aqms.registry import registry
-from sojourn.base.markdown import doc_comment, table
+from sojourn.base.markdown import doc_comment, module_source, table
 
 HERE = Path(__file__).parent
 SOURCES = HERE.parents[1] / "crates" / "tcp" / "src" / "cc"
@@ -62,8 +62,7 @@ def _source(name: str) -> tuple[str, str]:
     """The text of a control's file, and the name of its type."""
     registered = {match["name"]: match for match in MODULE.finditer((SOURCES / "mod.rs").read_text(encoding="utf-8"))}
     module, kind = registered[name]["module"], registered[name]["type"]
-    files = [SOURCES / f"{module}.rs", SOURCES / module / "mod.rs"]
-    return next(file for file in files if file.exists()).read_text(encoding="utf-8"), kind
+    return module_source(SOURCES, module), kind
 
 
 def _fields(source: str, kind: str) -> list[list[str]]:

@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """Lines of a table; a vertical bar in a cell is escaped."""
     lines = [headings, ["---"] * len(headings), *rows]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def module_source(folder: Path, name: str) -> str:
+    """Text of a Rust module, which is a file or a folder."""
+    files = [folder / f"{name}.rs", folder / name / "mod.rs"]
+    return next(file for file in files if file.exists()).read_text(encoding="utf-8")
 
 
 def doc_comment(name: str, source: str) -> tuple[list[str], list[str]]:
