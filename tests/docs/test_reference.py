@@ -167,7 +167,7 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, graph, house, draw, sweep = toml_blocks()
+    scenario, wlan, graph, house, draw, tables, sweep = toml_blocks()
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
@@ -177,6 +177,10 @@ def test_the_examples_can_run(tmp_path: Path) -> None:
     assert (len(study.points), len(study.seeds)) == (9, 10)
     (tmp_path / "drawn.toml").write_text(f"{scenario}\n{draw}", encoding="utf-8")
     assert Scenario.load(tmp_path / "drawn.toml", seed=7).document["flows"][0]["count"] in (1, 2, 4, 8)
+    without = scenario.replace('rate = "10 Mbit/s"\n', "")
+    (tmp_path / "tables.toml").write_text(f"{without}\n{tables}", encoding="utf-8")
+    links = [Scenario.load(tmp_path / "tables.toml", seed=seed).document["link"] for seed in range(1, 9)]
+    assert {"rate" in link for link in links} == {"bucket" in link for link in links} == {True, False}
 
 
 def test_the_errors_are_as_shown() -> None:

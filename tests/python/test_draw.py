@@ -90,9 +90,57 @@ def test_several_paths_get_one_value() -> None:
     assert rate == reverse and draw.paths == ["link.rate", "reverse.rate"]
 
 
+def test_a_text_has_drawn_parts_with_names_of_their_own() -> None:
+    entry = '{ write = "{a}@0s,{b}@{at}", a = { choice = ["9 Mbit/s"] }, b.choice = ["1 Mbit/s", "2 Mbit/s"], '
+    draw = Draw.read(parse_toml(f'"link.rate, reverse.rate" = {entry}at.uniform = ["3 s", "5 s"] }}'), HERE)
+    found = Counter()
+    for seed in SEEDS:
+        values = draw.values(seed)
+        assert values.keys() == {"link.rate", "reverse.rate"} and len(set(values.values())) == 1
+        first, second = values["link.rate"].split(",")
+        later, at = second.split("@")
+        assert first == "9 Mbit/s@0s" and 3 <= float(at.removesuffix(" s")) < 5
+        found[later] += 1
+    assert stats.chisquare([found["1 Mbit/s"], found["2 Mbit/s"]]).pvalue > 0.001
+    alone = Draw.read(parse_toml('"link.rate, reverse.rate.at" = { uniform = ["3 s", "5 s"] }'), HERE)
+    assert draw.values(7)["link.rate"].endswith(next(iter(alone.values(7).values())))
+
+
+def test_tables_are_chosen_whole_and_drawn_inside() -> None:
+    text = """
+    [link."link.*"]
+    choice = [{ rate.uniform = ["1 Mbit/s", "9 Mbit/s"] }, { bucket = "3 Mbit/s", burst.choice = ["9 kB", "20 kB"] }]
+    """.replace("[link.", "[")
+    draw = Draw.read(parse_toml(text), HERE)
+    assert draw.paths == ["link.rate", "link.bucket", "link.burst"]
+    found = Counter(tuple(draw.values(seed)) for seed in SEEDS)
+    assert found.keys() == {("link.rate",), ("link.bucket", "link.burst")}
+    assert stats.chisquare(list(found.values())).pvalue > 0.001
+    assert {draw.values(seed).get("link.burst") for seed in SEEDS} == {None, "9 kB", "20 kB"}
+
+
+def test_packets_are_whole() -> None:
+    assert set(_values('{ uniform = ["3 packets", "5 packets"] }')) == {"3 packets", "4 packets", "5 packets"}
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
+        ('[draw]\n"link.rate" = { write = "{a}", b = { choice = ["1 Mbit/s"] } }', "draw.link.rate.write: not a text"),
+        ('[draw]\n"link.rate" = { write = "{a!r}", a = { choice = [1] } }', "draw.link.rate.write: not a text"),
+        ('[draw]\n"link.rate" = { write = "{a", a = { choice = [1] } }', "draw.link.rate.write: not a text"),
+        ('[draw]\n"link.rate" = { write = "1 Mbit/s" }', "are those of nothing beside it"),
+        (
+            '[draw]\n"link.rate" = { write = "{a}", a = { write = "{b}", b.choice = [1] } }',
+            "draw.link.rate.a: a text in",
+        ),
+        ('[draw]\n"link.rate" = { write = "{a}", a = { uniform = [3] } }', "draw.link.rate.a.uniform: not two ends"),
+        ('[draw]\n"link.*" = { uniform = [3, 4] }', "draw.link.*: a star stands for the keys of some tables"),
+        ('[draw]\n"link.*" = { choice = [3, 4] }', "draw.link.*.choice: not a list of tables"),
+        (
+            '[draw]\n"link.*" = { choice = [{ rate = { uniform = [3] } }] }',
+            "draw.link.*.0.rate.uniform: not two",
+        ),
         ("draw = 3", "draw: not a table"),
         ("[draw]", "draw: not a table"),
         ('[draw]\n"link.rate" = 3', "draw.link.rate: not one of the distributions uniform, log_uniform"),

@@ -57,7 +57,7 @@ def written_quantity(value: Decimal | float, unit: str) -> Any:
     """A number as a scenario takes it: with its unit as a text, else as a number."""
     exact = value if isinstance(value, Decimal) else Decimal(repr(value))
     if unit:
-        return f"{exact:f} {unit}"
+        return f"{exact.normalize():f} {unit}"
     return int(exact) if exact == exact.to_integral_value() else float(exact)
 
 

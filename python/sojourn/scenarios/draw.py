@@ -11,15 +11,46 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from math import floor
 from pathlib import Path
-from typing import Any
+from string import Formatter
+from typing import Any, Protocol
 
 from sojourn.base.errors import InputError
 from sojourn.base.units import factor_between, in_digits, interpolated, read_quantity, written_quantity
 
-Distribution = Callable[[float], Any]
-"""The value at a place in [0, 1)."""
+Choose = Callable[[str, "Leaf"], Any]
+"""The value of what has a name: the key's path, and below it the names of what it is made of."""
+
+
+class Distribution(Protocol):
+    """What gives a key, or several, their values."""
+
+    def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
+        """Each that takes a number of its own, by its name."""
+        ...
+
+    def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
+        """Dotted paths and their values."""
+        ...
+
+
+class Leaf:
+    """What takes one number. `path` may be several paths, which get one value."""
+
+    def __call__(self, at: float) -> Any:
+        """The value at a place in [0, 1)."""
+        raise NotImplementedError
+
+    def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
+        """Itself."""
+        yield name, self
+
+    def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
+        """The value for each of the paths."""
+        value = choose(name, self)
+        yield from ((one, value) for one in _split(path))
 
 
 @dataclass(frozen=True)
@@ -42,17 +73,25 @@ class Draw:
 
     @property
     def paths(self) -> list[str]:
-        """Dotted paths that are drawn; `"link.rate, reverse.rate"` draws one value for both."""
-        return [path for paths in self.distributions for path in _split(paths)]
+        """Dotted paths that may be drawn; `"link.rate, reverse.rate"` draws one value for both."""
+        return [path for paths, found in self.distributions.items() for path in _paths(paths, found)]
+
+    @property
+    def leaves(self) -> dict[str, Leaf]:
+        """Everything that takes a number of its own, by the name that its number is made from."""
+        return dict(pair for paths, found in self.distributions.items() for pair in found.leaves(paths))
+
+    def chosen(self, choose: Choose) -> dict[str, Any]:
+        """What it gives, by dotted path, where each leaf has the value that is chosen for it."""
+        return dict(pair for paths, found in self.distributions.items() for pair in found.values(paths, paths, choose))
 
     def values(self, seed: int) -> dict[str, Any]:
         """What a seed draws, by dotted path."""
-        drawn = {paths: at(_place(seed, paths)) for paths, at in self.distributions.items()}
-        return {path: value for paths, value in drawn.items() for path in _split(paths)}
+        return self.chosen(lambda name, leaf: leaf(place_of(seed, name)))
 
 
 @dataclass(frozen=True)
-class Between:
+class Between(Leaf):
     """A number between two ends; a whole one may be either of them."""
 
     low: float
@@ -67,19 +106,66 @@ class Between:
         high = self.high + 1 if self.whole else self.high
         number = interpolated(self.low, high, at, by_logarithm=self.by_logarithm)
         if self.whole:
-            return min(int(self.high), floor(number))
+            return written_quantity(Decimal(min(int(self.high), floor(number))), self.unit)
         return written_quantity(in_digits(number, self.low, self.high), self.unit)
 
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(Leaf):
     """One of some values, each as likely."""
 
-    values: tuple[Any, ...]
+    options: tuple[Any, ...]
 
     def __call__(self, at: float) -> Any:
         """The value at a place."""
-        return self.values[floor(at * len(self.values))]
+        return self.options[floor(at * len(self.options))]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A text with drawn parts, such as a schedule."""
+
+    pattern: str
+    parts: Mapping[str, Leaf]
+
+    def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
+        """Its parts."""
+        yield from ((f"{name}.{part}", leaf) for part, leaf in self.parts.items())
+
+    def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
+        """The text."""
+        text = self.pattern.format_map({part: choose(f"{name}.{part}", leaf) for part, leaf in self.parts.items()})
+        yield from ((one, text) for one in _split(path))
+
+
+@dataclass(frozen=True)
+class OneTable:
+    """One of some tables, each as likely, whose keys may be drawn in turn; its path ends with a star."""
+
+    tables: tuple[Mapping[str, Any], ...]
+
+    @property
+    def number(self) -> OneOf:
+        """Which of them it is."""
+        return OneOf(tuple(range(len(self.tables))))
+
+    def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
+        """The choice, and all that are in the tables."""
+        yield name, self.number
+        for number, table in enumerate(self.tables):
+            for key, found in table.items():
+                if _is_drawn(found):
+                    yield from found.leaves(f"{name}.{number}.{key}")
+
+    def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
+        """The keys of one table."""
+        number = choose(name, self.number)
+        for key, found in self.tables[number].items():
+            one = path.removesuffix("*") + key
+            if _is_drawn(found):
+                yield from found.values(one, f"{name}.{number}.{key}", choose)
+            else:
+                yield one, found
 
 
 def _uniform(place: str, found: Any, _base: Path) -> Distribution:
@@ -95,11 +181,56 @@ def _log_uniform(place: str, found: Any, _base: Path) -> Distribution:
     return between
 
 
-def _choice(place: str, found: Any, _base: Path) -> Distribution:
-    """Each value of a list as likely."""
+def _choice(place: str, found: Any, base: Path) -> Distribution:
+    """Each value of a list as likely; below a path with a star, each table of keys."""
+    path = place.removesuffix(".choice")
     if not isinstance(found, list) or not found:
         raise InputError(f'{place}: not a list of values; write e.g. ["codel", "pie"]')
-    return OneOf(tuple(found))
+    if not path.endswith(".*"):
+        return OneOf(tuple(found))
+    if not all(isinstance(table, Mapping) and table for table in found):
+        raise InputError(f'{place}: not a list of tables; write e.g. [{{ rate = "9 Mbit/s" }}, {{ bucket = … }}]')
+    return OneTable(
+        tuple(
+            {key: _perhaps_drawn(f"{path}.{number}.{key}", value, base) for key, value in table.items()}
+            for number, table in enumerate(found)
+        )
+    )
+
+
+def _write(place: str, found: Any, base: Path) -> Distribution:
+    """A text in which each `{name}` is drawn by the entry of that name beside it."""
+    pattern = found["write"]
+    names = [name for _, name, _, _ in Formatter().parse(pattern) if name is not None] if _has_names(pattern) else []
+    parts = {name: one for name, one in found.items() if name != "write"}
+    if not names or set(names) != set(parts):
+        said = f"{', '.join(parts)} beside it" if parts else "nothing beside it"
+        raise InputError(
+            f"{place}: not a text whose names in braces are those of {said}; write e.g. "
+            '{ write = "{one}@0s,{two}@5s", one = { … }, two = { … } }'
+        )
+    path = place.removesuffix(".write")
+    leaves = {name: _distribution(f"{path}.{name}".removeprefix("draw."), one, base) for name, one in parts.items()}
+    if other := next((name for name, leaf in leaves.items() if not isinstance(leaf, Leaf)), None):
+        raise InputError(f"{path}.{other}: a text in a text; write one text")
+    return Written(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
+
+
+def _has_names(pattern: Any) -> bool:
+    """Whether it is a text whose braces hold nothing but names."""
+    if not isinstance(pattern, str):
+        return False
+    try:
+        parsed = list(Formatter().parse(pattern))
+    except ValueError:
+        return False
+    return all(name is None or (name.isidentifier() and not form and not how) for _, name, form, how in parsed)
+
+
+def _perhaps_drawn(path: str, found: Any, base: Path) -> Any:
+    """A distribution where there is one, else the value as it is."""
+    is_drawn = isinstance(found, Mapping) and not DISTRIBUTIONS.keys().isdisjoint(found)
+    return _distribution(path.removeprefix("draw."), found, base) if is_drawn else found
 
 
 def _trace(place: str, found: Any, base: Path) -> Distribution:
@@ -124,16 +255,21 @@ DISTRIBUTIONS: Mapping[str, Callable[[str, Any, Path], Distribution]] = {
     "log_uniform": _log_uniform,
     "choice": _choice,
     "trace": _trace,
+    "write": _write,
 }
-"""By name: what reads the rest of an entry."""
+"""By name: what reads the rest of an entry; `write` the entry itself."""
 EXAMPLE = 'write e.g. "link.rate" = { log_uniform = ["2 Mbit/s", "100 Mbit/s"] }'
 
 
 def _distribution(path: str, found: Any, base: Path) -> Distribution:
     place = f"draw.{path}"
+    if isinstance(found, Mapping) and "write" in found:
+        return _write(f"{place}.write", found, base)
     if not isinstance(found, Mapping) or len(found) != 1 or not found.keys() <= DISTRIBUTIONS.keys():
         raise InputError(f"{place}: not one of the distributions {', '.join(DISTRIBUTIONS)}; {EXAMPLE}")
     [(kind, about)] = found.items()
+    if path.endswith("*") and kind != "choice":
+        raise InputError(f"{place}: a star stands for the keys of some tables; write {{ choice = [{{ … }}, {{ … }}] }}")
     return DISTRIBUTIONS[kind](f"{place}.{kind}", about, base)
 
 
@@ -147,7 +283,8 @@ def _between(place: str, found: Any, *, by_logarithm: bool) -> Between:
     first, last = float(low) * scale, float(high)
     if first >= last:
         raise InputError(f"{place}: an empty range; write its smaller end first")
-    return Between(first, last, unit, all(isinstance(end, int) for end in found), by_logarithm)
+    whole = unit == "packets" or all(isinstance(end, int) for end in found)
+    return Between(first, last, unit, whole, by_logarithm)
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -167,7 +304,19 @@ def _split(paths: str) -> list[str]:
     return [path.strip() for path in paths.split(",")]
 
 
-def _place(seed: int, path: str) -> float:
-    """A number in [0, 1) from the seed and a path."""
-    digest = hashlib.sha256(json.dumps(["draw", seed, path]).encode()).digest()
+def _paths(paths: str, found: Any) -> list[str]:
+    """Dotted paths that an entry may set."""
+    if not isinstance(found, OneTable):
+        return _split(paths)
+    pairs = [(paths.removesuffix("*") + key, one) for table in found.tables for key, one in table.items()]
+    return list(dict.fromkeys(path for key, one in pairs for path in _paths(key, one)))
+
+
+def _is_drawn(found: Any) -> bool:
+    return isinstance(found, Leaf | Written | OneTable)
+
+
+def place_of(seed: int, name: str) -> float:
+    """The number in [0, 1) that a seed gives to a name."""
+    digest = hashlib.sha256(json.dumps(["draw", seed, name]).encode()).digest()
     return float((int.from_bytes(digest[:8], "big") >> 11) / 2**53)

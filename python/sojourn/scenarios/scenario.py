@@ -109,6 +109,16 @@ class Scenario:
         """Path of the bottleneck's queue manager."""
         return "links.0.aqm" if self.is_graph else "link.aqm"
 
+    def at(self, path: str) -> Any:
+        """What the canonical form has at a dotted path; raises `KeyError` where it has nothing."""
+        found: Any = self.document
+        for step in path.split("."):
+            try:
+                found = found[int(step)] if isinstance(found, list) else found[step]
+            except (ValueError, IndexError, TypeError):
+                raise KeyError(path) from None
+        return found
+
     def traces(self) -> list[Path]:
         """Trace files the scenario reads."""
         links = [link for hop in self.hops.values() for link in hop]

@@ -42,13 +42,6 @@ def drawn_text(path: Path, seed: int | None) -> str:
     else:
         made = Scenario.load(path, seed=taken)
         for name in {name.rpartition(".aqm.")[0] for name in parameters}:
-            set_path(toml, f"{name}.aqm", spelled_aqm(_at(made, name)["aqm"]), f"draw.{name}.aqm")
+            set_path(toml, f"{name}.aqm", spelled_aqm(made.at(name)["aqm"]), f"draw.{name}.aqm")
     toml["seed"] = taken
     return tomlkit.dumps(toml)
-
-
-def _at(scenario: Scenario, path: str) -> Any:
-    found: Any = scenario.document
-    for step in path.split("."):
-        found = found[int(step)] if isinstance(found, list) else found[step]
-    return found
