@@ -101,6 +101,13 @@ def measured(studies: dict[str, StudyResult]) -> dict[str, Measured]:
     return measured_of(PAPER, studies)
 
 
+def test_quick_takes_no_more_seeds_than_a_figure_has() -> None:
+    """Nothing varies with the seed in most figures: three runs of each would be the same run three times."""
+    assert study_of(paper(PAPER), "grid", quick=True).seeds == study_of(paper(PAPER), "grid").seeds == [1]
+    assert study_of(paper(PAPER), "web", quick=True).seeds == [1, 2, 3]
+    assert study_of(paper("nichols2012"), "fairness", quick=True).seeds == [1, 2, 3]
+
+
 def test_every_claim_is_judged_and_every_figure_drawn(
     studies: dict[str, StudyResult], measured: dict[str, Measured]
 ) -> None:

@@ -303,7 +303,7 @@ IGNORED: dict[str, tuple[list[str], str]] = {
     "a seed without bursts": (["trace", "convert", "s.csv", "-o", "t.down", "--seed", "3"], "--seed: only --bursts"),
     "a step of a trace": (["trace", "convert", "s.csv", "-o", "t.down", "--step", "1 s"], "--step: t.down is a trace"),
     "a key twice": (["run", "short.toml", "--set", "seed=1", "--set", "seed=2"], "--set: a key is set twice"),
-    "quick and seeds": (["reproduce", "nichols2012", "--quick", "--seeds", "5"], "--quick is --seeds 3"),
+    "quick and seeds": (["reproduce", "nichols2012", "--quick", "--seeds", "5"], "--quick takes 3 seeds at most"),
     "a list of assumptions": (["reproduce", "gao2015", "--assume", "list", "--quick"], "--assume list only lists"),
     "jobs for a list": (["reproduce", "--jobs", "2"], "no PAPER given"),
     "an engine for a list": (["reproduce", "--engine", "kernel"], "no PAPER given"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print every claim with its verdict, including those not run. Without PAPER, all papers.",
 )
-@click.option("--quick", is_flag=True, help="Use three seeds. Without PAPER, all papers.")
+@click.option("--quick", is_flag=True, help="Use three seeds at most. Without PAPER, all papers.")
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", help="Number of seeds [as in the study].")
 @click.option(
     "--assume",
@@ -81,7 +81,7 @@ def command(
     if paper is None and (figure or assume or ((short or jobs or engine != SIMULATE) and not several)):
         raise click.UsageError(f"no PAPER given; there is {', '.join(papers.PAPERS)}")
     if quick and seeds is not None:
-        raise click.UsageError(f"--quick is --seeds {papers.QUICK_SEEDS}; leave out one of them")
+        raise click.UsageError(f"--quick takes {papers.QUICK_SEEDS} seeds at most; leave out one of them")
     if "list" in assume and (len(assume) > 1 or figure or claims or several or short):
         raise click.UsageError("--assume list only lists; leave out the rest")
     if search is not None:
@@ -99,14 +99,13 @@ def command(
         shown.print_assumptions(chosen[0], as_json)
         return
     wanted.check()
-    seeds = seeds or (papers.QUICK_SEEDS if quick else None)
-    make = _maker(seeds, jobs, out, engine, short)
+    make = _maker(seeds, jobs, out, engine, short, quick)
     made = [_make(one, figure, assume, out, engine, make, wanted) for one in chosen]
     shown.print_all(made, claims, as_json)
     ctx.exit(1 if any(verdict["verdict"] == "failed" for one in made for verdict in one.verdicts) else 0)
 
 
-def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: bool) -> Make:
+def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: bool, quick: bool) -> Make:
     """Function that makes a figure of a paper under some assumptions."""
     from sojourn.base.progress import progress
     from sojourn.papers.reproduction import reproduce as reproduce_figure
@@ -121,6 +120,7 @@ def _maker(seeds: int | None, jobs: int | None, out: Path, engine: str, short: b
                 assumed=assumed,
                 engine=engine,
                 short=short,
+                quick=quick,
                 root=out,
                 jobs=jobs,
                 command=line,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.engines import SIMULATE, check, kind
-from sojourn.papers import PAPERS, Paper, paper
+from sojourn.papers import PAPERS, QUICK_SEEDS, Paper, paper
 from sojourn.papers.setup import Assumed, sets_of, swapped, swaps_of
 from sojourn.studies.study import Point, Study
 
@@ -41,17 +42,22 @@ def study_of(
     engine: str = SIMULATE,
     *,
     short: bool = False,
+    quick: bool = False,
     seeds: int | Sequence[int] | None = None,
     assumed: Assumed | None = None,
 ) -> Study:
-    """What a figure runs: its study file with the assumptions, and the runs that no file lists."""
+    """What a figure runs: its study file with the assumptions, and the runs that no file lists.
+
+    `quick` takes a few of the file's seeds, where it has more.
+    """
     known, taken = paper.assumptions, assumed or {}
     sets = sets_of(known, taken, figure_id)
     more: Points | None = None if short else getattr(paper.figure(figure_id), "points", None)
     with paper.study_file(figure_id, engine, short=short) as path:
-        study = Study.load(path, seeds=seeds, sets=sets)
+        load = partial(Study.load, seeds=seeds, most_seeds=QUICK_SEEDS if quick else None, sets=sets)
+        study = load(path)
         if more:
-            study = more(study, lambda name: Study.load(path.with_name(name), seeds=seeds, sets=sets))
+            study = more(study, lambda name: load(path.with_name(name)))
     swaps = swaps_of(known, taken, figure_id)
     return replace(study, points=[_swapped(point, swaps) for point in study.points]) if swaps else study
 

@@ -212,13 +212,15 @@ class Study:
         path: Path | str,
         *,
         seeds: int | Sequence[int] | None = None,
+        most_seeds: int | None = None,
         sets: Mapping[str, Any] | None = None,
         many: bool = False,
     ) -> Study:
         """Read a study file.
 
-        `seeds` replaces the file's, `sets` sets keys of the scenario by dotted path, `many` accepts any number of runs.
-        Without a `warmup` it is found from each run; flows without a `spread` have one of 1 s, so that runs differ.
+        `seeds` replaces the file's, of which `most_seeds` are taken at most; `sets` sets keys of the scenario by dotted
+        path, `many` accepts any number of runs. Without a `warmup` it is found from each run; flows without a `spread`
+        have one of 1 s, so that runs differ.
         """
         path = Path(path)
         try:
@@ -229,7 +231,7 @@ class Study:
             if not isinstance(sweep, dict):
                 raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
             file_seeds = sweep.pop("seeds", None)
-            chosen = seeds if seeds is not None else file_seeds
+            chosen = seeds if seeds is not None else _at_most(file_seeds, most_seeds)
             axes, twice = distinct_values(axes_of(sweep))
             _check_number(count_of(axes) * _count_of_seeds(chosen), many)
             draw = Draw.take(document, path.parent)
@@ -404,6 +406,13 @@ def _element(items: list[Any], step: str, place: str) -> Any:
     if not step.isdigit() or int(step) >= len(items):
         raise InputError(f'{place}: "{step}" is none of 0 to {len(items) - 1}; number the entries from 0')
     return items[int(step)]
+
+
+def _at_most(seeds: Any, most: int | None) -> Any:
+    """The first of a file's seeds, no more than these."""
+    if most is None or _count_of_seeds(seeds) <= most:
+        return seeds
+    return seeds[:most] if isinstance(seeds, list) else most
 
 
 def _count_of_seeds(seeds: Any) -> int:
