@@ -23,6 +23,7 @@ COMMANDS = {
     "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "fit": ("sojourn.cli.fit", "Find the values of keys that explain measured numbers."),
+    "hunt": ("sojourn.cli.hunt", "Look for a scenario of which a sentence about queue managers is true."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
     "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
     "cc": ("sojourn.cli.cc", "List the congestion controls, show their constants."),

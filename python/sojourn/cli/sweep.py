@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +61,9 @@ def command(
     """
     from sojourn.analysis.warmup import AUTO
     from sojourn.base.errors import MACHINE
+    from sojourn.base.progress import progress
     from sojourn.cli import output
+    from sojourn.cli.running import opened
     from sojourn.engines import check
     from sojourn.studies.study import Study
 
@@ -71,17 +71,13 @@ def command(
         raise click.UsageError(
             "--shard knows a part of the runs only; give --until, --warmup auto and --paired without it"
         )
-    if dask and jobs:
-        raise click.UsageError(
-            "--jobs is for this machine; the workers at --dask decide how many runs they do at a time"
-        )
     loaded = replace(Study.load(study, many=yes), engine=engine)
     options.warn(loaded.advice)
     loaded = loaded.replace({"warmup": warmup}) if warmup else loaded
     for point in loaded.points:
         check(engine, point.scenario)
     output.check_summary(loaded.swept or ["link.aqm"])
-    with _runner(out, jobs, merge, dask) as runner:
+    with progress() as report, opened(out, jobs, merge, dask, report) as runner:
         if shard:
             _run_shard(loaded, shard, runner, as_json)
             return
@@ -94,22 +90,6 @@ def command(
     if result.lost:
         ctx.exit(MACHINE)
     ctx.exit(1 if reached and not reached.reached else 0)
-
-
-@contextmanager
-def _runner(out: Path, jobs: int | None, merge: tuple[Path, ...], dask: str | None) -> Iterator[Runner]:
-    from sojourn.base.progress import progress
-    from sojourn.runs.runner import Runner
-
-    with progress() as report:
-        runner = Runner(out, jobs, merge=merge, command=options.command_line(), progress=report)
-        if not dask:
-            yield runner
-            return
-        from sojourn.runs.cluster import cluster
-
-        with cluster(dask) as (executor, watch):
-            yield replace(runner, executor=executor, watch=watch)
 
 
 def _run_shard(study: Study, shard: str, runner: Runner, as_json: bool) -> None:

@@ -375,12 +375,12 @@ def _scenario(document: dict[str, Any], tables: Mapping[str, Mapping[str, Any]],
                 params[path] = value
             else:
                 set_path(changed, path, value, f"{table}.{path}")
-    _fill(changed)
+    fill(changed)
     return Scenario.parse(json.dumps(changed, default=str), params, base=base)
 
 
-def _fill(document: dict[str, Any]) -> None:
-    """Write down what a study has other defaults for than a single scenario."""
+def fill(document: dict[str, Any]) -> None:
+    """Write down what a study has other defaults for than a single scenario: its warm-up, and the flows' spread."""
     document.setdefault("warmup", AUTO)
     flows = document.get("flows")
     for flow in flows if isinstance(flows, list) else []:
