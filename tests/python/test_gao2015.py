@@ -247,9 +247,11 @@ def test_random_points_are_made_as_those_of_the_files() -> None:
                 if key.endswith(".rtt"):
                     moved = 1000 * (keys["rtt_ms"] - nearest["rtt_ms"])
                     assert float(made[key].split()[0]) + moved == pytest.approx(float(value.split()[0]), abs=0.5), key
-                elif key.startswith(("link", "reverse", "flows.0")) or key.endswith(("access_rate", "window")):
-                    assert made[key] == value or (name == "traffic" and key.endswith("delay")), key
-                elif key.endswith("start"):
+                elif key.endswith(".delay"):  # of traffic both ways it is all of the propagation
+                    assert 2000 * float(made[key].split()[0]) == pytest.approx(float(made["flows.0.rtt"].split()[0]))
+                    half = float(value.split()[0]) == pytest.approx(float(point.values["flows.0.rtt"].split()[0]) / 2)
+                    assert half is (name == "traffic")
+                elif key.startswith(("link", "reverse", "flows.0")) or key.endswith(("access_rate", "window", "start")):
                     assert made[key] == value, key
 
 

@@ -82,7 +82,7 @@ def point_of(base: Scenario, values: dict[str, Any]) -> Point:
     sets = {key: value for key, value in values.items() if not key.endswith(".rtt")}
     links = 2 * float(values["link.delay"].removesuffix(" ms"))
     for key in values.keys() - sets.keys():  # a checked scenario has written an RTT as the delay of the access links
-        access_ms = (float(values[key].removesuffix(" us")) / 1000 - links) / 2
+        access_ms = max(0.0, float(values[key].removesuffix(" us")) / 1000 - links) / 2  # no less by rounding
         sets[key.replace(".rtt", ".access_delay")] = f"{access_ms:.6f} ms"
     return Point(values, base.replace(sets))
 

@@ -19,7 +19,12 @@ SETUP = (
     Setting(
         "simulator", "ns-2 with the CoDel model of Nichols and Jacobson", "our simulator with its model of ns-2's TCP"
     ),
-    Setting("topology", "a dumbbell with one congested link", "delays of the authors' script"),
+    Setting(
+        "topology",
+        "a dumbbell with one congested link",
+        "delays of the authors' script; where traffic goes both ways all of it is on the bottleneck, so that packets "
+        "of one queue, or their acknowledgments, are at the other one as much later as there",
+    ),
     Setting("round-trip times", "10 to 500 ms", "equal for all flows; with web or reverse traffic 120 ms"),
     Setting("access links", "", "ten times as fast as the bottleneck"),
     Setting("TCP", "NewReno", "packets of 1500 bytes, initial window 4, no SACK, an acknowledgment per packet"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -36,8 +37,8 @@ RELATIONS: dict[str, Relation] = {}
 
 NEVER = "100 s"
 """The end of the run."""
-DELAYS_MS = {rtt: delay for delay, rtt in (ROUND_TRIPS_MS | RANDOM_ROUND_TRIPS_MS).items()}
-"""The bottleneck's one-way delay by the nominal round-trip time."""
+ROUND_TRIPS = (ROUND_TRIPS_MS | RANDOM_ROUND_TRIPS_MS).values()
+"""Nominal round-trip times in milliseconds."""
 SEGMENT, HEADERS, ACK = 1460, 40, 40
 """In bytes."""
 
@@ -61,10 +62,12 @@ def fifo_packets(rows: pl.DataFrame) -> dict[int, int]:
 def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
     """Keys of the scenario, as the authors' script sets them; the FIFO queue holds `fifo` packets."""
     [aqm] = [word for word, name in SCHEMES.items() if name == row["scheme"]]
-    rate, delay = row["rate"], DELAYS_MS[row["rtt_ms"]]
+    rate = row["rate"]
     limit = {"codel@ns2-patch": 1000, "codel@hardlimit-ns2": 1_000_000}.get(aqm, fifo)
     access_bits_per_us = 10 * rate
     last_hop_us = 8 * (SEGMENT + HEADERS + ACK) / access_bits_per_us  # on the client's access link
+    rtt_us = round(1000 * row["rtt_ms"] + last_hop_us, 3)
+    half_ns = floor(500 * rtt_us)
     links = {
         f"{link}.{key}": value
         for link in ("link", "reverse")
@@ -72,7 +75,7 @@ def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
             "aqm": aqm,
             "limit": f"{limit} packets",
             "rate": f"{rate} Mbit/s",
-            "delay": f"{delay} ms",
+            "delay": f"{half_ns / 1e6:.6f} ms",  # all of it: traffic goes both ways
         }.items()
     }
     flows = {
@@ -81,7 +84,7 @@ def _values(row: dict[str, Any], fifo: int) -> dict[str, Any]:
         for key, value in {
             "access_rate": f"{10 * rate} Mbit/s",
             "receive_window": f"{packets(rate, 1600) * SEGMENT} B",  # 16 bandwidth-delay products at 100 ms
-            "rtt": f"{1000 * row['rtt_ms'] + last_hop_us:.3f} us",
+            "rtt": f"{rtt_us:.3f} us",
         }.items()
     }
     return (
@@ -113,9 +116,9 @@ def shares(measured: Measured) -> pl.DataFrame:
 
 
 def _keys(run: dict[str, Any]) -> dict[str, Any]:
-    delay = int(run["link.delay"].removesuffix(" ms"))
+    rtt_ms = 2 * float(run["link.delay"].removesuffix(" ms"))
     return {
-        "rtt_ms": (ROUND_TRIPS_MS | RANDOM_ROUND_TRIPS_MS)[delay],
+        "rtt_ms": max(one for one in ROUND_TRIPS if one <= rtt_ms),
         "reverse": run["flows.1.count"] if run["flows.1.start"] == AT_START else 0,
         "web": run["flows.2.connections_per_second"] if run["flows.2.start"] == AT_START else 0,
     }
