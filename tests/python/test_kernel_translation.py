@@ -218,6 +218,10 @@ def _link(name: str) -> dict[str, str]:
             "flows[0].kind: the engine kernel does not send",
         ),
         (
+            {"flows": [{"kind": "browser", "size": "9 kB"}]},
+            "flows[0].kind: the engine kernel does not send browser; choose tcp, web, request, cbr",
+        ),
+        (
             {"flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "40 B"}]},
             "flows[0].size: the engine kernel sends datagrams",
         ),

@@ -7,7 +7,7 @@ use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario};
 use crate::status::{Datagrams, Payload, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
-use crate::traffic::{AnyFlow, Generator, Port, Source};
+use crate::traffic::{AnyFlow, Opener, Port, Source, Step};
 use crate::window::Window;
 use serde::Serialize;
 use sojourn_aqm::Instant;
@@ -22,9 +22,9 @@ pub(crate) struct Flows {
     header: Header,
     /// How many of them last for the whole run.
     fixed: u32,
-    /// By slot, from `fixed` on: the generator whose connections are here.
+    /// By slot, from `fixed` on: the opener whose connections are here.
     owners: Vec<u32>,
-    generators: Vec<Generator>,
+    openers: Vec<Opener>,
     /// Number of the next connection.
     next: u32,
     /// Each fixed flow, and the connections of each group, at each instant of the window at which the statistics can
@@ -118,7 +118,7 @@ impl Flows {
             header: Header::default(),
             fixed: 0,
             owners: Vec::new(),
-            generators: Vec::new(),
+            openers: Vec::new(),
             next: 0,
             begins: Vec::new(),
         };
@@ -127,7 +127,7 @@ impl Flows {
             .flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
         for (index, ((group, place), spec)) in (0..).zip(specs) {
             match Source::new(spec, (group, place), index, seed) {
-                Source::Generator(generator) => flows.generators.push(*generator),
+                Source::Opener(opener) => flows.openers.push(*opener),
                 Source::Flow(flow) => {
                     let slot = network.add_slot((group, place), spec);
                     network.ledger.groups[group as usize].lasting += 1;
@@ -140,8 +140,8 @@ impl Flows {
         let (lasting, connections) =
             (vec![Status::default(); flows.ends.len()], vec![Status::default(); flows.groups.len()]);
         flows.begins.push(Snapshot { flows: lasting, connections });
-        for (i, generator) in flows.generators.iter().enumerate() {
-            network.set(Component::Generator(i), generator.due());
+        for (i, opener) in flows.openers.iter().enumerate() {
+            network.set(Component::Generator(i), opener.due());
         }
         flows
     }
@@ -167,6 +167,9 @@ impl Flows {
         let mut port = Port::new(network, now, slot, false);
         ends.flow.on_sink_timer(now, &mut port);
         ends.set_sink(slot, network);
+        if !network.ledger.news.is_empty() {
+            self.hear(now, network);
+        }
     }
 
     /// A packet is at the end of its way.
@@ -189,6 +192,9 @@ impl Flows {
             true => ends.arm_sink(deadline, slot, network),
             false => ends.arm_source(deadline, slot, network),
         }
+        if !network.ledger.news.is_empty() {
+            self.hear(now, network);
+        }
         if !network.ledger.ended.is_empty() {
             self.give_up_ended(now, network);
         }
@@ -209,19 +215,57 @@ impl Flows {
 
     /// Connections are due.
     pub fn on_generator<P: Probe, T: Topology>(&mut self, now: Instant, i: usize, network: &mut Network<P, T>) {
-        while let Some((flow, free)) = self.generators[i].next(now) {
-            let group = self.generators[i].group;
-            let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
-            if free.is_some() {
-                self.ends[slot as usize] = Ends::new(flow);
-            } else {
-                self.ends.push(Ends::new(flow));
-                self.owners.push(i as u32);
+        while let Some(step) = self.openers[i].next(now) {
+            match step {
+                Step::Open(flow, free) => self.open(now, i, (flow, free), network),
+                Step::Ask(slot, exchange) => {
+                    let ends = &mut self.ends[slot as usize];
+                    ends.flow.ask(now, exchange, &mut Port::new(network, now, slot, false));
+                    ends.set_sink(slot, network);
+                }
+                Step::Close(slot) => {
+                    let ends = &mut self.ends[slot as usize];
+                    ends.flow.close(now, &mut Port::new(network, now, slot, false));
+                    ends.set_sink(slot, network);
+                }
+                Step::Completed(slot, begun, bytes) => {
+                    let tenant = network.tenant(slot);
+                    network.ledger.completed(now, tenant, begun, bytes);
+                }
             }
-            network.ledger.opened(now, group);
-            self.settle(slot, network);
         }
-        network.set(Component::Generator(i), self.generators[i].due());
+        network.set(Component::Generator(i), self.openers[i].due());
+    }
+
+    /// Opens a connection of opener `i`, in a slot that is free if there is one.
+    fn open<P: Probe, T: Topology>(
+        &mut self,
+        now: Instant,
+        i: usize,
+        (flow, free): (AnyFlow, Option<u32>),
+        network: &mut Network<P, T>,
+    ) {
+        let group = self.openers[i].group();
+        let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
+        if free.is_some() {
+            self.ends[slot as usize] = Ends::new(flow);
+        } else {
+            self.ends.push(Ends::new(flow));
+            self.owners.push(i as u32);
+        }
+        network.ledger.opened(now, group);
+        self.settle(slot, network);
+        self.openers[i].placed(slot);
+    }
+
+    /// Tells clients what their connections have to say.
+    #[cold]
+    fn hear<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
+        while let Some((slot, news)) = network.ledger.news.pop_front() {
+            let owner = self.owners[(slot - self.fixed) as usize] as usize;
+            self.openers[owner].hear(now, slot, news);
+            self.on_generator(now, owner, network);
+        }
     }
 
     /// Frees the slots of connections that have ended; their generators may open others in them.
@@ -239,7 +283,7 @@ impl Flows {
             for timer in [Component::Source(slot), Component::Sink(slot)] {
                 network.set(timer, Instant::NEVER);
             }
-            self.generators[owner].ended(now, slot);
+            self.openers[owner].ended(now, slot);
             self.on_generator(now, owner, network);
         }
     }

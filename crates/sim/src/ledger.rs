@@ -3,8 +3,10 @@
 use crate::histogram::Histogram;
 use crate::status::Status;
 use crate::table::{Table, recorder};
+use crate::traffic::News;
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
+use std::collections::VecDeque;
 
 /// The books of a run.
 pub(crate) struct Ledger {
@@ -14,6 +16,8 @@ pub(crate) struct Ledger {
     transfers: Option<Transfers>,
     /// Slots of connections that have ended and were not yet given up.
     pub ended: Vec<u32>,
+    /// What connections have told their clients, and in which slot; not heard yet.
+    pub news: VecDeque<(u32, News)>,
 }
 
 /// A group of flows over the whole run.
@@ -50,7 +54,13 @@ recorder! {
 impl Ledger {
     pub fn new(groups: usize, window: &Window, recording: bool) -> Self {
         let (counts, transfers) = (Parts::new(window), recording.then(Transfers::default));
-        Self { counts, groups: vec![GroupTally::default(); groups], transfers, ended: Vec::new() }
+        Self {
+            counts,
+            groups: vec![GroupTally::default(); groups],
+            transfers,
+            ended: Vec::new(),
+            news: VecDeque::new(),
+        }
     }
 
     fn counts(&mut self, now: Instant, group: u32) -> &mut GroupCounts {

@@ -47,7 +47,9 @@ pub use service::{
 };
 pub use sojourn_aqm::link_layer::Layer;
 pub use steps::{Stepped, Steps, StepsError};
-pub use traffic::{FileSpec, Http, PackMimeSpec, RequestSpec, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec};
+pub use traffic::{
+    BrowserSpec, FileSpec, Http, PackMimeSpec, RequestSpec, Sizes, TcpSpec, Traffic, UdpSpec, VoiceSpec, WebSpec,
+};
 pub use values::ValueError;
 pub use warmup::Warmup;
 pub use wlan::{ChannelSpec, Decibels, Eifs, MOST_STATIONS, Queues, RateSpec, Rates, SlotTime, StationSpec, WlanSpec};

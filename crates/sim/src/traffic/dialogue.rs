@@ -6,7 +6,7 @@
 
 use super::card::{Card, polled};
 use super::tcp::{Template, status};
-use super::{Endpoints, Host};
+use super::{Endpoints, Host, News};
 use crate::packet::Packet;
 use crate::scenario::RequestSpec;
 use crate::status::Status;
@@ -14,8 +14,8 @@ use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Event, Flags, Header, Receiver, Sender, Wire};
 
 /// A question and its answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Exchange {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Exchange {
     /// What the client waits after the last answer before it asks; nothing the first time.
     pub pause: Duration,
     /// Bytes of the question.
@@ -33,6 +33,8 @@ pub(super) enum Script {
     List(Vec<Exchange>),
     /// This one, for ever.
     Endless(Exchange),
+    /// What the client says, who hears of the handshake and of every answer.
+    Told { connected: bool },
 }
 
 impl Script {
@@ -53,10 +55,16 @@ impl Script {
         Self::Endless(Exchange { pause, request, think, response })
     }
 
+    /// Exchanges that a client asks for.
+    pub fn told() -> Self {
+        Self::Told { connected: false }
+    }
+
     fn next(&mut self) -> Option<Exchange> {
         match self {
             Self::List(list) => list.pop(),
             Self::Endless(exchange) => Some(*exchange),
+            Self::Told { .. } => None,
         }
     }
 
@@ -102,7 +110,7 @@ impl DialogueFlow {
         mut rng: Rng,
     ) -> Self {
         let of_server = Rng::from_state(rng.next_u64());
-        let exchange = script.next().expect("a connection has an exchange");
+        let exchange = script.next().unwrap_or_default();
         Self {
             client: End { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() },
             server: End { sender: ends.sender(of_server), receiver: ends.receiver(), card: ends.card() },
@@ -119,7 +127,8 @@ impl DialogueFlow {
         }
     }
 
-    fn ask(&mut self, now: Instant, host: &mut impl Host) {
+    /// The client asks the present question.
+    fn put(&mut self, now: Instant, host: &mut impl Host) {
         self.ask_at = Instant::NEVER;
         if now >= self.stop {
             self.client.sender.close(now, &mut Half::of_client(host));
@@ -144,13 +153,16 @@ impl DialogueFlow {
 
     /// The client has the whole answer.
     fn answered(&mut self, now: Instant, host: &mut impl Host) {
+        if matches!(self.script, Script::Told { .. }) {
+            return host.news(News::Answered);
+        }
         host.completed(self.begun, self.exchange.response);
         let Some(next) = self.script.next() else { return };
         self.exchange = next;
         self.begun = now + next.pause;
         self.ask_at = self.begun;
         if next.pause == Duration::ZERO {
-            self.ask(now, host);
+            self.put(now, host);
         }
     }
 
@@ -160,6 +172,11 @@ impl DialogueFlow {
         if !header.flags.contains(Flags::ANSWER) {
             client.receiver.connected(now, header);
             client.sender.on_segment(now, header, &mut Half::of_client(host));
+            if let Script::Told { connected } = &mut self.script {
+                if !std::mem::replace(connected, true) {
+                    host.news(News::Connected);
+                }
+            }
         } else {
             let before = client.receiver.delivered();
             client.receiver.on_segment(now, header, ecn, &mut Half::of_server(host));
@@ -233,10 +250,12 @@ impl Endpoints for DialogueFlow {
         if now >= self.start {
             self.start = Instant::NEVER;
             self.client.sender.connect(now, &mut Half::of_client(host));
-            self.ask_at = now;
+            if !matches!(self.script, Script::Told { .. }) {
+                self.ask_at = now;
+            }
         }
         if now >= self.ask_at {
-            self.ask(now, host);
+            self.put(now, host);
         }
         for (left, header, ecn) in self.client.polled(now) {
             self.client.receiver.expect(left > 0);
@@ -265,6 +284,15 @@ impl Endpoints for DialogueFlow {
             None => self.arrived_at_server(now, header, packet.ecn, host),
             Some(card) => card.receive(now, header, packet.ecn),
         }
+    }
+
+    fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+        self.exchange = exchange;
+        self.put(now, host);
+    }
+
+    fn close(&mut self, now: Instant, host: &mut impl Host) {
+        self.client.sender.close(now, &mut Half::of_client(host));
     }
 
     fn source_deadline(&self) -> Instant {

@@ -1,18 +1,22 @@
-//! What runs at the two ends of a flow, and what opens connections. One kind, one file, one line in [`AnyFlow`] or
-//! in [`generator::AnyPattern`].
+//! What runs at the two ends of a flow, and what opens connections. One kind, one file, one line in [`AnyFlow`], in
+//! [`generator::AnyPattern`] or in [`client::AnyApp`].
 
+mod browser;
 mod card;
+mod client;
 mod dialogue;
 mod generator;
 mod joined;
+mod opener;
 mod packmime;
 mod pages;
 mod plan;
 mod tcp;
 mod udp;
 
-pub(crate) use generator::Generator;
+pub(crate) use client::{News, Step};
 pub(crate) use joined::Joined;
+pub(crate) use opener::Opener;
 pub use plan::{Planned, plan};
 
 use crate::network::{Network, Topology};
@@ -21,7 +25,10 @@ use crate::probe::Probe;
 use crate::scenario::{FlowSpec, Traffic};
 use crate::senders::Who;
 use crate::status::Status;
-use dialogue::{DialogueFlow, Script};
+use browser::Browser;
+use client::{AnyApp, Client};
+use dialogue::{DialogueFlow, Exchange, Script};
+use generator::Generator;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Event, Header, Wire};
 use tcp::{TcpFlow, Template};
@@ -36,6 +43,16 @@ trait Endpoints {
     /// The host of one end, the source or the sink, takes data again.
     fn on_room(&mut self, now: Instant, at_source: bool, host: &mut impl Host) {
         let _ = (now, at_source, host);
+    }
+    /// The client of a connection, which is at the sink, asks.
+    fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+        let _ = (now, exchange, host);
+        unreachable!("only the connections of a client are asked");
+    }
+    /// The client of a connection closes it.
+    fn close(&mut self, now: Instant, host: &mut impl Host) {
+        let _ = (now, host);
+        unreachable!("only the connections of a client are closed by it");
     }
     /// A packet reached the sink.
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, host: &mut impl Host);
@@ -57,6 +74,8 @@ pub(crate) trait Host: Wire {
     fn completed(&mut self, begun: Instant, bytes: u64);
     /// Both ends know that nothing more will come. Said once.
     fn closed(&mut self);
+    /// The client of the connection wants to know.
+    fn news(&mut self, news: News);
 }
 
 macro_rules! flows {
@@ -98,6 +117,16 @@ macro_rules! flows {
                 match self { $( Self::$kind(flow) => flow.on_room(now, at_source, host), )+ }
             }
 
+            /// The client of a connection asks.
+            pub fn ask(&mut self, now: Instant, exchange: Exchange, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.ask(now, exchange, host), )+ }
+            }
+
+            /// The client of a connection closes it.
+            pub fn close(&mut self, now: Instant, host: &mut impl Host) {
+                match self { $( Self::$kind(flow) => flow.close(now, host), )+ }
+            }
+
             /// When the source's timer is due.
             pub fn source_deadline(&self) -> Instant {
                 match self { $( Self::$kind(flow) => flow.source_deadline(), )+ }
@@ -126,7 +155,7 @@ flows! {
 #[allow(clippy::large_enum_variant)] // moved once
 pub(crate) enum Source {
     Flow(AnyFlow),
-    Generator(Box<Generator>),
+    Opener(Box<Opener>),
 }
 
 impl Source {
@@ -136,7 +165,9 @@ impl Source {
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let of_control = Rng::stream(seed, "cc", index as u64);
-        let generator = |pattern| Self::Generator(Box::new(Generator::new(pattern, group, stop, of_control.clone())));
+        let opener = |opener| Self::Opener(Box::new(opener));
+        let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
+        let client = |app| opener(Opener::Client(Client::new(app, group, of_control.clone())));
         match &spec.traffic {
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
@@ -149,6 +180,7 @@ impl Source {
                 Some(_) => generator(generator::files(file, start)),
             },
             Traffic::Web(web) => generator(pages::pages(web, start, rng)),
+            Traffic::Browser(spec) => client(AnyApp::Browser(Browser::new(spec, (start, stop), rng))),
             Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);
@@ -256,5 +288,9 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
 
     fn closed(&mut self) {
         self.network.ledger.ended.push(self.slot);
+    }
+
+    fn news(&mut self, news: News) {
+        self.network.ledger.news.push_back((self.slot, news));
     }
 }

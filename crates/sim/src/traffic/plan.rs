@@ -1,6 +1,6 @@
 //! When the sources of a scenario begin, and what they send or ask for: the same traffic for another engine.
 
-use super::{AnyFlow, Host, Source};
+use super::{AnyFlow, Host, News, Source};
 use crate::scenario::Scenario;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::{Header, Wire};
@@ -20,7 +20,8 @@ pub struct Planned {
 
 /// Every source of a run with `seed`, in the order of their numbers. Times end with the run.
 ///
-/// Of transfers with a `pause` only the first is known, because the others wait for each other.
+/// Of transfers with a `pause` and of clients with several connections only the first is known, because the others wait
+/// for each other.
 pub fn plan(scenario: &Scenario, seed: u64) -> Vec<Planned> {
     let end = Instant::ZERO + scenario.duration;
     let specs = (0..).zip(&scenario.flows);
@@ -30,7 +31,7 @@ pub fn plan(scenario: &Scenario, seed: u64) -> Vec<Planned> {
         let times = match Source::new(spec, (group, place), index, seed) {
             Source::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
             Source::Flow(_) => Vec::new(),
-            Source::Generator(generator) => generator.asked_until(end),
+            Source::Opener(opener) => opener.asked_until(end),
         };
         Planned { group, start, stop, times }
     };
@@ -62,6 +63,7 @@ impl Host for Times {
     fn offered(&mut self, _: u64) {}
     fn completed(&mut self, _: Instant, _: u64) {}
     fn closed(&mut self) {}
+    fn news(&mut self, _: News) {}
 }
 
 #[cfg(test)]

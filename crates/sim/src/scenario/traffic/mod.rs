@@ -1,16 +1,20 @@
 //! What a flow sends: one kind, one file, one line in the list below.
 
+mod browser;
 mod file;
 mod packmime;
 mod request;
+mod sizes;
 mod tcp;
 mod udp;
 mod voice;
 mod web;
 
+pub use browser::BrowserSpec;
 pub use file::FileSpec;
 pub use packmime::{Http, PackMimeSpec};
 pub use request::RequestSpec;
+pub use sizes::Sizes;
 pub use tcp::TcpSpec;
 pub use udp::UdpSpec;
 pub use voice::VoiceSpec;
@@ -63,6 +67,7 @@ macro_rules! traffic {
 traffic! {
     Tcp(FileSpec) = "tcp", "A TCP connection whose application always has data, or transfers of one size.";
     Web(WebSpec) = "web", "Pages of one size at intervals, each over a connection of its own.";
+    Browser(BrowserSpec) = "browser", "Pages of many objects over several connections that stay open.";
     PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many users of the web.";
     Request(RequestSpec) = "request", "A connection over which one request follows the other.";
     Cbr(UdpSpec) = "cbr", "Datagrams at a constant rate.";
@@ -88,6 +93,7 @@ impl Traffic {
         match self {
             Self::Tcp(spec) => Some(&spec.tcp),
             Self::Web(spec) => Some(&spec.tcp),
+            Self::Browser(spec) => Some(&spec.tcp),
             Self::PackMime(spec) => Some(&spec.tcp),
             Self::Request(spec) => Some(&spec.tcp),
             Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
@@ -96,7 +102,7 @@ impl Traffic {
 
     /// Whether connections come and go, instead of one flow for the whole run.
     pub(crate) fn opens_connections(&self) -> bool {
-        matches!(self, Self::Web(_) | Self::PackMime(_) | Self::Tcp(FileSpec { pause: Some(_), .. }))
+        matches!(self, Self::Web(_) | Self::Browser(_) | Self::PackMime(_) | Self::Tcp(FileSpec { pause: Some(_), .. }))
     }
 
     /// Connections that one source opens in `span`, whatever becomes of them; zero where they follow each other.

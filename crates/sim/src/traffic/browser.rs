@@ -1,0 +1,112 @@
+//! A browser: pages of many objects over several connections that stay open.
+//!
+//! Source: Chromium `net/socket/client_socket_pool_manager.cc` for six connections to a host; that a request goes over
+//! whichever of them is free first, one of old or one that was opened meanwhile, is what its pool of sockets does.
+//! `Differs:` all objects of a page are at one host, without DNS, TLS and priorities; the page's script takes no time.
+
+use super::client::{App, News, Orders};
+use super::dialogue::Exchange;
+use crate::scenario::{BrowserSpec, TcpSpec};
+use sojourn_aqm::{Duration, Instant, Rng};
+use std::collections::{BTreeSet, VecDeque};
+
+pub(super) struct Browser {
+    spec: BrowserSpec,
+    /// When the next page is asked for; after `stop`, none is.
+    due: Instant,
+    stop: Instant,
+    rng: Rng,
+    /// Connections whose handshake is under way, and those that wait for a request.
+    opening: u32,
+    idle: BTreeSet<u32>,
+    busy: u32,
+    page: Page,
+}
+
+/// What is under way of a page.
+struct Page {
+    begun: Instant,
+    /// Sizes of the objects that were not asked for yet, and of those that nobody knows of yet.
+    ready: VecDeque<u64>,
+    hidden: VecDeque<u64>,
+    /// All bytes of it.
+    bytes: u64,
+}
+
+impl Browser {
+    /// The first click is at `start`, and sizes are drawn from `rng`.
+    pub fn new(spec: &BrowserSpec, (start, stop): (Instant, Instant), rng: Rng) -> Self {
+        let page = Page { begun: start, ready: VecDeque::new(), hidden: VecDeque::new(), bytes: 0 };
+        Self { spec: spec.clone(), due: start, stop, rng, opening: 0, idle: BTreeSet::new(), busy: 0, page }
+    }
+
+    /// Asks for as many objects as there are connections for, and opens connections for the others.
+    fn go_on(&mut self, orders: &mut Orders) {
+        while let Some(&size) = self.page.ready.front() {
+            let Some(number) = self.idle.pop_first() else { break };
+            self.page.ready.pop_front();
+            self.busy += 1;
+            let BrowserSpec { request, think, .. } = self.spec;
+            orders.ask(number, Exchange { pause: Duration::ZERO, request, think, response: size });
+        }
+        while self.opening < self.page.ready.len() as u32 && self.opening + self.busy < self.spec.connections {
+            self.opening += 1;
+            orders.open();
+        }
+    }
+
+    /// An object is there, brought by connection `number`.
+    fn arrived(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+        self.busy -= 1;
+        self.idle.insert(number);
+        if self.page.ready.is_empty() && self.busy == 0 {
+            // It was the document, or all is there.
+            self.page.ready = std::mem::take(&mut self.page.hidden);
+            if self.page.ready.is_empty() {
+                orders.completed(number, self.page.begun, self.page.bytes);
+                self.due = now + self.spec.pause;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.due != Instant::NEVER && self.due >= self.stop
+    }
+}
+
+impl App for Browser {
+    fn due(&self) -> Instant {
+        if self.is_over() { Instant::NEVER } else { self.due }
+    }
+
+    fn act(&mut self, now: Instant, orders: &mut Orders) {
+        self.due = Instant::NEVER;
+        let sizes: VecDeque<u64> = (0..self.spec.objects).map(|_| self.spec.size.draw(&mut self.rng)).collect();
+        let bytes = sizes.iter().sum::<u64>() + self.spec.document.unwrap_or(0);
+        let (ready, hidden) = match self.spec.document {
+            None => (sizes, VecDeque::new()),
+            Some(document) => ([document].into(), sizes),
+        };
+        self.page = Page { begun: now, ready, hidden, bytes };
+        self.go_on(orders);
+    }
+
+    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
+        match news {
+            News::Connected => {
+                self.opening -= 1;
+                self.idle.insert(number);
+            }
+            News::Answered => self.arrived(now, number, orders),
+        }
+        if self.is_over() {
+            std::mem::take(&mut self.idle).into_iter().for_each(|number| orders.close(number));
+        } else {
+            self.go_on(orders);
+        }
+    }
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.spec.tcp
+    }
+}

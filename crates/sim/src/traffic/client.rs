@@ -1,0 +1,175 @@
+//! A client with several connections that know of each other: it opens them, asks over them, and hears of every answer.
+//! What it does with that is its application. The connections are flows like any other, in slots that are used again.
+
+use super::AnyFlow;
+use super::browser::Browser;
+use super::dialogue::{DialogueFlow, Exchange, Script};
+use super::tcp::Template;
+use crate::scenario::TcpSpec;
+use sojourn_aqm::{Instant, Rng};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What a connection tells its client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum News {
+    /// The handshake is over.
+    Connected,
+    /// The last byte of an answer has arrived.
+    Answered,
+}
+
+/// What a client does with connections.
+pub(super) trait App {
+    /// When it wants to act next.
+    fn due(&self) -> Instant;
+    /// That time has come.
+    fn act(&mut self, now: Instant, orders: &mut Orders);
+    /// Connection `number` tells something.
+    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders);
+    /// What the connections are made of.
+    fn tcp(&self) -> &TcpSpec;
+}
+
+/// What an application wants done, in order.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// Connections that were ordered: the number of the next one.
+    opened: u32,
+    queue: VecDeque<Order>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Order {
+    Open,
+    Ask(u32, Exchange),
+    Close(u32),
+    Completed(u32, Instant, u64),
+}
+
+impl Orders {
+    /// Opens a connection; returns its number.
+    pub fn open(&mut self) -> u32 {
+        self.queue.push_back(Order::Open);
+        self.opened += 1;
+        self.opened - 1
+    }
+
+    /// Asks over connection `number`, which has answered what was asked before; without the exchange's pause.
+    pub fn ask(&mut self, number: u32, exchange: Exchange) {
+        self.queue.push_back(Order::Ask(number, exchange));
+    }
+
+    /// Connection `number` will not be asked again.
+    pub fn close(&mut self, number: u32) {
+        self.queue.push_back(Order::Close(number));
+    }
+
+    /// A transfer of `bytes` that began at `begun` is over, by what connection `number` has brought.
+    pub fn completed(&mut self, number: u32, begun: Instant, bytes: u64) {
+        self.queue.push_back(Order::Completed(number, begun, bytes));
+    }
+}
+
+macro_rules! apps {
+    ($( $kind:ident($type:ty); )+) => {
+        /// Any kind of application.
+        pub(super) enum AnyApp { $( $kind($type), )+ }
+
+        impl App for AnyApp {
+            fn due(&self) -> Instant {
+                match self { $( Self::$kind(app) => app.due(), )+ }
+            }
+            fn act(&mut self, now: Instant, orders: &mut Orders) {
+                match self { $( Self::$kind(app) => app.act(now, orders), )+ }
+            }
+            fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
+                match self { $( Self::$kind(app) => app.hear(now, number, news, orders), )+ }
+            }
+            fn tcp(&self) -> &TcpSpec {
+                match self { $( Self::$kind(app) => app.tcp(), )+ }
+            }
+        }
+    };
+}
+
+apps! {
+    Browser(Browser);
+}
+
+/// A client and its connections.
+pub(crate) struct Client {
+    pub group: u32,
+    app: AnyApp,
+    orders: Orders,
+    /// What the connections are made of, and what their congestion controls draw from.
+    template: Template,
+    rng: Rng,
+    /// Slots whose connection has ended.
+    free: Vec<u32>,
+    /// The slot of each connection by its number, and the other way round while it is there.
+    slots: Vec<u32>,
+    numbers: BTreeMap<u32, u32>,
+}
+
+/// What its host does for a client.
+#[allow(clippy::large_enum_variant)] // moved once
+pub(crate) enum Step {
+    /// A flow begins, in a slot that is free if there is one; [`Client::placed`] wants to know where.
+    Open(AnyFlow, Option<u32>),
+    /// The connection in a slot is asked.
+    Ask(u32, Exchange),
+    /// The connection in a slot is closed.
+    Close(u32),
+    /// A transfer that began at an instant is over, by what the connection in a slot has brought.
+    Completed(u32, Instant, u64),
+}
+
+impl Client {
+    pub(super) fn new(app: AnyApp, group: u32, rng: Rng) -> Self {
+        let template = Template::new(app.tcp());
+        let (orders, numbers) = (Orders::default(), BTreeMap::new());
+        Self { group, app, orders, template, rng, free: Vec::new(), slots: Vec::new(), numbers }
+    }
+
+    /// When [`Self::next`] is to be called.
+    pub fn due(&self) -> Instant {
+        self.app.due()
+    }
+
+    /// What is to be done now.
+    pub fn next(&mut self, now: Instant) -> Option<Step> {
+        while self.orders.queue.is_empty() && self.app.due() <= now {
+            self.app.act(now, &mut self.orders);
+        }
+        let slot = |number: u32| self.slots[number as usize];
+        Some(match self.orders.queue.pop_front()? {
+            Order::Open => {
+                let (rng, times) = (Rng::from_state(self.rng.next_u64()), (now, Instant::NEVER));
+                let flow = DialogueFlow::new(&self.template, Script::told(), now, times, rng);
+                Step::Open(AnyFlow::Dialogue(Box::new(flow)), self.free.pop())
+            }
+            Order::Ask(number, exchange) => Step::Ask(slot(number), exchange),
+            Order::Close(number) => Step::Close(slot(number)),
+            Order::Completed(number, begun, bytes) => Step::Completed(slot(number), begun, bytes),
+        })
+    }
+
+    /// The connection that was opened last is in `slot`.
+    pub fn placed(&mut self, slot: u32) {
+        self.numbers.insert(slot, self.slots.len() as u32);
+        self.slots.push(slot);
+    }
+
+    /// The connection in `slot` tells something.
+    pub fn hear(&mut self, now: Instant, slot: u32, news: News) {
+        if let Some(&number) = self.numbers.get(&slot) {
+            self.app.hear(now, number, news, &mut self.orders);
+        }
+    }
+
+    /// The connection in `slot` is over.
+    pub fn ended(&mut self, slot: u32) {
+        self.numbers.remove(&slot);
+        self.free.push(slot);
+    }
+}
