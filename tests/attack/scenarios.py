@@ -93,6 +93,8 @@ def flows(rng: random.Random) -> dict[str, Any]:
         {**tcp, "size": "20 kB", "pause": "5 ms"},
         {"kind": "web", "interval": "20 ms", "size": "20 kB"},
         {"kind": "request", "size": "5 kB", "count": 2},
+        {"kind": "video", "ladder": ["1 Mbit/s", "9 Mbit/s"], "segment": "50 ms", "buffer": "100 ms", "count": 2},
+        {"kind": "rpm", "interval": "100 ms", "most": 3, "unsent": "2 kB"},
         {"kind": "browser", "objects": 9, "size": {"uniform": ["1 B", "9 kB"]}, "document": "2 kB"},
         {"kind": "packmime", "connections_per_second": 50},
         {"kind": "cbr", "rate": "2 Mbit/s", "ecn": "ect0"},

@@ -110,8 +110,18 @@ def settled() -> Result:
 
 
 @pytest.fixture(scope="module")
-def tables(result: Result, wireless: Result, settled: Result) -> dict[str, pl.DataFrame]:
-    return {name: one.table(name) for one in (result, wireless, settled) for name in one.table_names}
+def applications() -> Result:
+    video = {"kind": "video", "ladder": ["1 Mbit/s"], "segment": "100 ms"}
+    rpm = {"kind": "rpm", "interval": "100 ms"}
+    link = {"rate": "10 Mbit/s"}
+    probes = {"transfers": True}
+    return Scenario.build({"duration": "1 s", "link": link, "flows": [video, rpm], "probes": probes}).run()
+
+
+@pytest.fixture(scope="module")
+def tables(result: Result, wireless: Result, settled: Result, applications: Result) -> dict[str, pl.DataFrame]:
+    of_all = (result, wireless, settled, applications)
+    return {name: one.table(name) for one in of_all for name in one.table_names}
 
 
 def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:

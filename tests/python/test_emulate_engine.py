@@ -228,6 +228,16 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
             'kind = "browser"\ncc = "cubic"',
             "flows[2].kind: browser cannot be emulated; there is tcp, web, request",
         ),
+        (
+            'kind = "web"\ncc = "cubic"\ninterval = "200 ms"\nsize = "20 kB"',
+            'kind = "rpm"',
+            "flows[2].kind: rpm cannot be emulated; there is tcp, web, request",
+        ),
+        (
+            'kind = "web"\ncc = "cubic"\ninterval = "200 ms"\nsize = "20 kB"',
+            'kind = "video"\nladder = ["1 Mbit/s"]',
+            "flows[2].kind: video cannot be emulated; there is tcp, web, request",
+        ),
         ('kind = "web"', 'kind = "voice"', "flows[2].kind: voice cannot be emulated; there is tcp, web, request"),
         ('aqm = "codel"', 'aqm = "codel"\nbelow = "3 kB"', "link.below: an emulated link has no buffer there"),
         ('aqm = "codel"', 'aqm = "codel"\ntick = "1 ms"', "link.tick: an emulated link has no clock of its own"),

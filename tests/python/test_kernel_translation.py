@@ -221,6 +221,11 @@ def _link(name: str) -> dict[str, str]:
             {"flows": [{"kind": "browser", "size": "9 kB"}]},
             "flows[0].kind: the engine kernel does not send browser; choose tcp, web, request, cbr",
         ),
+        ({"flows": [{"kind": "rpm"}]}, "flows[0].kind: the engine kernel does not send rpm; choose"),
+        (
+            {"flows": [{"kind": "video", "ladder": ["1 Mbit/s"]}]},
+            "flows[0].kind: the engine kernel does not send video; choose",
+        ),
         (
             {"flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "40 B"}]},
             "flows[0].size: the engine kernel sends datagrams",

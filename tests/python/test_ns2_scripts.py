@@ -90,6 +90,11 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
             {"flows": [{"kind": "browser", "size": "9 kB"}]},
             "flows[0].kind: the engine ns2 does not send browser; choose",
         ),
+        ({"flows": [{"kind": "rpm"}]}, "flows[0].kind: the engine ns2 does not send rpm; choose"),
+        (
+            {"flows": [{"kind": "video", "ladder": ["1 Mbit/s"]}]},
+            "flows[0].kind: the engine ns2 does not send video; choose",
+        ),
         (
             {"flows": [{"kind": "packmime", "connections_per_second": 3}]},
             "flows[0].stack: the engine ns2 has ns-2's TCP, not linux-6.1; write stack",

@@ -324,13 +324,13 @@ pub(crate) fn refuse_foreign<C: Config>(
     Err(Refusal::Foreign { name, version: version.into(), algorithm: algorithm.into(), left })
 }
 
-/// The error for a name that does not exist: with the nearest one that does.
+/// The error for a name that does not exist: with the nearest one that does, of several one of the same letters.
 pub fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let nearest = known.clone().map(|k| (distance(name, k), k)).min();
+    let nearest = known.clone().map(|k| (distance(name, k), letters(name) != letters(k), k)).min();
     let list = || known.clone().collect::<alloc::vec::Vec<_>>().join(", ");
     match nearest {
         None => format!("unknown {what} {name:?}; there is none"),
-        Some((d, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {name:?}; did you mean {k:?}?"),
+        Some((d, _, k)) if d <= 1 + name.len() / 3 => format!("unknown {what} {name:?}; did you mean {k:?}?"),
         Some(_) => format!("unknown {what} {name:?}; one of {}", list()),
     }
 }
@@ -351,6 +351,13 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// The letters of a name in order.
+fn letters(name: &str) -> alloc::vec::Vec<char> {
+    let mut letters: alloc::vec::Vec<char> = name.chars().collect();
+    letters.sort_unstable();
+    letters
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,6 +367,7 @@ mod tests {
         let known = ["codel", "pie", "droptail"];
         assert_eq!(unknown("AQM", "coddle", known.into_iter()), r#"unknown AQM "coddle"; did you mean "codel"?"#);
         assert_eq!(unknown("AQM", "zzz", known.into_iter()), r#"unknown AQM "zzz"; one of codel, pie, droptail"#);
+        assert_eq!(unknown("kind", "tpc", ["rpm", "tcp"].into_iter()), r#"unknown kind "tpc"; did you mean "tcp"?"#);
         assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

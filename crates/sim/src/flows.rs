@@ -1,13 +1,15 @@
 //! The flows of a run: those of the scenario, and the connections that come and go in slots of their own.
 
+use crate::ledger::GroupTally;
 use crate::network::{Component, Layout, NOBODY, Network, Topology};
 use crate::packet::{Handle, Packet};
+use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
 use crate::scenario::{Direction, FlowSpec, Scenario};
 use crate::status::{Datagrams, Payload, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
-use crate::traffic::{AnyFlow, Opener, Port, Source, Step};
+use crate::traffic::{AnyFlow, News, Opener, Port, Source, Step};
 use crate::window::Window;
 use serde::Serialize;
 use sojourn_aqm::Instant;
@@ -228,6 +230,14 @@ impl Flows {
                     ends.flow.close(now, &mut Port::new(network, now, slot, false));
                     ends.set_sink(slot, network);
                 }
+                Step::Count(slot) => {
+                    let bytes = self.ends[slot as usize].flow.status().payload.delivered;
+                    self.openers[i].hear(now, slot, News::Counted(bytes));
+                }
+                Step::Record(client, record) => {
+                    let group = self.openers[i].group();
+                    network.ledger.record(now, (group, client), record);
+                }
                 Step::Completed(slot, begun, bytes) => {
                     let tenant = network.tenant(slot);
                     network.ledger.completed(now, tenant, begun, bytes);
@@ -285,6 +295,18 @@ impl Flows {
             }
             self.openers[owner].ended(now, slot);
             self.on_generator(now, owner, network);
+        }
+    }
+
+    /// The run ends.
+    pub fn close<P: Probe, T: Topology>(&mut self, end: Instant, network: &mut Network<P, T>) {
+        for opener in &mut self.openers {
+            let group = opener.group();
+            for step in opener.close(end) {
+                if let Step::Record(client, record) = step {
+                    network.ledger.record(end, (group, client), record);
+                }
+            }
         }
     }
 
@@ -368,9 +390,8 @@ impl Flows {
             flows.push(summary);
         }
         let counts = network.ledger.counts_from(number);
-        let lasting = network.ledger.groups.iter().map(|group| group.lasting);
-        let groups = groups.into_iter().zip(&self.groups).zip(counts).zip(lasting);
-        let groups = groups.map(|(((report, group), counts), lasting)| {
+        let groups = groups.into_iter().zip(&self.groups).zip(counts).zip(&network.ledger.groups);
+        let groups = groups.map(|(((report, group), counts), &GroupTally { lasting, rpm, .. })| {
             let Status { sent, retransmissions, timeouts, .. } = report.total;
             GroupSummary {
                 kind: group.spec.traffic.name(),
@@ -385,6 +406,8 @@ impl Flows {
                 retransmissions,
                 timeouts,
                 datagrams: report.datagrams(),
+                video: (group.spec.traffic.name() == "video").then(|| VideoSummary::of(&counts.playback)),
+                rpm,
             }
         });
         (flows, groups.collect())

@@ -1,9 +1,12 @@
 //! What the groups of flows have done: connections opened and closed, transfers completed.
 
 use crate::histogram::Histogram;
+use crate::playback::{Playback, VideoRows};
+use crate::responsiveness::{ProbeRows, RpmSummary, class};
+use crate::scenario::{FlowSpec, Traffic};
 use crate::status::Status;
 use crate::table::{Table, recorder};
-use crate::traffic::News;
+use crate::traffic::{News, Record};
 use crate::window::{Part, Parts, Window};
 use sojourn_aqm::Instant;
 use std::collections::VecDeque;
@@ -14,6 +17,8 @@ pub(crate) struct Ledger {
     pub groups: Vec<GroupTally>,
     /// Rows are written only if somebody wants them.
     transfers: Option<Transfers>,
+    video: Option<VideoRows>,
+    probes: Option<ProbeRows>,
     /// Slots of connections that have ended and were not yet given up.
     pub ended: Vec<u32>,
     /// What connections have told their clients, and in which slot; not heard yet.
@@ -27,6 +32,9 @@ pub(crate) struct GroupTally {
     pub lasting: u64,
     /// What connections that are no more have done.
     pub past: Status,
+    /// When a test of responsiveness found its goodput saturated, and its result.
+    pub saturated: Option<Instant>,
+    pub rpm: Option<RpmSummary>,
 }
 
 /// A group of flows in a part of the run.
@@ -39,6 +47,8 @@ pub(crate) struct GroupCounts {
     pub offered: u64,
     /// From the start of each completed transfer to its last byte.
     pub completion: Histogram,
+    /// What its players of video have seen.
+    pub playback: Playback,
 }
 
 recorder! {
@@ -52,12 +62,19 @@ recorder! {
 }
 
 impl Ledger {
-    pub fn new(groups: usize, window: &Window, recording: bool) -> Self {
+    /// The books of a run of these groups; with the tables of transfers, and of what clients see, if somebody wants them.
+    pub fn new(flows: &[FlowSpec], window: &Window, recording: bool) -> Self {
         let (counts, transfers) = (Parts::new(window), recording.then(Transfers::default));
+        let any_video = flows.iter().any(|flow| matches!(flow.traffic, Traffic::Video(_)));
+        let video = (recording && any_video).then(VideoRows::default);
+        let any_test = flows.iter().any(|flow| matches!(flow.traffic, Traffic::Rpm(_)));
+        let probes = (recording && any_test).then(ProbeRows::default);
         Self {
             counts,
-            groups: vec![GroupTally::default(); groups],
+            groups: vec![GroupTally::default(); flows.len()],
             transfers,
+            video,
+            probes,
             ended: Vec::new(),
             news: VecDeque::new(),
         }
@@ -92,6 +109,53 @@ impl Ledger {
         }
     }
 
+    /// A client of `group` has seen something.
+    pub fn record(&mut self, now: Instant, (group, client): (u32, u32), record: Record) {
+        let seen = &mut self.counts(now, group).playback;
+        match record {
+            Record::Began(startup) => {
+                seen.began += 1;
+                seen.startup += startup;
+            }
+            Record::Switched => seen.switches += 1,
+            Record::Stalled => seen.stalls += 1,
+            Record::Stood(from, to) => {
+                let groups = self.groups.len();
+                self.counts.pieces(from, to, |counts, from, to| {
+                    counts.resize_with(groups, GroupCounts::default);
+                    counts[group as usize].playback.stalled += to - from;
+                });
+            }
+            Record::Saturated(at) => self.groups[group as usize].saturated = Some(at),
+            Record::Probe { kind, begun, took, in_socket } => {
+                if let Some(probes) = &mut self.probes {
+                    let [took, in_socket] = [took, in_socket].map(|span| span.as_nanos() as u64);
+                    probes.push(group, kind as u8, begun.as_nanos(), took, in_socket);
+                }
+            }
+            Record::Rpm(responsiveness, confidence, over, goodput_bps, connections) => {
+                let tally = &mut self.groups[group as usize];
+                tally.rpm = Some(RpmSummary {
+                    class: responsiveness.rpm.map(class),
+                    responsiveness,
+                    confidence,
+                    saturated_s: tally.saturated.map(Instant::as_secs_f64),
+                    over_s: over.as_secs_f64(),
+                    goodput_bps,
+                    connections,
+                });
+            }
+            Record::Segment { number, asked, bytes, rate_bps, level, stood } => {
+                seen.segments += 1;
+                seen.rates_bps += rate_bps;
+                if let Some(video) = &mut self.video {
+                    let [duration, level, stood] = [now - asked, level, stood].map(|span| span.as_nanos() as u64);
+                    video.push(group, client, number, asked.as_nanos(), duration, bytes, rate_bps, level, stood);
+                }
+            }
+        }
+    }
+
     /// The counts of each group from instant `number` of the window on.
     pub fn counts_from(&self, number: usize) -> Vec<GroupCounts> {
         let mut counts = self.counts.sum(number);
@@ -99,14 +163,18 @@ impl Ledger {
         counts
     }
 
-    /// The transfers so far, if at least so many were recorded; it goes on without them.
-    pub fn take(&mut self, least: usize) -> Option<Table> {
-        self.transfers.as_mut()?.take(least)
+    /// The rows so far of tables with at least so many; it goes on without them.
+    pub fn take(&mut self, least: usize) -> impl Iterator<Item = Table> {
+        let transfers = self.transfers.as_mut().and_then(|rows| rows.take(least));
+        let video = self.video.as_mut().and_then(|rows| rows.take(least));
+        let probes = self.probes.as_mut().and_then(|rows| rows.take(least));
+        transfers.into_iter().chain(video).chain(probes)
     }
 
-    /// The transfers that were not taken, if they were recorded.
-    pub fn into_table(self) -> Option<Table> {
-        self.transfers.map(Transfers::into_table)
+    /// The rows that were not taken, if they were recorded.
+    pub fn into_tables(self) -> impl Iterator<Item = Table> {
+        let (video, probes) = (self.video.map(VideoRows::into_table), self.probes.map(ProbeRows::into_table));
+        self.transfers.map(Transfers::into_table).into_iter().chain(video).chain(probes)
     }
 }
 
@@ -116,6 +184,7 @@ impl Part for GroupCounts {
         self.closed += other.closed;
         self.offered += other.offered;
         self.completion.merge(&other.completion);
+        self.playback.add(&other.playback);
     }
 
     fn pack(&mut self) {

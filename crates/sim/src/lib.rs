@@ -36,12 +36,14 @@ mod need;
 mod network;
 mod packet;
 pub mod parquet;
+mod playback;
 mod probe;
 mod quantiles;
 mod radio;
 mod random;
 mod recorded;
 mod replayed;
+mod responsiveness;
 mod sampler;
 pub mod scenario;
 mod schedule;
@@ -66,9 +68,11 @@ pub use flows::Whole;
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use need::Need;
+pub use playback::VideoSummary;
 pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;
+pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
 pub use simulation::{Output, Simulation};
 pub use summary::{
     DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Summary, jain,

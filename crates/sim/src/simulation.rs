@@ -160,7 +160,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
         // One slot more than there are samplers: for when the statistics begin.
         let layout = Flows::layout(scenario, Samplers::COUNT + 1);
-        let ledger = Ledger::new(scenario.flows.len(), window, scenario.probes.transfers);
+        let ledger = Ledger::new(&scenario.flows, window, scenario.probes.transfers);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
         let flows = Flows::new(scenario, seed, &mut network);
@@ -368,6 +368,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     fn report(mut self) -> Output {
         self.network.queues().for_each(|queue| queue.tally_mut().close());
+        self.flows.close(self.end, &mut self.network);
         let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
         let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
         let whole = Whole::of(
@@ -405,7 +406,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         tables.extend(windows);
         tables.extend(self.network.probe.tables());
         tables.extend(accesses);
-        tables.extend(self.network.ledger.into_table());
+        tables.extend(self.network.ledger.into_tables());
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
     }

@@ -1,7 +1,9 @@
 //! What every run reports, at no cost in memory per packet.
 
 use crate::emodel::{mos, r_factor};
+use crate::playback::VideoSummary;
 use crate::quantiles::Quantiles;
+use crate::responsiveness::RpmSummary;
 use crate::status::{Datagrams, Payload};
 use crate::tally::Counts;
 use crate::wlan::WlanSummary;
@@ -204,6 +206,12 @@ pub struct GroupSummary {
     /// Delay and loss of datagrams.
     #[serde(flatten)]
     pub datagrams: DatagramSummary,
+    /// What players of video have seen, in a group of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoSummary>,
+    /// The result of a test of responsiveness, over the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rpm: Option<RpmSummary>,
 }
 
 /// What datagrams met with, inside the statistics window; `None` where none was received.

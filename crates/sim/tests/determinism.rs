@@ -76,6 +76,15 @@ fn the_scenarios_reach_what_they_are_for() {
                     .fold((u64::MAX, 0), |(least, sum), group| (least.min(group.closed), sum + group.timeouts));
                 forward.dropped_by["late"] > 0 && closed > 5 && timeouts > 10
             }
+            "applications" => {
+                let [pages, video, rpm] = &summary.groups[..] else { panic!("{name}: three groups") };
+                let (video, rpm) = (video.video.expect("players"), rpm.rpm.expect("a test"));
+                pages.transfers > 3
+                    && video.stalls > 0
+                    && video.switches > 1
+                    && rpm.connections > 3
+                    && retransmissions == 0
+            }
             "row" => {
                 let [second, third] = &summary.hops[..] else { panic!("{name}: three hops") };
                 let reverse = third.links.reverse.dropped_by["limit"];

@@ -207,6 +207,11 @@ impl Sender {
         self.transmission.board.in_flight()
     }
 
+    /// Bytes that the application has written and that were not sent yet.
+    pub fn unsent_bytes(&self) -> u64 {
+        self.transmission.queue.unsent_bytes()
+    }
+
     /// Where congestion avoidance stands.
     pub fn state(&self) -> State {
         self.recovery.state()

@@ -43,6 +43,7 @@ def command(
 
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
     """
+    from sojourn.analysis.applications import applications
     from sojourn.analysis.warmup import of_run
     from sojourn.base.progress import progress
     from sojourn.cli import output
@@ -73,7 +74,7 @@ def command(
         f"Goodput {goodput / bits:.2f} {unit} (delivered in order: {delivered / bits:.2f}), "
         f"Jain index {result.totals['jain']:.3f}, fingerprint {result.fingerprint}"
     )
-    if sentence := of_run(result):
+    for sentence in filter(None, (*applications(result.totals), of_run(result))):
         output.say(sentence)
     if engine != "simulate":
         output.say(f"Engine: {result.engine}")

@@ -289,7 +289,7 @@ class Result:
 
     @cached_property
     def groups(self) -> pl.DataFrame:
-        """One row per group of flows: goodput, connections, times of completion (`completion_p50_ms`, ...), calls."""
+        """One row per group of flows: goodput, connections, times (`completion_p50_ms`), calls, video, RPM."""
         return pl.DataFrame([_flat_group(group) for group in self.totals["groups"]], infer_schema_length=None)
 
     @cached_property
@@ -311,6 +311,16 @@ class Result:
     def transfers(self) -> pl.DataFrame:
         """Every completed transfer (probe `transfers`): group, flow, start, duration, bytes."""
         return self._named("transfers")
+
+    @property
+    def video(self) -> pl.DataFrame:
+        """Every segment that players of video fetched (probe `transfers`): rate, times, buffer, stalls."""
+        return self._named("video")
+
+    @property
+    def rpm_probes(self) -> pl.DataFrame:
+        """Every time of a probe of tests of responsiveness (probe `transfers`): `kind` by the draft's name."""
+        return self._named("rpm_probes", {"kind": ("tcp_f", "tls_f", "http_f", "http_l")})
 
     @property
     def accesses(self) -> pl.DataFrame:
@@ -438,7 +448,9 @@ def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: value for key, value in group.items() if not isinstance(value, dict)}
-    return row | {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+    row |= {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+    row |= {f"video_{key}": value for key, value in group.get("video", {}).items()}
+    return row | {key if key.startswith("rpm") else f"rpm_{key}": value for key, value in group.get("rpm", {}).items()}
 
 
 def _flat_node(node: Mapping[str, Any]) -> dict[str, Any]:
@@ -456,8 +468,9 @@ def _name(column: str, names: Sequence[str]) -> pl.Expr:
 
 
 _FRAMES = (
-    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers"),
-    *("accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state", "utilisation"),
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers", "video"),
+    *("rpm_probes", "accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state"),
+    "utilisation",
 )
 _NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
 _UNITS = {
@@ -467,11 +480,18 @@ _UNITS = {
     "sojourn_ns": ("sojourn_ms", 1e6),
     "airtime_ns": ("airtime_ms", 1e6),
     "timer_ns": ("timer_s", 1e9),
+    "in_socket_ns": ("in_socket_ms", 1e6),
+    "buffer_ns": ("buffer_s", 1e9),
+    "stalled_ns": ("stalled_s", 1e9),
 }
 _PROBES = {
     "packets": "--set probes.packets=true",
     "waiting": "--set probes.packets=true",
     "transfers": "--set probes.transfers=true",
+    **{
+        table: f"--set probes.transfers=true, if it has flows of the kind {kind}"
+        for table, kind in (("video", "video"), ("rpm_probes", "rpm"))
+    },
     "accesses": "--set probes.accesses=true, if its bottleneck is a [wlan]",
     "headers": "--set probes.packets=true --set probes.headers=true",
     **dict.fromkeys(("segments", "acks", "losses", "senders"), "--set probes.senders=true, if it has a TCP sender"),

@@ -50,6 +50,10 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # false for NaN
 
 
+def _text_or_nothing(value: Any) -> bool:
+    return value is None or _text(value)
+
+
 def _scalar(value: Any) -> bool:
     return isinstance(value, str | bool) or _number(value)
 
@@ -81,6 +85,7 @@ _WLAN = {
     "stations": [{**_NODE, "airtime_down": _number}],
     "rtts": [{"sent_ms": _TIMES, "tapped_ms": _TIMES}],
 }
+_RPM = {"class": _text_or_nothing, "confidence": _text, "*": _number_or_nothing}
 _PARAMETERS = {"*": {"*": _scalar}}
 _SUMMARY = {
     **dict.fromkeys(("duration_s", "warmup_s", "events"), _number),
@@ -90,7 +95,7 @@ _SUMMARY = {
     "links": _LINKS,
     "hops": [{"name": _text, **_LINKS, "wlan?": _WLAN}],
     "wlan?": _WLAN,
-    "groups": [{**_TRAFFIC, "completion_ms": _TIMES}],
+    "groups": [{**_TRAFFIC, "completion_ms": _TIMES, "video?": {"*": _number_or_nothing}, "rpm?": _RPM}],
     "flows": [{**_TRAFFIC, "id": _number}],
     "emulation?": {"faults": [_text]},
 }

@@ -104,6 +104,9 @@ impl FlowSpec {
             let text = "all connections of a group have one round-trip time; write a group for each";
             return Err(table.error("rtt_stagger", text));
         }
+        if matches!(flow.traffic, Traffic::Rpm(_)) && flow.count > 1 {
+            return Err(table.error("count", "a test of responsiveness has one client; write a group for each"));
+        }
         match flow.stop {
             Some(stop) if stop <= flow.start || stop < flow.start + flow.spread => {
                 let last = flow.start + flow.spread;

@@ -3,7 +3,7 @@
 use super::sender::{Dscp, read_class};
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
 use super::values::{ValueError, count, in_range, limits, names, rate, time};
-use super::{AqmSpec, Direction, Error, Http, Sizes};
+use super::{AqmSpec, Direction, Error, Http, Ladder, Sizes};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
@@ -235,6 +235,7 @@ fields! {
     Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
     Dscp: Own(x) => Dscp::read(&x).expect("the key has checked it"), self => self.write();
+    Ladder: Own(x) => Ladder::read(&x).expect("the key has checked it"), self => self.write();
     Sizes: Own(x) => Sizes::read(&x).expect("the key has checked it"), self => self.write();
     ClassId: Own(x) => read_class(&x).expect("the key has checked it"), self => self.to_string().into();
 }

@@ -98,6 +98,7 @@ impl App for Browser {
                 self.idle.insert(number);
             }
             News::Answered => self.arrived(now, number, orders),
+            News::Probed { .. } | News::Counted(_) => {}
         }
         if self.is_over() {
             std::mem::take(&mut self.idle).into_iter().for_each(|number| orders.close(number));

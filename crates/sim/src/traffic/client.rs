@@ -4,9 +4,13 @@
 use super::AnyFlow;
 use super::browser::Browser;
 use super::dialogue::{DialogueFlow, Exchange, Script};
+use super::load::LoadFlow;
+use super::rpm::Rpm;
 use super::tcp::Template;
+use super::video::Player;
+use crate::responsiveness::{Confidence, Kind, Responsiveness};
 use crate::scenario::TcpSpec;
-use sojourn_aqm::{Instant, Rng};
+use sojourn_aqm::{Duration, Instant, Rng};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a connection tells its client.
@@ -16,6 +20,10 @@ pub(crate) enum News {
     Connected,
     /// The last byte of an answer has arrived.
     Answered,
+    /// The same on a load-generating connection: the answer waited so long in the sender's socket.
+    Probed { in_socket: Duration },
+    /// So many bytes have arrived in order since it was opened.
+    Counted(u64),
 }
 
 /// What a client does with connections.
@@ -26,8 +34,44 @@ pub(super) trait App {
     fn act(&mut self, now: Instant, orders: &mut Orders);
     /// Connection `number` tells something.
     fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders);
+    /// The run ends.
+    fn close(&mut self, end: Instant, orders: &mut Orders) {
+        let _ = (end, orders);
+    }
     /// What the connections are made of.
     fn tcp(&self) -> &TcpSpec;
+}
+
+/// What an application has seen, for the books.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Record {
+    /// A player began to play, so long after its start.
+    Began(Duration),
+    /// It fetches a segment in another rate than the one before.
+    Switched,
+    /// A segment of a video is there, and video of this `level` with it; the picture `stood` before.
+    Segment {
+        number: u32,
+        asked: Instant,
+        bytes: u64,
+        rate_bps: u64,
+        level: Duration,
+        stood: Duration,
+    },
+    /// The goodput of a load was found saturated.
+    Saturated(Instant),
+    /// A probe got an answer.
+    Probe {
+        kind: Kind,
+        begun: Instant,
+        took: Duration,
+        in_socket: Duration,
+    },
+    /// The result of a test of responsiveness: how sure it is, when it was there, goodput in bit/s, connections.
+    Rpm(Responsiveness, Confidence, Instant, f64, u32),
+    /// The picture came to a halt; and it stood from one instant to another.
+    Stalled,
+    Stood(Instant, Instant),
 }
 
 /// What an application wants done, in order.
@@ -41,9 +85,12 @@ pub(super) struct Orders {
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Open,
+    Load(u64),
+    Count(u32),
     Ask(u32, Exchange),
     Close(u32),
     Completed(u32, Instant, u64),
+    Record(Record),
 }
 
 impl Orders {
@@ -52,6 +99,18 @@ impl Orders {
         self.queue.push_back(Order::Open);
         self.opened += 1;
         self.opened - 1
+    }
+
+    /// Opens a load-generating connection, whose server keeps so many bytes unsent; returns its number.
+    pub fn load(&mut self, unsent: u64) -> u32 {
+        self.queue.push_back(Order::Load(unsent));
+        self.opened += 1;
+        self.opened - 1
+    }
+
+    /// Connection `number` will tell what it has brought.
+    pub fn count(&mut self, number: u32) {
+        self.queue.push_back(Order::Count(number));
     }
 
     /// Asks over connection `number`, which has answered what was asked before; without the exchange's pause.
@@ -67,6 +126,11 @@ impl Orders {
     /// A transfer of `bytes` that began at `begun` is over, by what connection `number` has brought.
     pub fn completed(&mut self, number: u32, begun: Instant, bytes: u64) {
         self.queue.push_back(Order::Completed(number, begun, bytes));
+    }
+
+    /// Something for the books.
+    pub fn record(&mut self, record: Record) {
+        self.queue.push_back(Order::Record(record));
     }
 }
 
@@ -85,6 +149,9 @@ macro_rules! apps {
             fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
                 match self { $( Self::$kind(app) => app.hear(now, number, news, orders), )+ }
             }
+            fn close(&mut self, end: Instant, orders: &mut Orders) {
+                match self { $( Self::$kind(app) => app.close(end, orders), )+ }
+            }
             fn tcp(&self) -> &TcpSpec {
                 match self { $( Self::$kind(app) => app.tcp(), )+ }
             }
@@ -94,11 +161,15 @@ macro_rules! apps {
 
 apps! {
     Browser(Browser);
+    Video(Player);
+    Rpm(Box<Rpm>);
 }
 
 /// A client and its connections.
 pub(crate) struct Client {
     pub group: u32,
+    /// Its number in the group.
+    place: u32,
     app: AnyApp,
     orders: Orders,
     /// What the connections are made of, and what their congestion controls draw from.
@@ -116,19 +187,23 @@ pub(crate) struct Client {
 pub(crate) enum Step {
     /// A flow begins, in a slot that is free if there is one; [`Client::placed`] wants to know where.
     Open(AnyFlow, Option<u32>),
+    /// [`Client::hear`] wants to know what the connection in a slot has brought.
+    Count(u32),
     /// The connection in a slot is asked.
     Ask(u32, Exchange),
     /// The connection in a slot is closed.
     Close(u32),
     /// A transfer that began at an instant is over, by what the connection in a slot has brought.
     Completed(u32, Instant, u64),
+    /// Something for the books that a client of this number has seen.
+    Record(u32, Record),
 }
 
 impl Client {
-    pub(super) fn new(app: AnyApp, group: u32, rng: Rng) -> Self {
+    pub(super) fn new(app: AnyApp, (group, place): (u32, u32), rng: Rng) -> Self {
         let template = Template::new(app.tcp());
         let (orders, numbers) = (Orders::default(), BTreeMap::new());
-        Self { group, app, orders, template, rng, free: Vec::new(), slots: Vec::new(), numbers }
+        Self { group, place, app, orders, template, rng, free: Vec::new(), slots: Vec::new(), numbers }
     }
 
     /// When [`Self::next`] is to be called.
@@ -141,6 +216,16 @@ impl Client {
         while self.orders.queue.is_empty() && self.app.due() <= now {
             self.app.act(now, &mut self.orders);
         }
+        self.rest(now)
+    }
+
+    /// The run ends; what is left to be done is [`Self::rest`].
+    pub fn close(&mut self, end: Instant) {
+        self.app.close(end, &mut self.orders);
+    }
+
+    /// What is to be done of what is decided.
+    pub fn rest(&mut self, now: Instant) -> Option<Step> {
         let slot = |number: u32| self.slots[number as usize];
         Some(match self.orders.queue.pop_front()? {
             Order::Open => {
@@ -148,8 +233,14 @@ impl Client {
                 let flow = DialogueFlow::new(&self.template, Script::told(), now, times, rng);
                 Step::Open(AnyFlow::Dialogue(Box::new(flow)), self.free.pop())
             }
+            Order::Load(unsent) => {
+                let flow = LoadFlow::new(&self.template, now, unsent, Rng::from_state(self.rng.next_u64()));
+                Step::Open(AnyFlow::Load(Box::new(flow)), self.free.pop())
+            }
+            Order::Count(number) => Step::Count(slot(number)),
             Order::Ask(number, exchange) => Step::Ask(slot(number), exchange),
             Order::Close(number) => Step::Close(slot(number)),
+            Order::Record(record) => Step::Record(self.place, record),
             Order::Completed(number, begun, bytes) => Step::Completed(slot(number), begun, bytes),
         })
     }

@@ -92,11 +92,12 @@ pub(crate) struct DialogueFlow {
     open: bool,
 }
 
-struct End {
-    sender: Sender,
-    receiver: Receiver,
+/// One end of a connection with data both ways.
+pub(super) struct End {
+    pub sender: Sender,
+    pub receiver: Receiver,
     /// The host's card, if it joins segments.
-    card: Option<Box<Card>>,
+    pub card: Option<Box<Card>>,
 }
 
 impl DialogueFlow {
@@ -112,8 +113,8 @@ impl DialogueFlow {
         let of_server = Rng::from_state(rng.next_u64());
         let exchange = script.next().unwrap_or_default();
         Self {
-            client: End { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() },
-            server: End { sender: ends.sender(of_server), receiver: ends.receiver(), card: ends.card() },
+            client: End::new(ends, rng),
+            server: End::new(ends, of_server),
             script,
             exchange,
             start,
@@ -221,13 +222,18 @@ impl DialogueFlow {
 }
 
 impl End {
+    /// An end whose control draws from `rng`.
+    pub fn new(ends: &Template, rng: Rng) -> Self {
+        Self { sender: ends.sender(rng), receiver: ends.receiver(), card: ends.card() }
+    }
+
     /// What its card brings up now, each with how much comes behind it.
-    fn polled(&mut self, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
+    pub fn polled(&mut self, now: Instant) -> impl Iterator<Item = (usize, Header, Ecn)> + use<> {
         polled(self.card.as_deref_mut(), now)
     }
 
     /// When its card is polled, or a timer is due.
-    fn deadline(&self) -> Instant {
+    pub fn deadline(&self) -> Instant {
         let timers = self.sender.deadline().min(self.receiver.deadline());
         self.card.as_ref().map_or(timers, |card| card.due().min(timers))
     }
@@ -309,17 +315,17 @@ impl Endpoints for DialogueFlow {
 }
 
 /// One half of the connection: the client's data and their acknowledgments, or the server's.
-struct Half<'a, W> {
+pub(super) struct Half<'a, W> {
     wire: &'a mut W,
     mark: Flags,
 }
 
 impl<'a, W: Wire> Half<'a, W> {
-    fn of_client(wire: &'a mut W) -> Self {
+    pub fn of_client(wire: &'a mut W) -> Self {
         Self { wire, mark: Flags::default() }
     }
 
-    fn of_server(wire: &'a mut W) -> Self {
+    pub fn of_server(wire: &'a mut W) -> Self {
         Self { wire, mark: Flags::ANSWER }
     }
 }

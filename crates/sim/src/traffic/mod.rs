@@ -7,14 +7,17 @@ mod client;
 mod dialogue;
 mod generator;
 mod joined;
+mod load;
 mod opener;
 mod packmime;
 mod pages;
 mod plan;
+mod rpm;
 mod tcp;
 mod udp;
+mod video;
 
-pub(crate) use client::{News, Step};
+pub(crate) use client::{News, Record, Step};
 pub(crate) use joined::Joined;
 pub(crate) use opener::Opener;
 pub use plan::{Planned, plan};
@@ -29,10 +32,13 @@ use browser::Browser;
 use client::{AnyApp, Client};
 use dialogue::{DialogueFlow, Exchange, Script};
 use generator::Generator;
+use load::LoadFlow;
+use rpm::Rpm;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::{Event, Header, Wire};
 use tcp::{TcpFlow, Template};
 use udp::UdpFlow;
+use video::Player;
 
 /// A flow's two ends.
 trait Endpoints {
@@ -148,6 +154,7 @@ macro_rules! flows {
 flows! {
     Tcp(TcpFlow);
     Dialogue(Box<DialogueFlow>);
+    Load(Box<LoadFlow>);
     Udp(UdpFlow);
 }
 
@@ -167,7 +174,7 @@ impl Source {
         let of_control = Rng::stream(seed, "cc", index as u64);
         let opener = |opener| Self::Opener(Box::new(opener));
         let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
-        let client = |app| opener(Opener::Client(Client::new(app, group, of_control.clone())));
+        let client = |app| opener(Opener::Client(Client::new(app, (group, place), of_control.clone())));
         match &spec.traffic {
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
@@ -181,6 +188,8 @@ impl Source {
             },
             Traffic::Web(web) => generator(pages::pages(web, start, rng)),
             Traffic::Browser(spec) => client(AnyApp::Browser(Browser::new(spec, (start, stop), rng))),
+            Traffic::Video(spec) => client(AnyApp::Video(Player::new(spec, (start, stop)))),
+            Traffic::Rpm(spec) => client(AnyApp::Rpm(Box::new(Rpm::new(spec, (start, stop), rng)))),
             Traffic::PackMime(web) => generator(packmime::packmime(web, start, seed, index)),
             Traffic::Request(spec) => {
                 let script = Script::endless(spec);

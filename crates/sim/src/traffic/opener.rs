@@ -35,6 +35,17 @@ impl Opener {
         }
     }
 
+    /// The run ends; returns what is left to be done.
+    pub fn close(&mut self, end: Instant) -> Vec<Step> {
+        match self {
+            Self::Generator(_) => Vec::new(),
+            Self::Client(client) => {
+                client.close(end);
+                std::iter::from_fn(|| client.rest(end)).collect()
+            }
+        }
+    }
+
     /// The connection that was opened last is in `slot`.
     pub fn placed(&mut self, slot: u32) {
         if let Self::Client(client) = self {

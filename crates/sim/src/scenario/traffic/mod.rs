@@ -2,21 +2,27 @@
 
 mod browser;
 mod file;
+mod ladder;
 mod packmime;
 mod request;
+mod rpm;
 mod sizes;
 mod tcp;
 mod udp;
+mod video;
 mod voice;
 mod web;
 
 pub use browser::BrowserSpec;
 pub use file::FileSpec;
+pub use ladder::Ladder;
 pub use packmime::{Http, PackMimeSpec};
 pub use request::RequestSpec;
+pub use rpm::RpmSpec;
 pub use sizes::Sizes;
 pub use tcp::TcpSpec;
 pub use udp::UdpSpec;
+pub use video::VideoSpec;
 pub use voice::VoiceSpec;
 pub use web::WebSpec;
 
@@ -68,6 +74,8 @@ traffic! {
     Tcp(FileSpec) = "tcp", "A TCP connection whose application always has data, or transfers of one size.";
     Web(WebSpec) = "web", "Pages of one size at intervals, each over a connection of its own.";
     Browser(BrowserSpec) = "browser", "Pages of many objects over several connections that stay open.";
+    Video(VideoSpec) = "video", "A player of adaptive video: segments over one connection, in the rate that it carries.";
+    Rpm(RpmSpec) = "rpm", "A client that measures responsiveness under working conditions.";
     PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many users of the web.";
     Request(RequestSpec) = "request", "A connection over which one request follows the other.";
     Cbr(UdpSpec) = "cbr", "Datagrams at a constant rate.";
@@ -84,6 +92,7 @@ impl Traffic {
         }
         match self {
             Self::Tcp(file) => file.check(table),
+            Self::Video(video) => video.check(table),
             _ => Ok(()),
         }
     }
@@ -94,6 +103,8 @@ impl Traffic {
             Self::Tcp(spec) => Some(&spec.tcp),
             Self::Web(spec) => Some(&spec.tcp),
             Self::Browser(spec) => Some(&spec.tcp),
+            Self::Video(spec) => Some(&spec.tcp),
+            Self::Rpm(spec) => Some(&spec.tcp),
             Self::PackMime(spec) => Some(&spec.tcp),
             Self::Request(spec) => Some(&spec.tcp),
             Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
@@ -102,7 +113,15 @@ impl Traffic {
 
     /// Whether connections come and go, instead of one flow for the whole run.
     pub(crate) fn opens_connections(&self) -> bool {
-        matches!(self, Self::Web(_) | Self::Browser(_) | Self::PackMime(_) | Self::Tcp(FileSpec { pause: Some(_), .. }))
+        matches!(
+            self,
+            Self::Web(_)
+                | Self::Browser(_)
+                | Self::Video(_)
+                | Self::Rpm(_)
+                | Self::PackMime(_)
+                | Self::Tcp(FileSpec { pause: Some(_), .. })
+        )
     }
 
     /// Connections that one source opens in `span`, whatever becomes of them; zero where they follow each other.

@@ -1,0 +1,86 @@
+//! What players of adaptive video have seen.
+
+use crate::table::recorder;
+use serde::Serialize;
+use sojourn_aqm::Duration;
+
+/// Sums over the players of a group in a part of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Playback {
+    /// Players that began to play, and the sum of their times from the start to that.
+    pub began: u64,
+    pub startup: Duration,
+    /// Segments that arrived, and the sum of their rates in bit/s.
+    pub segments: u64,
+    pub rates_bps: u64,
+    /// Segments that were asked for in another rate than the one before.
+    pub switches: u64,
+    /// How often the picture came to a halt, and for how long in all.
+    pub stalls: u64,
+    pub stalled: Duration,
+}
+
+impl Playback {
+    pub fn add(&mut self, other: &Self) {
+        self.startup += other.startup;
+        self.stalled += other.stalled;
+        for (sum, more) in [
+            (&mut self.began, other.began),
+            (&mut self.segments, other.segments),
+            (&mut self.rates_bps, other.rates_bps),
+            (&mut self.switches, other.switches),
+            (&mut self.stalls, other.stalls),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
+/// The players of a group in numbers, inside the statistics window.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct VideoSummary {
+    /// Players that began to play.
+    pub began: u64,
+    /// Mean of their times from the start to the first picture; `None` where none began.
+    pub startup_ms: Option<f64>,
+    /// Segments that arrived.
+    pub segments: u64,
+    /// Mean of their rates; `None` where none arrived.
+    pub rate_bps: Option<f64>,
+    /// Segments that were asked for in another rate than the one before.
+    pub switches: u64,
+    /// How often a picture came to a halt.
+    pub stalls: u64,
+    /// For how long in all; the wait for the first picture is not in it.
+    pub stalled_s: f64,
+}
+
+impl VideoSummary {
+    pub(crate) fn of(seen: &Playback) -> Self {
+        let mean = |sum: f64, count: u64| (count > 0).then(|| sum / count as f64);
+        Self {
+            began: seen.began,
+            startup_ms: mean(seen.startup.as_millis_f64(), seen.began),
+            segments: seen.segments,
+            rate_bps: mean(seen.rates_bps as f64, seen.segments),
+            switches: seen.switches,
+            stalls: seen.stalls,
+            stalled_s: seen.stalled.as_secs_f64(),
+        }
+    }
+}
+
+recorder! {
+    /// A row for each segment that has arrived.
+    VideoRows("video") {
+        group: u32 => U32,
+        client: u32 => U32,
+        segment: u32 => U32,
+        start_ns: u64 => U64,
+        duration_ns: u64 => U64,
+        bytes: u64 => U64,
+        rate_bps: u64 => U64,
+        buffer_ns: u64 => U64,
+        stalled_ns: u64 => U64,
+    }
+}

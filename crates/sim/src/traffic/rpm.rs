@@ -1,0 +1,281 @@
+//! A client of the test "Responsiveness under Working Conditions".
+//!
+//! Source: draft-ietf-ippm-responsiveness, sections "Test Parameters", "Measuring Responsiveness" and "Final Algorithm",
+//! with its names: load-generating connections are added at each interval until the goodput, and then until the
+//! responsiveness does not change any more; probes on connections of their own (foreign) and on load-generating ones (self)
+//! take turns all the time.
+//! What it leaves open: a standard deviation is that of the values themselves (divided by their number), a moving average of
+//! fewer intervals than MAD is over those that there are, and the capacity of which probes may take a part is the goodput
+//! of the last interval, so that there are none in the first one. An exchange of TLS is 1000 B and 3000 B, a probe's
+//! question 300 B and its answer 1 B.
+
+use super::client::{App, News, Orders, Record};
+use super::dialogue::Exchange;
+use crate::responsiveness::{Confidence, Kind, Samples};
+use crate::scenario::{RpmSpec, TcpSpec};
+use sojourn_aqm::{Duration, Instant, Rng};
+use std::collections::{BTreeMap, VecDeque};
+
+pub(super) struct Rpm {
+    spec: RpmSpec,
+    stop: Instant,
+    rng: Rng,
+    /// When the present interval ends; at first, when the test begins.
+    tick: Instant,
+    /// When the next probe is due, and whether it is a foreign one.
+    probe_at: Instant,
+    foreign_next: bool,
+    gap: Duration,
+    loads: BTreeMap<u32, Load>,
+    foreign: BTreeMap<u32, Foreign>,
+    /// Load-generating connections whose bytes are being counted, and what they have brought.
+    counting: usize,
+    counted: u64,
+    before: u64,
+    /// Bytes of the last intervals, and what was averaged over them at each of their ends.
+    bytes: VecDeque<u64>,
+    goodputs: VecDeque<f64>,
+    saturated: bool,
+    /// Responsiveness at the end of each interval since then.
+    values: VecDeque<f64>,
+    rounds: u32,
+    samples: Samples,
+    over: bool,
+}
+
+/// A load-generating connection: whether it is there, and when the probes on it that are not answered were sent.
+#[derive(Default)]
+struct Load {
+    there: bool,
+    asked: bool,
+    probes: VecDeque<Instant>,
+}
+
+/// A foreign probe: what it is waiting for, and since when.
+struct Foreign {
+    kind: Kind,
+    since: Instant,
+}
+
+impl Rpm {
+    pub fn new(spec: &RpmSpec, (start, stop): (Instant, Instant), rng: Rng) -> Self {
+        Self {
+            spec: spec.clone(),
+            stop,
+            rng,
+            tick: start,
+            probe_at: Instant::NEVER,
+            foreign_next: true,
+            gap: Duration::ZERO,
+            loads: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            counting: 0,
+            counted: 0,
+            before: 0,
+            bytes: VecDeque::new(),
+            goodputs: VecDeque::new(),
+            saturated: false,
+            values: VecDeque::new(),
+            rounds: 0,
+            samples: Samples::new(spec.average, spec.trim, spec.tls),
+            over: false,
+        }
+    }
+
+    fn add_load(&mut self, count: u32, orders: &mut Orders) {
+        let room = self.spec.most.saturating_sub(self.loads.len() as u32);
+        for _ in 0..count.min(room) {
+            self.loads.insert(orders.load(self.spec.unsent), Load::default());
+        }
+    }
+
+    fn question(&self, request: u64, response: u64) -> Exchange {
+        Exchange { pause: Duration::ZERO, request, think: self.spec.think, response }
+    }
+
+    fn send_probe(&mut self, now: Instant, orders: &mut Orders) {
+        self.probe_at = now + self.gap;
+        let is_foreign = self.foreign_next;
+        self.foreign_next = !is_foreign;
+        if is_foreign {
+            self.foreign.insert(orders.open(), Foreign { kind: Kind::Tcp, since: now });
+            return;
+        }
+        let there = self.loads.iter().filter(|(_, load)| load.there).count();
+        let chosen = (self.rng.uniform() * there as f64) as usize;
+        let question = self.question(REQUEST, RESPONSE);
+        if let Some((&number, load)) = self.loads.iter_mut().filter(|(_, load)| load.there).nth(chosen) {
+            load.probes.push_back(now);
+            orders.ask(number, question);
+        }
+    }
+
+    /// All that came in the interval is counted: one step of the algorithm.
+    fn step(&mut self, now: Instant, orders: &mut Orders) {
+        let RpmSpec { interval, average, increment, .. } = self.spec;
+        let distance = average as usize;
+        let came = self.counted - self.before;
+        self.before = self.counted;
+        push(&mut self.bytes, came, distance);
+        let seconds = interval.as_secs_f64();
+        let current = self.bytes.iter().sum::<u64>() as f64 * 8.0 / (self.bytes.len() as f64 * seconds);
+        push(&mut self.goodputs, current, distance);
+        self.rounds += 1;
+        let mut final_value = false;
+        if self.saturated {
+            if let Some(value) = self.samples.rpm() {
+                push(&mut self.values, value, distance);
+                final_value = self.is_stable(&self.values, distance);
+            }
+        } else if self.is_stable(&self.goodputs, distance) {
+            (self.saturated, self.rounds) = (true, 0);
+            orders.record(Record::Saturated(now));
+        }
+        if final_value {
+            return self.end(now, Confidence::High, orders);
+        }
+        self.samples.next_interval();
+        self.add_load(increment, orders);
+        self.set_pace(now, came as f64 * 8.0 / seconds);
+        self.tick = now + interval;
+    }
+
+    /// Whether the last values, as many as are averaged, do not differ much.
+    fn is_stable(&self, values: &VecDeque<f64>, distance: usize) -> bool {
+        let Some(&newest) = values.back() else { return false };
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let variance = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / count;
+        values.len() == distance && variance.sqrt() < f64::from(self.spec.tolerance) / 100.0 * newest
+    }
+
+    /// At most so many probes a second, and such a part of what the load takes.
+    fn set_pace(&mut self, now: Instant, goodput_bps: f64) {
+        let by_share = 2.0 * f64::from(self.spec.share) / 100.0 * goodput_bps / (8.0 * PAIR);
+        let rate = by_share.min(f64::from(self.spec.probes));
+        if rate <= 0.0 {
+            self.probe_at = Instant::NEVER;
+            return;
+        }
+        self.gap = Duration::from_secs_f64(1.0 / rate);
+        self.probe_at = now + self.gap;
+    }
+
+    /// The result is there, or the time is over.
+    fn end(&mut self, now: Instant, confidence: Confidence, orders: &mut Orders) {
+        self.over = true;
+        (self.tick, self.probe_at) = (Instant::NEVER, Instant::NEVER);
+        let goodput_bps = self.goodputs.back().copied().unwrap_or(0.0);
+        orders.record(Record::Rpm(self.samples.result(), confidence, now, goodput_bps, self.loads.len() as u32));
+        self.loads.keys().chain(self.foreign.keys()).for_each(|&number| orders.close(number));
+        self.foreign.clear();
+    }
+
+    /// How sure a result is that nothing has told to be final.
+    fn confidence(&self) -> Confidence {
+        let went_on = self.saturated && self.rounds >= self.spec.average;
+        if went_on { Confidence::Medium } else { Confidence::Low }
+    }
+
+    /// A foreign probe has got what it waited for.
+    fn foreign_went_on(&mut self, now: Instant, number: u32, orders: &mut Orders) {
+        let tls = self.spec.tls;
+        let Some(probe) = self.foreign.get_mut(&number) else { return };
+        let took = now - probe.since;
+        let (done, next) = match (probe.kind, tls) {
+            (Kind::Tcp, true) => (Kind::Tcp, Some((Kind::Tls, CLIENT_HELLO, SERVER_HELLO))),
+            (Kind::Tcp, false) | (Kind::Tls, _) => (probe.kind, Some((Kind::Http, REQUEST, RESPONSE))),
+            (kind, _) => (kind, None),
+        };
+        match next {
+            Some((kind, request, response)) => {
+                (probe.kind, probe.since) = (kind, now);
+                orders.ask(number, self.question(request, response));
+            }
+            None => {
+                self.foreign.remove(&number);
+                orders.close(number);
+            }
+        }
+        self.sample(now, done, took, Duration::ZERO, orders);
+    }
+
+    fn sample(&mut self, now: Instant, kind: Kind, took: Duration, in_socket: Duration, orders: &mut Orders) {
+        self.samples.add(kind, took, in_socket);
+        orders.record(Record::Probe { kind, begun: now - took, took, in_socket });
+    }
+}
+
+impl App for Rpm {
+    fn due(&self) -> Instant {
+        if self.over { Instant::NEVER } else { self.tick.min(self.probe_at).min(self.stop) }
+    }
+
+    fn act(&mut self, now: Instant, orders: &mut Orders) {
+        if now >= self.stop {
+            return self.end(now, self.confidence(), orders);
+        }
+        if now < self.tick {
+            return self.send_probe(now, orders);
+        }
+        if self.loads.is_empty() {
+            self.add_load(self.spec.initial, orders);
+            self.tick = now + self.spec.interval;
+            return;
+        }
+        self.tick = Instant::NEVER;
+        (self.counting, self.counted) = (self.loads.len(), 0);
+        self.loads.keys().for_each(|&number| orders.count(number));
+    }
+
+    fn hear(&mut self, now: Instant, number: u32, news: News, orders: &mut Orders) {
+        if self.over {
+            return;
+        }
+        match news {
+            News::Counted(bytes) => {
+                self.counted += bytes;
+                self.counting -= 1;
+                if self.counting == 0 {
+                    self.step(now, orders);
+                }
+            }
+            News::Connected if self.loads.contains_key(&number) => orders.ask(number, self.question(REQUEST, RESPONSE)),
+            News::Probed { in_socket } => {
+                let load = self.loads.get_mut(&number).expect("probes are answered on the connections of the load");
+                load.there = true;
+                // The first answer was that to the question for the load.
+                if std::mem::replace(&mut load.asked, true) {
+                    let begun = load.probes.pop_front().expect("an answer has a question");
+                    self.sample(now, Kind::Own, now - begun, in_socket, orders);
+                }
+            }
+            News::Connected | News::Answered => self.foreign_went_on(now, number, orders),
+        }
+    }
+
+    fn close(&mut self, end: Instant, orders: &mut Orders) {
+        if !self.over && self.rounds > 0 {
+            self.end(end, self.confidence(), orders);
+        }
+    }
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.spec.tcp
+    }
+}
+
+/// Appends a value, and forgets what is older than the last `most`.
+fn push<T>(values: &mut VecDeque<T>, value: T, most: usize) {
+    values.push_back(value);
+    if values.len() > most {
+        values.pop_front();
+    }
+}
+
+/// Bytes of the questions and answers of probes; and of a foreign and a self probe together, by the draft's estimate.
+const CLIENT_HELLO: u64 = 1000;
+const SERVER_HELLO: u64 = 3000;
+const REQUEST: u64 = 300;
+const RESPONSE: u64 = 1;
+const PAIR: f64 = 6000.0;

@@ -1,0 +1,48 @@
+"""What users of a run's applications got, in words: pages, video, responsiveness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+
+def applications(totals: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each group of flows, of a run's totals, that has users: pages, video, RPM."""
+    for number, group in enumerate(totals["groups"]):
+        if group["kind"] == "browser":
+            yield f"flows[{number}], pages: {_pages(group)}"
+        if video := group.get("video"):
+            yield f"flows[{number}], video: {_video(video)}"
+        if rpm := group.get("rpm"):
+            yield f"flows[{number}], responsiveness: {_rpm(rpm)}"
+
+
+def _pages(group: Mapping[str, Any]) -> str:
+    times = group["completion_ms"]
+    if not group["transfers"]:
+        return "none was over in the window"
+    count = f"{group['transfers']} page" + ("s" if group["transfers"] > 1 else "")
+    return f"{count}, median {_time(times['p50'])}, 95 % within {_time(times['p95'])}"
+
+
+def _video(video: Mapping[str, Any]) -> str:
+    if video["rate_bps"] is None:
+        return f"no segment arrived in the window, {_stalls(video)}"
+    began = "" if video["startup_ms"] is None else f", first picture after {_time(video['startup_ms'])}"
+    return f"{video['rate_bps'] / 1e6:.2f} Mbit/s in the mean, {video['switches']} switches, {_stalls(video)}{began}"
+
+
+def _stalls(video: Mapping[str, Any]) -> str:
+    return f"{video['stalls']} stalls, {video['stalled_s']:.1f} s in all" if video["stalled_s"] else "no stall"
+
+
+def _rpm(rpm: Mapping[str, Any]) -> str:
+    if rpm["rpm"] is None:
+        return "no probe of each kind was answered"
+    parts = f"foreign {rpm['foreign_rpm']:.0f}, on the load {rpm['loaded_rpm']:.0f}"
+    network = f"without the sender's socket {rpm['rpm_in_network']:.0f} RPM"
+    return f"{rpm['rpm']:.0f} RPM, {rpm['class']}, confidence {rpm['confidence']} ({parts}); {network}"
+
+
+def _time(ms: float) -> str:
+    return f"{ms:.0f} ms" if ms < 1000 else f"{ms / 1000:.2f} s"
