@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
     "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
+    "qoo": ("sojourn.cli.qoo", "What latency and loss of stored results mean for applications."),
     "fit": ("sojourn.cli.fit", "Find the values of keys that explain measured numbers."),
     "hunt": ("sojourn.cli.hunt", "Look for a scenario of which a sentence about queue managers is true."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
