@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import LogNorm
 
 import sojourn as sj
-from conftest import SHORT, Cli, printed_json
+from conftest import REPO, SHORT, Cli, printed_json
 from drawn_figures import cell
 from sojourn import figures
 from sojourn.analysis.labels import Name, names_of
@@ -29,6 +29,7 @@ from sojourn.figures.marks import Series, series_of
 from sojourn.figures.rates import rates
 from sojourn.figures.warmup import GID, NOTE
 from sojourn.runs.store import load_all
+from sojourn.studies.study import Study
 
 PROBES = {
     "probes.packets": True,
@@ -210,6 +211,30 @@ def test_heatmap_has_the_mean_in_every_cell_and_one_scale(study: list[sj.Result]
     assert cells.columns["value"][(cells.columns["x"] == 2) & (cells.columns["y"] == 80)] == pytest.approx(mean)
     texts = {text.get_position(): float(text.get_text()) for text in panels[1].texts}
     assert texts[0, 1] == pytest.approx(mean, rel=0.005)
+
+
+def test_heatmap_over_words_has_them_in_order_and_reads_from_the_top() -> None:
+    study = Study.load(REPO / "scenarios" / "score" / "matrix.toml")
+    assert len(study.points) == 4 * 6 * 6 * 3 * 6
+    link = {"rate": "5 Mbit/s", "aqm": "codel"}
+    runs = []
+    for aqm, first, second in [
+        (a, b, c) for a in ("codel", "pie") for b in ("reno", "cubic") for c in ("reno", "cubic")
+    ]:
+        flows = [{"kind": "tcp", "rtt": "20 ms", "cc": cc} for cc in (first, second)]
+        runs.append(sj.Scenario.build({"duration": "2 s", "link": link | {"aqm": aqm}, "flows": flows}).run())
+    *panels, _ = drawn("heatmap", runs, x="flows.0.cc", y="flows.1.cc", metric="jain")
+    assert [axes.get_title(loc="left") for axes in panels] == ["codel", "pie"]
+    for axes in panels:
+        assert [text.get_text() for text in axes.get_xticklabels()] == ["cubic", "reno"]
+        assert [text.get_text() for text in axes.get_yticklabels()] in (["cubic", "reno"], [])
+        assert axes.get_ylim() == (1.5, -0.5)
+    [cells] = series(panels[1], "cells")
+    of_pie = {
+        (run.scenario.document["flows"][0]["cc"], run.scenario.document["flows"][1]["cc"]): run for run in runs[4:]
+    }
+    for first, second, value in zip(cells.columns["x"], cells.columns["row"], cells.columns["value"], strict=True):
+        assert value == pytest.approx(of_pie[first, second].summary["jain"][0])
 
 
 def test_heatmap_says_where_a_run_is_missing(study: list[sj.Result]) -> None:

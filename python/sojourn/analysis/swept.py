@@ -27,6 +27,12 @@ class Parameter:
     path: str
     values: list[float]
     unit: str
+    words: tuple[str, ...] = ()
+    """Of a key that holds no number: its words in order, whose places in here are the values."""
+
+    def named(self, value: float) -> float | str:
+        """What a value is shown as: itself, or the word that it stands for."""
+        return self.words[int(value)] if self.words else value
 
     @property
     def varies(self) -> bool:
@@ -54,12 +60,15 @@ class Parameter:
         return f"{name} [{unit}]" if unit else name
 
 
-def choose(results: Sequence[Result], paths: Sequence[str | None]) -> list[Parameter]:
+def choose(results: Sequence[Result], paths: Sequence[str | None], *, words: bool = False) -> list[Parameter]:
     """One parameter for each of `paths`; for None the one with most values that the chosen ones do not decide.
 
-    Where nothing else differs it is one that has a single value.
+    Where nothing else differs it is one that has a single value. A path may be one of a key that holds `words`, if
+    they are wanted: not the queue manager, by which panels are told apart.
     """
     known = parameters(results)
+    if words:
+        known |= _worded(results, [path for path in paths if path is not None and path not in known])
     fixed = {path for path in known if path.startswith(_AQM) and _is_fixed_by_the_aqm(results, known[path])}
     for path in paths:
         if path is not None and path not in known:
@@ -164,6 +173,18 @@ def _decides(chosen: Sequence[Parameter], other: Parameter) -> bool:
         return False
     points = list(zip(*(parameter.values for parameter in chosen), strict=True))
     return len(set(zip(points, other.values, strict=True))) == len(set(points))
+
+
+def _worded(results: Sequence[Result], paths: Sequence[str]) -> dict[str, Parameter]:
+    """Those of the keys that hold a word in all results."""
+    rows = [flatten(result) for result in results]
+    found = {}
+    for path in paths:
+        held = [row.get(path) for row in rows]
+        if path != "link.aqm" and all(isinstance(word, str) and quantity(word) is None for word in held):
+            words = tuple(sorted(set(map(str, held))))
+            found[path] = Parameter(path, [float(words.index(str(word))) for word in held], "", words)
+    return found
 
 
 def _numbers(result: Result) -> dict[str, tuple[float, str]]:

@@ -1,4 +1,4 @@
-"""A metric over two swept parameters as numbers in coloured cells, one panel per queue manager."""
+"""A metric over two swept keys, numbers or words, as numbers in coloured cells, one panel per queue manager."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw(
     Panels are named by what runs differ in beside the two parameters, not by `names`. Where one parameter varies at
     most, there is one panel with a row per queue manager.
     """
-    across, up = choose(results, [x, y])
+    across, up = choose(results, [x, y], words=True)
     shown = metric_of(results, metric)
     rest = [str(name) for name in rest_names(results, [across, up])]
     table = means(results, {"label": rest, "x": across.shown, "y": up.shown}, [metric])
@@ -51,9 +51,11 @@ def draw(
         y_label = ""
         sheet.note(only(across))
     else:
-        ys, y_label = table["y"].unique().sort().to_list(), up.label
+        places, y_label = table["y"].unique().sort().to_list(), up.label
         panels_of = table["label"].unique(maintain_order=True).to_list()
-        found = {name: cells(table.filter(pl.col("label") == name), xs, ys, "y", metric) for name in panels_of}
+        found = {name: cells(table.filter(pl.col("label") == name), xs, places, "y", metric) for name in panels_of}
+        ys = [up.named(value) for value in places]
+    xs = [across.named(value) for value in xs]
     norm = common_norm(list(found.values()))
     height = 0.34 + (0.28 if len(found) > 1 or y_label else 0.2) * max(len(ys), 2)
     height = max(height, 1.3) if len(found) == 1 else height  # the colours' label is beside it
@@ -123,7 +125,7 @@ def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:
 
 def draw_cells(
     grid: NDArray[np.float64],
-    xs: Sequence[float],
+    xs: Sequence[float | str],
     ys: Sequence[float | str],
     norm: Normalize,
     axes: Axes,
@@ -143,12 +145,12 @@ def draw_cells(
         dark = float(norm(value)) < 0.55
         text = f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
         axes.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if dark else "black")
-    axes.set_xticks(range(len(xs)), [plain(value) for value in xs])
+    axes.set_xticks(range(len(xs)), [value if isinstance(value, str) else plain(value) for value in xs])
     axes.set_yticks(range(len(ys)), [value if isinstance(value, str) else plain(value) for value in ys])
     axes.grid(visible=False)
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.tick_params(length=0)
     if isinstance(ys[0], str):
-        axes.invert_yaxis()  # names are read from the top
+        axes.set_ylim(len(ys) - 0.5, -0.5)  # names are read from the top; panels in a row share the axis
     return drawn
