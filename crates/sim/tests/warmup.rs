@@ -193,6 +193,7 @@ fn where_link_or_load_change_no_more_than_a_tenth_is_left_out() {
         ("flows.0.start", "5 s", "flows[0].start begins flows during the run"),
         ("flows.0.spread", "21 s", "flows[0].spread begins flows during the second half of the run"),
         ("flows.0.size", "2 MB", "flows[0].size ends flows once they are done"),
+        ("flows.0.kind", "rpm", "flows[0].kind adds load at intervals, and ends it"),
         (
             "links",
             "[{\"name\":\"b\",\"rate\":\"2 Mbit/s\",\"reverse\":{\"rate\":\"1 Mbit/s@0s,2 Mbit/s@9s\"}}]",

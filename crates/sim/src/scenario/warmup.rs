@@ -110,6 +110,8 @@ fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = Change> + '_ {
     let stops = flow.stop.into_iter().flat_map(move |stop| starts(flow, 0).map(move |at| stop + (at - flow.start)));
     let transfer = matches!(flow.traffic, Traffic::Tcp(FileSpec { size: Some(_), pause: None, .. }));
     let ends = transfer.then_some(Change { at: None, what: "size ends flows once they are done" });
+    let tests = matches!(flow.traffic, Traffic::Rpm(_));
+    let tests = tests.then_some(Change { at: None, what: "kind adds load at intervals, and ends it" });
     let change = |what| move |at| Change { at: Some(at), what };
     first
         .into_iter()
@@ -117,6 +119,7 @@ fn flow_changes(flow: &FlowSpec) -> impl Iterator<Item = Change> + '_ {
         .chain(starts(flow, 1).map(change("stagger begins flows during the run")))
         .chain(stops.map(change("stop ends flows during the run")))
         .chain(ends)
+        .chain(tests)
 }
 
 /// The earliest starts of a group's flows, from the one numbered `from` on; without a stagger only the first has one.
