@@ -66,16 +66,34 @@ def replicate(
     shrinks with the square root of their number. They are at most doubled, and the same results give the same steps,
     whoever did the runs.
     """
-    count = min(max(seeds, FEWEST_SEEDS), goal.most)
+
+    def judged(outcome: Outcome) -> tuple[float, bool]:
+        rows = table(outcome)
+        return widest_percent(rows, goal.metric), bool((rows["distinct"] > 1).all())
+
+    outcome, widest, varies, count = until_narrow(goal.percent, goal.most, seeds, run, judged)
+    return outcome, Reached(goal, count, widest, count < 2 or varies)
+
+
+def until_narrow(
+    percent: float,
+    most: int,
+    seeds: int,
+    run: Callable[[list[int]], Outcome],
+    judge: Callable[[Outcome], tuple[float, bool]],
+) -> tuple[Outcome, float, bool, int]:
+    """The same by any judge, which gives the widest half width in percent and whether anything varies with the seed.
+
+    Returns the outcome, what the judge said of it, and the number of seeds.
+    """
+    count = min(max(seeds, FEWEST_SEEDS), most)
     while True:
         outcome = run(list(range(1, count + 1)))
-        rows = table(outcome)
-        varies = count < 2 or bool((rows["distinct"] > 1).all())
-        found = Reached(goal, count, widest_percent(rows, goal.metric), varies)
-        if found.reached or not varies or count >= goal.most:
-            return outcome, found
-        needed = ceil(min(2.0, (found.widest_percent / goal.percent) ** 2) * count - 1e-9)  # 25, not 25.000…1
-        count = min(max(count + 1, needed), goal.most)
+        widest, varies = judge(outcome)
+        if widest <= percent or (count >= 2 and not varies) or count >= most:
+            return outcome, widest, varies, count
+        needed = ceil(min(2.0, (widest / percent) ** 2) * count - 1e-9)  # 25, not 25.000…1
+        count = min(max(count + 1, needed), most)
 
 
 def widest_percent(table: pl.DataFrame, metric: str) -> float:

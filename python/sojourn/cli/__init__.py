@@ -26,6 +26,7 @@ COMMANDS = {
     "fit": ("sojourn.cli.fit", "Find the values of keys that explain measured numbers."),
     "hunt": ("sojourn.cli.hunt", "Look for a scenario of which a sentence about queue managers is true."),
     "reproduce": ("sojourn.cli.reproduce", "Make published results again and judge them."),
+    "score": ("sojourn.cli.score", "Characterise queue managers: tests of RFC 7928, graded."),
     "aqm": ("sojourn.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),
     "cc": ("sojourn.cli.cc", "List the congestion controls, show their constants."),
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),

@@ -225,25 +225,43 @@ class Study:
         path = Path(path)
         try:
             document = read_document(path)
-            if "seeds" in document:
-                raise InputError("seeds: belongs into the table [sweep]; move it there")
-            sweep = document.pop("sweep", {})
-            if not isinstance(sweep, dict):
-                raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
-            file_seeds = sweep.pop("seeds", None)
-            chosen = seeds if seeds is not None else _at_most(file_seeds, most_seeds)
-            axes, twice = distinct_values(axes_of(sweep))
-            _check_number(count_of(axes) * _count_of_seeds(chosen), many)
-            draw = Draw.take(document, path.parent)
-            given = [] if chosen is None else seed_list(chosen)
-            first = given[0] if given else seed_of(document, sets)
-            points = [_point(document, sets or {}, values, path.parent, draw, first) for values in combinations(axes)]
-            paths = tuple(tuple(axis[0]) for axis in axes)
-            own_seeds = _count_of_seeds(file_seeds)
-            taken = given or [points[0].scenario.seed]
-            return cls(path.stem, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
+            return cls.of(
+                document, path.stem, path.parent, seeds=seeds, most_seeds=most_seeds, sets=sets, many=many
+            )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+    @classmethod
+    def of(
+        cls,
+        document: Mapping[str, Any],
+        name: str,
+        base: Path,
+        *,
+        seeds: int | Sequence[int] | None = None,
+        most_seeds: int | None = None,
+        sets: Mapping[str, Any] | None = None,
+        many: bool = False,
+    ) -> Study:
+        """The same of what a study file holds; its paths start from `base`."""
+        whole = copy.deepcopy(dict(document))
+        if "seeds" in whole:
+            raise InputError("seeds: belongs into the table [sweep]; move it there")
+        sweep = whole.pop("sweep", {})
+        if not isinstance(sweep, dict):
+            raise InputError('sweep: not a table; write e.g. [sweep] and "link.aqm" = ["codel", "pie"] below it')
+        file_seeds = sweep.pop("seeds", None)
+        chosen = seeds if seeds is not None else _at_most(file_seeds, most_seeds)
+        axes, twice = distinct_values(axes_of(sweep))
+        _check_number(count_of(axes) * _count_of_seeds(chosen), many)
+        draw = Draw.take(whole, base)
+        given = [] if chosen is None else seed_list(chosen)
+        first = given[0] if given else seed_of(whole, sets)
+        points = [_point(whole, sets or {}, values, base, draw, first) for values in combinations(axes)]
+        paths = tuple(tuple(axis[0]) for axis in axes)
+        own_seeds = _count_of_seeds(file_seeds)
+        taken = given or [points[0].scenario.seed]
+        return cls(name, points, taken, paths, own_seeds=own_seeds, listed_twice=twice)
 
     @property
     def swept(self) -> list[str]:

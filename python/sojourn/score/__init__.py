@@ -1,0 +1,98 @@
+"""A queue manager's scorecard: tests after RFC 7928 and of adversarial traffic, as rows with fixed grades.
+
+A row is a study file in `studies/` and a line in `ROWS`; a few rows need no run and have no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sojourn.base.errors import unknown
+
+
+@dataclass(frozen=True)
+class Row:
+    """A test: its study, and what is read of its runs."""
+
+    section: str
+    """Of RFC 7928; of what the RFC does not have, a word that `--only` takes."""
+    title: str
+    numbers: tuple[str, ...] = ()
+    """Names in `numbers.NUMBERS`; the first one is the row's own."""
+    versions: str = "plain"
+    """Name in `versions.VERSIONS`: what is run for a queue manager."""
+    beside_plain: bool = False
+    """Whether differences are to the queue manager as it was given, not to the baseline."""
+    must: tuple[str, ...] = ()
+    """Numbers whose grade may not be F."""
+    scaled: tuple[str, ...] = ()
+    """Paths of rates that follow the link's, beside its own."""
+    counted: bool = False
+    """Whether the flows' counts follow the link's size in packets (RFC 7928, 8.2)."""
+    alone: int | None = None
+    """Flow group whose transfers are also timed on an otherwise empty link."""
+    timeline: bool = False
+    """Whether the page shows the delay over time."""
+    has_study: bool = True
+    """Whether it has a study file; without one it is not run, or takes no run."""
+    why_not: str = ""
+    """Why it is not run; empty if it is."""
+
+
+_STEADY = ("delay_p99", "utilisation", "delay_mean", "drop_rate")
+_MUST = ("utilisation",)
+
+ROWS = {
+    "friendly": Row("5.1.1", "one TCP sender", _STEADY),
+    "friendly-iw": Row("5.1.2", "a TCP sender and short transfers, IW 3 and 10", (*_STEADY, "fct_1", "fct_2")),
+    "aggressive": Row("5.2", "one CUBIC sender", _STEADY),
+    "flood": Row("5.3", "UDP at 1.2 of the capacity", _STEADY, must=_MUST, scaled=("flows.0.rate",)),
+    "udp-mix": Row(
+        "5.3", "UDP at 0.6 of the capacity and a TCP sender", (*_STEADY, "share_1"), scaled=("flows.0.rate",)
+    ),
+    "lbe": Row("5.4", "LEDBAT beside TCP", (*_STEADY, "share_1")),
+    "rtt": Row("6.2", "two senders, RTT 100 ms and 5 to 500 ms", ("rtt_error", *_STEADY)),
+    "load-mild": Row("8.2.2", "mild congestion", _STEADY, must=_MUST, counted=True),
+    "load-medium": Row("8.2.3", "medium congestion", _STEADY, must=_MUST, counted=True),
+    "load-heavy": Row("8.2.4", "heavy congestion", _STEADY, must=_MUST, counted=True),
+}
+
+QUICK_SEEDS = 3
+QUICK_SHARE = 3
+"""`--quick` runs one part in so many of the time, and of a long list of values one in so many."""
+
+
+@contextmanager
+def studies() -> Iterator[Path]:
+    """The folder of the study files."""
+    with as_file(files("sojourn.score") / "studies") as folder:
+        yield folder
+
+
+def row(row_id: str) -> Row:
+    """A row by its id; refused with those that exist if there is none such."""
+    if row_id not in ROWS:
+        raise unknown("row", row_id, list(ROWS))
+    return ROWS[row_id]
+
+
+def chosen(only: str | None) -> list[str]:
+    """Ids of the rows that `--only` names: ids, sections and what begins with them ("8" is all of section 8).
+
+    Raises `InputError` for a word that names none.
+    """
+    if only is None:
+        return list(ROWS)
+    found: set[str] = set()
+    for word in filter(None, (part.strip() for part in only.split(","))):
+        named = {
+            name for name, one in ROWS.items() if word in (name, one.section) or one.section.startswith(f"{word}.")
+        }
+        if not named:
+            raise unknown("--only: row or section", word, [*ROWS, *(one.section for one in ROWS.values())])
+        found |= named
+    return [name for name in ROWS if name in found]

@@ -1,0 +1,154 @@
+"""Links on which queue managers are scored: a row's study, written for `home-20M`, is fitted to the one asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from sojourn.base.errors import unknown
+from sojourn.base.units import bits_per_second, read_quantity, seconds
+from sojourn.score import Row
+from sojourn.studies.study import set_path
+
+HEADERS_B = 52
+"""Bytes of a segment that are not payload: IP, TCP, timestamps."""
+RTT_S = 0.1
+"""Base round-trip time of all rows that do not vary it: typical after RFC 7928."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A link."""
+
+    name: str
+    rate_bps: int
+    mtu: int = 1500
+    """Bytes of a full packet."""
+    buffer: int | None = None
+    """Packets of the buffer in all rows; without it the bandwidth-delay product of the row's longest RTT."""
+    access: str | None = None
+    """Rate of each sender's own link."""
+    about: str = ""
+
+    @property
+    def slowness(self) -> float:
+        """How much wider the bands of delays are: five full packets have to fit into 15 ms."""
+        return max(1.0, 5 * 8 * self.mtu / self.rate_bps / 0.015)
+
+
+PROFILES = {
+    one.name: one
+    for one in (
+        Profile("rfc7928-1M", 1_000_000, 750, 45, "10 Mbit/s", "as in the ns-3 suite: 1 Mbit/s, packets of 750 B"),
+        Profile("home-20M", 20_000_000, about="20 Mbit/s"),
+        Profile("home-100M", 100_000_000, about="100 Mbit/s"),
+        Profile("fibre-1G", 1_000_000_000, about="1 Gbit/s"),
+    )
+}
+OWN = PROFILES["home-20M"]
+"""What the study files are written for."""
+
+
+def profile(name: str) -> Profile:
+    """A profile by its name; refused with those that exist if there is none such."""
+    if name not in PROFILES:
+        raise unknown("--profile", name, list(PROFILES))
+    return PROFILES[name]
+
+
+def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
+    """The document of a row's study on a profile's link."""
+    document = deepcopy(document)
+    if link is OWN:
+        return document
+    before = size_in_packets(document)
+    factor = link.rate_bps / OWN.rate_bps
+    for one in _links(document):
+        if "rate" in one:
+            one["rate"] = _scaled_rate(one["rate"], factor)
+        if link.mtu != OWN.mtu:
+            one["mtu"] = f"{link.mtu} B"
+    forward = [document["link"], *document.get("links", [])]
+    for one in forward:
+        scaled = round(_packets(one["limit"]) * factor * OWN.mtu / link.mtu)
+        one["limit"] = f"{link.buffer or scaled} packets"
+    for path in row.scaled:
+        set_path(document, path, _scaled_rate(_at(document, path), factor), path)
+    for flow in document["flows"]:
+        _fit_flow(flow, link)
+        if row.counted:
+            flow["count"] = max(1, round(flow["count"] * size_in_packets(document) / before))
+    return document
+
+
+def size_in_packets(document: dict[str, Any]) -> float:
+    """Bandwidth-delay product at the base round-trip time, and buffer, in full packets."""
+    link = document["link"]
+    mtu = int(read_quantity("link.mtu", link.get("mtu", "1500 B"))[0])
+    return _first_rate(link["rate"]) * RTT_S / 8 / mtu + _packets(link["limit"])
+
+
+def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
+    """A part of the time and of long lists of values, without flows that would start after the end."""
+    document = deepcopy(document)
+    duration = round(seconds(_spaced(document["duration"])) / share)
+    document["duration"] = f"{duration} s"
+    document["flows"] = [flow for flow in document["flows"] if seconds(_spaced(flow.get("start", "0 s"))) < duration]
+    sweep = document.get("sweep", {})
+    for path, values in sweep.items():
+        if "aqm" not in path and isinstance(values, list) and len(values) > LONG_LIST:
+            sweep[path] = values[1::share]
+    return document
+
+
+LONG_LIST = 5
+"""A list of more values than these is shortened by `--quick`."""
+
+
+def _fit_flow(flow: dict[str, Any], link: Profile) -> None:
+    if "cc" in flow or flow["kind"] in ("tcp", "web", "request", "packmime"):
+        if link.mtu != OWN.mtu:
+            flow.setdefault("mss", f"{link.mtu - HEADERS_B} B")
+    elif link.mtu != OWN.mtu and flow["kind"] == "cbr":
+        flow.setdefault("size", f"{link.mtu} B")
+    if link.access:
+        flow.setdefault("access_rate", link.access)
+
+
+def _links(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for one in (document.get("link"), document.get("reverse"), *document.get("links", [])):
+        if one is not None:
+            yield one
+            if "reverse" in one:
+                yield one["reverse"]
+
+
+def _scaled_rate(text: str, factor: float) -> str:
+    """A rate, or a schedule of rates, times a factor."""
+
+    def scaled(found: re.Match[str]) -> str:
+        return f"{round(bits_per_second(f'{found[1]} {found[2]}') * factor)} bit/s"
+
+    return re.sub(r"([\d.]+) ([kMG]?bit/s)", scaled, text)
+
+
+def _first_rate(text: str) -> float:
+    return bits_per_second(text.split(",")[0].split("@")[0].strip())
+
+
+def _packets(text: str) -> int:
+    return int(read_quantity("link.limit", text)[0])
+
+
+def _at(document: Any, path: str) -> Any:
+    for step in path.split("."):
+        document = document[int(step)] if isinstance(document, list) else document[step]
+    return document
+
+
+def _spaced(text: str) -> str:
+    number, unit = read_quantity("duration", text)
+    return f"{number} {unit}"

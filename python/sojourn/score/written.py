@@ -1,0 +1,53 @@
+"""What a scorecard leaves on disk beside its runs: the page, the document, the lock, badges, and every row's study."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import tomlkit
+
+from sojourn.base.files import write_changed
+from sojourn.score.badge import badge
+from sojourn.score.card import Card
+from sojourn.score.lock import lock_of
+from sojourn.score.page import page
+from sojourn.score.runs import Done
+
+PAGE, DOCUMENT, LOCK, STUDIES = "scorecard.html", "scorecard.json", "score.lock", "studies"
+
+
+def write(card: Card, folder: Path) -> list[Path]:
+    """Write everything; files that have these contents already are left alone."""
+    texts = {f"{STUDIES}/{one.plan.row_id}.toml": study_text(one) for one in card.done if one.results}
+    texts |= {
+        DOCUMENT: _json(card.document),
+        LOCK: _json(lock_of(card)),
+        PAGE: page(card),
+    }
+    totals = card.document["totals"]
+    for aqm, total in totals.items():
+        name = re.sub(r"[^\w.-]+", "-", aqm).strip("-")
+        texts[f"badge-{name}.svg"] = badge(aqm, card.wanted.profile.name, total["overall"]) + "\n"
+    return [_write(folder / name, text) for name, text in texts.items()]
+
+
+def study_text(one: Done) -> str:
+    """The study of a row as it was run: a file for `sojourn sweep`."""
+    about = one.plan.row
+    document = tomlkit.document()
+    document.add(tomlkit.comment(f"{one.plan.row_id}: {about.title} ({about.section}), as `sojourn score` ran it."))
+    table = json.loads(json.dumps(one.plan.document))
+    table["sweep"]["seeds"] = list(one.seeds)
+    for key, value in table.items():
+        document.add(key, tomlkit.item(value))
+    return tomlkit.dumps(document)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _write(path: Path, text: str) -> Path:
+    return write_changed(path, lambda file: file.write(text.encode()))

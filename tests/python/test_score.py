@@ -1,0 +1,224 @@
+"""Scorecards: rows, profiles, grades, what is written, and the check of a lock."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import REPO, Cli, printed_json
+from sojourn.base.errors import InputError
+from sojourn.score import ROWS, chosen, studies
+from sojourn.score.grades import BANDS, overall, worst
+from sojourn.score.numbers import NUMBERS
+from sojourn.score.plan import Wanted, plan
+from sojourn.score.profiles import PROFILES, size_in_packets
+from sojourn.score.versions import LackingError, absolute, marking, queued
+from sojourn.studies.study import Study
+
+WITH_STUDY = [name for name, row in ROWS.items() if row.has_study]
+
+
+def wanted(*aqms: str, profile: str = "home-20M", quick: bool = True) -> Wanted:
+    return Wanted((*aqms, "droptail"), "droptail", PROFILES[profile], quick)
+
+
+def test_each_row_is_a_file_and_a_line() -> None:
+    with studies() as folder:
+        assert {path.stem for path in folder.glob("*.toml")} == {*WITH_STUDY, "setup"}
+    assert (REPO / "scenarios" / "score" / "setup.toml").is_file()
+
+
+@pytest.mark.parametrize("name", WITH_STUDY)
+def test_a_row_is_a_study_as_it_stands(name: str) -> None:
+    study = Study.load(REPO / "scenarios" / "score" / f"{name}.toml")
+    assert "link.aqm" in study.swept
+
+
+@pytest.mark.parametrize("name", WITH_STUDY)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_row_can_be_planned_on_every_profile(name: str, profile: str) -> None:
+    for quick in (False, True):
+        found = plan(name, wanted("codel", "pie", profile=profile, quick=quick))
+        assert (found.study is None) == bool(found.why_not)
+        assert all(number in NUMBERS for number in found.row.numbers)
+        assert set(found.row.must) <= set(found.row.numbers)
+
+
+def test_loads_follow_the_size_of_the_link() -> None:
+    """RFC 7928, 8.2: so many flows of BDP and buffer; on the ns-3 suite's link 62 packets, hence 2, 5 and 7 flows."""
+    counts: dict[str, list[int]] = {}
+    for profile in PROFILES:
+        for row in ("load-mild", "load-medium", "load-heavy"):
+            found = plan(row, wanted("codel", profile=profile))
+            size = size_in_packets(dict(found.document))
+            counts.setdefault(profile, []).append(found.document["flows"][0]["count"])
+            share = {"load-mild": 0.036, "load-medium": 0.081, "load-heavy": 0.114}[row]
+            assert abs(counts[profile][-1] - share * size) < max(0.7, 0.002 * share * size)
+    assert counts["rfc7928-1M"] == [2, 5, 7]
+
+
+def test_a_profile_is_the_link_that_it_says() -> None:
+    document = plan("flood", wanted("codel", profile="rfc7928-1M")).document
+    assert (document["link"]["rate"], document["link"]["limit"], document["link"]["mtu"]) == (
+        "1000000 bit/s",
+        "45 packets",
+        "750 B",
+    )
+    assert document["flows"][0]["rate"] == "1200000 bit/s" and document["flows"][0]["size"] == "750 B"
+    fast = plan("rtt", wanted("codel", profile="home-100M")).document
+    assert fast["link"]["limit"] == "4165 packets"
+
+
+def test_quick_says_what_it_shortens() -> None:
+    found = plan("rtt", wanted("codel"))
+    assert found.shortened == ["200 s instead of 600 s", "5 of 15 values of flows.1.rtt"]
+    assert plan("rtt", wanted("codel", quick=False)).shortened == []
+
+
+@pytest.mark.parametrize(
+    ("band", "value", "slowness", "letter"),
+    [
+        ("delay", 15.0, 1.0, "A"),
+        ("delay", 15.1, 1.0, "B"),
+        ("delay", 121.0, 1.0, "F"),
+        ("delay", 29.0, 2.0, "A"),
+        ("utilisation", 0.98, 1.0, "A"),
+        ("utilisation", 0.979, 2.0, "B"),
+        ("utilisation", 0.1, 1.0, "F"),
+        ("rtt", 1.0, 1.0, "A"),
+        ("page", 5.1, 1.0, "F"),
+    ],
+)
+def test_bands(band: str, value: float, slowness: float, letter: str) -> None:
+    assert BANDS[band].grade(value, slowness) == letter
+
+
+def test_grades_of_several_rows() -> None:
+    assert worst(["A", "C", "B"]) == "C" and worst([]) is None
+    assert [overall(list(text)) for text in ("AAAB", "AB", "AAF", "FFF")] == ["A", "B", "B", "F"]
+    assert overall([]) is None
+
+
+def test_slow_links_have_wider_bands() -> None:
+    assert PROFILES["rfc7928-1M"].slowness == pytest.approx(2.0)
+    assert PROFILES["home-20M"].slowness == 1.0
+
+
+def test_versions_of_queue_managers() -> None:
+    assert marking("codel") == ["codel ecn"] and marking("fq_codel") == ["fq_codel"] and marking("cake") == ["cake"]
+    assert marking("fq(codel)") == ["fq(codel ecn)"]
+    assert queued("codel target 7ms") == ["fq(codel target 7ms)"]
+    for aqm, make in (("droptail", marking), ("fq_codel", queued)):
+        with pytest.raises(LackingError):
+            make(aqm)
+
+
+def test_rows_by_section() -> None:
+    assert chosen("5.2") == ["aggressive"] and chosen("load-mild, 6") == ["rtt", "load-mild"]
+    assert set(chosen("8")) >= {"load-mild", "load-medium", "load-heavy"}
+    with pytest.raises(InputError, match="row or section"):
+        chosen("9.9")
+
+
+def score(cli: Cli, *arguments: str) -> dict[str, Any]:
+    done = cli("score", *arguments, "--json", "--jobs", "1")
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return {"code": done.exit_code} | json.loads(done.stdout)
+
+
+def test_a_scorecard(cli: Cli, tmp_path: Path) -> None:
+    """The document fits its schema, files are there, the same command computes nothing, and the lock holds."""
+    jsonschema = pytest.importorskip("jsonschema")
+    found = score(cli, "codel,pie", "--only", "flood", "--quick", "-o", "out")
+    assert found["code"] == 0 and found["aqms"] == ["codel", "pie", "droptail"]
+    [row] = found["rows"]
+    assert row["columns"]["pie"]["grade"] == "B" and row["columns"]["droptail"]["grade"] == "D"
+    difference = row["columns"]["pie"]["numbers"]["delay_p99"]["difference"]
+    assert difference["value"] < -50 and difference["significant"] and not difference["same"]
+    schema = json.loads(cli("score", "--schema").stdout)
+    written = json.loads((tmp_path / "out" / "scorecard.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(written, schema)
+    assert {path.name for path in (tmp_path / "out").glob("badge-*.svg")} == {
+        "badge-codel.svg",
+        "badge-pie.svg",
+        "badge-droptail.svg",
+    }
+    html = (tmp_path / "out" / "scorecard.html").read_text()
+    assert "<script" not in html and "http://" not in html.replace("http://www.w3.org/2000/svg", "")
+    runs = {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()}
+    before = (tmp_path / "out" / "score.lock").read_bytes()
+    assert score(cli, "codel,pie", "--only", "flood", "--quick", "-o", "out")["rows"] == found["rows"]
+    assert {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()} == runs
+    assert (tmp_path / "out" / "score.lock").read_bytes() == before
+
+
+def test_the_written_study_gives_the_runs_of_the_scorecard(cli: Cli, tmp_path: Path) -> None:
+    score(cli, "codel", "--only", "flood", "--quick", "-o", "out")
+    swept = printed_json(cli("sweep", "out/studies/flood.toml", "-o", "out", "--json"))
+    assert swept["computed"] == 0
+
+
+def test_a_lock_is_verified(cli: Cli, tmp_path: Path) -> None:
+    score(cli, "codel", "--only", "flood", "--quick", "-o", "out")
+    lock = tmp_path / "out" / "score.lock"
+    done = cli("score", "--verify", lock, "--json")
+    assert done.exit_code == 0 and len(json.loads(done.stdout)["runs"]) == 1
+    text = lock.read_text()
+    for key, other in (("fingerprint", "0000000000000000"), ("hash", "0" * 16)):
+        document = json.loads(text)
+        for run in document["rows"]["flood"]["runs"]:
+            run[key] = other
+        lock.write_text(json.dumps(document))
+        done = cli("score", "--verify", lock)
+        assert done.exit_code == 1 and "Different: flood" in done.stdout
+
+
+def test_a_lock_names_another_tenth_for_another_seed() -> None:
+    from sojourn.score.lock import chosen_runs
+
+    lock = {"rows": {"flood": {"runs": [{"point": point, "seed": 1} for point in range(95)]}}}
+    first, second = (chosen_runs(lock, seed) for seed in (1, 2))
+    assert len(first) == len(second) == 10 and first != second and first == chosen_runs(lock, 1)
+
+
+def test_a_class_of_a_user_is_a_column(cli: Cli) -> None:
+    """The same algorithm in Python: the same runs, so there is no difference to it."""
+    mine = f"{REPO}/examples/python-aqm/my_codel.py:MyCodel"
+    found = score(cli, mine, "--baseline", "codel", "--only", "flood", "--seeds", "1", "-o", "out")
+    column = next(column for name, column in found["rows"][0]["columns"].items() if name != "codel")
+    assert column["numbers"]["delay_p99"]["difference"]["same"]
+    refused = cli("score", mine, "--only", "flood", "--no-code", "-o", "out")
+    assert refused.exit_code == 2 and "--no-code" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give queue managers"),
+        (("codle",), "codel"),
+        (("codel", "--profile", "home"), "home-20M"),
+        (("codel", "--only", "flod"), "flood"),
+        (("codel", "--quick", "--seeds", "2"), "--quick"),
+        (("codel", "--verify", "x"), "--verify"),
+        (("--verify", "nothing.lock"), "nothing.lock"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(cli: Cli, arguments: tuple[str, ...], said: str) -> None:
+    done = cli("score", *arguments)
+    assert done.exit_code == 2 and said in done.output
+
+
+def test_names_of_files_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPO / "examples" / "python-aqm")
+    assert absolute("my_codel.py:MyCodel") == f"{REPO}/examples/python-aqm/my_codel.py:MyCodel"
+
+
+def test_the_tables_of_the_page_are_those_of_the_registry() -> None:
+    page = (REPO / "docs" / "score.md").read_text(encoding="utf-8")
+    assert runpy.run_path(str(REPO / "docs" / "score.py"))["text"](page) == page, "run: python docs/score.py"
