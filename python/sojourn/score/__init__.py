@@ -37,6 +37,8 @@ class Row:
     """Flow group whose transfers are also timed on an otherwise empty link."""
     timeline: bool = False
     """Whether the page shows the delay over time."""
+    facts: bool = False
+    """Whether its numbers are of the queue manager itself and take no run."""
     has_study: bool = True
     """Whether it has a study file; without one it is not run, or takes no run."""
     why_not: str = ""
@@ -44,21 +46,79 @@ class Row:
 
 
 _STEADY = ("delay_p99", "utilisation", "delay_mean", "drop_rate")
+_CHANGING = (*_STEADY, "peak", "settle")
 _MUST = ("utilisation",)
+_MIX = ("mos", "page_ratio", "delay_p99", "delay_mean", "drop_rate")
+_MARKED = (*_STEADY, "mark_rate")
+_BACK = ("back_p99", "back_drops")
+_SECOND = ("second_p99", "share_0")
+_ELASTIC = ("elasticity_delay", "elasticity_use")
+_FLOOD = (*_STEADY, "share_0")
+_LATER = "its traffic is not there yet"
 
 ROWS = {
     "friendly": Row("5.1.1", "one TCP sender", _STEADY),
     "friendly-iw": Row("5.1.2", "a TCP sender and short transfers, IW 3 and 10", (*_STEADY, "fct_1", "fct_2")),
     "aggressive": Row("5.2", "one CUBIC sender", _STEADY),
     "flood": Row("5.3", "UDP at 1.2 of the capacity", _STEADY, must=_MUST, scaled=("flows.0.rate",)),
-    "udp-mix": Row(
-        "5.3", "UDP at 0.6 of the capacity and a TCP sender", (*_STEADY, "share_1"), scaled=("flows.0.rate",)
-    ),
+    "udp-mix": Row("5.3", "UDP at 0.6 of the capacity and TCP", (*_STEADY, "share_1"), scaled=("flows.0.rate",)),
     "lbe": Row("5.4", "LEDBAT beside TCP", (*_STEADY, "share_1")),
     "rtt": Row("6.2", "two senders, RTT 100 ms and 5 to 500 ms", ("rtt_error", *_STEADY)),
+    "burst-I": Row("7.2", "pages and datagrams", has_study=False, why_not=_LATER),
     "load-mild": Row("8.2.2", "mild congestion", _STEADY, must=_MUST, counted=True),
     "load-medium": Row("8.2.3", "medium congestion", _STEADY, must=_MUST, counted=True),
     "load-heavy": Row("8.2.4", "heavy congestion", _STEADY, must=_MUST, counted=True),
+    "load-steps": Row("8.2.5", "mild, medium and heavy congestion in turn", _CHANGING, counted=True, timeline=True),
+    "rate-slow": Row("8.2.6", "a rate that falls to a tenth every 40 s", (*_CHANGING, "rise"), timeline=True),
+    "rate-fast": Row("8.2.6", "a rate that falls to a tenth every 200 ms", _STEADY),
+    "params": Row("8.3", "medium congestion, parameters halved and doubled", _ELASTIC, versions="halves", counted=True),
+    "mix-I": Row("9.1", "a call and pages", _MIX, alone=1),
+    "mix-II": Row("9.1", "a call, pages, a transfer", (*_MIX, "utilisation"), alone=1),
+    "mix-III": Row("9.1", "a call, pages, five transfers", (*_MIX, "utilisation"), alone=1),
+    "mix-IV": Row(
+        "9.1", "a call, pages, five transfers, UDP", (*_MIX, "utilisation"), alone=1, scaled=("flows.3.rate",)
+    ),
+    "bidir": Row("9.2", "mild congestion both ways", (*_STEADY, *_BACK), counted=True),
+    "bidir-asym": Row("9.2", "congestion both ways, a tenth of the rate back", (*_STEADY, *_BACK), counted=True),
+    "tandem": Row("10", "two bottlenecks with the same queue manager", (*_STEADY, *_SECOND)),
+    "tandem-tail": Row("10", "a second bottleneck with tail drop", (*_STEADY, *_SECOND)),
+    "pktsize": Row(
+        "4.4",
+        "datagrams of 300 B and of 1500 B",
+        (*_STEADY, "loss_0", "loss_1"),
+        scaled=("flows.0.rate", "flows.1.rate"),
+    ),
+    "ecn": Row("4.5", "medium congestion with ECN", _MARKED, versions="marking", beside_plain=True, counted=True),
+    "ecn-flood": Row(
+        "4.5",
+        "ECN-capable UDP at 1.2 of the capacity",
+        (*_MARKED, "limit_share"),
+        versions="marking",
+        beside_plain=True,
+        scaled=("flows.0.rate",),
+    ),
+    "sched": Row(
+        "4.6", "medium congestion, queues by flow", _STEADY, versions="queued", beside_plain=True, counted=True
+    ),
+    "sched-udp": Row(
+        "4.6",
+        "UDP beside TCP, queues by flow",
+        (*_STEADY, "share_1"),
+        versions="queued",
+        beside_plain=True,
+        scaled=("flows.0.rate",),
+    ),
+    "cost": Row("11", "what it costs", ("state_bytes",), has_study=False, facts=True),
+    "knobs": Row("12", "what can be set", ("parameters",), has_study=False, facts=True),
+    "flood-tcp": Row("adversarial", "TCP under a flood of twice the capacity", _FLOOD, scaled=("flows.1.rate",)),
+    "ect1-cheat": Row(
+        "adversarial",
+        "UDP marked ECT(1) that does not scale beside TCP",
+        (*_MARKED, "share_0"),
+        versions="marking-or-plain",
+        scaled=("flows.1.rate",),
+    ),
+    "acks-thinned": Row("adversarial", "thinned acknowledgments", _STEADY, counted=True),
 }
 
 QUICK_SEEDS = 3

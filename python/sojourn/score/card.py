@@ -91,22 +91,24 @@ def _row(one: Done, wanted: Wanted, names: Mapping[str, str]) -> dict[str, Any]:
         "id": one.plan.row_id,
         "section": about.section,
         "title": about.title,
-        "state": "run" if one.results else "not-run",
+        "state": "run" if one.samples else "not-run",
         "why": one.plan.why_not,
-        "numbers": list(about.numbers) if one.results else [],
+        "numbers": list(about.numbers) if one.samples else [],
         "must": list(about.must),
         "differences_to": "itself" if about.beside_plain else names[wanted.baseline],
         "shortened": list(one.plan.shortened),
         "columns": {},
     }
-    if not one.results:
+    if not one.samples:
         return document
-    document |= {
-        "study": f"studies/{one.plan.row_id}.toml",
-        "study_sha256": one.plan.digest,
-        "seeds": list(one.seeds),
-        "widest_percent": one.widest_percent,
-    }
+    if one.results:
+        document |= {
+            "study": f"studies/{one.plan.row_id}.toml",
+            "study_sha256": one.plan.digest,
+            "seeds": list(one.seeds),
+            "widest_percent": one.widest_percent,
+            "slowness": one.plan.slowness,
+        }
     document["columns"] = {names[aqm]: _column(one, aqm, wanted) for aqm in wanted.aqms}
     return document
 
@@ -114,7 +116,7 @@ def _row(one: Done, wanted: Wanted, names: Mapping[str, str]) -> dict[str, Any]:
 def _column(one: Done, aqm: str, wanted: Wanted) -> dict[str, Any]:
     if aqm in one.plan.left_out:
         return {"state": "not-run", "why": one.plan.left_out[aqm], "grade": None, "numbers": {}}
-    [own] = one.plan.own[aqm]
+    own = one.plan.own[aqm][0]
     other = aqm if one.plan.row.beside_plain else next(iter(one.plan.own.get(wanted.baseline, [])), None)
     numbers = {name: _number(one, name, own, other, wanted) for name in one.plan.row.numbers}
     graded = [str(number["grade"]) for number in numbers.values() if number["grade"]]
@@ -141,7 +143,7 @@ def _number(one: Done, name: str, own: str, other: str | None, wanted: Wanted) -
         return found
     middle, half = sample_ci(there)
     band = BANDS.get(NUMBERS[name].band)
-    found |= {"value": middle, "ci95": half, "grade": band and band.grade(middle, wanted.profile.slowness)}
+    found |= {"value": middle, "ci95": half, "grade": band and band.grade(middle, one.plan.slowness)}
     if other is None or other == own:
         return found
     pairs = [(a, b) for a, b in zip(one.samples[other][name], values, strict=True) if a is not None and b is not None]
@@ -155,7 +157,7 @@ def _number(one: Done, name: str, own: str, other: str | None, wanted: Wanted) -
             "n": difference.n,
             "p_t": difference.p_t,
             "significant": difference.significant,
-            "same": one.prints[own] == one.prints[other],
+            "same": bool(one.prints) and one.prints[own] == one.prints[other],
         }
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 from sojourn.analysis.metrics import Metric
 from sojourn.base.units import seconds
 from sojourn.results.result import Result
+from sojourn.score import phases
 from sojourn.score.versions import parsed
 
 
@@ -77,6 +78,27 @@ def by_flow(result: Result) -> bool:
     return bool(parsed(result.scenario.aqm)["algorithm"]["by_flow"])
 
 
+def of_link(hop: int | None, direction: str, key: str, result: Result) -> float | None:
+    """A number of another direction or link; `sojourn_ms.p99` is one in a table."""
+    pair = result.totals["links"] if hop is None else result.totals["hops"][hop]
+    found: Any = pair[direction]
+    for step in key.split("."):
+        found = found[step]
+    return None if found is None else float(found)
+
+
+def limit_share(result: Result) -> float | None:
+    """Share of the drops that the full buffer made, not the queue manager."""
+    found = result.summary.row(0, named=True)
+    return found["dropped_limit"] / found["dropped"] if found["dropped"] else None
+
+
+def _doc(function: Callable[..., object]) -> str:
+    """First line of a function's docstring, as the meaning of its number."""
+    first = (function.__doc__ or "").partition("\n")[0].rstrip(".")
+    return f"{first[:1].lower()}{first[1:]}"
+
+
 def _metric(name: str, label: str, unit: str = "", scale: float = 1.0, digits: int = 2) -> Metric:
     return Metric(name, label, unit, scale, digits)
 
@@ -124,7 +146,77 @@ _ALL = (
         for group in range(6)
     ),
 )
-NUMBERS: Mapping[str, Number] = {one.name: one for one in _ALL}
+_OF_CHANGES = (
+    Number(_metric("peak", "peak after a change", "ms", digits=1), phases.peak, meaning=_doc(phases.peak)),
+    Number(_metric("settle", "time to settle", "s"), phases.settle, meaning=_doc(phases.settle)),
+    Number(_metric("rise", "use after a rise", "%", 100, 1), phases.rise, meaning=_doc(phases.rise)),
+)
+_OF_OTHERS = (
+    Number(
+        _metric("mos", "call", "MOS"), partial(of_group, 0, "mos"), meaning="mean opinion score of the call (E-model)"
+    ),
+    Number(
+        _metric("page_ratio", "page time", "×"),
+        lambda result: None,
+        "page",
+        "mean time of a page over that on a link without other traffic",
+    ),
+    Number(
+        _metric("back_p99", "delay back, p99", "ms", digits=1),
+        partial(of_link, None, "reverse", "sojourn_ms.p99"),
+        meaning="99th percentile of the sojourn time on the way back",
+    ),
+    Number(
+        _metric("back_drops", "drops back", "%", 100, 2),
+        partial(of_link, None, "reverse", "drop_rate"),
+        meaning="drops over arrivals on the way back, acknowledgments included",
+    ),
+    Number(
+        _metric("second_p99", "second delay, p99", "ms", digits=1),
+        partial(of_link, 0, "forward", "sojourn_ms.p99"),
+        meaning="99th percentile of the sojourn time at the second bottleneck",
+    ),
+    Number(
+        _metric("limit_share", "drops by the full buffer", "%", 100, 1),
+        limit_share,
+        meaning=_doc(limit_share),
+    ),
+    *(
+        Number(
+            _metric(f"loss_{group}", f"loss, group {group}", "%", 100, 2),
+            partial(of_group, group, "loss_rate"),
+            meaning=f"datagrams of flow group {group} that are lost",
+        )
+        for group in range(2)
+    ),
+)
+_OF_PARAMETERS = (
+    Number(
+        _metric("elasticity_delay", "elasticity of the delay"),
+        partial(of_summary, "sojourn_mean_ms"),
+        meaning="largest change of the logarithm of the mean delay per change of a parameter's logarithm",
+    ),
+    Number(
+        _metric("elasticity_use", "elasticity of the use"),
+        partial(of_summary, "utilisation"),
+        meaning="the same of the utilisation",
+    ),
+)
+_OF_ITSELF = (
+    Number(
+        _metric("state_bytes", "state", "B", digits=0),
+        lambda result: None,
+        meaning="bytes of state, per queue, or per flow where flows are queued apart",
+    ),
+    Number(
+        _metric("parameters", "parameters", digits=0),
+        lambda result: None,
+        meaning="parameters that can be set, those of variants included",
+    ),
+)
+NUMBERS: Mapping[str, Number] = {
+    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_PARAMETERS, *_OF_ITSELF)
+}
 
 
 def mean(values: Sequence[float]) -> float:

@@ -103,14 +103,22 @@ def _of_row(row: Mapping[str, Any], told: Mapping[str, Any]) -> Html:
         must = " – must not be F" if name in row["must"] else ""
         first = join([f"{number.metric.label}{unit}", el("small", f"{number.meaning}{must}")])
         rows.append([first, *(_cell(name, row["columns"][aqm]) for aqm in told["aqms"])])
-    seeds = f"{len(row['seeds'])} seeds" if len(row["seeds"]) != 1 else "one seed"
-    study = el("a", row["study"], href=row["study"])
-    about = el("p", f"RFC 7928, {row['section']}; {seeds}; study ", study, ".", class_="note")
+    about = _about(row)
     caption = f"{row['title']}: value ± 95 % interval, and below it the difference to {row['differences_to']}"
     heading = el("h3", f"{row['id']}: {row['title']}", id=row["id"])
     return el(
         "article", heading, about, table(["number", *told["aqms"]], rows, caption=caption), _points(row, told["aqms"])
     )
+
+
+def _about(row: Mapping[str, Any]) -> Html:
+    section = f"RFC 7928, {row['section']}" if row["section"][0].isdigit() else f"{row['section']} traffic"
+    if not row.get("study"):
+        return el("p", f"{section}; takes no run.", class_="note")
+    seeds = f"{len(row['seeds'])} seeds" if len(row["seeds"]) != 1 else "one seed"
+    wider = f"; bands of delays {row['slowness']:g} times as wide" if row["slowness"] > 1 else ""
+    study = el("a", row["study"], href=row["study"])
+    return el("p", f"{section}; {seeds}{wider}; study ", study, ".", class_="note")
 
 
 def _points(row: Mapping[str, Any], aqms: Sequence[str]) -> Html:
@@ -152,7 +160,7 @@ def difference_text(name: str, number: Mapping[str, Any]) -> str:
 
 
 def _bands(card: Card) -> Html:
-    slowness = card.wanted.profile.slowness
+    slowness = card.wanted.profile.slowness()
     rows = []
     for name, band in BANDS.items():
         of = ", ".join(number.metric.label for number in NUMBERS.values() if number.band == name)

@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.engines import SIMULATE, check
 from sojourn.score import QUICK_SEEDS, QUICK_SHARE, ROWS, Row, studies
-from sojourn.score.profiles import Profile, fitted, in_a_third
+from sojourn.score.profiles import Profile, fitted, in_a_third, least_rate
 from sojourn.score.versions import VERSIONS, LackingError
 from sojourn.studies.study import Study, read_document
 
@@ -43,6 +44,10 @@ class Plan:
     """The same as a file holds it, its seeds left out."""
     own: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What is run for each queue manager, as the study names it."""
+    alone: Study | None = None
+    """The transfers of the row's group `alone` on a link without other traffic."""
+    slowness: float = 1.0
+    """How much wider the bands of delays are, by the link's least rate in this row."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Queue managers of which the row has no version, and why."""
     shortened: Sequence[str] = ()
@@ -59,8 +64,8 @@ class Plan:
 def plan(row_id: str, wanted: Wanted) -> Plan:
     """What a row runs; one that cannot be run says why."""
     row = ROWS[row_id]
-    if row.why_not:
-        return Plan(row_id, row, why_not=row.why_not)
+    if row.why_not or not row.has_study:
+        return Plan(row_id, row, own={aqm: [aqm] for aqm in wanted.aqms}, why_not=row.why_not)
     with studies() as folder:
         document = read_document(folder / f"{row_id}.toml")
         document, shortened = _fitted(document, row, wanted)
@@ -78,8 +83,25 @@ def plan(row_id: str, wanted: Wanted) -> Plan:
             if wanted.engine == SIMULATE:
                 raise
             return Plan(row_id, row, why_not=str(error))
-        study = Study(study.name, study.points, study.seeds, study.axes, wanted.engine)
-        return Plan(row_id, row, study, with_aqms, own, left_out=left_out, shortened=shortened)
+        return Plan(
+            row_id,
+            row,
+            replace(study, engine=wanted.engine),
+            with_aqms,
+            own,
+            _alone(document, row, wanted, folder),
+            wanted.profile.slowness(least_rate(document["link"]["rate"])),
+            left_out,
+            shortened,
+        )
+
+
+def _alone(document: Mapping[str, Any], row: Row, wanted: Wanted, folder: Path) -> Study | None:
+    """One flow group of a row's study on the same link with tail drop."""
+    if row.alone is None:
+        return None
+    single = {**document, "flows": [document["flows"][row.alone]], "sweep": {"link.aqm": ["droptail"]}}
+    return replace(Study.of(single, "alone", folder, seeds=_first_seeds(wanted)), engine=wanted.engine)
 
 
 def _first_seeds(wanted: Wanted) -> int:

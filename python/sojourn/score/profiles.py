@@ -31,18 +31,22 @@ class Profile:
     """Packets of the buffer in all rows; without it the bandwidth-delay product of the row's longest RTT."""
     access: str | None = None
     """Rate of each sender's own link."""
+    aggressive: str | None = None
+    """Congestion control in place of CUBIC where a row asks for that one."""
     about: str = ""
 
-    @property
-    def slowness(self) -> float:
-        """How much wider the bands of delays are: five full packets have to fit into 15 ms."""
-        return max(1.0, 5 * 8 * self.mtu / self.rate_bps / 0.015)
+    def slowness(self, rate_bps: float | None = None) -> float:
+        """How much wider the bands of delays are at a rate, or at its own: five full packets have to fit into 15 ms."""
+        return max(1.0, 5 * 8 * self.mtu / (rate_bps or self.rate_bps) / 0.015)
 
 
 PROFILES = {
     one.name: one
     for one in (
-        Profile("rfc7928-1M", 1_000_000, 750, 45, "10 Mbit/s", "as in the ns-3 suite: 1 Mbit/s, packets of 750 B"),
+        Profile(
+            *("rfc7928-1M", 1_000_000, 750, 45, "10 Mbit/s", "bic"),
+            about="as in the ns-3 suite: 1 Mbit/s, packets of 750 B, senders at 10 Mbit/s, BIC in place of CUBIC",
+        ),
         Profile("home-20M", 20_000_000, about="20 Mbit/s"),
         Profile("home-100M", 100_000_000, about="100 Mbit/s"),
         Profile("fibre-1G", 1_000_000_000, about="1 Gbit/s"),
@@ -72,7 +76,8 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
         if link.mtu != OWN.mtu:
             one["mtu"] = f"{link.mtu} B"
     forward = [document["link"], *document.get("links", [])]
-    for one in forward:
+    back = [document["reverse"]] if document["reverse"]["limit"] != UNSCALED else []
+    for one in (*forward, *back):
         scaled = round(_packets(one["limit"]) * factor * OWN.mtu / link.mtu)
         one["limit"] = f"{link.buffer or scaled} packets"
     for path in row.scaled:
@@ -82,6 +87,11 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
         if row.counted:
             flow["count"] = max(1, round(flow["count"] * size_in_packets(document) / before))
     return document
+
+
+def least_rate(text: str) -> float:
+    """The lowest rate of a schedule in bit/s."""
+    return min(bits_per_second(step.split("@")[0].strip()) for step in text.split(","))
 
 
 def size_in_packets(document: dict[str, Any]) -> float:
@@ -104,6 +114,8 @@ def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
     return document
 
 
+UNSCALED = "1000 packets"
+"""Limit of a way back that is no bottleneck."""
 LONG_LIST = 5
 """A list of more values than these is shortened by `--quick`."""
 
@@ -114,6 +126,8 @@ def _fit_flow(flow: dict[str, Any], link: Profile) -> None:
             flow.setdefault("mss", f"{link.mtu - HEADERS_B} B")
     elif link.mtu != OWN.mtu and flow["kind"] == "cbr":
         flow.setdefault("size", f"{link.mtu} B")
+    if link.aggressive and flow.get("cc") == "cubic":
+        flow["cc"] = link.aggressive
     if link.access:
         flow.setdefault("access_rate", link.access)
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, log
 
 from sojourn.analysis.replicate import until_narrow
 from sojourn.analysis.stats import sample_ci
 from sojourn.results.result import Result
 from sojourn.runs.runner import Runner
 from sojourn.score.grades import BANDS
-from sojourn.score.numbers import NUMBERS, mean
+from sojourn.score.numbers import NUMBERS, Number, mean, of_group
 from sojourn.score.plan import Plan, Wanted
+from sojourn.score.versions import parameter_of, parsed
 
 PERCENT = 5.0
 """Widest half width of a 95 % interval, in percent of the mean, with which no more seeds are added."""
 FEWEST_SEEDS = 5
 MOST_SEEDS = 20
+ByText = dict[str, dict[int, dict[str, Result]]]
+"""By what was run, by seed and by the point of the row."""
 Samples = dict[str, dict[str, list[float | None]]]
 """By what was run and by number: a value per seed, over the points of the row."""
 
@@ -41,15 +44,18 @@ class Done:
 
 def done(plan: Plan, wanted: Wanted, runner: Runner) -> Done:
     """Run a row; what is not run comes back as it is."""
+    if plan.row.facts:
+        return Done(plan, {aqm: {name: [FACTS[name](aqm)] for name in plan.row.numbers} for aqm in plan.own})
     if plan.study is None:
         return Done(plan)
     study = plan.study
 
     def run(seeds: list[int]) -> Done:
-        return _read(replace(plan, study=replace(study, seeds=seeds)), runner)
+        alone = plan.alone and replace(plan.alone, seeds=seeds)
+        return _read(replace(plan, study=replace(study, seeds=seeds), alone=alone), runner)
 
     def judge(found: Done) -> tuple[float, bool]:
-        return _widest(found, wanted), any(len(set(prints)) > 1 for prints in found.prints.values())
+        return _widest(found), any(len(set(prints)) > 1 for prints in found.prints.values())
 
     if wanted.seeds or wanted.quick:
         found = run(study.seeds)
@@ -62,43 +68,95 @@ def _read(plan: Plan, runner: Runner) -> Done:
     study = plan.study
     assert study is not None
     result = study.run_by(runner)
-    by_text: dict[str, dict[int, list[Result]]] = {}
+    by_text: ByText = {}
     for values, one in result.with_values():
-        by_text.setdefault(_text(values), {}).setdefault(one.seed, []).append(one)
-    samples = {
-        text: {name: [_over_points(name, of_seed) for of_seed in by_seed.values()] for name in plan.row.numbers}
-        for text, by_seed in by_text.items()
-    }
+        place = ", ".join(str(value) for path, value in values.items() if not path.endswith("aqm"))
+        by_text.setdefault(str(values["link.aqm"]), {}).setdefault(one.seed, {})[place] = one
     prints = {
-        text: [" ".join(one.fingerprint for one in of_seed) for of_seed in by_seed.values()]
+        text: [" ".join(one.fingerprint for one in of_seed.values()) for of_seed in by_seed.values()]
         for text, by_seed in by_text.items()
     }
-    points = _by_point(plan, result.with_values()) if len(study.points) > len(by_text) else {}
+    if plan.row.versions == "halves":
+        samples, points = _elasticities(plan, by_text)
+    else:
+        alone = _alone(plan, runner)
+        samples = {
+            text: {name: [_over_points(name, of_seed, alone, plan) for of_seed in by_seed.values()] for name in numbers}
+            for numbers in [plan.row.numbers]
+            for text, by_seed in by_text.items()
+        }
+        points = _by_point(plan.row.numbers[0], by_text) if len(study.points) > len(by_text) else {}
     return Done(plan, samples, points, result.results, study.seeds, prints=prints)
 
 
-def _text(values: Mapping[str, object]) -> str:
-    return str(values["link.aqm"])
-
-
-def _over_points(name: str, results: Sequence[Result]) -> float | None:
-    values = [value for one in results if (value := NUMBERS[name].of(one)) is not None]
+def _over_points(name: str, results: Mapping[str, Result], alone: Mapping[int, float], plan: Plan) -> float | None:
+    """A number of one seed: the mean over the points of the row."""
+    if name == PAGES:
+        assert plan.row.alone is not None
+        values = [
+            time / alone[one.seed]
+            for one in results.values()
+            if (time := of_group(plan.row.alone, COMPLETION, one)) is not None
+        ]
+    else:
+        values = [value for one in results.values() if (value := NUMBERS[name].of(one)) is not None]
     return mean(values) if values else None
 
 
-def _by_point(plan: Plan, found: object) -> dict[str, list[tuple[str, float]]]:
-    number = NUMBERS[plan.row.numbers[0]]
-    values: dict[str, dict[str, list[float]]] = {}
-    for swept, one in found:  # type: ignore[attr-defined]
-        place = ", ".join(str(value) for path, value in swept.items() if not path.endswith("aqm"))
-        if (value := number.of(one)) is not None:
-            values.setdefault(_text(swept), {}).setdefault(place, []).append(value)
-    return {text: [(place, mean(all_of)) for place, all_of in by_place.items()] for text, by_place in values.items()}
+def _alone(plan: Plan, runner: Runner) -> dict[int, float]:
+    """Mean time of the row's pages without other traffic, by seed."""
+    if plan.alone is None:
+        return {}
+    results = plan.alone.run_by(runner).results
+    return {one.seed: time for one in results if (time := of_group(0, COMPLETION, one)) is not None}
 
 
-def _widest(found: Done, wanted: Wanted) -> float:
+def _by_point(name: str, by_text: ByText) -> dict[str, list[tuple[str, float]]]:
+    """The row's own number at each point, mean over the seeds."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for text, by_seed in by_text.items():
+        places: dict[str, list[float]] = {}
+        for of_seed in by_seed.values():
+            for place, one in of_seed.items():
+                if (value := NUMBERS[name].of(one)) is not None:
+                    places.setdefault(place, []).append(value)
+        found[text] = [(place, mean(values)) for place, values in places.items()]
+    return found
+
+
+def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[tuple[str, float]]]]:
+    """The largest elasticity over the parameters, by seed; and that of each parameter for the row's own number."""
+    samples: Samples = {}
+    points: dict[str, list[tuple[str, float]]] = {}
+    for aqm, (_, *changed) in plan.own.items():
+        pairs = list(zip(changed[::2], changed[1::2], strict=True))
+        samples[aqm] = {}
+        for name in plan.row.numbers:
+            of_pairs = [
+                [
+                    _elasticity(NUMBERS[name], one, other)
+                    for one, other in zip(by_text[low].values(), by_text[high].values(), strict=True)
+                ]
+                for low, high in pairs
+            ]
+            samples[aqm][name] = [max(of_seed) for of_seed in zip(*of_pairs, strict=True)]
+            if name == plan.row.numbers[0]:
+                points[aqm] = [
+                    (parameter_of(aqm, low), mean(values)) for (low, _), values in zip(pairs, of_pairs, strict=True)
+                ]
+    return samples, points
+
+
+def _elasticity(number: Number, half: Mapping[str, Result], double: Mapping[str, Result]) -> float:
+    """Change of a number's logarithm per change of the parameter's, without its sign; 0 where either is 0."""
+    low, high = (number.of(one) for of_seed in (half, double) for one in of_seed.values())
+    return abs(log(high / low)) / log(4) if low and high else 0.0
+
+
+def _widest(found: Done) -> float:
     """Widest half width of all graded numbers, in percent of the mean; of an interval within one grade nothing."""
     widest = 0.0
+    slowness = found.plan.slowness
     for numbers in found.samples.values():
         for name, values in numbers.items():
             band = BANDS.get(NUMBERS[name].band)
@@ -106,9 +164,17 @@ def _widest(found: Done, wanted: Wanted) -> float:
             if band is None or not there:
                 continue
             middle, half = sample_ci(there)
-            if half is None:
+            if half is None or not middle:
                 continue
-            slowness = wanted.profile.slowness
-            if band.grade(middle - half, slowness) != band.grade(middle + half, slowness) and middle:
+            if band.grade(middle - half, slowness) != band.grade(middle + half, slowness):
                 widest = max(widest, 100 * half / abs(middle))
     return widest
+
+
+FACTS: Mapping[str, Callable[[str], float]] = {
+    "state_bytes": lambda aqm: float(parsed(aqm)["state_bytes"]),
+    "parameters": lambda aqm: float(len(parsed(aqm)["params"])),
+}
+"""Numbers of a queue manager itself."""
+PAGES = "page_ratio"
+COMPLETION = "completion_ms.mean"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from sojourn import _core
 from sojourn.aqms.spelling import param_words
 from sojourn.base.errors import InputError
+from sojourn.base.units import quantity, read_quantity, written_quantity
 
 
 class LackingError(Exception):
@@ -43,12 +45,56 @@ def marking(aqm: str) -> list[str]:
     raise LackingError("does not mark")
 
 
+def marking_or_plain(aqm: str) -> list[str]:
+    """With its flag `ecn` on if it can mark, else itself."""
+    try:
+        return marking(aqm)
+    except LackingError:
+        return plain(aqm)
+
+
 def queued(aqm: str) -> list[str]:
     """A queue of it for each flow, served in turn (`fq`); refused of what queues flows itself."""
     try:
         return [absolute(f"fq({aqm})")]
     except InputError as error:
         raise LackingError(str(error).partition(";")[0]) from None
+
+
+def halves(aqm: str) -> list[str]:
+    """Itself, then with each number among its parameters halved and doubled; refused if it has none."""
+    found = [aqm]
+    for name, value in parsed(aqm)["parameters"].items():
+        number = quantity(value)
+        if number is None or not number[0] or name in NO_TUNING:
+            continue
+        try:
+            pair = [with_parameter(aqm, name, _times(value, factor)) for factor in (HALF, DOUBLE)]
+        except LackingError:  # a whole number that has no half, one that the version lacks, or that is out of its range
+            continue
+        if len({aqm, *pair}) == 3:
+            found += pair
+    if len(found) == 1:
+        raise LackingError("has no number to change")
+    return found
+
+
+def parameter_of(aqm: str, changed: str) -> str:
+    """Name of the parameter in which a queue manager of `halves` differs."""
+    before, after = (parsed(text)["parameters"] for text in (aqm, changed))
+    return ", ".join(name for name in before if before[name] != after[name])
+
+
+def _times(value: object, factor: Fraction) -> object:
+    """A parameter's value times a factor."""
+    amount, unit = read_quantity("parameter", value)
+    changed = amount * factor.numerator / factor.denominator
+    return written_quantity(changed.normalize(), unit)
+
+
+HALF, DOUBLE = Fraction(1, 2), Fraction(2)
+NO_TUNING = ("limit", "memory_limit", "created", "jiffy", "n", "depth", "divisor", "overhead", "mpu")
+"""Numbers that are sizes of tables and buffers, constants of a kernel, or facts about the link."""
 
 
 def with_parameter(aqm: str, name: str, value: object) -> str:
@@ -66,4 +112,10 @@ BRACKET = re.compile(r"\)")
 MARKS_ANYWAY = ("dualpi2", "cake", "cake_mq")
 """Queue managers that mark ECN-capable packets and have no flag for it."""
 
-VERSIONS: Mapping[str, Callable[[str], list[str]]] = {"plain": plain, "marking": marking, "queued": queued}
+VERSIONS: Mapping[str, Callable[[str], list[str]]] = {
+    "plain": plain,
+    "marking": marking,
+    "marking-or-plain": marking_or_plain,
+    "queued": queued,
+    "halves": halves,
+}
