@@ -84,6 +84,10 @@ fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), 
 museum: $(VENV)/.made ## plant every historic error of the bug museum and see the tests catch it
 	SOJOURN_MUSEUM=all $(CARGO) test --package sojourn-aqm --locked --test museum -- --nocapture
 
+.PHONY: museum-score
+museum-score: $(VENV)/.built ## which rows of the scorecard see which error of the bug museum; writes the table in docs/score.md
+	$(BIN)/python tests/score_museum.py
+
 .PHONY: docs
 docs: $(VENV)/.made ## build the API documentation of the crates, warnings denied
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -6,10 +6,11 @@ import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sojourn import _core, engines
-from sojourn.report.html import Html, document, el, join, table
+from sojourn.report.html import Html, document, el, image, join, table
 from sojourn.score.card import Card
 from sojourn.score.grades import BANDS, LETTERS
 from sojourn.score.numbers import NUMBERS
@@ -34,12 +35,12 @@ td small { display: block; color: var(--soft); }
 """
 
 
-def page(card: Card) -> str:
-    """Text of the page of a scorecard."""
+def page(card: Card, figures: Mapping[str, Path]) -> str:
+    """Text of the page of a scorecard, with figures by name."""
     told = card.document
     bodies = {
-        "grades": _glance(told),
-        "rows": join(_of_row(row, told) for row in told["rows"] if row["state"] == "run"),
+        "grades": join([_glance(told), _picture(figures, "plane", PLANE)]),
+        "rows": join(_of_row(row, told, figures) for row in told["rows"] if row["state"] == "run"),
         "bands": _bands(card),
         "left-out": _left_out(told),
         "methods": _methods(card),
@@ -95,7 +96,7 @@ def _glance_cell(row: Mapping[str, Any], column: Mapping[str, Any] | None) -> Ht
     return join([grade_mark(column["grade"]), " ", _value(name, column["numbers"][name])])
 
 
-def _of_row(row: Mapping[str, Any], told: Mapping[str, Any]) -> Html:
+def _of_row(row: Mapping[str, Any], told: Mapping[str, Any], figures: Mapping[str, Path]) -> Html:
     rows = []
     for name in row["numbers"]:
         number = NUMBERS[name]
@@ -106,9 +107,21 @@ def _of_row(row: Mapping[str, Any], told: Mapping[str, Any]) -> Html:
     about = _about(row)
     caption = f"{row['title']}: value ± 95 % interval, and below it the difference to {row['differences_to']}"
     heading = el("h3", f"{row['id']}: {row['title']}", id=row["id"])
-    return el(
-        "article", heading, about, table(["number", *told["aqms"]], rows, caption=caption), _points(row, told["aqms"])
-    )
+    drawn = _picture(figures, row["id"], f"{row['title']}: the delay over time, first seed")
+    whole = table(["number", *told["aqms"]], rows, caption=caption)
+    return el("article", heading, about, whole, drawn, _points(row, told["aqms"]))
+
+
+def _picture(figures: Mapping[str, Path], name: str, title: str) -> Html:
+    """A figure, if there is one of that name."""
+    if name not in figures:
+        return Html()
+    drawn = image(figures[name], f"{title}. Its numbers are in the tables.")
+    scrolled = el("div", drawn, class_="scrolled", role="group", aria_label=title, tabindex="0")
+    return el("figure", scrolled, el("figcaption", f"{title}."))
+
+
+PLANE = "Goodput against delay under three loads: a point for each seed, an ellipse of one standard deviation"
 
 
 def _about(row: Mapping[str, Any]) -> Html:

@@ -14,6 +14,12 @@ RISE_S = 2.0
 """Time after a rise of the rate over which the link's use is told."""
 
 
+def delays(result: Result) -> pl.DataFrame:
+    """Sojourn time of the packet that was sent last, over time: `time_s`, `delay_ms`."""
+    delay = (pl.col("last_sojourn_ns") / 1e6).alias("delay_ms")
+    return result.queue.filter(pl.col("link") == result.link).select("time_s", delay)
+
+
 def peak(result: Result) -> float | None:
     """Longest sojourn time after each fall of the rate or growth of the load, in ms, on average."""
     peaks = [value for table, _, _ in _after_worse(result) if (value := table["delay_ms"].max()) is not None]
@@ -51,8 +57,7 @@ def _after_worse(result: Result) -> Iterator[tuple[pl.DataFrame, float, float]]:
     stops = [seconds(flow["stop"]) for flow in result.scenario.document["flows"] if flow.get("stop")]
     worse = sorted({time for time in (*falls, *starts) if result.warmup_s < time < result.duration_s})
     changes = sorted({*worse, *rises, *stops, result.duration_s})
-    delay = (pl.col("last_sojourn_ns") / 1e6).alias("delay_ms")
-    queue = result.queue.filter(pl.col("link") == result.link).with_columns(delay)
+    queue = delays(result)
     for start in worse:
         end = min(result.duration_s, next(time for time in changes if time > start))
         yield queue.filter((pl.col("time_s") > start) & (pl.col("time_s") <= end)), start, end

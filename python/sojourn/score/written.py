@@ -9,28 +9,33 @@ from pathlib import Path
 import tomlkit
 
 from sojourn.base.files import write_changed
+from sojourn.figures.canvas import save
 from sojourn.score.badge import badge
 from sojourn.score.card import Card
 from sojourn.score.lock import lock_of
 from sojourn.score.page import page
+from sojourn.score.pictures import pictures
 from sojourn.score.runs import Done
 
-PAGE, DOCUMENT, LOCK, STUDIES = "scorecard.html", "scorecard.json", "score.lock", "studies"
+PAGE, DOCUMENT, LOCK, STUDIES, FIGURES = "scorecard.html", "scorecard.json", "score.lock", "studies", "figures"
 
 
 def write(card: Card, folder: Path) -> list[Path]:
     """Write everything; files that have these contents already are left alone."""
+    figures = {
+        name: save(figure, folder / FIGURES / f"{name}.svg") for name, figure in pictures(card.done, card.names).items()
+    }
     texts = {f"{STUDIES}/{one.plan.row_id}.toml": study_text(one) for one in card.done if one.results}
     texts |= {
         DOCUMENT: _json(card.document),
         LOCK: _json(lock_of(card)),
-        PAGE: page(card),
+        PAGE: page(card, figures),
     }
     totals = card.document["totals"]
     for aqm, total in totals.items():
         name = re.sub(r"[^\w.-]+", "-", aqm).strip("-")
         texts[f"badge-{name}.svg"] = badge(aqm, card.wanted.profile.name, total["overall"]) + "\n"
-    return [_write(folder / name, text) for name, text in texts.items()]
+    return [*(_write(folder / name, text) for name, text in texts.items()), *figures.values()]
 
 
 def study_text(one: Done) -> str:
