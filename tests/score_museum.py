@@ -81,7 +81,15 @@ def build(copy: Path, mutant: Mutant | None) -> Path:
             assert text.count(before) == 1, f"{mutant.name}: its text is there {text.count(before)} times"
             text = text.replace(before, after)
         source.write_text(text, encoding="utf-8")
-    command = [os.environ.get("CARGO", "cargo"), "rustc", "--package", "sojourn-capi", "--release", "--crate-type", "cdylib"]
+    command = [
+        os.environ.get("CARGO", "cargo"),
+        "rustc",
+        "--package",
+        "sojourn-capi",
+        "--release",
+        "--crate-type",
+        "cdylib",
+    ]
     quick = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
     subprocess.run([*command, "--quiet"], cwd=copy, env=os.environ | quick, check=True)
     if mutant is not None:
