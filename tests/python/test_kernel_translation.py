@@ -218,6 +218,10 @@ def _link(name: str) -> dict[str, str]:
             "flows[0].kind: the engine kernel does not send",
         ),
         (
+            {"flows": [{"kind": "tcp", "middlebox": "tunnel"}]},
+            "flows[0].middlebox: the engine kernel has nobody",
+        ),
+        (
             {"flows": [{"kind": "browser", "size": "9 kB"}]},
             "flows[0].kind: the engine kernel does not send browser; choose tcp, web, request, cbr",
         ),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
-from conftest import REPO, SHORT, Cli, Process, entries
+from conftest import REPO, SHORT, Cli, Process, entries, printed_json
 from shells import needs_shells
 from sojourn.runs import store
 
@@ -265,3 +265,24 @@ def test_results_are_read_without_the_library(cli: Cli, scenario: Path) -> None:
     ):
         ran = cli(*words)
         assert ran.exit_code == 0, (words, ran.output)
+
+
+def test_a_library_is_scored(cli: Cli, scenario: Path) -> None:
+    """Its text goes with it; of what it has inside nothing is known, so the rows of marks leave it out."""
+    done = cli(
+        "score",
+        "./blue.so increment 0.07",
+        "--only",
+        "flood,ecn-flood",
+        "--baseline",
+        "codel",
+        "--quick",
+        "-o",
+        "out",
+        "--json",
+    )
+    found = printed_json(done)
+    library = found["aqms"][0]
+    flood, marked = (row["columns"][library] for row in found["rows"])
+    assert library == "blue.so increment 0.07" and flood["numbers"]["utilisation"]["grade"] == "A"
+    assert marked["state"] == "not-run" and marked["why"] == "does not mark"

@@ -81,6 +81,10 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ({"flows": [ftp(size="9 kB", pause="1 s")]}, "flows[0].pause: the engine ns2 opens one connection for each"),
         ({"flows": [ftp(count=2, rtt_stagger="1 ms")]}, "flows[0].rtt_stagger: the engine ns2 has one delay for all"),
         ({"flows": [ftp(receive_window="900 B")]}, "flows[0].receive_window: the engine ns2 counts segments; write"),
+        (
+            {"flows": [ftp(middlebox="bleach")]},
+            "flows[0].middlebox: the engine ns2 sends all packets alike; leave it out",
+        ),
         ({"flows": [ftp(count=1001)]}, "flows[0].count: the engine ns2 has at most 1000 access links in a group"),
         (
             {"flows": [{"kind": "web", "interval": "1 s", "size": "9 kB"}]},

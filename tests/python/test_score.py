@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +223,59 @@ def test_names_of_files_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_tables_of_the_page_are_those_of_the_registry() -> None:
     page = (REPO / "docs" / "score.md").read_text(encoding="utf-8")
     assert runpy.run_path(str(REPO / "docs" / "score.py"))["text"](page) == page, "run: python docs/score.py"
+
+
+@pytest.mark.parametrize(("row", "promised"), [("load-mild", 0.001), ("load-medium", 0.005), ("load-heavy", 0.01)])
+def test_tail_drop_loses_what_the_formula_promises(row: str, promised: float) -> None:
+    """0.76 N²/S² of Morris, within a factor of two, for senders that grow by acknowledgments as it assumes."""
+    study = plan(row, wanted("codel")).study
+    assert study is not None
+    tail = [point for point in study.points if point.values["link.aqm"] == "droptail"]
+    found = replace(study, points=tail, seeds=[1]).replace({"flows.0.stack": "linux-3.13"}).run(jobs=1)
+    assert promised / 2 < found.runs["drop_rate"][0] < 2 * promised
+
+
+def test_delays_have_the_order_of_the_ns3_suite() -> None:
+    """Its aggressive sender: CoDel < PIE < ARED < RED < tail drop; RED with 5 and 15 packets, as in ns-3."""
+    order = ["codel", "pie", "ared", "red min 3750B max 11250B avpkt 750B", "droptail"]
+    study = plan("aggressive", wanted(*order[:-1], profile="rfc7928-1M", quick=False)).study
+    assert study is not None
+    runs = replace(study, seeds=[1, 2, 3]).run(jobs=1).table
+    delays = dict(zip(runs["link.aqm"], runs["sojourn_mean_ms"], strict=True))
+    assert sorted(delays, key=delays.__getitem__) == order
+
+
+def test_the_same_queue_manager_twice_shows_no_difference() -> None:
+    """With other seeds: of all graded numbers of the loads at most one in twenty differs significantly."""
+    from sojourn.analysis.stats import paired_difference
+
+    p_values = []
+    for row in ("load-mild", "load-medium", "load-heavy"):
+        study = plan(row, wanted("codel", "pie", "fq_codel")).study
+        assert study is not None
+        runs = replace(study, seeds=list(range(1, 13))).run(jobs=2).runs
+        for (_,), of_aqm in runs.group_by(["link.aqm"], maintain_order=True):
+            for number in ("sojourn_mean_ms", "utilisation", "drop_rate"):
+                values = of_aqm.sort("seed")[number].to_list()
+                p_values.append(paired_difference(values[:6], values[6:]).significant)
+    assert sum(p_values) <= 0.05 * len(p_values)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "graded"),
+    [
+        ("+= self.step()", "= int((self.drop_next + self.interval) / math.sqrt(self.count))", True),
+        ("math.sqrt(self.count)", "self.count", True),
+        ("delta if delta > 1 and recent else 1", "1", False),
+    ],
+    ids=["time inside the root", "no root", "forgets its count"],
+)
+def test_an_error_in_codel_is_seen(cli: Cli, tmp_path: Path, before: str, after: str, graded: bool) -> None:
+    """Errors of the bug museum: another grade under heavy congestion, or at least a significant difference."""
+    source = (REPO / "examples" / "python-aqm" / "my_codel.py").read_text(encoding="utf-8")
+    assert source.count(before) == 1
+    (tmp_path / "wrong.py").write_text(source.replace(before, after))
+    found = score(cli, "wrong.py:MyCodel", "--baseline", "codel", "--only", "load-heavy", "--quick", "-o", "out")
+    wrong, right = (found["rows"][0]["columns"][name] for name in found["aqms"])
+    assert (wrong["numbers"]["delay_p99"]["grade"] != right["numbers"]["delay_p99"]["grade"]) == graded
+    assert wrong["numbers"]["delay_mean"]["difference"]["significant"]

@@ -12,7 +12,7 @@ use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary,
 use crate::traffic::{AnyFlow, News, Opener, Port, Source, Step};
 use crate::window::Window;
 use serde::Serialize;
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 
 /// Everything that sends and receives.
@@ -177,9 +177,12 @@ impl Flows {
     /// A packet is at the end of its way.
     #[inline]
     pub fn deliver<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
-        let packet = network.packets.take(handle, &mut self.header);
+        let mut packet = network.packets.take(handle, &mut self.header);
         let header = &self.header;
         let Packet { slot, to_sink, .. } = packet;
+        if network.is_bleached(slot) {
+            packet.ecn = Ecn::NotEct;
+        }
         if !to_sink {
             network.answered(now, &packet, header);
         }

@@ -35,13 +35,16 @@ pub struct Origin {
     pub hosts: (u32, u32),
     /// The class that the flow names.
     pub class: ClassId,
+    /// The number by which queues know the tunnel that it is in; 0 for none.
+    pub tunnel: u32,
 }
 
 impl Packet {
     /// What a queue that counts it as `len` bytes knows of it.
     #[inline(always)]
-    pub fn meta(&self, len: u32, Origin { hosts, class }: Origin) -> Meta {
-        Meta { ecn: self.ecn, dscp: self.dscp, hosts, class, ..Meta::new(len, self.flow) }
+    pub fn meta(&self, len: u32, Origin { hosts, class, tunnel }: Origin) -> Meta {
+        let flow = if tunnel == 0 { self.flow } else { tunnel };
+        Meta { ecn: self.ecn, dscp: self.dscp, hosts, class, ..Meta::new(len, flow) }
     }
 }
 

@@ -64,6 +64,8 @@ def traffic(
 def _source(flow: Mapping[str, Any], place: str, planned: Mapping[str, Any], times: str) -> tuple[str, str]:
     """Verb and parameters of a source."""
     kind = flow["kind"]
+    if flow.get("middlebox"):
+        refuse(f"{place}.middlebox", "has nobody on the way who changes packets", "leave it out")
     if kind in DATAGRAMS:
         size = octets(f"{place}.size", flow["size"])
         if size < UDP_IP_HEADERS + STAMP:

@@ -113,7 +113,7 @@ def _traffic(document: Mapping[str, Any], routes: Sequence[tuple[list[int], list
 
 def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Sequence[int], *, by_host: bool) -> Group:
     place = f"flows[{number}]"
-    for key in ("dscp", "class"):
+    for key in ("dscp", "class", "middlebox"):
         if flow.get(key):
             refuse(f"{place}.{key}", "sends all packets alike", "leave it out")
     if flow.get("rtt_stagger"):

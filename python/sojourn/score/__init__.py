@@ -54,6 +54,7 @@ _BACK = ("back_p99", "back_drops")
 _SECOND = ("second_p99", "share_0")
 _ELASTIC = ("elasticity_delay", "elasticity_use")
 _FLOOD = (*_STEADY, "share_0")
+_BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1")
 _LATER = "its traffic is not there yet"
 
 ROWS = {
@@ -64,7 +65,10 @@ ROWS = {
     "udp-mix": Row("5.3", "UDP at 0.6 of the capacity and TCP", (*_STEADY, "share_1"), scaled=("flows.0.rate",)),
     "lbe": Row("5.4", "LEDBAT beside TCP", (*_STEADY, "share_1")),
     "rtt": Row("6.2", "two senders, RTT 100 ms and 5 to 500 ms", ("rtt_error", *_STEADY)),
-    "burst-I": Row("7.2", "pages and datagrams", has_study=False, why_not=_LATER),
+    "burst-I": Row("7.2", "pages of 50 objects and datagrams", _BURST, alone=0, scaled=("flows.1.rate",)),
+    "burst-II": Row("7.2", "pages, datagrams, a transfer", _BURST, alone=0, scaled=("flows.1.rate",)),
+    "burst-III": Row("7.2", "video, pages, datagrams", has_study=False, why_not=_LATER),
+    "burst-IV": Row("7.2", "video, pages, datagrams, a transfer", has_study=False, why_not=_LATER),
     "load-mild": Row("8.2.2", "mild congestion", _STEADY, must=_MUST, counted=True),
     "load-medium": Row("8.2.3", "medium congestion", _STEADY, must=_MUST, counted=True),
     "load-heavy": Row("8.2.4", "heavy congestion", _STEADY, must=_MUST, counted=True),
@@ -78,6 +82,7 @@ ROWS = {
     "mix-IV": Row(
         "9.1", "a call, pages, five transfers, UDP", (*_MIX, "utilisation"), alone=1, scaled=("flows.3.rate",)
     ),
+    "mix-V": Row("9.1", "a call, pages, five transfers, UDP, video", has_study=False, why_not=_LATER),
     "bidir": Row("9.2", "mild congestion both ways", (*_STEADY, *_BACK), counted=True),
     "bidir-asym": Row("9.2", "congestion both ways, a tenth of the rate back", (*_STEADY, *_BACK), counted=True),
     "tandem": Row("10", "two bottlenecks with the same queue manager", (*_STEADY, *_SECOND)),
@@ -111,6 +116,19 @@ ROWS = {
     "cost": Row("11", "what it costs", ("state_bytes",), has_study=False, facts=True),
     "knobs": Row("12", "what can be set", ("parameters",), has_study=False, facts=True),
     "flood-tcp": Row("adversarial", "TCP under a flood of twice the capacity", _FLOOD, scaled=("flows.1.rate",)),
+    "tunnel": Row("adversarial", "TCP senders hidden in a tunnel beside others", (*_STEADY, "share_0")),
+    "ect1-tcp": Row(
+        "adversarial",
+        "TCP marked ECT(1) that does not scale beside others",
+        (*_MARKED, "share_0"),
+        versions="marking-or-plain",
+    ),
+    "bleached": Row(
+        "adversarial",
+        "marks that are cleared on the way to four of eight senders",
+        (*_MARKED, "share_0"),
+        versions="marking-or-plain",
+    ),
     "ect1-cheat": Row(
         "adversarial",
         "UDP marked ECT(1) that does not scale beside TCP",

@@ -189,6 +189,14 @@ _OF_OTHERS = (
         )
         for group in range(2)
     ),
+    *(
+        Number(
+            _metric(f"jitter_{group}", f"jitter, group {group}", "ms"),
+            partial(of_group, group, "delay_variation_ms"),
+            meaning=f"mean difference between the delays of successive datagrams of flow group {group}",
+        )
+        for group in range(2)
+    ),
 )
 _OF_PARAMETERS = (
     Number(

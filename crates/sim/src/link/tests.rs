@@ -32,7 +32,7 @@ impl Bench {
 
     fn arrive_for(&mut self, us: u64, len: u32, class: ClassId) -> (Option<u64>, Again) {
         let packet = Packet { flow: 0, slot: 0, len, ecn: Ecn::NotEct, dscp: 0, more: 0, segment: 0, to_sink: true };
-        let origin = Origin { hosts: (0, 1), class };
+        let origin = Origin { hosts: (0, 1), class, ..Origin::default() };
         let handle = self.packets.insert(packet, &Header::default());
         let mut books = Books { link: 0, packets: &mut self.packets, probe: &mut () };
         let now = Instant::from_nanos(us * 1000);

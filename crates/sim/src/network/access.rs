@@ -2,6 +2,7 @@
 
 use crate::link::Pipe;
 use crate::packet::{Handle, Origin};
+use crate::scenario::Middlebox;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Rate, Serializer};
 
@@ -15,6 +16,8 @@ pub(crate) struct Route {
     /// The code point and the class that the flow's group asks for.
     pub dscp: u8,
     pub class: ClassId,
+    /// What somebody on the way does to its packets.
+    pub middlebox: Option<Middlebox>,
     /// The first link that its data cross, and the first that its acknowledgments cross.
     pub data_link: u16,
     pub ack_link: u16,
@@ -47,7 +50,9 @@ impl Route {
     #[inline(always)]
     pub fn origin(&self, to_sink: bool) -> Origin {
         let (source, sink) = self.hosts;
-        Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class }
+        // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
+        let tunnel = if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - source } else { 0 };
+        Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, tunnel }
     }
 
     /// The wireless LAN of one end, if it is a station.

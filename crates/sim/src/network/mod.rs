@@ -21,7 +21,7 @@ use crate::ledger::Ledger;
 use crate::link::{Again, Left, Link, Metered, Pipe, Served, metered};
 use crate::packet::{Handle, Origin, Packet, Packets};
 use crate::probe::Probe;
-use crate::scenario::{FlowSpec, Paths};
+use crate::scenario::{FlowSpec, Middlebox, Paths};
 use crate::wlan::{Air, Place, Settled, Wlan};
 use access::{Access, Detail, Ends, Route, Way};
 use ahead::Ahead;
@@ -101,6 +101,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             hosts,
             dscp: spec.dscp.unwrap_or_default().0,
             class: spec.class.unwrap_or_default(),
+            middlebox: spec.middlebox,
             data_link: paths.data[0],
             ack_link: paths.acks[0],
             cells,
@@ -130,6 +131,12 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline]
     pub fn tenant(&self, slot: u32) -> (u32, u32) {
         (self.routes[slot as usize].flow, self.details[slot as usize].group)
+    }
+
+    /// Whether the ECN field of a slot's packets is cleared behind the last link.
+    #[inline(always)]
+    pub fn is_bleached(&self, slot: u32) -> bool {
+        self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
     }
 
     /// Lays the components out anew, with room for `flows` flows.
@@ -201,6 +208,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
         let more = if T::HAS_PATHS { self.path(slot, to_sink).len() as u16 - 1 } else { 0 };
         let route = &self.routes[slot as usize];
+        let ecn = if route.middlebox == Some(Middlebox::Ect1) && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn };
         let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });

@@ -1,6 +1,6 @@
 //! Groups of like flows: where they run, when, and over which access links.
 
-use super::keys::{DIRECTIONS, Key, Kind, LONGEST, Need, Table, as_table, check_known, write};
+use super::keys::{DIRECTIONS, Key, Kind, LONGEST, MIDDLEBOXES, Need, Table, as_table, check_known, write};
 use super::paths::{Topology, Wanted};
 use super::sender::{CLASS, DSCP, Dscp};
 use super::{Error, Paths, Traffic, traffic};
@@ -15,6 +15,17 @@ pub enum Direction {
     Forward,
     /// Over `reverse`; acknowledgements over `link`.
     Reverse,
+}
+
+/// What somebody between a flow's ends does to its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Middlebox {
+    /// All flows of the group are in one tunnel: queues take them for one flow.
+    Tunnel,
+    /// The ECN field is cleared behind the last link: nobody hears of marks.
+    Bleach,
+    /// ECT(0) becomes ECT(1) before the first link: the packets claim to be of a scalable sender.
+    Ect1,
 }
 
 /// A group of `count` flows that differ only in their random starts; they run between the same two hosts.
@@ -55,6 +66,8 @@ pub struct FlowSpec {
     pub dscp: Option<Dscp>,
     /// The class of a queue that packets of both directions name.
     pub class: Option<ClassId>,
+    /// What somebody on the way does to the packets of both directions.
+    pub middlebox: Option<Middlebox>,
     /// What is sent.
     pub traffic: Traffic,
 }
@@ -91,6 +104,7 @@ impl FlowSpec {
             station: table.field("station")?,
             dscp: table.field("dscp")?,
             class: table.field("class")?,
+            middlebox: table.field("middlebox")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
         };
         for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
@@ -135,6 +149,7 @@ impl FlowSpec {
         write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
         write(KEYS, "dscp", &self.dscp, &mut out);
         write(KEYS, "class", &self.class, &mut out);
+        write(KEYS, "middlebox", &self.middlebox, &mut out);
         self.traffic.write(&mut out);
         out
     }
@@ -254,5 +269,11 @@ pub(super) const KEYS: &[Key] = &[
         need: Need::Optional,
         doc: "Class of htb or prio that the packets of both directions name, as tc writes it (1:10), or a priority (0:6); \
               without it, the filters there choose one.",
+    },
+    Key {
+        name: "middlebox",
+        kind: Kind::Word("middlebox", || MIDDLEBOXES.iter().map(|&(word, _)| word).collect()),
+        need: Need::Optional,
+        doc: "What somebody on the way does to the packets of both directions: a tunnel hides the group's flows from queues,               which take them for one; bleach clears the ECN field behind the last link; ect1 makes ECT(0) ECT(1) before               the first one.",
     },
 ];

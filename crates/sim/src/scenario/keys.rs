@@ -3,7 +3,7 @@
 use super::sender::{Dscp, read_class};
 pub(super) use super::values::{LONGEST, mismatch, rate_of, text, time_of};
 use super::values::{ValueError, count, in_range, limits, names, rate, time};
-use super::{AqmSpec, Direction, Error, Http, Ladder, Sizes};
+use super::{AqmSpec, Direction, Error, Http, Ladder, Middlebox, Sizes};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
@@ -233,6 +233,7 @@ fields! {
     Vec<String>: Names(x) => x, self => self.clone();
     Ecn: Text(x) => of_word(ECNS, &x), self => word_of(ECNS, self);
     Http: Text(x) => of_word(HTTPS, &x), self => word_of(HTTPS, self);
+    Middlebox: Text(x) => of_word(MIDDLEBOXES, &x), self => word_of(MIDDLEBOXES, self);
     Direction: Text(x) => of_word(DIRECTIONS, &x), self => word_of(DIRECTIONS, self);
     Dscp: Own(x) => Dscp::read(&x).expect("the key has checked it"), self => self.write();
     Ladder: Own(x) => Ladder::read(&x).expect("the key has checked it"), self => self.write();
@@ -245,6 +246,10 @@ pub(super) const ECNS: &[(&str, Ecn)] = &[("not-ect", Ecn::NotEct), ("ect0", Ecn
 
 /// The words of a direction.
 pub(super) const DIRECTIONS: &[(&str, Direction)] = &[("forward", Direction::Forward), ("reverse", Direction::Reverse)];
+
+/// The words of what is done to packets on the way.
+pub(super) const MIDDLEBOXES: &[(&str, Middlebox)] =
+    &[("tunnel", Middlebox::Tunnel), ("bleach", Middlebox::Bleach), ("ect1", Middlebox::Ect1)];
 
 /// The versions of HTTP.
 pub(super) const HTTPS: &[(&str, Http)] = &[("HTTP/1.0", Http::V1_0), ("HTTP/1.1", Http::V1_1)];

@@ -32,7 +32,7 @@ pub use aqm::{AqmError, AqmSpec};
 pub(crate) use below::MOST_BQL;
 pub use below::{BelowSpec, Unit};
 pub(crate) use cells::Cell;
-pub use flow::{Direction, FlowSpec};
+pub use flow::{Direction, FlowSpec, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
