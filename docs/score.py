@@ -20,7 +20,7 @@ def text(page: str) -> str:
             f"[`{name}`](../scenarios/score/{name}.toml)" if row.has_study else f"`{name}`",
             row.section,
             row.title,
-            f"not run: {row.why_not}" if row.why_not else ", ".join(NUMBERS[one].metric.label for one in row.numbers),
+            f"not run: {row.why_not}" if row.why_not else "; ".join(NUMBERS[one].metric.label for one in row.numbers),
         ]
         for name, row in ROWS.items()
     ]

@@ -55,7 +55,6 @@ _SECOND = ("second_p99", "share_0")
 _ELASTIC = ("elasticity_delay", "elasticity_use")
 _FLOOD = (*_STEADY, "share_0")
 _BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1")
-_LATER = "its traffic is not there yet"
 
 ROWS = {
     "friendly": Row("5.1.1", "one TCP sender", _STEADY),
@@ -67,8 +66,20 @@ ROWS = {
     "rtt": Row("6.2", "two senders, RTT 100 ms and 5 to 500 ms", ("rtt_error", *_STEADY)),
     "burst-I": Row("7.2", "pages of 50 objects and datagrams", _BURST, alone=0, scaled=("flows.1.rate",)),
     "burst-II": Row("7.2", "pages, datagrams, a transfer", _BURST, alone=0, scaled=("flows.1.rate",)),
-    "burst-III": Row("7.2", "video, pages, datagrams", has_study=False, why_not=_LATER),
-    "burst-IV": Row("7.2", "video, pages, datagrams, a transfer", has_study=False, why_not=_LATER),
+    "burst-III": Row(
+        "7.2",
+        "video, pages, datagrams",
+        (*_BURST, "video_rate_2", "stalled_2"),
+        alone=0,
+        scaled=("flows.1.rate", "flows.2.ladder"),
+    ),
+    "burst-IV": Row(
+        "7.2",
+        "video, pages, datagrams, a transfer",
+        (*_BURST, "video_rate_2", "stalled_2"),
+        alone=0,
+        scaled=("flows.1.rate", "flows.2.ladder"),
+    ),
     "load-mild": Row("8.2.2", "mild congestion", _STEADY, must=_MUST, counted=True),
     "load-medium": Row("8.2.3", "medium congestion", _STEADY, must=_MUST, counted=True),
     "load-heavy": Row("8.2.4", "heavy congestion", _STEADY, must=_MUST, counted=True),
@@ -82,7 +93,13 @@ ROWS = {
     "mix-IV": Row(
         "9.1", "a call, pages, five transfers, UDP", (*_MIX, "utilisation"), alone=1, scaled=("flows.3.rate",)
     ),
-    "mix-V": Row("9.1", "a call, pages, five transfers, UDP, video", has_study=False, why_not=_LATER),
+    "mix-V": Row(
+        "9.1",
+        "a call, pages, five transfers, UDP, video",
+        (*_MIX, "utilisation", "video_rate_4", "stalled_4"),
+        alone=1,
+        scaled=("flows.3.rate", "flows.4.ladder"),
+    ),
     "bidir": Row("9.2", "mild congestion both ways", (*_STEADY, *_BACK), counted=True),
     "bidir-asym": Row("9.2", "congestion both ways, a tenth of the rate back", (*_STEADY, *_BACK), counted=True),
     "tandem": Row("10", "two bottlenecks with the same queue manager", (*_STEADY, *_SECOND)),
@@ -115,6 +132,17 @@ ROWS = {
     ),
     "cost": Row("11", "what it costs", ("state_bytes",), has_study=False, facts=True),
     "knobs": Row("12", "what can be set", ("parameters",), has_study=False, facts=True),
+    "rpm": Row(
+        "responsiveness",
+        "the client of draft-ietf-ippm-responsiveness",
+        ("rpm", "rpm_in_network", "delay_p99", "delay_mean"),
+    ),
+    "qoo": Row(
+        "responsiveness",
+        "quality of outcome",
+        has_study=False,
+        why_not="its score is not computed from results yet",
+    ),
     "flood-tcp": Row("adversarial", "TCP under a flood of twice the capacity", _FLOOD, scaled=("flows.1.rate",)),
     "tunnel": Row("adversarial", "TCP senders hidden in a tunnel beside others", (*_STEADY, "share_0")),
     "ect1-tcp": Row(

@@ -198,6 +198,34 @@ _OF_OTHERS = (
         for group in range(2)
     ),
 )
+_OF_MEDIA = (
+    *(
+        Number(
+            _metric(f"video_rate_{group}", "video", "Mbit/s", 1e-6),
+            partial(of_group, group, "video.rate_bps"),
+            meaning=f"mean rate of the video of flow group {group}",
+        )
+        for group in (2, 4)
+    ),
+    *(
+        Number(
+            _metric(f"stalled_{group}", "video stands", "s"),
+            partial(of_group, group, "video.stalled_s"),
+            meaning=f"how long the picture of flow group {group} stands, the wait for the first one apart",
+        )
+        for group in (2, 4)
+    ),
+    Number(
+        _metric("rpm", "responsiveness", "1/min", digits=0),
+        partial(of_group, 0, "rpm.rpm"),
+        meaning="round trips per minute under load; below 300 poor, 1000 fair, 6000 good, else excellent",
+    ),
+    Number(
+        _metric("rpm_in_network", "in the network", "1/min", digits=0),
+        partial(of_group, 0, "rpm.rpm_in_network"),
+        meaning="the same without the time that answers wait in the sender's socket",
+    ),
+)
 _OF_PARAMETERS = (
     Number(
         _metric("elasticity_delay", "elasticity of the delay"),
@@ -223,7 +251,7 @@ _OF_ITSELF = (
     ),
 )
 NUMBERS: Mapping[str, Number] = {
-    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_PARAMETERS, *_OF_ITSELF)
+    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_PARAMETERS, *_OF_ITSELF)
 }
 
 

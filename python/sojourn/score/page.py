@@ -134,7 +134,7 @@ PLANE = "Goodput against delay under three loads: a point for each seed, an elli
 
 
 def _about(row: Mapping[str, Any]) -> Html:
-    section = f"RFC 7928, {row['section']}" if row["section"][0].isdigit() else f"{row['section']} traffic"
+    section = f"RFC 7928, {row['section']}" if row["section"][0].isdigit() else f"{row['section']}, not in RFC 7928"
     if not row.get("study"):
         return el("p", f"{section}; takes no run.", class_="note")
     seeds = f"{len(row['seeds'])} seeds" if len(row["seeds"]) != 1 else "one seed"

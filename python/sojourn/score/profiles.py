@@ -78,10 +78,14 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
     forward = [document["link"], *document.get("links", [])]
     back = [document["reverse"]] if document["reverse"]["limit"] != UNSCALED else []
     for one in (*forward, *back):
-        scaled = round(_packets(one["limit"]) * factor * OWN.mtu / link.mtu)
-        one["limit"] = f"{link.buffer or scaled} packets"
+        product = round(_packets(one["limit"]) * factor * OWN.mtu / link.mtu)
+        one["limit"] = f"{link.buffer or product} packets"
     for path in row.scaled:
-        set_path(document, path, _scaled_rate(_at(document, path), factor), path)
+        found = _at(document, path)
+        scaled = (
+            [_scaled_rate(one, factor) for one in found] if isinstance(found, list) else _scaled_rate(found, factor)
+        )
+        set_path(document, path, scaled, path)
     for flow in document["flows"]:
         _fit_flow(flow, link)
         if row.counted:
@@ -114,6 +118,7 @@ def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
     return document
 
 
+OVER_TCP = ("tcp", "web", "browser", "video", "rpm", "request", "packmime")
 UNSCALED = "1000 packets"
 """Limit of a way back that is no bottleneck."""
 LONG_LIST = 5
@@ -121,7 +126,7 @@ LONG_LIST = 5
 
 
 def _fit_flow(flow: dict[str, Any], link: Profile) -> None:
-    if "cc" in flow or flow["kind"] in ("tcp", "web", "request", "packmime"):
+    if "cc" in flow or flow["kind"] in OVER_TCP:
         if link.mtu != OWN.mtu:
             flow.setdefault("mss", f"{link.mtu - HEADERS_B} B")
     elif link.mtu != OWN.mtu and flow["kind"] == "cbr":
