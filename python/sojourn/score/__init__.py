@@ -54,6 +54,7 @@ _BACK = ("back_p99", "back_drops")
 _SECOND = ("second_p99", "share_0")
 _ELASTIC = ("elasticity_delay", "elasticity_use")
 _FLOOD = (*_STEADY, "share_0")
+_QOO = ("qoo_web", "qoo_video_call", "qoo_gaming")
 _BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1")
 
 ROWS = {
@@ -137,12 +138,7 @@ ROWS = {
         "the client of draft-ietf-ippm-responsiveness",
         ("rpm", "rpm_in_network", "delay_p99", "delay_mean"),
     ),
-    "qoo": Row(
-        "responsiveness",
-        "quality of outcome",
-        has_study=False,
-        why_not="its score is not computed from results yet",
-    ),
+    "qoo": Row("responsiveness", "applications beside a download, base RTT 40 ms", (*_QOO, *_STEADY)),
     "flood-tcp": Row("adversarial", "TCP under a flood of twice the capacity", _FLOOD, scaled=("flows.1.rate",)),
     "tunnel": Row("adversarial", "TCP senders hidden in a tunnel beside others", (*_STEADY, "share_0")),
     "ect1-tcp": Row(

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from sojourn.analysis.metrics import Metric
+from sojourn.analysis.outcome import APPS, outcome
 from sojourn.base.units import seconds
 from sojourn.results.result import Result
 from sojourn.score import phases
@@ -85,6 +86,11 @@ def of_link(hop: int | None, direction: str, key: str, result: Result) -> float 
     for step in key.split("."):
         found = found[step]
     return None if found is None else float(found)
+
+
+def quality(app: str, result: Result) -> float:
+    """Quality of outcome of an application on the way of the first flow group."""
+    return outcome(APPS[app], result).score
 
 
 def limit_share(result: Result) -> float | None:
@@ -214,6 +220,14 @@ _OF_MEDIA = (
             meaning=f"how long the picture of flow group {group} stands, the wait for the first one apart",
         )
         for group in (2, 4)
+    ),
+    *(
+        Number(
+            _metric(f"qoo_{name.replace('-', '_')}", f"QoO, {name}", digits=0),
+            partial(quality, name),
+            meaning=f"quality of outcome of {name}, from 0, of no use, to 100 (docs/qoo.md)",
+        )
+        for name in ("web", "video-call", "gaming")
     ),
     Number(
         _metric("rpm", "responsiveness", "1/min", digits=0),
