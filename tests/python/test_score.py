@@ -19,6 +19,7 @@ from sojourn.score.plan import Wanted, plan
 from sojourn.score.profiles import PROFILES, size_in_packets
 from sojourn.score.versions import LackingError, absolute, marking, queued
 from sojourn.studies.study import Study
+from test_report import Page
 
 WITH_STUDY = [name for name, row in ROWS.items() if row.has_study]
 
@@ -157,6 +158,28 @@ def test_a_scorecard(cli: Cli, tmp_path: Path) -> None:
     assert score(cli, "codel,pie", "--only", "flood", "--quick", "-o", "out")["rows"] == found["rows"]
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_dir()} == runs
     assert (tmp_path / "out" / "score.lock").read_bytes() == before
+
+
+def test_the_page_holds_every_row_and_needs_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    rows = ("load-mild", "rate-slow", "ecn", "cost")
+    found = score(cli, "codel", "--only", ",".join(rows), "--quick", "-o", "out")
+    jsonschema = pytest.importorskip("jsonschema")
+    written = json.loads((tmp_path / "out" / "scorecard.json").read_text())
+    jsonschema.validate(written, json.loads(cli("score", "--schema").stdout))
+    text = (tmp_path / "out" / "scorecard.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert set(rows) <= set(page.ids) and len(page.ids) == len(set(page.ids))
+    pictures = page.of("img")
+    assert len(pictures) == 2 and all(one["alt"] and one["src"].startswith("data:image/svg") for one in pictures)
+    for link in page.of("a"):
+        href = link["href"]
+        assert href[1:] in page.ids if href.startswith("#") else (tmp_path / "out" / href).is_file()
+    assert "does not mark" in page.words and "33 s instead of 100 s" not in page.words
+    assert "100 s instead of 300 s" in page.words and "Unchecked" in page.words
+    for row in found["rows"]:
+        for column in row["columns"].values():
+            for name, number in column["numbers"].items():
+                assert number["value"] is None or NUMBERS[name].metric.show(number["value"], number["ci95"]) in text
 
 
 def test_the_written_study_gives_the_runs_of_the_scorecard(cli: Cli, tmp_path: Path) -> None:
