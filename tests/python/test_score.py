@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conftest import REPO, Cli, printed_json
+from sojourn._core import scenario_schema
 from sojourn.base.errors import InputError
 from sojourn.score import ROWS, chosen, studies
 from sojourn.score.grades import BANDS, overall, worst
@@ -18,7 +19,7 @@ from sojourn.score.numbers import NUMBERS
 from sojourn.score.plan import Wanted, plan
 from sojourn.score.profiles import PROFILES, size_in_packets
 from sojourn.score.versions import LackingError, absolute, marking, queued
-from sojourn.studies.study import Study
+from sojourn.studies.study import Study, read_document
 from test_report import Page
 
 WITH_STUDY = [name for name, row in ROWS.items() if row.has_study]
@@ -38,6 +39,10 @@ def test_each_row_is_a_file_and_a_line() -> None:
 def test_a_row_is_a_study_as_it_stands(name: str) -> None:
     study = Study.load(REPO / "scenarios" / "score" / f"{name}.toml")
     assert "link.aqm" in study.swept
+    jsonschema = pytest.importorskip("jsonschema")
+    document = read_document(REPO / "scenarios" / "score" / f"{name}.toml")
+    document.pop("sweep")
+    jsonschema.validate(document, json.loads(scenario_schema()))
 
 
 @pytest.mark.parametrize("name", WITH_STUDY)

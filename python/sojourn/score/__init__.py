@@ -175,13 +175,6 @@ def studies() -> Iterator[Path]:
         yield folder
 
 
-def row(row_id: str) -> Row:
-    """A row by its id; refused with those that exist if there is none such."""
-    if row_id not in ROWS:
-        raise unknown("row", row_id, list(ROWS))
-    return ROWS[row_id]
-
-
 def chosen(only: str | None) -> list[str]:
     """Ids of the rows that `--only` names: ids, sections and what begins with them ("8" is all of section 8).
 

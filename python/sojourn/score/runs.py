@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, log
 
-from sojourn.analysis.replicate import until_narrow
+from sojourn.analysis.replicate import FEWEST_SEEDS, until_narrow
 from sojourn.analysis.stats import sample_ci
 from sojourn.results.result import Result
 from sojourn.runs.runner import Runner
@@ -17,7 +17,6 @@ from sojourn.score.versions import parameter_of, parsed
 
 PERCENT = 5.0
 """Widest half width of a 95 % interval, in percent of the mean, with which no more seeds are added."""
-FEWEST_SEEDS = 5
 MOST_SEEDS = 20
 ByText = dict[str, dict[int, dict[str, Result]]]
 """By what was run, by seed and by the point of the row."""
