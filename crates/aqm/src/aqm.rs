@@ -101,6 +101,20 @@ pub trait Aqm {
     /// algorithm: no verdict on it, no change of state. A host may then spare the detour through the queue.
     const LETS_PASS: bool = false;
 
+    /// Whether that holds at `now`, for an algorithm with [`Aqm::LETS_PASS`]; updates that are due are run where it does, and
+    /// it is asked once more.
+    #[inline]
+    fn lets_pass(&self, now: Instant) -> bool {
+        let _ = now;
+        Self::LETS_PASS
+    }
+
+    /// A packet has passed.
+    #[inline]
+    fn passed(&mut self, now: Instant, meta: &Meta) {
+        let _ = (now, meta);
+    }
+
     /// Tells, once and before anything else, how much the queue may hold and what it feeds.
     fn attach(&mut self, limits: &Limits, link: Link) {
         let _ = (limits, link);
@@ -172,6 +186,10 @@ pub trait Aqm {
 
 /// The object-safe twin of [`Aqm`], for algorithms that come in as boxes. Every [`Aqm`] is one.
 pub trait DynAqm {
+    /// See [`Aqm::lets_pass`].
+    fn dyn_lets_pass(&self, now: Instant) -> bool;
+    /// See [`Aqm::passed`].
+    fn dyn_passed(&mut self, now: Instant, meta: &Meta);
     /// See [`Aqm::attach`].
     fn dyn_attach(&mut self, limits: &Limits, link: Link);
     /// See [`Aqm::judges_overflow`].
@@ -201,6 +219,12 @@ pub trait DynAqm {
 }
 
 impl<A: Aqm> DynAqm for A {
+    fn dyn_lets_pass(&self, now: Instant) -> bool {
+        self.lets_pass(now)
+    }
+    fn dyn_passed(&mut self, now: Instant, meta: &Meta) {
+        self.passed(now, meta);
+    }
     fn dyn_attach(&mut self, limits: &Limits, link: Link) {
         self.attach(limits, link);
     }
@@ -243,6 +267,15 @@ impl<A: Aqm> DynAqm for A {
 }
 
 impl Aqm for Box<dyn DynAqm + Send> {
+    /// What is in the box says whether.
+    const LETS_PASS: bool = true;
+
+    fn lets_pass(&self, now: Instant) -> bool {
+        (**self).dyn_lets_pass(now)
+    }
+    fn passed(&mut self, now: Instant, meta: &Meta) {
+        (**self).dyn_passed(now, meta);
+    }
     fn attach(&mut self, limits: &Limits, link: Link) {
         (**self).dyn_attach(limits, link);
     }

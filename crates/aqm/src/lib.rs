@@ -17,6 +17,7 @@
 //! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
 //! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
 //! | [`time`], [`units`], [`rate`], [`rng`] | integer nanoseconds, quantities as text, exact transmission times, random streams |
+//! | [`policy`] | a queue manager that a policy steers, from outside or by a small network |
 //! | [`replay`] | recorded arrivals through a queue: kernel vectors, comparisons |
 //! | `conformance` | what every discipline must satisfy (feature `conformance`) |
 //!
@@ -74,6 +75,7 @@ pub mod pfifo_fast;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
+pub mod policy;
 pub mod prio;
 mod psched;
 pub mod qdisc;

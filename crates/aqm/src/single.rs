@@ -140,10 +140,15 @@ impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
 
     fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
         let passes = A::LETS_PASS && self.left_out.is_none() && self.books.ring.is_empty();
-        if !passes || !self.bounds.admit(Backlog::default(), meta.len) {
+        if !passes || !self.aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
+            return None;
+        }
+        self.run_updates(now, false);
+        if !self.aqm.lets_pass(now) {
             return None;
         }
         meta.enqueued = now;
+        self.aqm.passed(now, &meta);
         self.books.stats.arrived.add(meta.len);
         self.books.stats.departed.add(meta.len);
         Some(meta)

@@ -31,6 +31,7 @@ pub use config::{Config, HardLimit, MaxPacket, SmallBacklog, Version, Window};
 
 use crate::aqm::{Aqm, Cx, DropReason, Fifo, Popped};
 use crate::packet::Meta;
+use crate::time::Duration;
 use alloc::boxed::Box;
 use historic::Historic;
 use linux::Linux;
@@ -61,6 +62,15 @@ impl Codel {
             config::Engine::Mahimahi => Engine::Mahimahi(Mahimahi::new(config)),
             config::Engine::Historic(variant) => Engine::Historic(Box::new(Historic::new(config, variant))),
         })
+    }
+}
+
+impl Codel {
+    /// Sets the target of RFC 8289's CoDel, which goes on as it stands; the other versions keep theirs.
+    pub(crate) fn steer(&mut self, target: Duration) {
+        if let Engine::Rfc8289(codel) = &mut self.0 {
+            codel.steer(target);
+        }
     }
 }
 

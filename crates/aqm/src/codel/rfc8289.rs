@@ -62,6 +62,11 @@ impl Rfc8289 {
             ce_threshold: config.ce_threshold,
         }
     }
+
+    /// Sets the target.
+    pub fn steer(&mut self, target: Duration) {
+        self.target = target;
+    }
 }
 
 impl Aqm for Rfc8289 {

@@ -1,0 +1,85 @@
+//! What an action of a policy means.
+
+use super::Board;
+use crate::time::Duration;
+
+/// How an action becomes what is in force during a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// The action is the probability, from 0 to 1.
+    Probability,
+    /// It is the probability's logarithm to base 2, from -14 to 0; at the lower edge the probability is zero.
+    ProbabilityLog,
+    /// One of five changes of the probability: by -0.1, -0.01, 0, 0.01, 0.1.
+    Delta,
+    /// The natural logarithm of the target, in milliseconds from 0.5 to 100, of a CoDel below (RFC 8289).
+    Target,
+}
+
+/// The lowest logarithm to base 2, which stands for no probability.
+pub const LEAST_LOG: f64 = -14.0;
+/// The smallest and the largest target in milliseconds.
+pub const MOST_TARGET_MS: (f64, f64) = (0.5, 100.0);
+
+const DELTAS: [f64; 5] = [-0.1, -0.01, 0.0, 0.01, 0.1];
+
+impl Law {
+    /// Every law, with its name.
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("probability", Self::Probability),
+        ("probability-log", Self::ProbabilityLog),
+        ("delta", Self::Delta),
+        ("target", Self::Target),
+    ];
+
+    /// The law called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, law)| law)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|&&(_, law)| law == self).expect("each is in the list").0
+    }
+
+    /// Numbers that a network gives for an action: one, or one for each choice, of which the largest is taken.
+    pub fn outputs(self) -> usize {
+        if self == Self::Delta { DELTAS.len() } else { 1 }
+    }
+
+    /// Puts the action that a network's outputs mean in force.
+    pub(super) fn apply(self, outputs: &[f32], board: &Board) {
+        let best = || outputs.iter().enumerate().fold(0, |best, (i, x)| if *x > outputs[best] { i } else { best });
+        self.act(if self == Self::Delta { best() as f64 } else { outputs[0].into() }, board);
+    }
+
+    /// Puts an action in force. What lies outside of its range, or is not a number, is taken as the nearest end, or the
+    /// lower one; a change of [`Law::Delta`] is named by its place.
+    pub fn act(self, action: f64, board: &Board) {
+        let within = |least: f64, most: f64| if action > least { action.min(most) } else { least };
+        match self {
+            Self::Probability => board.set_probability(within(0.0, 1.0)),
+            Self::ProbabilityLog => {
+                let log = within(LEAST_LOG, 0.0);
+                board.set_probability(if log > LEAST_LOG { libm::exp2(log) } else { 0.0 });
+            }
+            Self::Delta => {
+                let by = DELTAS[within(0.0, DELTAS.len() as f64 - 1.0) as usize];
+                board.set_probability((board.probability() + by).clamp(0.0, 1.0));
+            }
+            Self::Target => {
+                let (least, most) = MOST_TARGET_MS;
+                let ms = libm::exp(within(libm::log(least), libm::log(most)));
+                board.set_target(Duration::from_nanos(libm::round(ms.clamp(least, most) * 1e6) as i64));
+            }
+        }
+    }
+
+    /// What is in force as a number about one at most, for an observation.
+    pub(super) fn in_force(self, board: &Board) -> f64 {
+        match self {
+            Self::Target => board.target().as_millis_f64() / MOST_TARGET_MS.1,
+            Self::Probability | Self::ProbabilityLog | Self::Delta => board.probability(),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! A small network of dense layers in 32-bit numbers, summed in a fixed order: the same bits on every machine, and no
+//! allocation after it was made.
+
+use alloc::vec::Vec;
+use thiserror::Error;
+
+/// What a layer does with its sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// Nothing.
+    Linear,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// The larger of it and zero.
+    Relu,
+    /// The logistic function.
+    Sigmoid,
+}
+
+impl Activation {
+    /// Every activation, with its name.
+    pub const ALL: [(&'static str, Self); 4] =
+        [("linear", Self::Linear), ("tanh", Self::Tanh), ("relu", Self::Relu), ("sigmoid", Self::Sigmoid)];
+
+    pub(super) fn of(self, x: f32) -> f32 {
+        match self {
+            Self::Linear => x,
+            Self::Tanh => libm::tanhf(x),
+            Self::Relu => x.max(0.0),
+            Self::Sigmoid => 1.0 / (1.0 + libm::expf(-x)),
+        }
+    }
+}
+
+/// A dense layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// A row for each output, a number for each input.
+    pub weights: Vec<Vec<f32>>,
+    /// A number for each output.
+    pub bias: Vec<f32>,
+    /// What is done with the sums.
+    pub activation: Activation,
+}
+
+/// Layers, one after another.
+#[derive(Clone, Debug)]
+pub struct Network {
+    layers: Vec<Layer>,
+    /// What goes into a layer, and what comes out.
+    values: [Vec<f32>; 2],
+}
+
+/// Most layers.
+pub const MOST_LAYERS: usize = 3;
+/// Most outputs of a layer.
+pub const MOST_WIDTH: usize = 64;
+/// Most numbers of an observation.
+pub const MOST_INPUTS: usize = 256;
+
+/// Why layers are no network, or the wrong one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// None, or too many.
+    #[error("layers: {0} of them; from 1 to {MOST_LAYERS}")]
+    Layers(usize),
+    /// Too wide, or without outputs.
+    #[error("layers[{0}]: {1} outputs; from 1 to {MOST_WIDTH}")]
+    Width(usize, usize),
+    /// A row of another length, or another number of biases.
+    #[error("layers[{place}].{what}: {found} numbers, not {expected}")]
+    Length {
+        /// Number of the layer.
+        place: usize,
+        /// What is too long or too short.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// What it has to be.
+        expected: usize,
+    },
+    /// Infinite, or not a number.
+    #[error("layers[{0}]: a number that is not finite")]
+    NotFinite(usize),
+    /// Too many inputs.
+    #[error("{0} numbers are observed; at most {MOST_INPUTS}")]
+    Inputs(usize),
+    /// The last layer does not fit to the action.
+    #[error("the last layer has {0} outputs; the action takes {1}")]
+    Outputs(usize, usize),
+}
+
+impl Network {
+    /// Layers, of which each takes what the one before gives.
+    pub fn new(layers: Vec<Layer>) -> Result<Self, ShapeError> {
+        if layers.is_empty() || layers.len() > MOST_LAYERS {
+            return Err(ShapeError::Layers(layers.len()));
+        }
+        let mut inputs = layers[0].weights.first().map_or(0, Vec::len);
+        if inputs > MOST_INPUTS {
+            return Err(ShapeError::Inputs(inputs));
+        }
+        let mut widest = inputs;
+        for (place, layer) in layers.iter().enumerate() {
+            let outputs = layer.weights.len();
+            if outputs == 0 || outputs > MOST_WIDTH {
+                return Err(ShapeError::Width(place, outputs));
+            }
+            let rows = layer.weights.iter().map(|row| ("weights", row.len(), inputs));
+            let wrong =
+                rows.chain([("bias", layer.bias.len(), outputs)]).find(|&(_, found, expected)| found != expected);
+            if let Some((what, found, expected)) = wrong {
+                return Err(ShapeError::Length { place, what, found, expected });
+            }
+            if !layer.weights.iter().flatten().chain(&layer.bias).all(|x| x.is_finite()) {
+                return Err(ShapeError::NotFinite(place));
+            }
+            inputs = outputs;
+            widest = widest.max(outputs);
+        }
+        let values = [alloc::vec![0.0; widest], alloc::vec![0.0; widest]];
+        Ok(Self { layers, values })
+    }
+
+    /// Refuses a network that does not take so many inputs or give so many outputs.
+    pub fn check(&self, inputs: usize, outputs: usize) -> Result<(), ShapeError> {
+        let found = self.layers[0].weights[0].len();
+        if found != inputs {
+            return Err(ShapeError::Length { place: 0, what: "weights", found, expected: inputs });
+        }
+        let last = self.layers[self.layers.len() - 1].weights.len();
+        if last == outputs { Ok(()) } else { Err(ShapeError::Outputs(last, outputs)) }
+    }
+
+    /// What comes out for `inputs`, as many as it takes.
+    pub fn forward(&mut self, inputs: &[f32]) -> &[f32] {
+        let [from, to] = &mut self.values;
+        from[..inputs.len()].copy_from_slice(inputs);
+        let mut width = inputs.len();
+        for layer in &self.layers {
+            for ((out, row), bias) in to.iter_mut().zip(&layer.weights).zip(&layer.bias) {
+                let sum = row.iter().zip(&from[..width]).fold(*bias, |sum, (weight, x)| sum + weight * x);
+                *out = layer.activation.of(sum);
+            }
+            width = layer.weights.len();
+            core::mem::swap(from, to);
+        }
+        &from[..width]
+    }
+}

@@ -1,0 +1,239 @@
+use super::*;
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc};
+use crate::registry;
+use crate::rng::Rng;
+use crate::single::SingleQueue;
+use crate::testing::LINK;
+use crate::{Backlog, DropReason, Ecn};
+use alloc::string::ToString as _;
+use alloc::vec;
+
+/// A point in milliseconds from the origin.
+fn ms(millis: f64) -> Instant {
+    Instant::from_nanos(libm::round(millis * 1e6) as u64)
+}
+
+fn sight(entries: &[Entry]) -> Sight {
+    Sight { entries: entries.to_vec(), stack: 1, law: Law::Probability }
+}
+
+fn queue(policy: Policy) -> SingleQueue<Policy, u32> {
+    let limits = Limits::parse("4 packets").unwrap();
+    SingleQueue::new(policy, limits, Host { link: LINK, rng: Rng::stream(1, "queue", 0) })
+}
+
+fn push(queue: &mut SingleQueue<Policy, u32>, at: f64, ecn: Ecn) -> Enqueued {
+    queue.enqueue(ms(at), Meta::new(1000, 7).with_ecn(ecn), 0, &mut |_, _, _| {})
+}
+
+fn pop(queue: &mut SingleQueue<Policy, u32>, at: f64) -> bool {
+    matches!(queue.dequeue(ms(at), &mut |_, _, _| {}), Dequeued::Packet(..))
+}
+
+#[test]
+fn a_step_is_what_happened_in_it() {
+    let board = Arc::new(Board::new(true));
+    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
+    let all: Vec<Entry> = Entry::ALL.iter().map(|&(_, entry, _)| entry).collect();
+    let mut observer = Observer::new(sight(&all));
+    let mut seen = vec![0.0; all.len()];
+    let mut look = |at: f64| {
+        let step = *observer.look(ms(at), &board);
+        observer.write(&mut seen);
+        let value = |name: &str| f64::from(seen[all.iter().position(|entry| entry.name() == name).unwrap()]);
+        (step, ["sojourn", "sojourn_now", "drops", "idle", "flows", "capacity"].map(value))
+    };
+    // Nothing has happened, and no time has passed.
+    assert_eq!(look(0.0), (Step::default(), [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]));
+
+    // Six arrive at 4 ms into room for four; one leaves at 6 ms and one at 8 ms.
+    let fates: Vec<bool> = (0..6).map(|_| push(&mut queue, 4.0, Ecn::NotEct) == Enqueued::Queued).collect();
+    assert_eq!(fates, [true, true, true, true, false, false]);
+    assert!(pop(&mut queue, 6.0) && pop(&mut queue, 8.0));
+    let (step, values) = look(10.0);
+    let expected = Step {
+        span_s: 0.01,
+        arrived: 6,
+        arrived_bytes: 6000,
+        departed: 2,
+        departed_bytes: 2000,
+        sojourn_s: 0.006,
+        longest_s: 0.004,
+        dropped: 2,
+        overflowed: 2,
+        empty_s: 0.004,
+        waiting: 2,
+        waiting_bytes: 2000,
+        head_s: 0.006,
+        ..Step::default()
+    };
+    assert_eq!(step, expected);
+    let close = |found: [f64; 6], expected: [f64; 6]| {
+        assert!(found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-6), "{found:?}, not {expected:?}");
+    };
+    // 1000 B in 2 ms are 4 Mbit/s.
+    let capacity = 4e6 / LINK.rate.as_bps() as f64;
+    close(values, [0.003 / 0.02, 0.006 / 0.02, 2.0 / 6.0, 0.4, 1.0, capacity]);
+
+    // An empty step keeps what was measured last; a minute later the flow is no more.
+    assert!(pop(&mut queue, 12.0) && pop(&mut queue, 14.0));
+    look(20.0);
+    let (step, values) = look(60_000.0);
+    assert_eq!((step.departed, step.longest_s, step.empty_s), (0, 0.0, 59.98));
+    // 1000 B in the 4 ms since 8 ms, and 1000 B in 2 ms.
+    close(values, [0.009 / 0.02, 0.0, 0.0, 1.0, 0.0, 2.0 / 3.0 * capacity]);
+}
+
+#[test]
+fn the_probability_marks_what_understands_it_and_drops_the_rest() {
+    for (p, ecn, expected) in [
+        (0.0, Ecn::NotEct, Enqueued::Queued),
+        (0.0, Ecn::Ect0, Enqueued::Queued),
+        (1.0, Ecn::Ect0, Enqueued::Marked),
+        (1.0, Ecn::NotEct, Enqueued::Dropped(DropReason::Early)),
+    ] {
+        let board = Arc::new(Board::new(false));
+        let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
+        Law::Probability.act(p, &board);
+        assert_eq!(push(&mut queue, 1.0, ecn), expected, "{p} {ecn:?}");
+        let counts = board.counts();
+        let dropped = u64::from(expected == Enqueued::Dropped(DropReason::Early));
+        assert_eq!((counts.dropped, counts.waiting), (dropped, 1 - dropped));
+        assert_eq!(counts.marked, u64::from(expected == Enqueued::Marked));
+    }
+    // As often as it says, from the queue's own stream.
+    let board = Arc::new(Board::new(false));
+    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
+    Law::Probability.act(0.3, &board);
+    let dropped = (0..10_000).filter(|&i| {
+        let fate = push(&mut queue, f64::from(i), Ecn::NotEct);
+        pop(&mut queue, f64::from(i));
+        fate != Enqueued::Queued
+    });
+    assert!((2_850..3_150).contains(&dropped.count()), "within 3.3 deviations of 3000");
+}
+
+#[test]
+fn actions_end_at_their_ranges() {
+    let board = Board::new(false);
+    for (law, action, p) in [
+        (Law::Probability, 0.25, 0.25),
+        (Law::Probability, -1.0, 0.0),
+        (Law::Probability, 7.0, 1.0),
+        (Law::Probability, f64::NAN, 0.0),
+        (Law::ProbabilityLog, -14.0, 0.0),
+        (Law::ProbabilityLog, -3.0, 0.125),
+        (Law::ProbabilityLog, 9.0, 1.0),
+        (Law::ProbabilityLog, f64::NAN, 0.0),
+        (Law::Delta, 4.0, 0.1),
+        (Law::Delta, 3.0, 0.11),
+        (Law::Delta, 2.0, 0.11),
+        (Law::Delta, 1.0, 0.1),
+        (Law::Delta, 0.0, 0.0),
+        (Law::Delta, 0.0, 0.0),
+    ] {
+        law.act(action, &board);
+        assert!((board.probability() - p).abs() < 1e-12, "{law:?} {action}: {}", board.probability());
+    }
+    for (action, target_ms) in [(0.0, 1.0), (-9.0, 0.5), (99.0, 100.0), (f64::NAN, 0.5), (libm::log(5.0), 5.0)] {
+        Law::Target.act(action, &board);
+        assert!((board.target().as_millis_f64() - target_ms).abs() < 1e-5, "{action}: {}", board.target());
+    }
+}
+
+#[test]
+fn another_manager_rules_until_the_policy_does() {
+    let board = Arc::new(Board::new(false));
+    let start = registry::parse("drophead").unwrap().manager().unwrap();
+    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Probability, Some((start, ms(10.0)))));
+    Law::Probability.act(1.0, &board);
+    for at in [1.0, 2.0, 3.0, 4.0, 5.0, 10.0] {
+        assert_eq!(push(&mut queue, at, Ecn::NotEct), Enqueued::Queued, "it makes room at the head");
+    }
+    let counts = board.counts();
+    assert_eq!((counts.arrived, counts.dropped, counts.waiting, counts.head), (6, 2, 4, 3_000_000));
+    assert_eq!(push(&mut queue, 10.1, Ecn::NotEct), Enqueued::Dropped(DropReason::Limit), "the queue is full");
+    assert!(pop(&mut queue, 10.2));
+    assert_eq!(push(&mut queue, 10.3, Ecn::NotEct), Enqueued::Dropped(DropReason::Early));
+    assert_eq!(queue.backlog(), Backlog { packets: 3, bytes: 3000 });
+}
+
+#[test]
+fn a_target_below_is_steered_while_codel_goes_on() {
+    let board = Arc::new(Board::new(false));
+    let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Target, None));
+    Law::Target.act(libm::log(100.0), &board);
+    // Four packets wait, and one leaves every 20 ms: each has waited for 80 ms.
+    (0..3).for_each(|_| drop(push(&mut queue, 0.0, Ecn::NotEct)));
+    let mut rounds = |from: u32| {
+        let dropped = board.counts().dropped;
+        for i in from..from + 50 {
+            push(&mut queue, f64::from(20 * i), Ecn::NotEct);
+            pop(&mut queue, f64::from(20 * i));
+        }
+        board.counts().dropped - dropped
+    };
+    assert_eq!(rounds(0), 0);
+    Law::Target.act(0.0, &board);
+    assert!(rounds(50) > 0);
+    Law::Target.act(libm::log(100.0), &board);
+    assert_eq!(rounds(100), 0);
+}
+
+#[test]
+fn a_network_is_its_sums() {
+    let layer = |weights: &[&[f32]], bias: &[f32], activation| Layer {
+        weights: weights.iter().map(|row| row.to_vec()).collect(),
+        bias: bias.to_vec(),
+        activation,
+    };
+    let first = layer(&[&[1.0, 2.0], &[-1.0, 0.5], &[0.0, 0.0]], &[0.0, 1.0, -3.0], Activation::Relu);
+    let second = layer(&[&[0.5, -2.0, 9.0]], &[0.25], Activation::Linear);
+    let mut network = Network::new(vec![first.clone(), second]).unwrap();
+    // relu(1 + 4, -1 + 1 + 1, -3) = (5, 1, 0); 2.5 - 2 + 0 + 0.25.
+    assert_eq!(network.forward(&[1.0, 2.0]), [0.75]);
+    assert_eq!(network.forward(&[1.0, 2.0]), [0.75], "the same again");
+    assert_eq!(network.check(2, 1), Ok(()));
+    assert_eq!(network.check(2, 5), Err(ShapeError::Outputs(1, 5)));
+    assert_eq!(Activation::Sigmoid.of(0.0), 0.5);
+    assert_eq!(Activation::Tanh.of(1.0), libm::tanhf(1.0));
+    let wrong = layer(&[&[1.0, 2.0]], &[0.0], Activation::Tanh);
+    let told = Network::new(vec![first, wrong]).unwrap_err().to_string();
+    assert_eq!(told, "layers[1].weights: 2 numbers, not 3");
+    let infinite = layer(&[&[f32::INFINITY]], &[0.0], Activation::Tanh);
+    assert_eq!(Network::new(vec![infinite]).unwrap_err(), ShapeError::NotFinite(0));
+    assert_eq!(Network::new(vec![]).unwrap_err(), ShapeError::Layers(0));
+}
+
+#[test]
+fn a_pilot_does_what_an_agent_outside_does() {
+    let layer = Layer { weights: vec![vec![0.8, 0.1]], bias: vec![0.05], activation: Activation::Sigmoid };
+    let network = Network::new(vec![layer]).unwrap();
+    let (sight, step) = (sight(&[Entry::SojournNow, Entry::InRate]), Duration::from_millis(10));
+    let pilot = Pilot::new(network.clone(), sight.clone(), step, Law::Probability).unwrap();
+    let mut by_itself = queue(Policy::piloted(pilot, Law::Probability));
+
+    let board = Arc::new(Board::new(false));
+    let mut steered = queue(Policy::steered(Arc::clone(&board), Law::Probability, None));
+    let (mut observer, mut network, mut seen) = (Observer::new(sight), network, [0.0; 2]);
+    let mut due = 0.0;
+    let mut fates = Vec::new();
+    for i in 0..2000 {
+        let at = f64::from(i) * 0.7;
+        // What happens at the end of a step belongs to it.
+        while due < at || i == 0 && due == 0.0 {
+            observer.look(ms(due), &board);
+            observer.write(&mut seen);
+            Law::Probability.act(network.forward(&seen)[0].into(), &board);
+            due += 10.0;
+        }
+        let fate = push(&mut steered, at, Ecn::NotEct);
+        assert_eq!(push(&mut by_itself, at, Ecn::NotEct), fate, "packet {i}");
+        fates.push(fate);
+        if i % 2 == 0 {
+            assert_eq!(pop(&mut steered, at), pop(&mut by_itself, at));
+        }
+    }
+    let dropped = fates.iter().filter(|fate| **fate == Enqueued::Dropped(DropReason::Early)).count();
+    assert!((100..1900).contains(&dropped), "{dropped} of 2000");
+}
