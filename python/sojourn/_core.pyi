@@ -11,12 +11,14 @@ __all__ = [
     "Algorithm",
     "AqmError",
     "Cx",
+    "Episodes",
     "Fifo",
     "InputError",
     "Limits",
     "Link",
     "Meta",
     "Output",
+    "PolicyNetwork",
     "Queue",
     "check_aqm",
     "csv_of_trace",
@@ -29,6 +31,7 @@ __all__ = [
     "emulated",
     "emulated_flow",
     "emulated_head",
+    "gym_names",
     "jain",
     "load_trace",
     "lte_presets",
@@ -277,6 +280,80 @@ class Output:
 
     def tables(self) -> dict[str, dict[str, npt.NDArray[np.generic]]]:
         """Tables by name, each a dictionary of columns; the arrays are the same at every call."""
+
+@final
+class Episodes:
+    """Places for episodes of scenarios with a queue under a policy.
+
+    `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: somebody else judges),
+    `start` in tc's spelling or empty, which rules to the end if `native`.
+    """
+
+    observations: npt.NDArray[np.float32]
+    """Of each the observation; written in place."""
+    rewards: npt.NDArray[np.float64]
+    """Of each what its last step was worth; written in place by `step`."""
+    over: npt.NDArray[np.bool_]
+    """Of each whether its last step was the episode's last; written in place by `step`."""
+
+    def __new__(
+        cls,
+        step: str,
+        action: str,
+        observe: list[str],
+        stack: int,
+        reward: str,
+        start: str,
+        native: bool,
+        count: int,
+        threads: int,
+    ) -> Episodes: ...
+    def set(self, place: int, scenario_json: str) -> None:
+        """Let the next episodes in a place be of a scenario (JSON text with absolute paths)."""
+
+    def reset(self, places: list[int], seeds: list[int]) -> None:
+        """Begin episodes with these seeds in these places, and write their first observations.
+
+        Signals are handled meanwhile.
+        """
+
+    def step_one(self, action: float) -> tuple[float, bool]:
+        """Step the episode in the first place: what the step was worth, and whether it is the last one."""
+
+    def step(self, actions: npt.NDArray[np.float64], going: npt.NDArray[np.bool_]) -> None:
+        """Step every episode that is going, by its action."""
+
+    def time_s(self, place: int) -> float:
+        """The end of the last step in a place, in seconds."""
+
+    def raw(self, place: int) -> dict[str, Any]:
+        """What was counted in the last step in a place, by name; times in seconds.
+
+        `flows` has a row for each flow that lasts for the whole run: payload bytes delivered in order, packets sent,
+        retransmissions since the start, and the congestion window in segments and the smoothed round-trip time in
+        milliseconds now.
+        """
+
+    def finish(self, place: int) -> str | None:
+        """End the episode in a place: its summary as JSON, or None where there is none.
+
+        What is left of the scenario runs under what is in force.
+        """
+
+@final
+class PolicyNetwork:
+    """A policy of a file: its action for an observation is what the queue manager of that name does."""
+
+    def __new__(cls, text: str) -> PolicyNetwork: ...
+    def forward(self, observation: npt.NDArray[np.float32]) -> list[float]:
+        """What the last layer gives for an observation of as many numbers as it takes."""
+
+def gym_names() -> dict[str, Any]:
+    """What an environment has by name.
+
+    `actions` with their range and whether they are choices, `observations` with their meaning, those that are the
+    `default`, and `rewards`.
+    """
 
 @final
 class Queue:

@@ -18,7 +18,8 @@ import sojourn
 ROOT = Path(sojourn.__file__).parent
 ORDER = (
     *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "qlog"),
-    *("runs", "studies", "fitting", "validation", "kernel", "ns2", "emulated", "papers", "report", "score", "cli"),
+    *("runs", "studies", "fitting", "hunting", "gym", "validation", "kernel", "ns2", "emulated", "papers", "report"),
+    *("score", "cli"),
     *("__main__", "demo"),
 )
 """Packages and modules of `sojourn`; each imports those on its left only. docs/architecture.md has the same order."""
@@ -33,6 +34,7 @@ LATE = {
     "sojourn.figures": "the core: help lists the kinds without it",
     "sojourn.figures.api": "matplotlib: runs whose figures nobody asks for",
     "sojourn.figures.canvas": "matplotlib's backend for TeX",
+    "sojourn.gym.render": "matplotlib: episodes of which nobody wants pictures",
 }
 """Modules (with those below them, of packages of commands) that import within functions, and what that saves."""
 LOADERS = {

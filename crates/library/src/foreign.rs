@@ -51,7 +51,7 @@ pub fn is_library(name: &str) -> bool {
 }
 
 /// A path as a word of a spelling.
-fn escape(path: &Path) -> String {
+pub fn escape(path: &Path) -> String {
     let escaped = |c: char| match c {
         c if c.is_whitespace() || "%@(),:".contains(c) => {
             let mut bytes = [0; 4];
@@ -62,7 +62,8 @@ fn escape(path: &Path) -> String {
     path.to_string_lossy().chars().map(escaped).collect()
 }
 
-fn unescape(name: &str) -> PathBuf {
+/// The path that a word of a spelling means.
+pub fn unescape(name: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
     while let Some((&first, behind)) = rest.split_first() {

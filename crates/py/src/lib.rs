@@ -11,6 +11,7 @@
 //! | `registry`, `queue`, `replay`, `conformance` | the registries as JSON, a queue step by step, comparisons and checks of queue managers |
 //! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
+//! | `gym` | episodes that a policy steers |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
@@ -19,6 +20,7 @@ mod conformance;
 mod emulated;
 mod emulator;
 mod error;
+mod gym;
 mod manager;
 mod output;
 mod own;
@@ -49,6 +51,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AqmError", module.py().get_type::<AqmError>())?;
     module.add_class::<Output>()?;
     module.add_class::<Queue>()?;
+    module.add_class::<gym::Episodes>()?;
+    module.add_class::<gym::PolicyNetwork>()?;
     module.add_class::<PyAlgorithm>()?;
     module.add_class::<views::CxView>()?;
     module.add_class::<views::FifoView>()?;
@@ -92,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(emulated::emulated_flow, module)?)?;
         module.add_function(wrap_pyfunction!(emulated::dscp, module)?)?;
     }
+    module.add_function(wrap_pyfunction!(gym::gym_names, module)?)?;
     module.add_function(wrap_pyfunction!(need, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }

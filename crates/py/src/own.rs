@@ -1,5 +1,5 @@
 //! Classes of users as algorithms by name, for scenarios and everything else that names queue managers; and shared
-//! libraries of theirs.
+//! libraries and policies of theirs.
 
 use crate::error::{AqmError, input};
 use crate::manager::{Class, Manager, raise, said};
@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
+use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::{Libraries, is_library};
 use std::path::Path;
 use std::sync::Mutex;
@@ -21,6 +22,9 @@ pub struct Classes<'a> {
 
 impl Catalogue for Classes<'_> {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        if let found @ Some(_) = self.policies().find(name) {
+            return found;
+        }
         if is_library(name) {
             return self.is_allowed(name).map_or_else(|refusal| Some(Err(refusal)), |()| self.libraries().find(name));
         }
@@ -45,16 +49,20 @@ impl Catalogue for Classes<'_> {
     }
 }
 
-/// Finds libraries only; relative paths start from the current folder.
+/// Finds libraries and policies only; relative paths start from the current folder.
 pub struct SharedLibraries;
 
 impl Catalogue for SharedLibraries {
     fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
-        is_library(name).then(|| Classes { base: "." }.find(name)).flatten()
+        (is_library(name) || name.starts_with(PREFIX)).then(|| Classes { base: "." }.find(name)).flatten()
     }
 }
 
 impl Classes<'_> {
+    fn policies(&self) -> Policies<'_> {
+        Policies { base: Path::new(self.base) }
+    }
+
     fn libraries(&self) -> Libraries<'_> {
         Libraries { base: Path::new(self.base) }
     }
@@ -83,7 +91,7 @@ pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyRe
 
 /// Whether a configuration calls Python.
 pub fn is_python(config: &AnyConfig) -> bool {
-    config.each().iter().any(|config| matches!(config, AnyConfig::Own(_)))
+    config.each().iter().any(|config| matches!(config, AnyConfig::Own(_)) && !config.name().starts_with(PREFIX))
 }
 
 /// A class as an algorithm. What it holds lives as long as the program, like a registered one; there is one per class.

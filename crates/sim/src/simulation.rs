@@ -111,6 +111,12 @@ impl Simulation {
         with!(&self.0, run => run.flows.fixed().map(|flow| FlowCounters::of(&flow.status())).collect())
     }
 
+    /// What the server of a link, by its number, has used until `at` and could have used, in a measure of its own: time, bits,
+    /// or bytes of opportunity. `at` is the instant until which the run was advanced last.
+    pub fn used_and_usable(&mut self, link: usize, at: Instant) -> (u64, u64) {
+        with!(&mut self.0, run => run.network.queues().nth(link).map_or((0, 0), |queue| queue.used_and_usable(at)))
+    }
+
     /// What was recorded so far of tables with at least so many rows: the run forgets it, and [`Simulation::finish`] gives
     /// the rows that follow. So a run of any length takes memory for so many rows only, and what is recorded between two
     /// calls. Where several wireless LANs record `accesses`, these are given at the end.

@@ -1,0 +1,219 @@
+//! A run in steps.
+
+use crate::reward::Reward;
+use crate::setup::{Refused, Setup};
+use sojourn_aqm::policy::{Board, Entry, Observer, Step};
+use sojourn_aqm::{Duration, Instant};
+use sojourn_sim::scenario::{FlowSpec, Scenario};
+use sojourn_sim::{FlowCounters, Simulation, Summary, jain};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A place for episodes, one after another, with what they share. One is not under way before the first
+/// [`Episode::reset`].
+pub struct Episode {
+    setup: Arc<Setup>,
+    board: Arc<Board>,
+    observer: Observer,
+    scenario: Option<Known>,
+    run: Option<Run>,
+}
+
+/// A scenario and what is the same in each of its episodes.
+struct Known {
+    scenario: Scenario,
+    begin: Instant,
+    end: Instant,
+    base_s: f64,
+}
+
+/// An episode under way.
+struct Run {
+    simulation: Simulation,
+    at: Instant,
+    /// What the link has used and could have used until then.
+    used: (u64, u64),
+    shares: Option<Shares>,
+    measured: Measured,
+}
+
+/// What happened in a step, beyond what its queue has counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// What was used of the link, over what could have been; zero where nothing could.
+    pub utilisation: f64,
+    /// Jain's index of what each active flow was delivered in the last second; 1 where it is not asked for, and with fewer
+    /// than two.
+    pub jain: f64,
+    /// The smallest round-trip time without queues, in seconds.
+    pub base_s: f64,
+    /// What the queue has counted.
+    pub step: Step,
+}
+
+impl Episode {
+    /// A place for episodes of this set-up.
+    pub fn new(setup: Arc<Setup>) -> Self {
+        let board = Arc::new(Board::new(setup.sight.has(Entry::Flows)));
+        let observer = Observer::new(setup.sight.clone());
+        Self { setup, board, observer, scenario: None, run: None }
+    }
+
+    /// Lets the next episodes be of `scenario`.
+    pub fn set(&mut self, scenario: Scenario) -> Result<(), Refused> {
+        let (begin, end) = (self.setup.begin(&scenario)?, Instant::ZERO + scenario.duration);
+        let base_s = base_rtt(&scenario).as_secs_f64();
+        let scenario = self.setup.place(scenario, &self.board)?;
+        (self.scenario, self.run) = (Some(Known { scenario, begin, end, base_s }), None);
+        Ok(())
+    }
+
+    /// Whether there is a scenario.
+    pub fn is_set(&self) -> bool {
+        self.scenario.is_some()
+    }
+
+    /// Begins an episode with `seed`, of which [`Episode::warm_up`] runs what lies before the first step. Without a
+    /// scenario nothing begins.
+    pub fn reset(&mut self, seed: u64) {
+        let Some(known) = &self.scenario else { return };
+        self.run = None;
+        self.board.clear();
+        self.observer.clear();
+        let simulation = Simulation::new(&known.scenario, seed);
+        let fair = self.setup.reward == Some(Reward::Fair);
+        let shares = fair.then(|| Shares::new(self.setup.step));
+        let measured = Measured { utilisation: 0.0, jain: 1.0, base_s: known.base_s, step: Step::default() };
+        self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, measured });
+    }
+
+    /// Runs what lies before the first step, a piece at a time; returns whether it is over. The observation is then that
+    /// of the last step's length of it.
+    pub fn warm_up(&mut self) -> bool {
+        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return true };
+        let last = known.begin - self.setup.step.min(known.begin - Instant::ZERO);
+        if run.at < last {
+            run.at = last.min(run.at + PIECE);
+            run.simulation.advance_until(run.at);
+            return false;
+        }
+        if last > Instant::ZERO {
+            self.observer.look(last, &self.board);
+            self.observer.forget();
+        }
+        run.used = run.simulation.used_and_usable(0, last);
+        let begin = known.begin;
+        self.go(begin);
+        true
+    }
+
+    /// Acts and runs the next step. Returns what it is worth, zero where somebody else judges, and whether it is the
+    /// episode's last.
+    pub fn step(&mut self, action: f64) -> (f64, bool) {
+        let (Some(known), Some(run)) = (&self.scenario, &self.run) else { return (0.0, true) };
+        if run.at >= known.end {
+            return (0.0, true);
+        }
+        let next = known.end.min(run.at + self.setup.step);
+        let over = next == known.end;
+        self.setup.sight.law.act(action, &self.board);
+        self.go(next);
+        let worth = self.measured().zip(self.setup.reward).map_or(0.0, |(measured, reward)| reward.of(measured));
+        (worth, over)
+    }
+
+    fn go(&mut self, until: Instant) {
+        let Some(run) = &mut self.run else { return };
+        run.simulation.advance_until(until);
+        run.at = until;
+        run.measured.step = *self.observer.look(until, &self.board);
+        let now = run.simulation.used_and_usable(0, until);
+        let (used, usable) = (now.0 - run.used.0, now.1 - run.used.1);
+        run.measured.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
+        run.used = now;
+        if let Some(shares) = &mut run.shares {
+            run.measured.jain = shares.jain(run.simulation.flows());
+        }
+    }
+
+    /// Writes the observation.
+    pub fn observe(&self, into: &mut [f32]) {
+        self.observer.write(into);
+    }
+
+    /// The end of the last step, in seconds.
+    pub fn time_s(&self) -> f64 {
+        self.run.as_ref().map_or(0.0, |run| (run.at - Instant::ZERO).as_secs_f64())
+    }
+
+    /// What happened in the last step.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.run.as_ref().map(|run| &run.measured)
+    }
+
+    /// The counters of each flow that lasts for the whole run.
+    pub fn flows(&self) -> Vec<FlowCounters> {
+        self.run.as_ref().map_or_else(Vec::new, |run| run.simulation.flows())
+    }
+
+    /// The probability, or the target in seconds, that is in force.
+    pub fn in_force(&self) -> (f64, f64) {
+        (self.board.probability(), self.board.target().as_secs_f64())
+    }
+
+    /// Ends the episode, which [`Episode::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left of
+    /// the scenario is run under what is in force.
+    pub fn finish(&mut self) -> Option<Summary> {
+        self.run.take().map(|run| run.simulation.finish().summary)
+    }
+}
+
+/// What is run without a look at anything else.
+const PIECE: Duration = Duration::from_millis(250);
+
+/// The smallest sum of propagation delays there and back.
+fn base_rtt(scenario: &Scenario) -> Duration {
+    let hops: Vec<_> = scenario.hops().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect();
+    let rtt = |flow: &FlowSpec| {
+        let links = flow.paths.data.iter().chain(flow.paths.acks.iter());
+        links.fold(flow.access_delay * 2, |sum, &link| {
+            sum + hops.get(usize::from(link)).copied().unwrap_or(Duration::ZERO)
+        })
+    };
+    scenario.flows.iter().map(rtt).min().unwrap_or(Duration::ZERO).max(LEAST_BASE)
+}
+
+/// So that what is divided by it is finite.
+const LEAST_BASE: Duration = Duration::from_millis(1);
+
+/// What each flow was delivered, over the last second.
+struct Shares {
+    /// Bytes delivered and packets sent until the end of each of the last steps.
+    past: VecDeque<Vec<(u64, u64)>>,
+    steps: usize,
+}
+
+impl Shares {
+    fn new(step: Duration) -> Self {
+        let steps = (Duration::from_secs(1).as_nanos() / step.as_nanos()).max(1) as usize;
+        Self { past: VecDeque::with_capacity(steps + 1), steps }
+    }
+
+    fn jain(&mut self, flows: Vec<FlowCounters>) -> f64 {
+        if self.past.len() > self.steps {
+            self.past.pop_front();
+        }
+        let before = self.past.front();
+        let mut active = Vec::with_capacity(flows.len());
+        for (i, flow) in flows.iter().enumerate() {
+            let (delivered, sent) = before.map_or((0, 0), |before| before[i]);
+            let (delivered, sent) = (flow.delivered_bytes - delivered, flow.sent - sent);
+            // One that was locked out is active; one that has not begun, or is over, is not.
+            if delivered > 0 || sent > 0 || flow.in_flight > 0 {
+                active.push(delivered as f64);
+            }
+        }
+        self.past.push_back(flows.iter().map(|flow| (flow.delivered_bytes, flow.sent)).collect());
+        if active.len() < 2 { 1.0 } else { jain(&active) }
+    }
+}

@@ -1,0 +1,172 @@
+//! Policies in files: small networks with what they see, how often they act and what their action means, as queue managers
+//! by name.
+
+use crate::setup::{LEAST_STEP, MOST_STEP, read_sight};
+use serde::Deserialize;
+use sojourn_aqm::params::{Value, unknown};
+use sojourn_aqm::policy::{Activation, Layer, Network, Pilot, Policy, Sight};
+use sojourn_aqm::refusal::Refusal;
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Own, OwnConfig, Queues};
+use sojourn_aqm::{Duration, DynAqm, SingleQueue, units};
+use sojourn_library::foreign::{escape, unescape};
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What the name of a policy begins with.
+pub const PREFIX: &str = "policy:";
+
+/// A policy as it is in a file.
+#[derive(Clone, Debug)]
+pub struct PolicyFile {
+    /// How often it acts, from the start on.
+    pub step: Duration,
+    /// What it sees, and what its action means.
+    pub sight: Sight,
+    /// What it makes of that.
+    pub network: Network,
+}
+
+/// The form of the file, in JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    /// Version of the form.
+    sojourn_policy: u32,
+    step: String,
+    action: String,
+    #[serde(default)]
+    observe: Vec<String>,
+    #[serde(default = "one")]
+    stack: usize,
+    layers: Vec<LayerText>,
+    /// What it is and where it comes from, for readers.
+    #[serde(default)]
+    #[allow(dead_code)]
+    note: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LayerText {
+    weights: Vec<Vec<f32>>,
+    bias: Vec<f32>,
+    activation: String,
+}
+
+fn one() -> usize {
+    1
+}
+
+impl PolicyFile {
+    /// Reads a file's text; the error names place and remedy.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text: Text = serde_json::from_str(text).map_err(|error| format!("is no policy: {error}"))?;
+        if text.sojourn_policy != FORM {
+            return Err(format!(
+                "sojourn_policy: {} is not a version that is known; write {FORM}",
+                text.sojourn_policy
+            ));
+        }
+        let step = units::duration(&text.step).map_err(|error| format!("step: {error}"))?;
+        if step < LEAST_STEP || step > MOST_STEP {
+            return Err(format!("step: {step} is out of range; from {LEAST_STEP} to {MOST_STEP}"));
+        }
+        let sight = read_sight(&text.action, &text.observe, text.stack).map_err(|refused| refused.to_string())?;
+        let layers = text.layers.into_iter().enumerate().map(|(i, layer)| layer.read(i)).collect::<Result<_, _>>()?;
+        let network = Network::new(layers).map_err(|error| error.to_string())?;
+        network.check(sight.len(), sight.law.outputs()).map_err(|error| error.to_string())?;
+        Ok(Self { step, sight, network })
+    }
+}
+
+impl LayerText {
+    fn read(self, place: usize) -> Result<Layer, String> {
+        let Self { weights, bias, activation } = self;
+        let found = Activation::ALL.iter().find(|(name, _)| *name == activation).map(|&(_, found)| found);
+        let names = Activation::ALL.map(|(name, _)| name);
+        let activation = found
+            .ok_or_else(|| format!("layers[{place}].{}", unknown("activation", &activation, names.iter().copied())))?;
+        Ok(Layer { weights, bias, activation })
+    }
+}
+
+/// The policies that names like `policy:my.json` stand for; relative paths start from `base`, else from the current folder.
+/// A blank, bracket, comma, `@`, `%` or colon in a path is written `%20`, `%28`, ….
+#[derive(Clone, Copy, Debug)]
+pub struct Policies<'a> {
+    /// The folder.
+    pub base: &'a Path,
+}
+
+impl Catalogue for Policies<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, Refusal>> {
+        let path = name.strip_prefix(PREFIX)?;
+        Some(self.load(path).map_err(|error| Refusal::Catalogue(format!("{name}: {error}"))))
+    }
+}
+
+impl Policies<'_> {
+    fn load(&self, name: &str) -> Result<&'static Algorithm, String> {
+        let path = unescape(name);
+        let folders = [self.base, Path::new("")];
+        let found = folders.iter().map(|folder| folder.join(&path)).find(|path| path.is_file());
+        let found =
+            found.ok_or_else(|| format!("no such file in {}; write e.g. \"{PREFIX}my.json\"", self.base.display()))?;
+        let found = found.canonicalize().map_err(|error| error.to_string())?;
+        let text = fs::read_to_string(&found).map_err(|error| error.to_string())?;
+        algorithm(&found, text)
+    }
+}
+
+/// A file as an algorithm; there is one for each version of it, and it lives as long as the program.
+fn algorithm(path: &Path, text: String) -> Result<&'static Algorithm, String> {
+    static KNOWN: Mutex<Vec<(String, &'static Algorithm)>> = Mutex::new(Vec::new());
+    let name = format!("{PREFIX}{}", escape(path));
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, algorithm)) = known.iter().find(|(of, algorithm)| *of == text && algorithm.name == name) {
+        return Ok(algorithm);
+    }
+    let policy = Arc::new(PolicyFile::parse(&text)?);
+    let configure = move |algorithm: &'static Algorithm, profile: &str, params: &[(String, String)]| {
+        let of_profile = (!["", PROFILES[0].0].contains(&profile)).then_some(("profile", profile));
+        match of_profile.or(params.first().map(|(name, _)| ("parameter", name.as_str()))) {
+            Some((what, name)) => Err(Refusal::Unknown(unknown(what, name, std::iter::empty()))),
+            None => Ok(AnyConfig::Own(Own::new(algorithm, Box::new(Piloted(Arc::clone(&policy)))))),
+        }
+    };
+    let algorithm: &'static Algorithm = Box::leak(Box::new(Algorithm {
+        name: name.leak(),
+        summary: "A policy that was learned: a small network that acts at every step",
+        source: "its file",
+        params: &[],
+        profiles: PROFILES,
+        queues: Queues::One,
+        state_bytes: size_of::<Policy>(),
+        queue_bytes: size_of::<SingleQueue<Policy, u32>>(),
+        words: None,
+        configure: Box::leak(Box::new(configure)),
+    }));
+    known.push((text, algorithm));
+    Ok(algorithm)
+}
+
+const PROFILES: &[(&str, &str)] = &[("plain", "as in its file")];
+const FORM: u32 = 1;
+
+#[derive(Clone, Debug)]
+struct Piloted(Arc<PolicyFile>);
+
+impl OwnConfig for Piloted {
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+    fn manager(&self) -> Box<dyn DynAqm + Send> {
+        let PolicyFile { step, sight, network } = &*self.0;
+        let pilot = Pilot::new(network.clone(), sight.clone(), *step, sight.law);
+        Box::new(Policy::piloted(pilot.expect("the file was checked"), sight.law))
+    }
+    fn boxed(&self) -> Box<dyn OwnConfig> {
+        Box::new(self.clone())
+    }
+}

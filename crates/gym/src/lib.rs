@@ -1,0 +1,24 @@
+//! Episodes to learn in: runs of the simulator whose bottleneck has a queue under a policy, which an agent steers step by
+//! step.
+//!
+//! # Map
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | `setup` | what an agent sees and does in which scenario; what is refused |
+//! | `episode` | a run in steps: observation, reward, counters of each |
+//! | `reward` | what a step is worth |
+//! | `batch` | many episodes at once, on one thread or several, with the same numbers |
+//! | `file` | policies in files, as queue managers by name: `policy:FILE` |
+
+mod batch;
+mod episode;
+mod file;
+mod reward;
+mod setup;
+
+pub use batch::Batch;
+pub use episode::{Episode, Measured};
+pub use file::{PREFIX, Policies, PolicyFile};
+pub use reward::Reward;
+pub use setup::{LEAST_STEP, MOST_STEP, Refused, Setup};

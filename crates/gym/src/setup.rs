@@ -1,0 +1,170 @@
+//! What an agent sees and does, and the scenarios in which it can.
+
+use crate::reward::Reward;
+use sojourn_aqm::params::Value;
+use sojourn_aqm::policy::{Board, Entry, Law, Policy, Sight};
+use sojourn_aqm::refusal::Refusal;
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Named, Own, OwnConfig, Queues};
+use sojourn_aqm::{Duration, DynAqm, Instant, SingleQueue};
+use sojourn_sim::scenario::{Error, Probes, Scenario, Warmup};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What is the same in every episode.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Length of a step; from [`LEAST_STEP`] to [`MOST_STEP`].
+    pub step: Duration,
+    /// What is observed, and what an action means.
+    pub sight: Sight,
+    /// What a step is worth; nothing where somebody else judges.
+    pub reward: Option<Reward>,
+    /// The queue manager that rules until the scenario's warm-up is over; without one the first step begins at 0.
+    pub start: Option<Named>,
+    /// Whether that one rules to the end, so that its steps are judged as a policy's.
+    pub native: bool,
+}
+
+/// The shortest step.
+pub const LEAST_STEP: Duration = Duration::from_millis(1);
+/// The longest step.
+pub const MOST_STEP: Duration = Duration::from_secs(1);
+
+/// Why there is no environment.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The scenario itself.
+    #[error(transparent)]
+    Scenario(#[from] Error),
+    /// A queue manager.
+    #[error("{0}: {1}")]
+    Aqm(&'static str, Refusal),
+    /// Something of the set-up, or what the scenario lacks: place and remedy.
+    #[error("{0}: {1}")]
+    Place(&'static str, String),
+}
+
+impl Setup {
+    /// Reads names as a user writes them; an empty `observe` is the default, an empty `start` none.
+    pub fn read(step: Duration, action: &str, observe: &[String], stack: usize, start: &str) -> Result<Self, Refused> {
+        if step < LEAST_STEP || step > MOST_STEP {
+            return Err(place("step", format!("{step} is out of range; from {LEAST_STEP} to {MOST_STEP}")));
+        }
+        let start = match start {
+            "" => None,
+            text => Some(Named::parse(text).map_err(|refusal| Refused::Aqm("start", refusal))?),
+        };
+        if start.as_ref().is_some_and(|named| named.config.manager().is_none()) {
+            return Err(place("start", r#"manages no single queue; write e.g. "codel""#.into()));
+        }
+        Ok(Self { step, sight: read_sight(action, observe, stack)?, reward: None, start, native: false })
+    }
+
+    /// When the first step begins: after the warm-up, or at once.
+    pub(crate) fn begin(&self, scenario: &Scenario) -> Result<Instant, Refused> {
+        match (&self.start, scenario.warmup) {
+            (None, _) => Ok(Instant::ZERO),
+            (Some(_), Warmup::Given(span)) => Ok(Instant::ZERO + span),
+            (Some(_), Warmup::Auto) => Err(place(
+                "warmup",
+                r#"is known after a run only; write e.g. "2 s", or begin at 0 with start=None"#.into(),
+            )),
+        }
+    }
+
+    /// The scenario with a queue under a policy at its bottleneck, and without probes.
+    pub(crate) fn place(&self, mut scenario: Scenario, board: &Arc<Board>) -> Result<Scenario, Refused> {
+        if scenario.wlan.is_some() {
+            let text = "the bottleneck is a wireless LAN, which has a queue for each station; let it be a link";
+            return Err(place("link", text.into()));
+        }
+        let until = self.begin(&scenario)?;
+        let others = scenario.hops().flat_map(|(_, link, reverse)| [&link.aqm.config, &reverse.aqm.config]).skip(1);
+        let code = |config: &&AnyConfig| matches!(config, AnyConfig::Own(_) | AnyConfig::Foreign(_));
+        if let Some(config) = others.flat_map(AnyConfig::each).find(code) {
+            let text = format!("{} is not built in, which the queues beside the policy's have to be", config.name());
+            return Err(place("aqm", text));
+        }
+        let until = if self.native { Instant::NEVER } else { until };
+        let start = self.start.clone().map(|named| (named, until));
+        let steered = Steered { board: Arc::clone(board), law: self.sight.law, start };
+        scenario.link.aqm.config = AnyConfig::Own(Own::new(&STEERED, Box::new(steered)));
+        scenario.probes = Probes::default();
+        Ok(scenario)
+    }
+}
+
+/// Reads what a policy sees and does.
+pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Result<Sight, Refused> {
+    let laws = Law::ALL.map(|(name, _)| name).join(", ");
+    let law = match action {
+        "coupled" => Err("coupled needs the two queues of DualPI2, and a policy has one".to_string()),
+        "weights" => Err("weights needs classes, and a policy's queue has none".to_string()),
+        name => Law::find(name).ok_or_else(|| format!("unknown action {name:?}")),
+    };
+    let law = law.map_err(|text| place("action", format!("{text}; one of {laws}")))?;
+    let mut entries = Vec::new();
+    for name in observe {
+        let entry = Entry::find(name).ok_or_else(|| {
+            let names = Entry::ALL.iter().map(|&(name, ..)| name).collect::<Vec<_>>().join(", ");
+            place("observe", format!("unknown entry {name:?}; of {names}"))
+        })?;
+        if entries.contains(&entry) {
+            return Err(place("observe", format!("{name:?} is there twice; leave one out")));
+        }
+        entries.push(entry);
+    }
+    if entries.is_empty() {
+        entries = Entry::DEFAULT.to_vec();
+    }
+    if stack == 0 || stack > MOST_STACK {
+        return Err(place("stack", format!("{stack} is out of range; from 1 to {MOST_STACK}")));
+    }
+    Ok(Sight { entries, stack, law })
+}
+
+fn place(at: &'static str, text: String) -> Refused {
+    Refused::Place(at, text)
+}
+
+/// Most steps of an observation.
+const MOST_STACK: usize = 64;
+
+/// A queue of an episode.
+#[derive(Clone, Debug)]
+struct Steered {
+    board: Arc<Board>,
+    law: Law,
+    start: Option<(Named, Instant)>,
+}
+
+impl OwnConfig for Steered {
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+    fn manager(&self) -> Box<dyn DynAqm + Send> {
+        let manager = |named: &Named| named.config.manager().expect("it was asked when it was set up");
+        let start = self.start.as_ref().map(|(named, until)| (manager(named), *until));
+        Box::new(Policy::steered(Arc::clone(&self.board), self.law, start))
+    }
+    fn boxed(&self) -> Box<dyn OwnConfig> {
+        Box::new(self.clone())
+    }
+}
+
+static STEERED: Algorithm = Algorithm {
+    name: "steered",
+    summary: "Does what an agent says",
+    source: "this crate",
+    params: &[],
+    profiles: &[("plain", "steered by an agent")],
+    queues: Queues::One,
+    state_bytes: size_of::<Policy>(),
+    queue_bytes: size_of::<SingleQueue<Policy, u32>>(),
+    words: None,
+    configure: &|algorithm, _, _| {
+        let idle = Steered { board: Arc::new(Board::new(false)), law: Law::Probability, start: None };
+        Ok(AnyConfig::Own(Own::new(algorithm, Box::new(idle))))
+    },
+};

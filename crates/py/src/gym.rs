@@ -1,0 +1,249 @@
+//! Episodes that Python steers, one or many at a time.
+
+use crate::error::{Unsigned, input};
+use crate::slices;
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sojourn_aqm::policy::{Entry, LEAST_LOG, Law, MOST_TARGET_MS};
+use sojourn_aqm::registry::REGISTERED;
+use sojourn_aqm::units;
+use sojourn_gym::{Batch, Measured, PolicyFile, Reward, Setup};
+use sojourn_sim::scenario::Scenario;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// Places for episodes of scenarios with a queue under a policy.
+///
+/// `step` as a time with its unit; `action`, `observe` and `reward` by name (an empty reward: somebody else judges), `start`
+/// in tc's spelling or empty, which rules to the end if `native`. `observations`, `rewards` and `over` are arrays that are written in place.
+#[pyclass(module = "sojourn._core")]
+pub struct Episodes {
+    /// Never locked: the mutex only makes it shareable, and every access is exclusive already.
+    batch: Mutex<Batch>,
+    /// Of each the observation.
+    #[pyo3(get)]
+    observations: Py<PyArray2<f32>>,
+    /// Of each what its last step was worth.
+    #[pyo3(get)]
+    rewards: Py<PyArray1<f64>>,
+    /// Of each whether its last step was the episode's last.
+    #[pyo3(get)]
+    over: Py<PyArray1<bool>>,
+}
+
+#[pymethods]
+impl Episodes {
+    #[new]
+    #[allow(clippy::too_many_arguments)] // they are Python's
+    fn new(
+        py: Python<'_>,
+        step: &str,
+        action: &str,
+        observe: Vec<String>,
+        stack: usize,
+        reward: &str,
+        start: &str,
+        native: bool,
+        count: usize,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let step = units::duration(step).map_err(|error| input(format!("step: {error}")))?;
+        let mut setup = Setup::read(step, action, &observe, stack, start).map_err(input)?;
+        setup.native = native;
+        if !reward.is_empty() {
+            let names = Reward::ALL.map(|(name, _)| name).join(", ");
+            let unknown = || input(format!("reward: unknown reward {reward:?}; one of {names}, or a function"));
+            setup.reward = Some(Reward::find(reward).ok_or_else(unknown)?);
+        }
+        let batch = Batch::new(setup, count, threads).map_err(|error| input(format!("threads: {error}")))?;
+        let width = batch.width();
+        Ok(Self {
+            batch: Mutex::new(batch),
+            observations: PyArray2::zeros(py, [count, width], false).unbind(),
+            rewards: PyArray1::zeros(py, count, false).unbind(),
+            over: PyArray1::zeros(py, count, false).unbind(),
+        })
+    }
+
+    /// Lets the next episodes in a place be of a scenario (JSON text with absolute paths).
+    fn set(&mut self, py: Python<'_>, place: usize, scenario_json: &str) -> PyResult<()> {
+        let episode = all(&mut self.batch).episode(place);
+        py.detach(|| {
+            // Queue managers of users would need the interpreter, or checks after each call.
+            let scenario =
+                Scenario::parse_with(scenario_json, &[], Path::new("/"), REGISTERED).map_err(|e| e.to_string())?;
+            episode.set(scenario).map_err(|refused| refused.to_string())
+        })
+        .map_err(input)
+    }
+
+    /// Begins episodes with these seeds in these places, and writes their first observations. Signals are handled
+    /// meanwhile.
+    fn reset(&mut self, py: Python<'_>, places: Vec<usize>, seeds: Vec<Unsigned>) -> PyResult<()> {
+        for (&place, seed) in places.iter().zip(seeds) {
+            let seed = seed.get("seed")?;
+            let episode = all(&mut self.batch).episode(place);
+            py.detach(|| episode.reset(seed));
+        }
+        if let [place] = places[..] {
+            let episode = all(&mut self.batch).episode(place);
+            slices::run(py, None, || if episode.warm_up() { None } else { Some(0.0) })?;
+            let mut seen = self.observations.bind(py).try_readwrite()?;
+            let width = all(&mut self.batch).width();
+            all(&mut self.batch).episode(place).observe(&mut seen.as_slice_mut()?[place * width..][..width]);
+            return Ok(());
+        }
+        let mut begins = vec![false; all(&mut self.batch).len()];
+        places.iter().for_each(|&place| begins[place] = true);
+        let mut seen = self.observations.bind(py).try_readwrite()?;
+        let (batch, seen) = (all(&mut self.batch), seen.as_slice_mut()?);
+        py.detach(|| batch.warm_up(&begins, seen));
+        py.check_signals()
+    }
+
+    /// Steps the episode in the first place: what the step was worth, and whether it is the last one.
+    fn step_one(&mut self, py: Python<'_>, action: f64) -> PyResult<(f64, bool)> {
+        let mut seen = self.observations.bind(py).try_readwrite()?;
+        let (width, seen) = (all(&mut self.batch).width(), seen.as_slice_mut()?);
+        let episode = all(&mut self.batch).episode(0);
+        let (worth, over) = py.detach(|| {
+            let stepped = episode.step(action);
+            episode.observe(&mut seen[..width]);
+            stepped
+        });
+        py.check_signals()?;
+        Ok((worth, over))
+    }
+
+    /// Steps every episode that is going, by its action.
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        actions: PyReadonlyArray1<'_, f64>,
+        going: PyReadonlyArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (actions, going) = (actions.as_slice()?, going.as_slice()?);
+        if actions.len() != all(&mut self.batch).len() || going.len() != actions.len() {
+            return Err(input(format!(
+                "action: {} of them for {} episodes",
+                actions.len(),
+                all(&mut self.batch).len()
+            )));
+        }
+        let mut seen = self.observations.bind(py).try_readwrite()?;
+        let mut worth = self.rewards.bind(py).try_readwrite()?;
+        let mut over = self.over.bind(py).try_readwrite()?;
+        let (seen, worth, over) = (seen.as_slice_mut()?, worth.as_slice_mut()?, over.as_slice_mut()?);
+        let batch = all(&mut self.batch);
+        py.detach(|| batch.step(actions, going, seen, worth, over));
+        py.check_signals()
+    }
+
+    /// The end of the last step in a place, in seconds.
+    fn time_s(&mut self, place: usize) -> f64 {
+        all(&mut self.batch).episode(place).time_s()
+    }
+
+    /// What was counted in the last step in a place, by name; times in seconds. `flows` has a row for each flow that lasts
+    /// for the whole run: payload bytes delivered in order, packets sent, retransmissions since the start, and the
+    /// congestion window in segments and the smoothed round-trip time in milliseconds now.
+    fn raw<'py>(&mut self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyDict>> {
+        let episode = all(&mut self.batch).episode(place);
+        let raw = PyDict::new(py);
+        if let Some(&Measured { utilisation, jain, base_s, step }) = episode.measured() {
+            let (probability, target_s) = episode.in_force();
+            let counts = [
+                ("arrived", step.arrived),
+                ("arrived_bytes", step.arrived_bytes),
+                ("ect", step.ect),
+                ("ect1", step.ect1),
+                ("departed", step.departed),
+                ("departed_bytes", step.departed_bytes),
+                ("dropped", step.dropped),
+                ("overflowed", step.overflowed),
+                ("marked", step.marked),
+                ("waiting", step.waiting),
+                ("waiting_bytes", step.waiting_bytes),
+            ];
+            let numbers = [
+                ("span_s", step.span_s),
+                ("sojourn_s", step.sojourn_s),
+                ("longest_s", step.longest_s),
+                ("empty_s", step.empty_s),
+                ("head_s", step.head_s),
+                ("utilisation", utilisation),
+                ("jain", jain),
+                ("base_s", base_s),
+                ("probability", probability),
+                ("target_s", target_s),
+            ];
+            counts.iter().try_for_each(|(name, count)| raw.set_item(name, count))?;
+            numbers.iter().try_for_each(|(name, number)| raw.set_item(name, number))?;
+        }
+        let row = |flow: &sojourn_sim::FlowCounters| {
+            let counts = [flow.delivered_bytes, flow.sent, flow.retransmissions].map(|n| n as f64);
+            [counts.as_slice(), &[flow.cwnd, flow.srtt_ms]].concat()
+        };
+        let flows: Vec<_> = episode.flows().iter().map(row).collect();
+        let flows =
+            if flows.is_empty() { PyArray2::zeros(py, [0, 5], false) } else { PyArray2::from_vec2(py, &flows)? };
+        raw.set_item("flows", flows)?;
+        Ok(raw)
+    }
+
+    /// Ends the episode in a place: its summary as JSON, or None where there is none. What is left of the scenario runs
+    /// under what is in force.
+    fn finish(&mut self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
+        let episode = all(&mut self.batch).episode(place);
+        let summary = py.detach(|| episode.finish());
+        summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
+    }
+}
+
+fn all(batch: &mut Mutex<Batch>) -> &mut Batch {
+    batch.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A policy of a file: its action for an observation is what the queue manager of that name does.
+#[pyclass(module = "sojourn._core")]
+pub struct PolicyNetwork(PolicyFile);
+
+#[pymethods]
+impl PolicyNetwork {
+    #[new]
+    fn new(text: &str) -> PyResult<Self> {
+        PolicyFile::parse(text).map(Self).map_err(input)
+    }
+
+    /// What the last layer gives for an observation of as many numbers as it takes.
+    fn forward(&mut self, observation: PyReadonlyArray1<'_, f32>) -> PyResult<Vec<f32>> {
+        let (seen, takes) = (observation.as_slice()?, self.0.sight.len());
+        if seen.len() != takes {
+            return Err(input(format!("observation: {} numbers; the policy takes {takes}", seen.len())));
+        }
+        Ok(self.0.network.forward(seen).to_vec())
+    }
+}
+
+/// What an environment has by name: `actions` with their ranges (`low`, `high`, or `n` choices), entries of an
+/// `observation` with their meaning, those that are the `default`, and `rewards`.
+#[pyfunction]
+pub fn gym_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let names = PyDict::new(py);
+    let actions = PyDict::new(py);
+    for (name, law) in Law::ALL {
+        let (least, most) = match law {
+            Law::Probability => (0.0, 1.0),
+            Law::ProbabilityLog => (LEAST_LOG, 0.0),
+            Law::Delta => (0.0, law.outputs() as f64 - 1.0),
+            Law::Target => (MOST_TARGET_MS.0.ln(), MOST_TARGET_MS.1.ln()),
+        };
+        actions.set_item(name, (least, most, law == Law::Delta))?;
+    }
+    names.set_item("actions", actions)?;
+    names.set_item("observations", Entry::ALL.iter().map(|&(name, _, doc)| (name, doc.trim())).collect::<Vec<_>>())?;
+    names.set_item("default", Entry::DEFAULT.map(Entry::name))?;
+    names.set_item("rewards", Reward::ALL.map(|(name, _)| name))?;
+    Ok(names)
+}

@@ -1,0 +1,127 @@
+"""`Sojourn/Aqm-v0`: the queue of a bottleneck, steered in steps of a fixed length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.base.errors import InputError
+from sojourn.gym.privileged import privileged
+from sojourn.gym.render import Pictures, line
+from sojourn.gym.seeds import NUMBERS, seed_of
+from sojourn.gym.settings import Reward, Settings
+from sojourn.gym.source import Source
+from sojourn.gym.suites import Suite
+from sojourn.scenarios.scenario import Scenario
+
+Observation = NDArray[np.float32]
+
+
+class AqmEnv(gymnasium.Env[Observation, Any]):
+    """Steers the queue of a scenario's bottleneck; an episode is a run, and it ends with the scenario's `duration`.
+
+    `scenario`: the path of a TOML file, which may have `[draw]`, a `Scenario`, or a suite. `step`: length of a step,
+    1 ms to 1 s. `action`: "probability", "probability-log", "delta" or "target". `observe`: entries by name, of the
+    last `stack` steps. `reward`: a name, or a function of what was counted in the step. `start`: the queue manager
+    until the scenario's warm-up is over, where the first step begins; None: the first step begins at 0. `raw` and
+    `privileged` put into `info` what was counted, and what no queue manager can know. Without `copy` every observation
+    is the same array, written anew.
+
+    `terminated` is always False and `truncated` true at the end of the scenario: the problem does not end there, so a
+    value function has to bootstrap from the last observation. What is wrong with a setting raises InputError.
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012 (Gymnasium's own form)
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario | Suite,
+        *,
+        step: str = "10 ms",
+        action: str = "probability",
+        observe: str | Sequence[str] = "default",
+        stack: int = 1,
+        reward: Reward = "delay-goodput",
+        start: str | None = "codel",
+        raw: bool = False,
+        privileged: bool = False,
+        copy: bool = True,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f'render_mode: "{render_mode}" is not one of {", ".join(self.metadata["render_modes"])}')
+        self._settings = Settings(step, action, observe, stack, reward, start)
+        self._episodes = self._settings.episodes()
+        self.action_space = self._settings.action_space()
+        self.observation_space = self._settings.observation_space()
+        self.render_mode = render_mode
+        self._source = Source(scenario)
+        self._judge = reward if callable(reward) else None
+        self._raw, self._privileged, self._copy = raw, privileged, copy
+        self._seen: Observation = self._episodes.observations[0]
+        self._known: Scenario | None = None
+        self._pictures = Pictures() if render_mode == "rgb_array" else None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode: with `seed` the run that `sojourn run --seed` makes, else one of those to learn with.
+
+        `options={"scenario": …}` takes another scenario from now on.
+        """
+        super().reset(seed=seed)
+        if options and "scenario" in options:
+            self._source, self._known = Source(options["scenario"]), None
+        if seed is None:
+            seed = seed_of("train", int(self.np_random.integers(NUMBERS)))
+        if self._known is None or self._source.is_drawn:
+            self._known = self._source.scenario(seed)
+            self._episodes.set(0, self._known.canonical)
+        self._episodes.reset([0], [seed])
+        if self._pictures is not None:
+            self._pictures.clear()
+        info = self._info()
+        info["seed"] = seed
+        return self._observation(), info
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Act for a step."""
+        value = float(action[0] if np.ndim(action) else action)
+        reward, truncated = self._episodes.step_one(value)
+        info = self._info()
+        if self._judge is not None:
+            reward = float(self._judge(self._episodes.raw(0)))
+        if self._pictures is not None:
+            self._pictures.add(self._episodes.time_s(0), self._episodes.raw(0))
+        if truncated and (summary := self._episodes.finish(0)) is not None:
+            info["summary"] = json.loads(summary)
+            info["fingerprint"] = info["summary"]["fingerprint"]
+        return self._observation(), reward, False, truncated, info
+
+    def render(self) -> Any:
+        """Return a line about the last step, or a picture of the last ten seconds."""
+        if self.render_mode == "ansi":
+            return line(self._episodes.time_s(0), self._episodes.raw(0))
+        return None if self._pictures is None else self._pictures.draw()
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The scenario of the present episode; what was drawn is written into it."""
+        return self._known
+
+    def _observation(self) -> Observation:
+        return self._seen.copy() if self._copy else self._seen
+
+    def _info(self) -> dict[str, Any]:
+        info: dict[str, Any] = {"time": self._episodes.time_s(0)}
+        if self._raw:
+            info["raw"] = self._episodes.raw(0)
+        if self._privileged and self._known is not None:
+            info["privileged"] = privileged(self._known)
+        return info

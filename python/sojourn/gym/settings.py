@@ -1,0 +1,67 @@
+"""What environments of one queue have in common: what an agent sees and does, and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from sojourn import _core
+from sojourn.base.errors import unknown
+
+Raw = dict[str, Any]
+"""What was counted in a step, by name: `Episodes.raw` of the core says what there is."""
+Reward = str | Callable[[Raw], float]
+"""A reward by name, or a function of what was counted."""
+
+
+@cache
+def names() -> dict[str, Any]:
+    """Actions, entries of observations, and rewards by name."""
+    return _core.gym_names()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an agent sees and does."""
+
+    step: str = "10 ms"
+    action: str = "probability"
+    observe: str | Sequence[str] = "default"
+    stack: int = 1
+    reward: Reward = "delay-goodput"
+    start: str | None = "codel"
+    native: bool = False
+    """Whether `start` rules to the end: a queue manager that is judged as a policy is."""
+
+    @property
+    def entries(self) -> list[str]:
+        """Entries of an observation, in their order."""
+        if isinstance(self.observe, str):
+            if self.observe != "default":
+                raise unknown("observe: set of entries", self.observe, ["default"])
+            return list(names()["default"])
+        return list(self.observe)
+
+    def episodes(self, count: int = 1, threads: int = 1) -> _core.Episodes:
+        """Places for so many episodes."""
+        reward = "" if callable(self.reward) else self.reward
+        start = self.start or ""
+        return _core.Episodes(
+            self.step, self.action, self.entries, self.stack, reward, start, self.native, count, threads
+        )
+
+    def action_space(self) -> spaces.Space[Any]:
+        """One number, or one of some choices; after `episodes`, which judges the names."""
+        low, high, choices = names()["actions"][self.action]
+        if choices:
+            return spaces.Discrete(int(high) + 1)
+        return spaces.Box(low, high, (1,), np.float32)
+
+    def observation_space(self) -> spaces.Space[Any]:
+        """Entries of the last steps, the oldest step first; about one in size, but not bounded."""
+        return spaces.Box(0.0, np.inf, (len(self.entries) * self.stack,), np.float32)

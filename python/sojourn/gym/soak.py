@@ -1,0 +1,80 @@
+"""Episodes of drawn scenarios under random actions: no number is ever infinite, or none at all.
+
+python -m sojourn.gym.soak --episodes 10000
+"""
+
+from __future__ import annotations
+
+import math
+
+import click
+import numpy as np
+
+from sojourn.base.progress import progress
+from sojourn.gym.seeds import seed_of
+from sojourn.gym.settings import Settings, names
+from sojourn.gym.source import Source
+from sojourn.gym.suites import names as suites
+
+STEPS = 60
+"""Steps of an episode at most: what is not finite shows where a queue is empty, full or new."""
+
+
+def soak(episodes: int, first: int = 0) -> tuple[int, list[str]]:
+    """Run so many episodes; how many there were, and what was wrong in which."""
+    observe = [name for name, _ in names()["observations"]]
+    sources = {name: Source(name) for name in suites()}
+    kinds = [(suite, action) for suite in sources for action in names()["actions"]]
+    wrong = []
+    done = 0
+    for number in range(first, first + episodes):
+        suite, action = kinds[number % len(kinds)]
+        seed = seed_of("train", number)
+        random = np.random.default_rng(seed)
+        step = ("1 ms", "10 ms", "100 ms", "1 s")[int(random.integers(4))]
+        reward = names()["rewards"][int(random.integers(len(names()["rewards"])))]
+        start = None if random.integers(2) else "codel"
+        settings = Settings(step, action, observe, int(random.integers(1, 4)), reward, start)
+        found = _episode(settings, sources[suite].scenario(seed).canonical, seed, random)
+        if found:
+            wrong.append(f"{suite}, {action}, step {step}, reward {reward}, start {start}, seed {seed}: {found}")
+        done += 1
+    return done, wrong
+
+
+def _episode(settings: Settings, scenario: str, seed: int, random: np.random.Generator) -> str:
+    """What is not finite in an episode; nothing if all is."""
+    episodes = settings.episodes()
+    episodes.set(0, scenario)
+    episodes.reset([0], [seed])
+    low, high, choices = names()["actions"][settings.action]
+    for step in range(STEPS):
+        if not np.isfinite(episodes.observations).all():
+            return f"observation {step}: {episodes.observations[0].tolist()}"
+        action = float(random.integers(int(high) + 1)) if choices else float(random.uniform(low, high))
+        reward, over = episodes.step_one(action)
+        if not math.isfinite(reward):
+            return f"reward of step {step}: {reward}"
+        if over:
+            break
+    return ""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--episodes", default=10_000, show_default=True, help="How many.")
+def main(episodes: int) -> None:
+    """Run drawn episodes under random actions, and list those with a number that is not finite."""
+    done, wrong = 0, list[str]()
+    with progress("episodes") as told:
+        while done < episodes:
+            more, found = soak(min(100, episodes - done), done)
+            done, wrong = done + more, wrong + found
+            told(done / episodes, done, episodes)
+    for text in wrong:
+        print(text)
+    print(f"{done} episodes, {len(wrong)} with a number that is not finite")
+    raise SystemExit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Where the scenarios of episodes come from: a file, a scenario, or a distribution of them (`[draw]`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sojourn.base.errors import InputError
+from sojourn.base.inputs import parse_toml, read_text
+from sojourn.gym.suites import Suite, is_suite
+from sojourn.scenarios.draw import Draw
+from sojourn.scenarios.scenario import Scenario
+
+
+class Source:
+    """Scenarios by seed; what is drawn is what `sojourn scenario draw` prints for that seed."""
+
+    def __init__(self, scenario: str | Path | Scenario | Suite) -> None:
+        """Take the path of a TOML file, a scenario, or a suite, which may be given by its name."""
+        self._draw: Draw | None = None
+        self._fixed: Scenario | None = None
+        if isinstance(scenario, Scenario):
+            self._fixed = _built_in(scenario)
+            return
+        if isinstance(scenario, str) and is_suite(scenario):
+            scenario = Suite(scenario)
+        path = scenario.path if isinstance(scenario, Suite) else Path(scenario)
+        self._path = path
+        try:
+            document = parse_toml(read_text(path))
+            self._draw = Draw.take(document, path.parent)
+            if self._draw is None:
+                self._fixed = _built_in(Scenario.load(path))
+        except InputError as error:
+            raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from None
+        self._text = json.dumps(document, default=str)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the seed draws the scenario."""
+        return self._draw is not None
+
+    def scenario(self, seed: int) -> Scenario:
+        """The scenario of an episode."""
+        if self._draw is None:
+            assert self._fixed is not None
+            return self._fixed
+        try:
+            return Scenario.parse(self._text, {"seed": seed, **self._draw.values(seed)}, base=self._path.parent)
+        except InputError as error:
+            raise InputError(f"{self._path}, drawn with seed {seed}: {error}") from None
+
+
+def _built_in(scenario: Scenario) -> Scenario:
+    """Refuse queue managers of users, which would have to be looked at after each of their calls."""
+    if found := scenario.user_aqms():
+        raise InputError(f"{', '.join(found)}: the queues of an environment have to be built in; write e.g. droptail")
+    return scenario
