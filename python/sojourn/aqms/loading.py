@@ -24,7 +24,7 @@ from sojourn.aqms.algorithm import LIVE, algorithm
 from sojourn.aqms.aqm import Aqm
 from sojourn.aqms.registered import Registered
 from sojourn.aqms.source import digest_of
-from sojourn.aqms.spelling import is_library
+from sojourn.aqms.spelling import POLICY, is_library, is_policy
 from sojourn.base.errors import AqmError, InputError, said
 
 
@@ -56,8 +56,11 @@ def refuse_code(name: str) -> None:
 
 
 def digest(name: str) -> str:
-    """SHA-256 of the source that the class called `name` was defined in, or of the shared library."""
-    found = digest_of(unquote(name)) if is_library(name) else find(name)._digest
+    """SHA-256 of the source that the class called `name` was defined in, of the shared library, or of the policy."""
+    if is_library(name) or is_policy(name):
+        found = digest_of(unquote(name.removeprefix(POLICY)))
+    else:
+        found = find(name)._digest
     if found is None:
         raise InputError(f"{name}: its source cannot be read, so a stored result would not tell what ran; use a file")
     return found

@@ -1,7 +1,7 @@
 """Queue managers as text: tc's spelling, lists, parameters, and names of classes of users.
 
-`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` a shared library; nothing here loads
-them.
+`my_aqm.py:MyAqm` names a class in a file, `module:MyAqm` another one, `blue.so` a shared library, `policy:my.json` a
+policy in a file; nothing here loads them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from sojourn.base.errors import InputError
 if TYPE_CHECKING:
     from sojourn.aqms.aqm import Aqm
 
+POLICY = "policy:"
+"""What the name of a policy in a file begins with."""
 LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?![^\s(){},;@])"
 REFERENCE = re.compile(rf"[^\s(){{}},;@]+:[^\s(){{}},;@:]+|{LIBRARY}")
-"""A class or library by name, as it is written in the spelling of an AQM.
+"""A class, library or policy by name, as it is written in the spelling of an AQM.
 
 A blank, bracket, brace, comma, semicolon, colon, @ or % in a path is escaped.
 """
@@ -86,6 +88,8 @@ def by_content(name: str, digests: Mapping[str, str]) -> str:
 
     def content(ref: re.Match[str]) -> str:
         digest = digests[ref[0]]
+        if is_policy(ref[0]):
+            return f"{POLICY}{digest}"
         return digest if is_library(ref[0]) else f"{digest}:{ref[0].rpartition(':')[2]}"
 
     return REFERENCE.sub(content, name)
@@ -96,9 +100,14 @@ def is_library(name: str) -> bool:
     return re.fullmatch(LIBRARY, name) is not None
 
 
+def is_policy(name: str) -> bool:
+    """Whether the name of an AQM is that of a policy in a file."""
+    return name.startswith(POLICY)
+
+
 def in_files(names: list[str]) -> bool:
-    """Whether other processes can load all of these classes and libraries."""
-    return all(is_library(name) or name.rpartition(":")[0].endswith(".py") for name in names)
+    """Whether other processes can load all of these classes, libraries and policies."""
+    return all(is_library(name) or is_policy(name) or name.rpartition(":")[0].endswith(".py") for name in names)
 
 
 def label(aqm: Mapping[str, Any]) -> str:
@@ -118,7 +127,12 @@ def label(aqm: Mapping[str, Any]) -> str:
 def shown(text: str) -> str:
     """Spelling with shorter paths: relative ones below the current folder."""
     here = f"{escape(str(Path.cwd()))}/"
-    return REFERENCE.sub(lambda ref: ref[0].removeprefix(here), text)
+
+    def shorter(ref: re.Match[str]) -> str:
+        policy = POLICY if is_policy(ref[0]) else ""
+        return policy + ref[0].removeprefix(policy).removeprefix(here)
+
+    return REFERENCE.sub(shorter, text)
 
 
 def escape(path: str) -> str:

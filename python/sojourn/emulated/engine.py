@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.aqms.spelling import is_library
+from sojourn.aqms.spelling import is_library, is_policy
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.units import seconds
 from sojourn.emulated import programs
@@ -75,7 +75,7 @@ def check(scenario: Scenario) -> None:
             raise InputError(f"{place}.gro: an emulated link takes packets one by one; leave it out")
         if link.get("tick"):
             raise InputError(f"{place}.tick: an emulated link has no clock of its own; leave it out")
-    if not all(is_library(name) for name in scenario.user_aqms()):
+    if not all(is_library(name) or is_policy(name) for name in scenario.user_aqms()):
         raise InputError("link.aqm: a queue manager in Python is too slow for an emulated link; simulate it")
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     has = known.read_text(encoding="ascii").split() if known.exists() else ["cubic"]

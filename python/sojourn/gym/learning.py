@@ -38,6 +38,8 @@ class Search:
     """Standard deviation of a parameter at first, about the network that does nothing."""
     noise: float = 0.05
     """Least standard deviation, so that a search does not end early."""
+    rounds: int = 1000
+    """At most."""
     cpu_s: float = 25.0
     """CPU seconds of this process after which no round begins."""
 
@@ -74,7 +76,7 @@ def learn(
     mean[-1] = first
     deviation = np.full(len(mean), search.spread)
     began, rounds = time.process_time(), list[float]()
-    while (gone := time.process_time() - began) < search.cpu_s:
+    while len(rounds) < search.rounds and (gone := time.process_time() - began) < search.cpu_s:
         if told is not None:
             told(gone / search.cpu_s)
         drawn = mean + deviation * random.standard_normal((search.candidates, len(mean)))
