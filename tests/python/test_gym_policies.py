@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -215,3 +217,11 @@ def test_a_search_learns() -> None:
     assert first.network.text == second.network.text and first.rounds == second.rounds and len(first.rounds) == 2
     nothing = evaluate(Constant(-14.0), scenario, episodes=1, settings=settings).table()["reward"][0]
     assert first.rounds[-1] > nothing
+
+
+def test_the_example_learns_judges_and_writes_its_policy(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "gym" / "cross_entropy.py"
+    small = ["--cpu-s", "0.1", "--episodes", "3", "--constants", "3", "--suite", "short", "-o", "learned.json"]
+    done = subprocess.run([sys.executable, example, *small], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "best constant" in done.stdout and "% of the way to PIE" in done.stdout
+    assert Network.load(tmp_path / "learned.json").settings.observe == ["sojourn_now"]

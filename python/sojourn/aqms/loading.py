@@ -57,10 +57,8 @@ def refuse_code(name: str) -> None:
 
 def digest(name: str) -> str:
     """SHA-256 of the source that the class called `name` was defined in, of the shared library, or of the policy."""
-    if is_library(name) or is_policy(name):
-        found = digest_of(unquote(name.removeprefix(POLICY)))
-    else:
-        found = find(name)._digest
+    is_file = is_library(name) or is_policy(name)
+    found = digest_of(unquote(name.removeprefix(POLICY))) if is_file else find(name)._digest
     if found is None:
         raise InputError(f"{name}: its source cannot be read, so a stored result would not tell what ran; use a file")
     return found

@@ -36,10 +36,10 @@ class Evaluation:
 
         `difference` and `difference_ci95` are the same of candidate minus baseline, episode by episode.
         """
-        first = self._of(self.baseline)
+        first = self.of(self.baseline)
         rows = []
         for name in self.rewards["candidate"].unique(maintain_order=True):
-            values = self._of(name)
+            values = self.of(name)
             mean, half = mean_ci(values)
             row: dict[str, Any] = {"candidate": name, "episodes": len(values), "reward": mean, "ci95": half}
             if name != self.baseline:
@@ -48,7 +48,8 @@ class Evaluation:
             rows.append(row)
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def _of(self, name: str) -> list[float]:
+    def of(self, name: str) -> list[float]:
+        """Rewards of a candidate, in the order of the episodes."""
         return self.rewards.filter(pl.col("candidate") == name)["reward"].to_list()
 
 
