@@ -44,3 +44,30 @@ impl Reward {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sojourn_aqm::policy::Step;
+
+    #[test]
+    fn rewards_are_as_documented() {
+        let busy = Step { departed: 10, sojourn_s: 0.1, arrived: 20, dropped: 5, ..Step::default() };
+        let stuck = Step { head_s: 9.0, ..Step::default() };
+        let closed = Step { arrived: 4, dropped: 4, ..Step::default() };
+        for (step, utilisation, jain, rewards) in [
+            // 10 ms of delay are half of the reference; a quarter is dropped.
+            (busy, 0.9, 0.5, [0.9 - 0.25 - 0.125, 0.9_f64.ln() - 1.25_f64.ln(), 0.45 - 0.25 - 0.125]),
+            // A link that stands still under a queue: the delay counts ten times the reference at most.
+            (stuck, 0.0, 1.0, [-5.0, 1e-3_f64.ln() - 226.0_f64.ln(), -5.0]),
+            (closed, 0.0, 1.0, [-0.5, 1e-3_f64.ln(), -0.5]),
+            (Step::default(), 0.0, 1.0, [0.0, 1e-3_f64.ln(), 0.0]),
+        ] {
+            let measured = Measured { utilisation, jain, base_s: 0.04, step };
+            for ((name, reward), expected) in Reward::ALL.into_iter().zip(rewards) {
+                let found = reward.of(&measured);
+                assert!((found - expected).abs() < 1e-12, "{name}: {found}, not {expected}");
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -39,9 +40,9 @@ def main() -> None:
     for rate in ("10 Mbit/s", "100 Mbit/s"):
         scenario = Scenario.parse(SCENARIO.format(rate=rate))
         env = gymnasium.make("Sojourn/Aqm-v0", scenario=scenario, start=None)
-        steps, single = _cpu(lambda env=env: _episode(env))
+        steps, single = _cpu(partial(_episode, env))
         envs = gymnasium.make_vec("Sojourn/Aqm-v0", num_envs=MANY, scenario=scenario, start=None, copy=False)
-        many_steps, many = _cpu(lambda envs=envs: _episodes(envs))
+        many_steps, many = _cpu(partial(_episodes, envs))
         # The queue of a plain run drops with the same probability.
         plain_s = _plain(scenario)
         for name, count, spent in ((f"{rate}, one", steps, single), (f"{rate}, {MANY} at once", many_steps, many)):
@@ -50,13 +51,19 @@ def main() -> None:
     drawn = gymnasium.make("Sojourn/Aqm-v0", scenario="wired", start=None)
     env.reset(seed=1)
     core = env.unwrapped._episodes  # type: ignore[attr-defined]
-    for name, reset in (
+    resets: list[tuple[str, Callable[[int], Any]]] = [
         ("reset, in the core", lambda seed: core.reset([0], [seed])),
         ("reset, Gymnasium", lambda seed: env.reset(seed=seed)),
         ("reset, with [draw]", lambda seed: drawn.reset(seed=seed)),
-    ):
-        _, spent = _cpu(lambda reset=reset: [reset(seed) for seed in range(RESETS)])
+    ]
+    for name, reset in resets:
+        _, spent = _cpu(partial(_each, reset))
         print(f"{name:24}{1e6 * spent / RESETS:11,.0f} us")
+
+
+def _each(reset: Callable[[int], Any]) -> None:
+    for seed in range(RESETS):
+        reset(seed)
 
 
 def _cpu(work: Callable[[], Any]) -> tuple[Any, float]:
