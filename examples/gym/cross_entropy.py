@@ -36,9 +36,13 @@ def main() -> None:
     options.add_argument("--constants", type=int, default=20, help="how many of the grid")
     options.add_argument("-o", "--out", type=Path, default=Path("learned.json"), help="file of the policy")
     given = options.parse_args()
-    with progress("rounds") as told:
+    with progress("CPU seconds") as told:
         search = Search(candidates=16, best=4, episodes=5, cpu_s=given.cpu_s)
-        found = learn(given.suite, SETTINGS, first=-8.0, search=search, told=lambda share: told(share, 0, 1))
+
+        def gone(share: float) -> None:
+            told(share, round(share * given.cpu_s), round(given.cpu_s))
+
+        found = learn(given.suite, SETTINGS, first=-8.0, search=search, told=gone)
     found.network.save(given.out)
     [(slope,)], [bias] = found.network.layers[0].weights, found.network.layers[0].bias
     print(f"{len(found.rounds)} rounds in {found.cpu_s:.1f} CPU s: log2(p) = {slope:.2f} d + {bias:.2f}")
