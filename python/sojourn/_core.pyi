@@ -18,6 +18,7 @@ __all__ = [
     "Link",
     "Meta",
     "Output",
+    "PacketEpisodes",
     "PolicyNetwork",
     "Queue",
     "check_aqm",
@@ -339,6 +340,35 @@ class Episodes:
 
         What is left of the scenario runs under what is in force.
         """
+
+@final
+class PacketEpisodes:
+    """A place for episodes in which each packet that arrives at the bottleneck is judged.
+
+    `observe` by name, of the last `stack` packets; three numbers of the packet itself follow.
+    """
+
+    observation: npt.NDArray[np.float32]
+    """Written in place."""
+
+    def __new__(cls, observe: list[str], stack: int) -> PacketEpisodes: ...
+    def set(self, scenario_json: str) -> None:
+        """Let the next episodes be of a scenario (JSON text with absolute paths)."""
+
+    def reset(self, seed: int) -> bool:
+        """Begin an episode and go on to the first packet that arrives; whether there is one."""
+
+    def step(self, action: float) -> tuple[float, bool]:
+        """Judge the packet that has arrived (0 lets it in, 1 marks, 2 drops) and go on to the next one.
+
+        What it was worth, and whether it was the last one.
+        """
+
+    def time_s(self) -> float:
+        """When the packet has arrived, or the end, in seconds."""
+
+    def finish(self) -> str | None:
+        """End the episode: its summary as JSON, or None where there is none."""
 
 @final
 class PolicyNetwork:

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `setup` | what an agent sees and does in which scenario; what is refused |
 //! | `episode` | a run in steps: observation, reward, counters of each |
+//! | `packets` | a run packet by packet |
 //! | `reward` | what a step is worth |
 //! | `batch` | many episodes at once, on one thread or several, with the same numbers |
 //! | `file` | policies in files, as queue managers by name: `policy:FILE` |
@@ -14,11 +15,13 @@
 mod batch;
 mod episode;
 mod file;
+mod packets;
 mod reward;
 mod setup;
 
 pub use batch::Batch;
 pub use episode::{Episode, Measured};
 pub use file::{PREFIX, Policies, PolicyFile};
+pub use packets::{OF_PACKET, Packets};
 pub use reward::Reward;
 pub use setup::{LEAST_STEP, MOST_STEP, Refused, Setup};

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use sojourn_aqm::policy::{Entry, LEAST_LOG, Law, MOST_TARGET_MS};
 use sojourn_aqm::registry::REGISTERED;
 use sojourn_aqm::units;
-use sojourn_gym::{Batch, Measured, PolicyFile, Reward, Setup};
+use sojourn_gym::{Batch, Measured, Packets, PolicyFile, Reward, Setup};
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -201,6 +201,86 @@ impl Episodes {
     }
 }
 
+/// A place for episodes in which each packet that arrives at the bottleneck is judged.
+///
+/// `observe` by name, of the last `stack` packets; three numbers of the packet itself follow. `observations` is written in
+/// place.
+#[pyclass(module = "sojourn._core")]
+pub struct PacketEpisodes {
+    /// Never locked, as that of [`Episodes`].
+    packets: Mutex<Packets>,
+    /// The observation.
+    #[pyo3(get)]
+    observation: Py<PyArray1<f32>>,
+}
+
+#[pymethods]
+impl PacketEpisodes {
+    #[new]
+    fn new(py: Python<'_>, observe: Vec<String>, stack: usize) -> PyResult<Self> {
+        // The step is that of nobody: a packet is one.
+        let setup = Setup::read(sojourn_gym::LEAST_STEP, "probability", &observe, stack, "").map_err(input)?;
+        let packets = Packets::new(setup);
+        let observation = PyArray1::zeros(py, packets.width(), false).unbind();
+        Ok(Self { packets: Mutex::new(packets), observation })
+    }
+
+    /// Lets the next episodes be of a scenario (JSON text with absolute paths).
+    fn set(&mut self, py: Python<'_>, scenario_json: &str) -> PyResult<()> {
+        let packets = one(&mut self.packets);
+        py.detach(|| {
+            let scenario =
+                Scenario::parse_with(scenario_json, &[], Path::new("/"), REGISTERED).map_err(|e| e.to_string())?;
+            packets.set(scenario).map_err(|refused| refused.to_string())
+        })
+        .map_err(input)
+    }
+
+    /// Begins an episode and goes on to the first packet that arrives; whether there is one.
+    fn reset(&mut self, py: Python<'_>, seed: Unsigned) -> PyResult<bool> {
+        let seed = seed.get("seed")?;
+        let packets = one(&mut self.packets);
+        let any = py.detach(|| packets.reset(seed));
+        self.observe(py)?;
+        py.check_signals()?;
+        Ok(any)
+    }
+
+    /// Judges the packet that has arrived (0 lets it in, 1 marks, 2 drops) and goes on to the next one: what it was worth,
+    /// and whether it was the last one.
+    fn step(&mut self, py: Python<'_>, action: f64) -> PyResult<(f64, bool)> {
+        // Without letting others run: a packet takes less time than that would.
+        let stepped = one(&mut self.packets).step(action);
+        self.observe(py)?;
+        py.check_signals()?;
+        Ok(stepped)
+    }
+
+    /// When the packet has arrived, or the end, in seconds.
+    fn time_s(&mut self) -> f64 {
+        one(&mut self.packets).time_s()
+    }
+
+    /// Ends the episode: its summary as JSON, or None where there is none.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
+        let packets = one(&mut self.packets);
+        let summary = py.detach(|| packets.finish());
+        summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
+    }
+}
+
+impl PacketEpisodes {
+    fn observe(&mut self, py: Python<'_>) -> PyResult<()> {
+        let mut seen = self.observation.bind(py).try_readwrite()?;
+        one(&mut self.packets).observe(seen.as_slice_mut()?);
+        Ok(())
+    }
+}
+
+fn one(packets: &mut Mutex<Packets>) -> &mut Packets {
+    packets.get_mut().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn all(batch: &mut Mutex<Batch>) -> &mut Batch {
     batch.get_mut().unwrap_or_else(PoisonError::into_inner)
 }
@@ -237,6 +317,7 @@ pub fn gym_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
             Law::Probability => (0.0, 1.0),
             Law::ProbabilityLog => (LEAST_LOG, 0.0),
             Law::Delta => (0.0, law.outputs() as f64 - 1.0),
+            Law::Packet => (0.0, 2.0),
             Law::Target => (MOST_TARGET_MS.0.ln(), MOST_TARGET_MS.1.ln()),
         };
         actions.set_item(name, (least, most, law == Law::Delta))?;

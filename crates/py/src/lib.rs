@@ -52,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Output>()?;
     module.add_class::<Queue>()?;
     module.add_class::<gym::Episodes>()?;
+    module.add_class::<gym::PacketEpisodes>()?;
     module.add_class::<gym::PolicyNetwork>()?;
     module.add_class::<PyAlgorithm>()?;
     module.add_class::<views::CxView>()?;

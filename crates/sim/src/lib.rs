@@ -73,7 +73,7 @@ pub use quantiles::Quantiles;
 pub use recorded::{Happened, Limited, Recorded, RecordingError, What};
 pub use replayed::Replayed;
 pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
-pub use simulation::{Output, Simulation};
+pub use simulation::{Arriving, Output, Simulation};
 pub use summary::{
     DatagramSummary, FlowSummary, GroupSummary, HopSummary, LinkSummary, Links, PayloadSummary, Summary, jain,
 };

@@ -6,7 +6,7 @@ use crate::fingerprint::Fingerprint;
 use crate::flows::{FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
-use crate::network::{Component, Dumbbell, Graph, Network, Topology, WithCells};
+use crate::network::{Component, Dumbbell, Gated, Graph, Network, Topology, WithCells};
 use crate::packet::Handle;
 use crate::probe::{Everything, Recorder};
 use crate::sampler::Samplers;
@@ -17,7 +17,7 @@ use crate::warmup::Statistics;
 use crate::window::Part;
 use crate::windows::windows;
 use crate::wlan::{Air, Cells, Place};
-use sojourn_aqm::Instant;
+use sojourn_aqm::{Ecn, Instant};
 
 /// A run of a scenario with one seed.
 pub struct Simulation(Engine);
@@ -31,6 +31,17 @@ pub struct Output {
     pub tables: Vec<Table>,
 }
 
+/// A packet that is to be offered to the first queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arriving {
+    /// Its IP bytes.
+    pub bytes: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
 /// With a probe of every packet or of senders or without, on a dumbbell, a graph or one with wireless LANs: hooks that nobody needs
 /// compile to nothing, and two links to an array.
 enum Engine {
@@ -40,6 +51,7 @@ enum Engine {
     GraphEverything(Box<Run<Everything, Graph>>),
     Cells(Box<Run<(), WithCells>>),
     CellsEverything(Box<Run<Everything, WithCells>>),
+    Gated(Box<Run<(), Gated>>),
 }
 
 macro_rules! with {
@@ -51,6 +63,7 @@ macro_rules! with {
             Engine::GraphEverything($run) => $do,
             Engine::Cells($run) => $do,
             Engine::CellsEverything($run) => $do,
+            Engine::Gated($run) => $do,
         }
     };
 }
@@ -68,6 +81,22 @@ impl Simulation {
             (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
             (None, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, ()))),
         })
+    }
+
+    /// The same run without wireless LANs and probes, for somebody who judges packets one by one: it stops at each that
+    /// arrives at the first queue ([`Simulation::next_arrival`]).
+    pub fn gated(scenario: &Scenario, seed: u64) -> Self {
+        Self(Engine::Gated(Box::new(Run::new(scenario, seed, ()))))
+    }
+
+    /// Lets the packet in that arrived at the first queue last, and goes on until the next one does, which is not offered to
+    /// the queue yet: what there is to know of it, its instant is [`Simulation::now`]. Several may arrive at one instant.
+    /// `None` when the run is finished, and where it was not made by [`Simulation::gated`].
+    pub fn next_arrival(&mut self) -> Option<Arriving> {
+        match &mut self.0 {
+            Engine::Gated(run) => run.next_arrival(),
+            _ => None,
+        }
     }
 
     /// Processes up to `events` events. Returns whether the run is finished. Sinks may be ahead of [`Simulation::now`] then;
@@ -204,6 +233,19 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         finished
     }
 
+    fn next_arrival(&mut self) -> Option<Arriving> {
+        self.network.admit_held(self.now);
+        loop {
+            if let Some((_, packet)) = self.network.held.front() {
+                return Some(Arriving { bytes: packet.len, flow: packet.flow, ecn: packet.ecn });
+            }
+            if self.go(u64::MAX, self.end) {
+                self.now = self.end;
+                return None;
+            }
+        }
+    }
+
     fn advance_until(&mut self, until: Instant) -> bool {
         self.go(u64::MAX, until.min(self.end));
         let (next, _) = self.network.events.first();
@@ -216,6 +258,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
     #[inline(never)]
     fn go(&mut self, events: u64, last: Instant) -> bool {
+        while T::HOLDS && !self.network.held.is_empty() {
+            self.network.admit_held(self.now);
+        }
         self.last = last;
         self.look_ahead();
         for _ in 0..events {
@@ -229,6 +274,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
             self.handle(self.network.layout.component(slot));
             if let Some((at, handle)) = self.network.ahead.take() {
                 self.run_ahead(at, handle);
+            }
+            if T::HOLDS && !self.network.held.is_empty() {
+                return false;
             }
         }
         false

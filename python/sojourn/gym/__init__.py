@@ -14,10 +14,11 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(text, name="gymnasium") from None
 
 from sojourn.gym.aqm import AqmEnv
+from sojourn.gym.packet import AqmPacketEnv
 from sojourn.gym.seeds import seed_of
 from sojourn.gym.vector import AqmVectorEnv
 
-__all__ = ["AqmEnv", "AqmVectorEnv", "seed_of"]
+__all__ = ["AqmEnv", "AqmPacketEnv", "AqmVectorEnv", "seed_of"]
 
 gymnasium.register(
     "Sojourn/Aqm-v0",
@@ -25,3 +26,4 @@ gymnasium.register(
     vector_entry_point="sojourn.gym.vector:AqmVectorEnv",
     disable_env_checker=True,  # it looks at every step; `gymnasium.utils.env_checker.check_env` looks once
 )
+gymnasium.register("Sojourn/AqmPacket-v0", entry_point="sojourn.gym.packet:AqmPacketEnv", disable_env_checker=True)

@@ -28,6 +28,7 @@ macro_rules! board {
             /// The probability, as bits.
             probability: AtomicU64,
             target_ns: AtomicU64,
+            verdict: AtomicU64,
             rate_bps: AtomicU64,
             /// By the lower bits of a flow's number: one more than when it was seen last, or zero.
             flows: Box<[AtomicU64]>,
@@ -48,6 +49,7 @@ macro_rules! board {
                     $( $name: AtomicU64::new(0), )+
                     probability: AtomicU64::new(0),
                     target_ns: AtomicU64::new(0),
+                    verdict: AtomicU64::new(0),
                     rate_bps: AtomicU64::new(0),
                     flows,
                 }
@@ -119,7 +121,19 @@ impl Board {
         self.set(&Counts::START);
         self.probability.store(0, Relaxed);
         self.target_ns.store(crate::codel::Config::default().target.as_nanos() as u64, Relaxed);
+        self.verdict.store(0, Relaxed);
         self.flows.iter().for_each(|seen| seen.store(0, Relaxed));
+    }
+
+    /// What becomes of the next packet, as [`Law::Packet`](super::Law::Packet) numbers it.
+    #[inline]
+    pub fn verdict(&self) -> u64 {
+        self.verdict.load(Relaxed)
+    }
+
+    /// Sets [`Board::verdict`].
+    pub fn set_verdict(&self, verdict: u64) {
+        self.verdict.store(verdict, Relaxed);
     }
 
     /// Lets the longest sojourn time be that of a new step.

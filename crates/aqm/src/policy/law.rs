@@ -14,6 +14,9 @@ pub enum Law {
     Delta,
     /// The natural logarithm of the target, in milliseconds from 0.5 to 100, of a CoDel below (RFC 8289).
     Target,
+    /// A verdict on each packet, set before it arrives: 0 lets it in, 1 marks it, or drops it if it does not understand marks,
+    /// 2 drops it. For an agent outside only, that sees packets one by one.
+    Packet,
 }
 
 /// The lowest logarithm to base 2, which stands for no probability.
@@ -24,7 +27,7 @@ pub const MOST_TARGET_MS: (f64, f64) = (0.5, 100.0);
 const DELTAS: [f64; 5] = [-0.1, -0.01, 0.0, 0.01, 0.1];
 
 impl Law {
-    /// Every law, with its name.
+    /// Every law of steps, with its name.
     pub const ALL: [(&'static str, Self); 4] = [
         ("probability", Self::Probability),
         ("probability-log", Self::ProbabilityLog),
@@ -39,7 +42,7 @@ impl Law {
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|&&(_, law)| law == self).expect("each is in the list").0
+        Self::ALL.iter().find(|&&(_, law)| law == self).map_or("packet", |(name, _)| name)
     }
 
     /// Numbers that a network gives for an action: one, or one for each choice, of which the largest is taken.
@@ -72,6 +75,7 @@ impl Law {
                 let ms = libm::exp(within(libm::log(least), libm::log(most)));
                 board.set_target(Duration::from_nanos(libm::round(ms.clamp(least, most) * 1e6) as i64));
             }
+            Self::Packet => board.set_verdict(within(0.0, 2.0) as u64),
         }
     }
 
@@ -80,6 +84,7 @@ impl Law {
         match self {
             Self::Target => board.target().as_millis_f64() / MOST_TARGET_MS.1,
             Self::Probability | Self::ProbabilityLog | Self::Delta => board.probability(),
+            Self::Packet => board.verdict() as f64,
         }
     }
 }

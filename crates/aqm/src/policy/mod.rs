@@ -81,6 +81,13 @@ impl Policy {
         if let Some((manager, _)) = &mut self.start {
             return manager.dyn_enqueue(cx, meta, &mut Watched { queue, board: &self.board });
         }
+        if self.law == Law::Packet {
+            return match self.board.verdict() {
+                0 => Verdict::Accept,
+                1 => Verdict::Mark,
+                _ => Verdict::Drop,
+            };
+        }
         let p = self.board.probability();
         if p > 0.0 && cx.rng.uniform() < p { Verdict::Mark } else { Verdict::Accept }
     }
@@ -96,7 +103,9 @@ impl Aqm for Policy {
             // What an update is going to decide is not known yet.
             _ => {
                 let is_due = self.next_update().is_some_and(|at| at < now);
-                self.codel.is_none() && (is_due || self.board.probability() == 0.0)
+                let drops =
+                    if self.law == Law::Packet { self.board.verdict() > 0 } else { self.board.probability() > 0.0 };
+                self.codel.is_none() && (is_due || !drops)
             }
         }
     }
@@ -199,6 +208,7 @@ impl Aqm for Policy {
         match self.law {
             Law::Target => see("target", self.board.target().as_secs_f64()),
             Law::Probability | Law::ProbabilityLog | Law::Delta => see("p", self.board.probability()),
+            Law::Packet => see("verdict", self.board.verdict() as f64),
         }
     }
 }

@@ -13,7 +13,7 @@ mod scheduled;
 mod topology;
 
 pub(crate) use layout::{Component, Layout};
-pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
+pub(crate) use topology::{Dumbbell, Gated, Graph, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;
@@ -27,6 +27,7 @@ use access::{Access, Detail, Ends, Route, Way};
 use ahead::Ahead;
 use sojourn_aqm::{Duration, Ecn, Instant};
 use sojourn_tcp::Header;
+use std::collections::VecDeque;
 
 /// Everything between the endpoints.
 pub(crate) struct Network<P, T: Topology> {
@@ -47,6 +48,8 @@ pub(crate) struct Network<P, T: Topology> {
     /// Empty, but while a link is polled.
     polled: Vec<Handle>,
     pub ahead: Ahead,
+    /// What has arrived at the first link and is to be judged, in its order; empty unless the topology holds it.
+    pub held: VecDeque<(Handle, Packet)>,
     /// The events of one instant come in the order in which ns-2 has them.
     as_scheduled: bool,
 }
@@ -77,6 +80,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             paths: Vec::new(),
             polled: Vec::new(),
             ahead: Ahead::NONE,
+            held: VecDeque::new(),
             as_scheduled: false,
         }
     }
@@ -297,6 +301,21 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// A packet arrives at a link's queue.
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
+        if T::HOLDS && l == 0 {
+            return self.held.push_back((handle, packet));
+        }
+        self.admit(now, l, handle, packet);
+    }
+
+    /// Lets the first packet in that is held.
+    pub fn admit_held(&mut self, now: Instant) {
+        if let Some((handle, packet)) = self.held.pop_front() {
+            self.admit(now, 0, handle, packet);
+        }
+    }
+
+    #[inline(always)]
+    fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
         let origin = self.routes[packet.slot as usize].origin(packet.to_sink);
         let mut books = books!(self, l);
         let link = match self.air.place(l) {

@@ -23,6 +23,9 @@ pub(crate) trait Topology: 'static {
 
     /// Whether there are wireless LANs.
     const HAS_CELLS: bool;
+
+    /// Whether what arrives at the first link waits for somebody who judges it.
+    const HOLDS: bool = false;
 }
 
 /// A list that is made once.
@@ -39,6 +42,19 @@ pub(crate) struct Graph;
 
 /// The same with wireless LANs.
 pub(crate) struct WithCells;
+
+/// The same as [`Graph`], where what arrives at the first link waits for somebody who judges it.
+pub(crate) struct Gated;
+
+impl Topology for Gated {
+    type List<X> = Vec<X>;
+    type Air = ();
+    type Events = Many;
+    const LINKS: Option<u32> = None;
+    const HAS_PATHS: bool = true;
+    const HAS_CELLS: bool = false;
+    const HOLDS: bool = true;
+}
 
 impl Topology for Dumbbell {
     type List<X> = Two<X>;
