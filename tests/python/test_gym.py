@@ -14,7 +14,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import sojourn as sj
-from sojourn.gym import AqmEnv, seed_of
+from sojourn.gym import AqmEnv, seed_of, suites
 from sojourn.gym.settings import names
 
 FOUR_FLOWS = """
@@ -105,9 +105,7 @@ def test_what_is_drawn_is_drawn_by_the_seed_and_runs_as_the_command_line_runs_it
     env.reset(seed=4)
     assert first is not None and env.scenario != first
     env.reset(seed=3)
-    assert env.scenario == first and first == sj.Scenario.load(
-        Path(sj.gym.suites.__file__).parent / "wired.toml", seed=3
-    )
+    assert env.scenario == first and first == sj.Scenario.load(suites.FOLDER / "wired.toml", seed=3)
 
 
 def test_the_same_seed_gives_the_same_arrays_and_no_seed_goes_on() -> None:
@@ -261,3 +259,12 @@ def test_seeds_to_learn_with_are_not_those_to_judge_with() -> None:
     train, held_out = ({seed_of(split, i) for i in range(20_000)} for split in ("train", "held-out"))  # type: ignore[arg-type]
     assert len(train) == len(held_out) == 20_000 and not train & held_out
     assert seed_of("train", 0) == 6_489_720_108_248_976
+
+
+def test_the_document_has_a_line_for_each_name() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "gym.md").read_text(encoding="utf-8")
+    listed = {name for line in text.splitlines() if line.startswith("| `") for name in re.findall(r"`([^`]+)`", line)}
+    known = {*names()["actions"], *names()["rewards"], *suites.names(), *(name for name, _ in names()["observations"])}
+    assert known <= listed
+    starred = re.findall(r"`(\w+)` \*", text)
+    assert starred == list(names()["default"])
