@@ -268,3 +268,12 @@ def test_the_document_has_a_line_for_each_name() -> None:
     assert known <= listed
     starred = re.findall(r"`(\w+)` \*", text)
     assert starred == list(names()["default"])
+
+
+def test_another_scenario_is_taken_on_request_and_privileged_facts_too() -> None:
+    env = AqmEnv(scenario(), privileged=True)
+    assert env.reset(seed=1)[1]["privileged"]["link"]["rate"] == "10 Mbit/s"
+    other = scenario({"link.rate": "20 Mbit/s", "duration": "2 s"})
+    _, info = env.reset(seed=1, options={"scenario": other})
+    assert info["privileged"]["link"]["rate"] == "20 Mbit/s" and info["privileged"]["flows"][0]["count"] == 4
+    assert "aqm" not in info["privileged"]["link"] and env.scenario == other
