@@ -164,7 +164,7 @@ fn a_target_below_is_steered_while_codel_goes_on() {
     let mut queue = queue(Policy::steered(Arc::clone(&board), Law::Target, None));
     Law::Target.act(libm::log(100.0), &board);
     // Four packets wait, and one leaves every 20 ms: each has waited for 80 ms.
-    (0..3).for_each(|_| drop(push(&mut queue, 0.0, Ecn::NotEct)));
+    (0..3).for_each(|_| assert_eq!(push(&mut queue, 0.0, Ecn::NotEct), Enqueued::Queued));
     let mut rounds = |from: u32| {
         let dropped = board.counts().dropped;
         for i in from..from + 50 {
