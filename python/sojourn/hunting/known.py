@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 
 from sojourn.base.progress import steps
-from sojourn.cli.output import say
 from sojourn.hunting.hunt import hunt
 from sojourn.hunting.search import Search
 from sojourn.hunting.space import Space
@@ -74,7 +73,7 @@ def main(space: Path, seeds: int, evaluations: int, out: Path) -> None:
             rows[-1].append(f"{max(seconds):.0f}")
     head = ["fault", "sentence", "found and proven", "evaluations", "evaluations at random", "most CPU time [s]"]
     for row in (head, ["---"] * len(head), *rows):
-        say(f"| {' | '.join(row)} |")
+        click.echo(f"| {' | '.join(row)} |")
 
 
 def _cpu_s() -> float:

@@ -8,13 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sojourn.analysis.labels import names_of
+from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.files import write_changed
+from sojourn.figures.api import Plots
 from sojourn.hunting.hunt import Hunted
 from sojourn.hunting.search import Search
 from sojourn.hunting.space import Point, Space
 from sojourn.hunting.trials import Trials
 from sojourn.hunting.words import letter
-from sojourn.studies.study import set_path
+from sojourn.runs.runner import Run
+from sojourn.studies.study import AQM_PARAMETER, set_path
 
 
 def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequence[str], out: Path) -> list[Path]:
@@ -29,10 +33,6 @@ def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequen
 
 def draw(hunted: Hunted, trials: Trials, file: Path) -> Path:
     """Draw the run that stands for what was found, of each queue manager."""
-    from sojourn.analysis.labels import names_of
-    from sojourn.figures.api import Plots
-    from sojourn.runs.runner import Run
-
     scenarios = [
         trials.space.scenario(hunted.point, aqm).replace({"probes.packets": True})
         for aqm in range(len(trials.space.aqms))
@@ -118,9 +118,6 @@ def number(side: Mapping[str, Any], unit: str) -> str:
 def _text(hunted: Hunted, space: Space, aqm: int, heading: Sequence[str]) -> str:
     """A scenario file: the space's keys with those that were found."""
     import tomlkit
-
-    from sojourn.aqms.spelling import spelled_aqm
-    from sojourn.studies.study import AQM_PARAMETER
 
     written = space.written(hunted.point, aqm)
     document = {path: value for path, value in written.items() if not AQM_PARAMETER.search(path)}

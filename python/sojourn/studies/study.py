@@ -225,9 +225,7 @@ class Study:
         path = Path(path)
         try:
             document = read_document(path)
-            return cls.of(
-                document, path.stem, path.parent, seeds=seeds, most_seeds=most_seeds, sets=sets, many=many
-            )
+            return cls.of(document, path.stem, path.parent, seeds=seeds, most_seeds=most_seeds, sets=sets, many=many)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
