@@ -83,13 +83,13 @@ board! {
     marked,
     /// Nanoseconds in which nothing waited, until something did.
     empty_ns,
-    /// Since when nothing waits; [`NEVER`] while something does.
+    /// Since when nothing waits; `u64::MAX` while something does.
     empty_since,
     /// Nanoseconds between two departures with a queue in between.
     busy_ns,
     /// Bytes whose transmission took these.
     busy_bytes,
-    /// When a packet left others behind and is being sent, else [`NEVER`].
+    /// When a packet left others behind and is being sent, else `u64::MAX`.
     busy_since,
     /// Its bytes.
     busy_len,
@@ -97,7 +97,7 @@ board! {
     waiting,
     /// Their bytes.
     waiting_bytes,
-    /// When the first of them came; [`NEVER`] while nothing waits.
+    /// When the first of them came; `u64::MAX` while nothing waits.
     head,
 }
 
