@@ -92,7 +92,7 @@ def test_values_that_change_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ('{ from = "5 ms", to = "20 ms", step = "7.5 ms" }', ["5 ms", "12.5 ms", "20.0 ms"]),
+        ('{ from = "5 ms", to = "20 ms", step = "7.5 ms" }', ["5 ms", "12.5 ms", "20 ms"]),
         ('{ from = "1 Mbit/s", to = "70 Mbit/s", factor = 8 }', ["1 Mbit/s", "8 Mbit/s", "64 Mbit/s"]),
         ("{ from = 1, to = 64, factor = 4 }", [1, 4, 16, 64]),
         ("{ from = 3, to = 3, step = 1 }", [3]),
