@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.aqms.spelling import spelled_aqm
-from sojourn.base.units import seconds
 
 if TYPE_CHECKING:
     from sojourn.results.result import Result
@@ -111,8 +110,8 @@ def flatten(result: Result) -> dict[str, Any]:
         keys = dict(flow)
         shared = [links[name]["delay"] for route in routes[index] for name in route]
         if "access_delay" in keys and not any("@" in delay for delay in shared):
-            rtt_s = 2 * seconds(keys.pop("access_delay")) + sum(map(seconds, shared))
-            keys["rtt"] = f"{1e3 * rtt_s:.6g} ms"
+            del keys["access_delay"]
+            keys["rtt"] = f"{1e3 * result.scenario.base_rtt_s(index):.6g} ms"
         row |= {f"flows.{index}.{key}": value for key, value in keys.items()}
     return row | {"duration": document["duration"], "warmup": document["warmup"], "seed": result.seed}
 

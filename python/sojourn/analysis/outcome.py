@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.base.errors import InputError, unknown
-from sojourn.base.units import seconds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,7 +116,7 @@ def judged(app: App, times_ms: NDArray[np.float64], loss: float) -> Outcome:
 def way(result: Result, group: int = 0) -> tuple[list[str], float]:
     """Return the links that the packets of a group of flows cross, there and back, and their propagation time in ms."""
     if result.is_log:
-        raise InputError(f"{result.folder}: a log tells nothing of the way back; give a result")
+        raise InputError(f"{result.folder}: a log tells nothing of the reverse path; give a result")
     flows = result.scenario.document["flows"]
     if not 0 <= group < len(flows):
         raise InputError(f"--flows: there is no flows[{group}]; write a number from 0 to {len(flows) - 1}")
@@ -127,8 +126,7 @@ def way(result: Result, group: int = 0) -> tuple[list[str], float]:
     for name in names:
         if name not in known or name not in links or "wlan_rate" in links[name]:
             raise InputError(f"{result.folder}: {name} is a wireless LAN, whose times beside the queue this leaves out")
-    delays = [str(links[name]["delay"]).split("@")[0] for name in names]
-    return names, 1e3 * (2 * seconds(flows[group]["access_delay"]) + sum(map(seconds, delays)))
+    return names, 1e3 * result.scenario.base_rtt_s(group)
 
 
 def points(histogram: pl.DataFrame) -> NDArray[np.float64]:

@@ -27,9 +27,20 @@ def bits_per_second(text: str) -> float:
     return _read(text, _BITS)
 
 
-def highest_rate(text: str) -> float:
-    """Bit/s of a canonical rate, or the highest of a schedule ("100 Mbit/s@0 s,10 Mbit/s@50 s")."""
-    return max(bits_per_second(step.split("@")[0]) for step in text.split(","))
+def schedule(text: str) -> list[tuple[str, str]]:
+    """Values of a schedule ("100 Mbit/s@0 s,10 Mbit/s@50 s") and when each begins; of a plain value itself, at ""."""
+    steps = [step.partition("@") for step in text.split(",")]
+    return [(value.strip(), begins.strip()) for value, _, begins in steps]
+
+
+def first_of(text: str) -> str:
+    """The value with which a schedule begins; a plain value itself."""
+    return schedule(text)[0][0]
+
+
+def rates(text: str) -> list[float]:
+    """Bit/s of a canonical rate, or of each step of a schedule."""
+    return [bits_per_second(rate) for rate, _ in schedule(text)]
 
 
 def quantity(value: object) -> tuple[float, str] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sojourn import _core
 from sojourn.base.errors import InputError
+from sojourn.base.units import first_of
 
 
 def nanoseconds(place: str, text: str) -> int:
@@ -50,7 +51,7 @@ def limit_of(place: str, limit: str, link: Mapping[str, Any]) -> tuple[int, str]
         return int(number), "packets"
     if unit == "B":
         return int(number), "B"
-    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
+    rate = bits(f"{place}.rate", first_of(link["rate"]))
     return rate * nanoseconds(f"{place}.limit", limit) // 8_000_000_000, "B"
 
 

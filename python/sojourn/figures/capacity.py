@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.base.units import bits_per_second, seconds
+from sojourn.base.units import bits_per_second, rates, schedule, seconds
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import faint, muted
 from sojourn.traces.delivery import load_trace
@@ -55,9 +55,8 @@ def known_capacity(link: Mapping[str, Any], duration_s: float, step_s: float) ->
         counts, edges = np.histogram(times, bins=step_edges(duration_s, step_s))
         return counts * 8 * float(link["mtu"].split()[0]) / np.diff(edges) / 1e6, edges
     if "@" in link.get("rate", ""):
-        steps = [step.split("@") for step in link["rate"].split(",")]
-        mbps = np.array([bits_per_second(rate) / 1e6 for rate, _ in steps])
-        return mbps, np.array([*(seconds(time) for _, time in steps), max(duration_s, seconds(steps[-1][1]))])
+        begins = [seconds(time) for _, time in schedule(link["rate"])]
+        return np.array(rates(link["rate"])) / 1e6, np.array([*begins, max(duration_s, begins[-1])])
     for key in ("rate", "bucket", "poisson"):
         if key in link:
             return np.array([bits_per_second(link[key]) / 1e6]), np.array([0.0, duration_s])

@@ -17,7 +17,7 @@ from sojourn.analysis.metrics import METRICS
 from sojourn.analysis.stats import quantile
 from sojourn.aqms.registry import own_parameters, registered_parameters
 from sojourn.base.errors import InputError, unknown
-from sojourn.base.units import factor_between, highest_rate, quantity, read_quantity, seconds
+from sojourn.base.units import factor_between, quantity, rates, read_quantity
 from sojourn.hunting.space import Space
 from sojourn.results.result import Result
 from sojourn.scenarios.scenario import Scenario
@@ -330,22 +330,15 @@ def _quantity_at(path: str) -> Callable[[Scenario], tuple[float, str] | None]:
 
     def look(scenario: Scenario) -> tuple[float, str] | None:
         if rtt_of and int(rtt_of[1]) < len(scenario.routes):
-            return _rtt(scenario, int(rtt_of[1])), "s"
+            return scenario.base_rtt_s(int(rtt_of[1])), "s"
         try:
             value = scenario.at(path)
         except KeyError:
             return None
         is_schedule = isinstance(value, str) and "@" in value and "bit/s" in value
-        return (highest_rate(value), "bit/s") if is_schedule else quantity(value)
+        return (max(rates(value)), "bit/s") if is_schedule else quantity(value)
 
     return look
-
-
-def _rtt(scenario: Scenario, group: int) -> float:
-    """Round-trip time of propagation in seconds, which the canonical form has as the delays that it is made of."""
-    data, acks = scenario.routes[group]
-    delays = [scenario.links[name]["delay"].split("@")[0] for name in (*data, *acks)]
-    return sum(map(seconds, delays)) + 2 * seconds(scenario.document["flows"][group]["access_delay"])
 
 
 def _number(value: Any) -> float:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from sojourn.aqms.spelling import references, spelled_aqm
+from sojourn.base.units import first_of
 from sojourn.engines.values import bits, differing, limit_of, nanoseconds, octets
 from sojourn.ns2.refuse import refuse
 
@@ -66,8 +67,8 @@ def plugin_queue(place: str, link: Mapping[str, Any], _traffic: Traffic) -> Queu
         in_time = unit not in ("packets", "packet", "B")
         key = "ns" if in_time else "B" if unit == "B" else "packets"
         limits[key] = nanoseconds(f"{place}.limit", part) if in_time else int(number)
-    rate = bits(f"{place}.rate", link["rate"].split("@")[0])
-    delay = nanoseconds(f"{place}.delay", link["delay"].split("@")[0])
+    rate = bits(f"{place}.rate", first_of(link["rate"]))
+    delay = nanoseconds(f"{place}.delay", first_of(link["delay"]))
     words = [f"{{{text}}}", *limits.values(), rate, octets(f"{place}.mtu", link["mtu"]), delay]
     manage = f"manage {' '.join(str(word) for word in words)} $seed"
     return Queue("Sojourn", {}, manage, link["limit"], table["name"] in JUDGE_ARRIVALS, by_host)

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from sojourn import _core, engines
 from sojourn.aqms.spelling import references, spelled_aqm
+from sojourn.base.dotted import value_at
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.base.notebook import shown
+from sojourn.base.units import first_of, seconds
 from sojourn.scenarios.draw import Draw, seed_of
 from sojourn.scenarios.paths import paths
 
@@ -111,13 +113,7 @@ class Scenario:
 
     def at(self, path: str) -> Any:
         """What the canonical form has at a dotted path; raises `KeyError` where it has nothing."""
-        found: Any = self.document
-        for step in path.split("."):
-            try:
-                found = found[int(step)] if isinstance(found, list) else found[step]
-            except (ValueError, IndexError, TypeError):
-                raise KeyError(path) from None
-        return found
+        return value_at(self.document, path)
 
     def traces(self) -> list[Path]:
         """Trace files the scenario reads."""
@@ -163,6 +159,11 @@ class Scenario:
         """
         names = list(self.links)
         return [([names[link] for link in data], [names[link] for link in acks]) for data, acks in paths(self.document)]
+
+    def base_rtt_s(self, group: int) -> float:
+        """Round-trip time of propagation of a flow group in seconds; where a delay changes, with its first value."""
+        delays = [first_of(self.links[name]["delay"]) for route in self.routes[group] for name in route]
+        return 2 * seconds(self.document["flows"][group]["access_delay"]) + sum(map(seconds, delays))
 
     @property
     def aqm_tables(self) -> dict[str, dict[str, Any]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sojourn.analysis.metrics import Metric
 from sojourn.analysis.outcome import APPS, outcome
-from sojourn.base.units import seconds
+from sojourn.base.dotted import value_at
 from sojourn.results.result import Result
 from sojourn.score import phases
 from sojourn.score.versions import parsed
@@ -40,9 +39,7 @@ def of_summary(column: str, result: Result) -> float | None:
 
 def of_group(group: int, key: str, result: Result) -> float | None:
     """A number of a flow group; `completion_ms.mean` is one in a table."""
-    found: Any = result.totals["groups"][group]
-    for step in key.split("."):
-        found = found[step]
+    found = value_at(result.totals["groups"][group], key)
     return None if found is None else float(found)
 
 
@@ -61,17 +58,10 @@ def rtt_error(result: Result) -> float | None:
     first, second = (float(one["goodput_bps"]) for one in result.totals["groups"][:2])
     if not first or not second:
         return None
-    near, far = (base_rtt_s(result, group) for group in (0, 1))
+    near, far = (result.scenario.base_rtt_s(group) for group in (0, 1))
     wanted = 1.0 if by_flow(result) else near / far
     error = second / first / wanted
     return max(error, 1 / error)
-
-
-def base_rtt_s(result: Result, group: int) -> float:
-    """Round-trip time of a flow group without queues, in seconds."""
-    document = result.scenario.document
-    links = seconds(document["link"]["delay"]) + seconds(document["reverse"]["delay"])
-    return links + 2 * seconds(document["flows"][group]["access_delay"])
 
 
 def by_flow(result: Result) -> bool:
@@ -82,9 +72,7 @@ def by_flow(result: Result) -> bool:
 def of_link(hop: int | None, direction: str, key: str, result: Result) -> float | None:
     """A number of another direction or link; `sojourn_ms.p99` is one in a table."""
     pair = result.totals["links"] if hop is None else result.totals["hops"][hop]
-    found: Any = pair[direction]
-    for step in key.split("."):
-        found = found[step]
+    found = value_at(pair[direction], key)
     return None if found is None else float(found)
 
 
@@ -170,12 +158,12 @@ _OF_OTHERS = (
     Number(
         _metric("back_p99", "delay back, p99", "ms", digits=1),
         partial(of_link, None, "reverse", "sojourn_ms.p99"),
-        meaning="99th percentile of the sojourn time on the way back",
+        meaning="99th percentile of the sojourn time on the reverse path",
     ),
     Number(
         _metric("back_drops", "drops back", "%", 100, 2),
         partial(of_link, None, "reverse", "drop_rate"),
-        meaning="drops over arrivals on the way back, acknowledgments included",
+        meaning="drops over arrivals on the reverse path, acknowledgments included",
     ),
     Number(
         _metric("second_p99", "second delay, p99", "ms", digits=1),

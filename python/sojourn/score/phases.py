@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from sojourn.base.units import bits_per_second, seconds
+from sojourn.base.units import rates, schedule, seconds
 from sojourn.results.result import Result
 
 RISE_S = 2.0
@@ -65,11 +65,9 @@ def _after_worse(result: Result) -> Iterator[tuple[pl.DataFrame, float, float]]:
 
 def _steps(result: Result) -> tuple[list[float], list[float]]:
     """When the link's rate falls and when it rises, in s."""
-    steps = [part.split("@") for part in result.scenario.document["link"]["rate"].split(",")]
-    if len(steps[0]) == 1:
-        return [], []
-    rates = [(seconds(time.strip()), bits_per_second(rate.strip())) for rate, time in steps]
-    pairs = list(pairwise(rates))
+    text = result.scenario.document["link"]["rate"]
+    begins = [seconds(time) for _, time in schedule(text) if time]
+    pairs = list(pairwise(zip(begins, rates(text), strict=False)))
     within = [(now, after > before) for (_, before), (now, after) in pairs if now < result.duration_s]
     return [now for now, up in within if not up], [now for now, up in within if up]
 

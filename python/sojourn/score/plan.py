@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.base.errors import InputError
+from sojourn.base.units import rates
 from sojourn.engines import SIMULATE, check
 from sojourn.score import QUICK_SEEDS, QUICK_SHARE, ROWS, Row, studies
-from sojourn.score.profiles import Profile, fitted, in_a_third, least_rate
+from sojourn.score.profiles import Profile, fitted, in_a_third
 from sojourn.score.versions import VERSIONS, LackingError
 from sojourn.studies.study import Study, read_document
 
@@ -90,7 +91,7 @@ def plan(row_id: str, wanted: Wanted) -> Plan:
             with_aqms,
             own,
             _alone(document, row, wanted, folder),
-            wanted.profile.slowness(least_rate(document["link"]["rate"])),
+            wanted.profile.slowness(min(rates(document["link"]["rate"]))),
             left_out,
             shortened,
         )

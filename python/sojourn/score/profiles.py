@@ -8,8 +8,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from sojourn.base.dotted import value_at
 from sojourn.base.errors import unknown
-from sojourn.base.units import bits_per_second, read_quantity, seconds
+from sojourn.base.units import bits_per_second, rates, read_quantity, seconds
 from sojourn.score import Row
 from sojourn.studies.study import set_path
 
@@ -81,7 +82,7 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
         product = round(_packets(one["limit"]) * factor * OWN.mtu / link.mtu)
         one["limit"] = f"{link.buffer or product} packets"
     for path in row.scaled:
-        found = _at(document, path)
+        found = value_at(document, path)
         scaled = (
             [_scaled_rate(one, factor) for one in found] if isinstance(found, list) else _scaled_rate(found, factor)
         )
@@ -93,16 +94,11 @@ def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
     return document
 
 
-def least_rate(text: str) -> float:
-    """The lowest rate of a schedule in bit/s."""
-    return min(bits_per_second(step.split("@")[0].strip()) for step in text.split(","))
-
-
 def size_in_packets(document: dict[str, Any]) -> float:
     """Bandwidth-delay product at the base round-trip time, and buffer, in full packets."""
     link = document["link"]
     mtu = int(read_quantity("link.mtu", link.get("mtu", "1500 B"))[0])
-    return _first_rate(link["rate"]) * RTT_S / 8 / mtu + _packets(link["limit"])
+    return rates(link["rate"])[0] * RTT_S / 8 / mtu + _packets(link["limit"])
 
 
 def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
@@ -120,7 +116,7 @@ def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
 
 OVER_TCP = ("tcp", "web", "browser", "video", "rpm", "request", "packmime")
 UNSCALED = "1000 packets"
-"""Limit of a way back that is no bottleneck."""
+"""Limit of a reverse path that is no bottleneck."""
 LONG_LIST = 5
 """A list of more values than these is shortened by `--quick`."""
 
@@ -154,18 +150,8 @@ def _scaled_rate(text: str, factor: float) -> str:
     return re.sub(r"([\d.]+) ([kMG]?bit/s)", scaled, text)
 
 
-def _first_rate(text: str) -> float:
-    return bits_per_second(text.split(",")[0].split("@")[0].strip())
-
-
 def _packets(text: str) -> int:
     return int(read_quantity("link.limit", text)[0])
-
-
-def _at(document: Any, path: str) -> Any:
-    for step in path.split("."):
-        document = document[int(step)] if isinstance(document, list) else document[step]
-    return document
 
 
 def _spaced(text: str) -> str:

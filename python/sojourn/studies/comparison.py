@@ -20,7 +20,7 @@ from sojourn.aqms.spelling import aqm_text, split_list
 from sojourn.base.errors import InputError
 from sojourn.base.frames import to_pandas
 from sojourn.base.progress import Progress
-from sojourn.base.units import highest_rate, seconds
+from sojourn.base.units import rates, seconds
 from sojourn.figures.api import ComparisonPlots
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
@@ -256,7 +256,7 @@ def _is_small(scenario: Scenario) -> bool:
     """Whether a run has few enough packets to keep each of them."""
     document = scenario.document
     link = document["link"]
-    rate = highest_rate(link["rate"]) if link.get("rate") else 100e6  # no published trace is faster on average
+    rate = max(rates(link["rate"])) if link.get("rate") else 100e6  # no published trace is faster on average
     return rate * seconds(document["duration"]) / 8 / 1500 <= MAX_PACKETS
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from sojourn.base.units import highest_rate, seconds
+from sojourn.base.units import rates, seconds
 from sojourn.figures import marks
 from sojourn.figures.canvas import new_figure, style
 from sojourn.figures.channels import curves, faint, muted
@@ -73,7 +73,7 @@ def _bandwidth_delay_packets(scenario: dict[str, Any]) -> float:
     """Full packets that the highest rate sends in a round-trip time, as the study file has them."""
     link = scenario["link"]
     rtt_s = seconds(link["delay"]) + seconds(scenario["reverse"]["delay"])
-    return highest_rate(link["rate"]) * rtt_s / 8 / float(link["mtu"].removesuffix(" B"))
+    return max(rates(link["rate"])) * rtt_s / 8 / float(link["mtu"].removesuffix(" B"))
 
 
 def _largest_ratio(tail: Seconds, codel: Seconds) -> float:
