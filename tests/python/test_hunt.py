@@ -13,7 +13,7 @@ from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml
 from sojourn.hunting.hunt import hunt, prove
-from sojourn.hunting.search import ROUND, Cube, Search, places_of
+from sojourn.hunting.search import ROUND, Cube, Search
 from sojourn.hunting.shrink import Shrink, rounder
 from sojourn.hunting.space import Point, Space, seeds_from
 from sojourn.hunting.trials import Trials
@@ -219,7 +219,7 @@ def test_places_and_coordinates_are_inverse(file: Path) -> None:
     space = Space.load(file, ["codel"], {})
     cube = Cube(space)
     for seed in range(1, 40):
-        assert space.at(cube.places(cube.of(places_of(space, seed)).tolist())) == space.drawn(seed)
+        assert space.at(cube.places(cube.of(space.places(seed)).tolist())) == space.drawn(seed)
 
 
 def test_a_point_is_what_scenario_draw_prints(file: Path, cli: Cli) -> None:
@@ -231,7 +231,7 @@ def test_a_point_is_what_scenario_draw_prints(file: Path, cli: Cli) -> None:
         assert drawn.pop("seed") == seed
         for flow in drawn["flows"]:
             flow.setdefault("spread", "1 s")
-        written = space.written(space.drawn(seed))
+        written, _ = space.written(space.drawn(seed))
         assert written["link"]["rate"] == drawn["link"]["rate"] and written["flows"] == drawn["flows"]
 
 

@@ -388,7 +388,7 @@ impl Flows {
         for (slot, flow) in (0..).zip(self.fixed()) {
             let (_, group) = network.tenant(slot);
             let (status, before) = (flow.status(), &begin.flows[slot as usize]);
-            let summary = self.groups[group as usize].flow_summary(slot, &status, before, window_s);
+            let summary = self.groups[group as usize].flow_summary((slot, group), &status, before, window_s);
             groups[group as usize].add(&status, before, summary.datagrams.mos);
             flows.push(summary);
         }
@@ -422,10 +422,17 @@ impl Group {
         if self.forward { FORWARD } else { "reverse" }
     }
 
-    fn flow_summary(&self, slot: u32, status: &Status, before: &Status, window_s: f64) -> FlowSummary {
+    fn flow_summary(
+        &self,
+        (id, group): (u32, u32),
+        status: &Status,
+        before: &Status,
+        window_s: f64,
+    ) -> FlowSummary {
         let kind = self.spec.traffic.name();
         FlowSummary {
-            id: slot,
+            id,
+            group,
             kind,
             direction: self.direction(),
             payload: PayloadSummary::of(&status.payload.since(&before.payload), window_s),

@@ -129,6 +129,8 @@ impl LinkSummary {
 pub struct FlowSummary {
     /// Index over all groups.
     pub id: u32,
+    /// Index of its group.
+    pub group: u32,
     /// Kind of traffic.
     pub kind: &'static str,
     /// `forward` or `reverse`.

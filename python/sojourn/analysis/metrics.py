@@ -79,6 +79,9 @@ METRICS = (
 )
 
 
+BY_COLUMN = {metric.column: metric for metric in METRICS}
+
+
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import Name, differing, flatten, name_rows
-from sojourn.analysis.metrics import METRICS, Metric, distinct_runs
+from sojourn.analysis.metrics import BY_COLUMN, Metric, distinct_runs
 from sojourn.analysis.stats import mean_ci
 from sojourn.analysis.warmup import summaries
 from sojourn.aqms.spelling import spelled_aqm
@@ -126,7 +126,7 @@ def metric_of(results: Sequence[Result], column: str) -> Metric:
     known = [name for name, value in row.items() if name not in ("seed", "settled") and not isinstance(value, str)]
     if column not in known:
         raise unknown("metric", column, known)
-    return next((metric for metric in METRICS if metric.column == column), Metric(column, column.replace("_", " ")))
+    return BY_COLUMN.get(column, Metric(column, column.replace("_", " ")))
 
 
 def means(results: Sequence[Result], keys: dict[str, Sequence[Any]], columns: Sequence[str]) -> pl.DataFrame:

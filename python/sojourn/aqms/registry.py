@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from keyword import iskeyword
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
@@ -59,14 +60,27 @@ def argument(name: str) -> str:
     return f"{name}_" if iskeyword(name) else name
 
 
-@cache
-def registered_parameters(table: str) -> dict[str, Any]:
-    """Every parameter of a queue manager given as a JSON table, also of the one in brackets of fq."""
-    found: dict[str, Any] = json.loads(_core.parse_aqm(table, "/"))["parameters"]
+def parsed(aqm: str, base: Path | str = "/") -> dict[str, Any]:
+    """What the core knows of a queue manager, given in tc's spelling or as a JSON table.
+
+    A class in Python or a library is looked for from the folder `base`, and loaded.
+    """
+    found: dict[str, Any] = json.loads(_core.parse_aqm(aqm, str(base)))
     return found
+
+
+def parameters(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Every parameter of a queue manager of a canonical scenario, also of the one in brackets of fq."""
+    text = json.dumps(table)
+    found: dict[str, Any] = (parsed(text) if references(table) else _registered(text))["parameters"]
+    return found
+
+
+@cache
+def _registered(table: str) -> dict[str, Any]:
+    return parsed(table)
 
 
 def own_parameters(scenario: Scenario) -> dict[str, dict[str, Any]]:
     """The same of every queue manager in Python of a scenario, by path of the AQM; loads them."""
-    tables = {path: json.dumps(table) for path, table in scenario.aqm_tables.items() if references(table)}
-    return {path: json.loads(_core.parse_aqm(table, "/"))["parameters"] for path, table in tables.items()}
+    return {path: parameters(table) for path, table in scenario.aqm_tables.items() if references(table)}

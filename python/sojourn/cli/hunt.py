@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     help="Simpler points that are tried at most once one is found.",
 )
 @click.option("--random", "at_random", is_flag=True, help="Search at random only.")
-@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster: the address of its scheduler.")
+@options.dask
 @options.seed
 @options.of_study
 @click.pass_context
@@ -113,7 +113,7 @@ def command(
 
 def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) -> None:
     from sojourn.cli import output
-    from sojourn.hunting.report import number
+    from sojourn.hunting.report import both
 
     tried = f"{about['evaluations']} evaluations in a space of {about['free']} drawn values, {about['runs']} runs"
     if about["refused"]:
@@ -130,8 +130,7 @@ def _print(about: Mapping[str, Any], space: Space, files: Mapping[str, Path]) ->
     proof = about["proof"]
     low, high = proof["share_ci95"]
     for one in proof["comparisons"]:
-        sides = [f"{side['text']} {number(side, one['unit'])}" for side in (one["left"], one["right"])]
-        output.say(f"{one['text']}: " + ", ".join(sides))
+        output.say(f"{one['text']}: " + ", ".join(both(one)))
     output.say(
         f"True with {proof['holds']} of {proof['distinct']} other seeds, 95 % interval {low:.0%} to {high:.0%}"
         + ("" if proof["is_proof"] else "; not with most seeds for sure")

@@ -71,6 +71,7 @@ no_code = click.option(
     help="Refuse queue managers in Python (x.py:X) and in shared libraries (x.so): do not run their code.",
 )
 jobs = click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel runs [all cores].")
+dask = click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster: the address of its scheduler.")
 paired = click.option("--paired", metavar="AQM", help="Baseline queue manager of the table of differences [the first].")
 warmup = click.option(
     "--warmup",

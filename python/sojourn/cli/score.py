@@ -148,15 +148,14 @@ def _print_rows(as_json: bool) -> None:
     from sojourn.score.profiles import PROFILES
 
     if as_json:
-        shown = ("section", "title", "numbers", "must", "why_not")
+        shown = ("section", "title", "numbers", "must")
         rows = {name: {key: getattr(one, key) for key in shown} for name, one in ROWS.items()}
         bands = {name: vars(one) for name, one in BANDS.items()}
         profiles = {name: vars(one) for name, one in PROFILES.items()}
         output.print_json({"rows": rows, "profiles": profiles, "bands": bands})
         return
     output.print_text_table(
-        ["row", "section", "traffic", "state"],
-        [[name, one.section, one.title, one.why_not and f"not run: {one.why_not}"] for name, one in ROWS.items()],
+        ["row", "section", "traffic"], [[name, one.section, one.title] for name, one in ROWS.items()]
     )
     output.print_text_table(["profile", "link"], [[name, one.about] for name, one in PROFILES.items()])
 

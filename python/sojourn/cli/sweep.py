@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Copy finished runs from DIR instead of running them. May be repeated.",
 )
-@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster: the address of its scheduler.")
+@options.dask
 @options.engine
 @options.paired
 @options.warmup

@@ -154,7 +154,7 @@ def flow_summaries(
         seen = _datagrams(heard, flow, window)
         if (window.end, flow) in heard.datagrams:
             sent = heard.datagrams[window.end, flow]["sent"]
-        row = {"id": flow, "kind": spec["kind"], "direction": spec["direction"]}
+        row = {"id": flow, "group": group, "kind": spec["kind"], "direction": spec["direction"]}
         row |= _payload(heard.flow_bytes, flow, window) | {"sent": sent, "retransmissions": again}
         summaries.append(
             row | {"timeouts": late.get(flow, 0)} | _datagram_summary(seen, is_voice=spec["kind"] == "voice")
@@ -167,7 +167,6 @@ def group_summaries(
     document: Mapping[str, Any],
     flows: Sequence[dict[str, Any]],
     groups: Sequence[int],
-    groups_of_flows: Sequence[int],
     late: Mapping[int, int],
     window: Window,
 ) -> list[dict[str, Any]]:
@@ -175,7 +174,7 @@ def group_summaries(
     summaries = []
     group_of = {one.flow: groups[one.source] for one in heard.opened}
     for group, spec in enumerate(document["flows"]):
-        mine = [row for row, number in zip(flows, groups_of_flows, strict=True) if number == group]
+        mine = [row for row in flows if row["group"] == group]
         of = {source for source, number in enumerate(groups) if number == group}
         opened = [at for source, at in heard.opened_at if source in of and at <= window.end]
         # A flow that lasts belongs to the window whenever it starts.

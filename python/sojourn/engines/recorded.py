@@ -66,8 +66,7 @@ def _totals(links: Mapping[str, Any], document: Mapping[str, Any], ends: Ends, w
     """Return the summary, as a simulation has it."""
     heard, flows, groups, late = ends.heard, ends.flows, ends.groups, ends.late
     of_flows = flow_summaries(heard, document, flows, groups, late, window)
-    lasting = [group for flow, group in zip(flows, groups, strict=True) if flow is not None]
-    of_groups = group_summaries(heard, document, of_flows, groups, lasting, late, window)
+    of_groups = group_summaries(heard, document, of_flows, groups, late, window)
     return {
         "duration_s": window.end / 1e9,
         **{key: links[key] for key in ("warmup_s", "settled", "not_settled") if key in links},

@@ -18,7 +18,7 @@ from sojourn.hunting.space import Point, Space
 from sojourn.hunting.trials import Trials
 from sojourn.hunting.words import letter
 from sojourn.runs.runner import Run
-from sojourn.studies.study import AQM_PARAMETER, set_path
+from sojourn.studies.study import set_path
 
 
 def write_scenarios(hunted: Hunted, space: Space, sentence: str, command: Sequence[str], out: Path) -> list[Path]:
@@ -101,13 +101,17 @@ def _heading(hunted: Hunted, sentence: str, space: Space, aqm: str, command: Seq
     lines = [f"{sentence}" + (f" with {names}; here {aqm}" if len(space.aqms) > 1 else "")]
     share = f"95 % interval of the share {proof.low:.0%} to {proof.high:.0%}"
     lines.append(f"True with {proof.holds} of {proof.distinct} seeds ({share}).")
-    for one in proof.sides:
-        sides = [f"{side['text']} {number(side, one['unit'])}" for side in (one["left"], one["right"])]
-        lines.append("; ".join(sides))
+    lines += ["; ".join(both(one)) for one in proof.sides]
     return [*lines, f"Found by: {shlex.join(command)}"]
 
 
-def number(side: Mapping[str, Any], unit: str) -> str:
+def both(comparison: Mapping[str, Any]) -> list[str]:
+    """Both sides of a comparison with their means."""
+    sides = (comparison["left"], comparison["right"])
+    return [f"{side['text']} {_mean(side, comparison['unit'])}" for side in sides]
+
+
+def _mean(side: Mapping[str, Any], unit: str) -> str:
     """A mean with its interval and unit."""
     if side["mean"] is None:
         return "–"
@@ -119,13 +123,11 @@ def _text(hunted: Hunted, space: Space, aqm: int, heading: Sequence[str]) -> str
     """A scenario file: the space's keys with those that were found."""
     import tomlkit
 
-    written = space.written(hunted.point, aqm)
-    document = {path: value for path, value in written.items() if not AQM_PARAMETER.search(path)}
+    document, parameters = space.written(hunted.point, aqm)
     scenario = space.scenario(hunted.point, aqm)
-    for path in written:
-        if AQM_PARAMETER.search(path):
-            owner = path.rpartition(".")[0]
-            set_path(document, owner, spelled_aqm(scenario.at(owner)), owner)
+    for path in parameters:
+        owner = path.rpartition(".")[0]
+        set_path(document, owner, spelled_aqm(scenario.at(owner)), owner)
     document["seed"] = hunted.seed
     comments = "".join(f"# {line}\n" for line in heading)
     return comments + tomlkit.dumps(document)

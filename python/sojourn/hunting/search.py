@@ -14,10 +14,9 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from sojourn.base.errors import InputError
 from sojourn.hunting.space import Point, Space, seeds_from
 from sojourn.hunting.trials import Trials
-from sojourn.scenarios.draw import OneOf, place_of
+from sojourn.scenarios.draw import OneOf
 
 BATCH = 8
 """Points that are tried together."""
@@ -39,7 +38,6 @@ class Found:
 
     point: Point
     seed: int
-    margin: float
     evaluations: int
     """Points that had been tried by then, those tried with other seeds counted for each of them."""
     by: str
@@ -61,6 +59,8 @@ class Search:
     """Largest margin, its point and its seed."""
     drawn: int = 0
     """Random points so far."""
+    _start: tuple[float, dict[str, float]] | None = None
+    """Largest margin of the last round of random points, and where its point is."""
 
     def run(self) -> Found | None:
         """Search until a point is found and holds, or nothing is left to spend. Called again it goes on."""
@@ -72,16 +72,16 @@ class Search:
 
     def _at_random(self) -> Found | None:
         """A round of random points. The best of the round is where the strategy begins."""
-        self._start: tuple[float, dict[str, float], int] | None = None
+        self._start = None
         for _ in range(ROUND // BATCH):
             seeds = [self._next_seed() for _ in range(min(BATCH, self.most - self.evaluations))]
             points = [self.trials.space.drawn(seed) for seed in seeds]
             margins = self._try(list(zip(points, seeds, strict=True)))
             for place in np.argsort(margins)[::-1]:
-                if margins[place] > 0 and (found := self._confirmed(points[place], seeds[place], margins[place])):
+                if margins[place] > 0 and (found := self._confirmed(points[place], seeds[place])):
                     return found
                 if self._start is None or margins[place] > self._start[0]:
-                    self._start = margins[place], places_of(self.trials.space, seeds[place]), seeds[place]
+                    self._start = margins[place], self.trials.space.places(seeds[place])
         return None
 
     def _from_the_best(self) -> Found | None:
@@ -108,7 +108,7 @@ class Search:
             for place in np.argsort(margins)[::-1]:
                 if margins[place] <= 0:
                     break
-                if found := self._confirmed(points[place], seed, margins[place], by="local"):
+                if found := self._confirmed(points[place], seed, by="local"):
                     return found
                 margins[place] = 0.0  # true with this seed only
             strategy.tell([(told, -max(margin, NOTHING)) for (_, told), margin in zip(asked, margins, strict=True)])
@@ -122,13 +122,9 @@ class Search:
         for margin, (point, seed) in zip(margins, asked, strict=True):
             if self.best is None or margin > self.best[0]:
                 self.best = margin, point, seed
-        if self.evaluations <= ROUND and self.trials.refused == self.evaluations == ROUND:
-            raise InputError(
-                f"{self.trials.space.path}: none of {ROUND} points can run, the first for {self.trials.reason}"
-            )
         return margins
 
-    def _confirmed(self, point: Point, seed: int, margin: float, by: str = "random") -> Found | None:
+    def _confirmed(self, point: Point, seed: int, by: str = "random") -> Found | None:
         """Whether it holds with other seeds as well."""
         fails = 0
         for count in CONFIRMING:
@@ -136,7 +132,7 @@ class Search:
             fails += sum(one <= 0 for one in self._try([(point, other) for other in others]))
             if fails > 1:
                 return None
-        return Found(point, seed, margin, self.evaluations, by)
+        return Found(point, seed, self.evaluations, by)
 
     def _next_seed(self) -> int:
         """Seed of the next random point, which is that of the run as well."""
@@ -185,8 +181,3 @@ BELOW_ONE = 1 - 2**-53
 def options_of(leaf: object) -> int:
     """How many values a leaf chooses from; 0 for a range."""
     return len(leaf.options) if isinstance(leaf, OneOf) else 0
-
-
-def places_of(space: Space, seed: int) -> dict[str, float]:
-    """Places in the distributions that a seed draws."""
-    return {name: place_of(seed, name) for name in space.leaves}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from functools import cached_property
 from math import ceil
 from typing import Any
 
-from sojourn.base.errors import InputError
 from sojourn.base.units import read_quantity, seconds, written_quantity
 from sojourn.hunting.space import Point, Space
 from sojourn.hunting.trials import Trials
@@ -36,15 +34,12 @@ class Shrink:
     done: bool = False
     """Whether nothing simpler was left to try."""
     _seen: set[str] = field(default_factory=set)
-
-    @cached_property
-    def _full(self) -> float:
-        """Length of the space's runs, in seconds."""
-        return seconds(self.trials.space.scenario(self._first_point).document["duration"])
+    _full_s: float = 0.0
+    """Length of the first point's run."""
 
     def run(self, point: Point) -> Point:
         """The simplest point that is reached."""
-        self._first_point = point
+        self._full_s = seconds(self.trials.space.scenario(point).document["duration"])
         while self.tried < self.most:
             simpler = self._first(point)
             if simpler is None:
@@ -91,13 +86,10 @@ class Shrink:
 
     def _shorter(self, point: Point) -> Iterator[Point]:
         """A shorter run, of which enough is left for what the sentence says."""
-        try:
-            document = self.trials.space.scenario(point).document
-        except InputError:
-            return
+        document = self.trials.space.scenario(point).document
         length = seconds(document["duration"])
         begins = 0.0 if document["warmup"] == "auto" else seconds(document["warmup"])
-        least = begins + (self._full - begins) * LEAST_SHARE
+        least = begins + (self._full_s - begins) * LEAST_SHARE
         for share in (0.0, 0.5, 0.8):
             shorter = least + (length - least) * share
             rounded = ceil(shorter) if shorter >= 2 else ceil(10 * shorter) / 10

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sojourn.aqms.registry import own_parameters, registered_parameters
+from sojourn.aqms.registry import parsed
 from sojourn.aqms.spelling import spelled_aqm
 from sojourn.base.errors import InputError
 from sojourn.scenarios.draw import Draw, Leaf, place_of
@@ -70,7 +70,11 @@ class Space:
 
     def drawn(self, seed: int) -> Point:
         """The point that `sojourn scenario draw` makes of a seed."""
-        return self.at({name: place_of(seed, name) for name in self.leaves})
+        return self.at(self.places(seed))
+
+    def places(self, seed: int) -> dict[str, float]:
+        """Where in [0, 1) each leaf is that a seed draws."""
+        return {name: place_of(seed, name) for name in self.leaves}
 
     @cached_property
     def leaves(self) -> dict[str, Leaf]:
@@ -97,28 +101,27 @@ class Space:
         self.draw.chosen(choose)
         return found
 
-    def scenario(self, point: Point, aqm: int = 0, *, seed: int | None = None) -> Scenario:
+    def scenario(self, point: Point, aqm: int = 0) -> Scenario:
         """The scenario of a point with a queue manager. Raises `InputError` where it cannot run."""
-        document = self.written(point, aqm)
-        parameters = {path: document.pop(path) for path in list(document) if AQM_PARAMETER.search(path)}
-        document |= {} if seed is None else {"seed": seed}
+        document, parameters = self.written(point, aqm)
         return Scenario.parse(json.dumps(document, default=str), parameters, base=self.path.parent)
 
-    def written(self, point: Point, aqm: int = 0) -> dict[str, Any]:
-        """The document of a point; parameters of queue managers have their dotted path at its top."""
+    def written(self, point: Point, aqm: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The document of a point, and parameters of its queue managers by dotted path."""
         document: dict[str, Any] = copy.deepcopy(self.document)
+        parameters: dict[str, Any] = {}
         chosen = {self._aqm_path: self.aqms[aqm]} if self.aqms[aqm] else {}
         for path, value in {**self.paths(point), **self.sets, **chosen}.items():
             if AQM_PARAMETER.search(path):
                 if self._has(aqm, path):
-                    document[path] = value
+                    parameters[path] = value
             else:
                 set_path(document, path, value, f"draw.{path}")
         if point.dropped:
             document["flows"] = [flow for place, flow in enumerate(document["flows"]) if place not in point.dropped]
         if point.duration:
             document["duration"] = point.duration
-        return document
+        return document, parameters
 
     @property
     def _aqm_path(self) -> str:
@@ -131,13 +134,7 @@ class Space:
 
     @cached_property
     def _parameters(self) -> list[Iterable[str]]:
-        found: list[Iterable[str]] = []
-        for aqm in self.aqms:
-            base = {"duration": "1 s", "link": {"rate": "1 Mbit/s", "aqm": aqm}, "flows": [{"kind": "tcp"}]}
-            scenario = Scenario.build(base, base=self.path.parent)
-            own = own_parameters(scenario).get("link.aqm")
-            found.append(registered_parameters(json.dumps(scenario.bottleneck["aqm"])) if own is None else own)
-        return found
+        return [parsed(aqm, self.path.parent)["parameters"] for aqm in self.aqms]
 
 
 def _own_aqms(document: Mapping[str, Any], sweep: Any, draw: Draw) -> tuple[str, ...]:

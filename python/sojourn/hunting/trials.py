@@ -27,8 +27,6 @@ class Trials:
     """Runs that were asked for."""
     refused: int = 0
     """Points that cannot run."""
-    reason: str = ""
-    """Why the first of them cannot."""
     _known: dict[tuple[Scenario, int], float] = field(default_factory=dict)
 
     def margins(self, asked: Sequence[tuple[Point, int]]) -> list[float]:
@@ -65,7 +63,6 @@ class Trials:
         """A scenario for each queue manager; none where the point cannot run."""
         try:
             return [self.space.scenario(point, aqm) for aqm in range(len(self.space.aqms))]
-        except InputError as error:
+        except InputError:
             self.refused += 1
-            self.reason = self.reason or str(error)
             return []

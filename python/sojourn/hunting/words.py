@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,8 @@ import numpy as np
 import polars as pl
 
 from sojourn import _core
-from sojourn.analysis.metrics import METRICS
-from sojourn.analysis.stats import quantile
-from sojourn.aqms.registry import own_parameters, registered_parameters
+from sojourn.analysis.metrics import BY_COLUMN
+from sojourn.aqms.registry import parameters
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.units import factor_between, quantity, rates, read_quantity
 from sojourn.hunting.space import Space
@@ -126,7 +124,7 @@ class Words:
 
     def _of_run(self, text: str, column: str, chosen: Choice) -> Term:
         """A metric of the summary; goodput and fairness also of a group."""
-        metric = next(one for one in METRICS if one.column == column)
+        metric = BY_COLUMN[column]
         _refuse(text, chosen, subject=True, group=column not in GROUPED)
         if chosen.group is not None:
             flows = Flows(chosen)
@@ -134,9 +132,8 @@ class Words:
             return Term(text, metric.unit, lambda runs: flows.jain(runs) if fair else flows.goodput(runs))
 
         def value(runs: Runs) -> float:
-            result = _at(runs, chosen)
-            found = result.summary[column][0] if column in result.summary.columns else None
-            return NAN if found is None else float(found) * metric.scale
+            found = _at(runs, chosen).number(column)
+            return NAN if found is None else found * metric.scale
 
         return Term(text, metric.unit, value)
 
@@ -157,11 +154,7 @@ class Words:
     @cached_property
     def _parameters(self) -> list[dict[str, Any]]:
         """Parameters of each queue manager."""
-        found = []
-        for scenario in self.examples:
-            own = own_parameters(scenario).get(scenario.aqm_path)
-            found.append(own if own is not None else registered_parameters(json.dumps(scenario.bottleneck["aqm"])))
-        return found
+        return [parameters(scenario.bottleneck["aqm"]) for scenario in self.examples]
 
 
 def letter(place: int) -> str:
@@ -203,8 +196,7 @@ class Flows:
         if frame.is_empty():
             return []
         if self.chosen.group is not None:
-            first, count = _flows_of(result, self.chosen.group)
-            frame = frame.slice(first, count)
+            frame = frame.filter(group=self.chosen.group)
         return [rate * 1e-6 for rate in frame.filter(pl.col("direction") == "forward")["goodput_bps"].to_list()]
 
     def goodput(self, runs: Runs) -> float:
@@ -245,11 +237,8 @@ def _statistic(text: str, which: float | str, chosen: Choice) -> Term:
 
     def value(runs: Runs) -> float:
         result = _at(runs, chosen)
-        if isinstance(which, float):
-            found = quantile(result.histogram.filter(link=result.link), which / 100)
-            return NAN if found is None else found
-        told = result.summary[f"sojourn_{which}_ms"][0]
-        return NAN if told is None else float(told)
+        found = result.sojourn_ms(which / 100) if isinstance(which, float) else result.number(f"sojourn_{which}_ms")
+        return NAN if found is None else found
 
     return Term(text, "ms", value)
 
@@ -304,16 +293,6 @@ def _refuse(text: str, chosen: Choice, *, subject: bool = False, group: bool = F
 def _at(runs: Runs, chosen: Choice) -> Result:
     result = runs[chosen.aqm]
     return result.at(chosen.link) if chosen.link else result
-
-
-def _flows_of(result: Result, group: int) -> tuple[int, int]:
-    """Place of a group's first flow among those that last for the whole run, and how many there are."""
-    kinds = set(result.flow_totals["kind"])
-    counts = [
-        int(flow.get("count", 1)) if flow["kind"] in kinds and "pause" not in flow else 0
-        for flow in result.scenario.document["flows"]
-    ]
-    return sum(counts[:group]), counts[group]
 
 
 def _over(numbers: Sequence[float], which: float | str) -> float:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from sojourn.analysis.labels import names_of
-from sojourn.aqms.registry import own_parameters, registered_parameters
+from sojourn.analysis.stats import quantile
+from sojourn.aqms.registry import own_parameters, parameters
 from sojourn.aqms.spelling import references, spelled_aqm
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import to_pandas
@@ -139,7 +140,7 @@ class Result:
             noted = {} if self.folder else own_parameters(self.scenario)
         found: dict[str, Any] = {}
         for path, table in self.scenario.aqm_tables.items():
-            values = noted.get(path, table) if references(table) else registered_parameters(json.dumps(table))
+            values = noted.get(path, table) if references(table) else parameters(table)
             found |= {f"{path}.{name}": value for name, value in values.items() if name not in ("name", "profile")}
         return found
 
@@ -190,6 +191,15 @@ class Result:
             about |= own.row(0, named=True)
         row = {"aqm": spelled_aqm(self.setup["aqm"]), "seed": self.seed, **about}
         return pl.DataFrame([row], schema_overrides={"settled": pl.Boolean})
+
+    def number(self, column: str) -> float | None:
+        """A column of `summary`; None where the run has nothing to say, as of the delay of no packet."""
+        found = self.summary[column][0] if column in self.summary.columns else None
+        return None if found is None else float(found)
+
+    def sojourn_ms(self, q: float) -> float | None:
+        """The quantile `q`, 0 to 1, of the sojourn time at `link` in the statistics window; None without a packet."""
+        return quantile(self.histogram.filter(link=self.link), q)
 
     def summary_from(self, start_s: float) -> dict[str, Any]:
         """The row of `summary` if the statistics began at `start_s`, of a run whose warm-up was found.

@@ -15,7 +15,7 @@ from decimal import Decimal
 from math import floor
 from pathlib import Path
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.base.units import factor_between, in_digits, interpolated, read_quantity, written_quantity
@@ -24,19 +24,19 @@ Choose = Callable[[str, "Leaf"], Any]
 """The value of what has a name: the key's path, and below it the names of what it is made of."""
 
 
-class Distribution(Protocol):
+class Distribution:
     """What gives a key, or several, their values."""
 
     def leaves(self, name: str) -> Iterator[tuple[str, Leaf]]:
         """Each that takes a number of its own, by its name."""
-        ...
+        raise NotImplementedError
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
         """Dotted paths and their values."""
-        ...
+        raise NotImplementedError
 
 
-class Leaf:
+class Leaf(Distribution):
     """What takes one number. `path` may be several paths, which get one value."""
 
     def __call__(self, at: float) -> Any:
@@ -64,7 +64,7 @@ class Draw:
         """Read a table; patterns of files are relative to `base`."""
         if not isinstance(table, Mapping) or not table:
             raise InputError(f"draw: not a table of distributions; {EXAMPLE}")
-        return cls({path: _distribution(path, found, base) for path, found in _flatten(table)})
+        return cls({path: _distribution(f"draw.{path}", found, base) for path, found in _flatten(table)})
 
     @classmethod
     def take(cls, document: dict[str, Any], base: Path) -> Draw | None:
@@ -122,7 +122,7 @@ class OneOf(Leaf):
 
 
 @dataclass(frozen=True)
-class Written:
+class Written(Distribution):
     """A text with drawn parts, such as a schedule."""
 
     pattern: str
@@ -139,7 +139,7 @@ class Written:
 
 
 @dataclass(frozen=True)
-class OneTable:
+class OneTable(Distribution):
     """One of some tables, each as likely, whose keys may be drawn in turn; its path ends with a star."""
 
     tables: tuple[Mapping[str, Any], ...]
@@ -154,7 +154,7 @@ class OneTable:
         yield name, self.number
         for number, table in enumerate(self.tables):
             for key, found in table.items():
-                if _is_drawn(found):
+                if isinstance(found, Distribution):
                     yield from found.leaves(f"{name}.{number}.{key}")
 
     def values(self, path: str, name: str, choose: Choose) -> Iterator[tuple[str, Any]]:
@@ -162,7 +162,7 @@ class OneTable:
         number = choose(name, self.number)
         for key, found in self.tables[number].items():
             one = path.removesuffix("*") + key
-            if _is_drawn(found):
+            if isinstance(found, Distribution):
                 yield from found.values(one, f"{name}.{number}.{key}", choose)
             else:
                 yield one, found
@@ -210,7 +210,7 @@ def _write(place: str, found: Any, base: Path) -> Distribution:
             '{ write = "{one}@0s,{two}@5s", one = { … }, two = { … } }'
         )
     path = place.removesuffix(".write")
-    leaves = {name: _distribution(f"{path}.{name}".removeprefix("draw."), one, base) for name, one in parts.items()}
+    leaves = {name: _distribution(f"{path}.{name}", one, base) for name, one in parts.items()}
     if other := next((name for name, leaf in leaves.items() if not isinstance(leaf, Leaf)), None):
         raise InputError(f"{path}.{other}: a text in a text; write one text")
     return Written(pattern, {name: leaf for name, leaf in leaves.items() if isinstance(leaf, Leaf)})
@@ -230,7 +230,7 @@ def _has_names(pattern: Any) -> bool:
 def _perhaps_drawn(path: str, found: Any, base: Path) -> Any:
     """A distribution where there is one, else the value as it is."""
     is_drawn = isinstance(found, Mapping) and not DISTRIBUTIONS.keys().isdisjoint(found)
-    return _distribution(path.removeprefix("draw."), found, base) if is_drawn else found
+    return _distribution(path, found, base) if is_drawn else found
 
 
 def _trace(place: str, found: Any, base: Path) -> Distribution:
@@ -261,14 +261,13 @@ DISTRIBUTIONS: Mapping[str, Callable[[str, Any, Path], Distribution]] = {
 EXAMPLE = 'write e.g. "link.rate" = { log_uniform = ["2 Mbit/s", "100 Mbit/s"] }'
 
 
-def _distribution(path: str, found: Any, base: Path) -> Distribution:
-    place = f"draw.{path}"
+def _distribution(place: str, found: Any, base: Path) -> Distribution:
     if isinstance(found, Mapping) and "write" in found:
         return _write(f"{place}.write", found, base)
     if not isinstance(found, Mapping) or len(found) != 1 or not found.keys() <= DISTRIBUTIONS.keys():
         raise InputError(f"{place}: not one of the distributions {', '.join(DISTRIBUTIONS)}; {EXAMPLE}")
     [(kind, about)] = found.items()
-    if path.endswith("*") and kind != "choice":
+    if place.endswith("*") and kind != "choice":
         raise InputError(f"{place}: a star stands for the keys of some tables; write {{ choice = [{{ … }}, {{ … }}] }}")
     return DISTRIBUTIONS[kind](f"{place}.{kind}", about, base)
 
@@ -310,10 +309,6 @@ def _paths(paths: str, found: Any) -> list[str]:
         return _split(paths)
     pairs = [(paths.removesuffix("*") + key, one) for table in found.tables for key, one in table.items()]
     return list(dict.fromkeys(path for key, one in pairs for path in _paths(key, one)))
-
-
-def _is_drawn(found: Any) -> bool:
-    return isinstance(found, Leaf | Written | OneTable)
 
 
 def place_of(seed: int, name: str) -> float:

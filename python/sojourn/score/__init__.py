@@ -39,10 +39,6 @@ class Row:
     """Whether the page shows the delay over time."""
     facts: bool = False
     """Whether its numbers are of the queue manager itself and take no run."""
-    has_study: bool = True
-    """Whether it has a study file; without one it is not run, or takes no run."""
-    why_not: str = ""
-    """Why it is not run; empty if it is."""
 
 
 _STEADY = ("delay_p99", "utilisation", "delay_mean", "drop_rate")
@@ -131,8 +127,8 @@ ROWS = {
         beside_plain=True,
         scaled=("flows.0.rate",),
     ),
-    "cost": Row("11", "what it costs", ("state_bytes",), has_study=False, facts=True),
-    "knobs": Row("12", "what can be set", ("parameters",), has_study=False, facts=True),
+    "cost": Row("11", "what it costs", ("state_bytes",), facts=True),
+    "knobs": Row("12", "what can be set", ("parameters",), facts=True),
     "rpm": Row(
         "responsiveness",
         "the client of draft-ietf-ippm-responsiveness",

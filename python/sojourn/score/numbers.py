@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import methodcaller
 
 from sojourn.analysis.metrics import Metric
 from sojourn.analysis.outcome import APPS, outcome
 from sojourn.base.dotted import value_at
 from sojourn.results.result import Result
 from sojourn.score import phases
-from sojourn.score.versions import parsed
+from sojourn.score.versions import known
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,6 @@ class Number:
     def name(self) -> str:
         """By which rows name it."""
         return self.metric.column
-
-
-def of_summary(column: str, result: Result) -> float | None:
-    """A column of the summary."""
-    found: float | None = result.summary[column][0]
-    return found
 
 
 def of_group(group: int, key: str, result: Result) -> float | None:
@@ -66,7 +61,7 @@ def rtt_error(result: Result) -> float | None:
 
 def by_flow(result: Result) -> bool:
     """Whether the queue manager of a run queues flows apart."""
-    return bool(parsed(result.scenario.aqm)["algorithm"]["by_flow"])
+    return bool(known(result.scenario.aqm)["algorithm"]["by_flow"])
 
 
 def of_link(hop: int | None, direction: str, key: str, result: Result) -> float | None:
@@ -100,23 +95,27 @@ def _metric(name: str, label: str, unit: str = "", scale: float = 1.0, digits: i
 _ALL = (
     Number(
         _metric("delay_p99", "delay, p99", "ms", digits=1),
-        partial(of_summary, "sojourn_p99_ms"),
+        methodcaller("number", "sojourn_p99_ms"),
         "delay",
         "99th percentile of the sojourn time of all packets sent",
     ),
     Number(
         _metric("delay_mean", "delay, mean", "ms"),
-        partial(of_summary, "sojourn_mean_ms"),
+        methodcaller("number", "sojourn_mean_ms"),
         meaning="mean sojourn time of all packets sent",
     ),
     Number(
         _metric("utilisation", "utilisation", "%", 100, 1),
-        partial(of_summary, "utilisation"),
+        methodcaller("number", "utilisation"),
         "utilisation",
         "share of the link's capacity that is used",
     ),
-    Number(_metric("drop_rate", "drops", "%", 100, 2), partial(of_summary, "drop_rate"), meaning="drops over arrivals"),
-    Number(_metric("mark_rate", "marks", "%", 100, 2), partial(of_summary, "mark_rate"), meaning="marks over arrivals"),
+    Number(
+        _metric("drop_rate", "drops", "%", 100, 2), methodcaller("number", "drop_rate"), meaning="drops over arrivals"
+    ),
+    Number(
+        _metric("mark_rate", "marks", "%", 100, 2), methodcaller("number", "mark_rate"), meaning="marks over arrivals"
+    ),
     Number(
         _metric("rtt_error", "RTT error", "×"),
         rtt_error,
@@ -231,12 +230,12 @@ _OF_MEDIA = (
 _OF_PARAMETERS = (
     Number(
         _metric("elasticity_delay", "elasticity of the delay"),
-        partial(of_summary, "sojourn_mean_ms"),
+        methodcaller("number", "sojourn_mean_ms"),
         meaning="largest change of the logarithm of the mean delay per change of a parameter's logarithm",
     ),
     Number(
         _metric("elasticity_use", "elasticity of the use"),
-        partial(of_summary, "utilisation"),
+        methodcaller("number", "utilisation"),
         meaning="the same of the utilisation",
     ),
 )

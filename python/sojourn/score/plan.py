@@ -65,8 +65,8 @@ class Plan:
 def plan(row_id: str, wanted: Wanted) -> Plan:
     """What a row runs; one that cannot be run says why."""
     row = ROWS[row_id]
-    if row.why_not or not row.has_study:
-        return Plan(row_id, row, own={aqm: [aqm] for aqm in wanted.aqms}, why_not=row.why_not)
+    if row.facts:
+        return Plan(row_id, row, own={aqm: [aqm] for aqm in wanted.aqms})
     with studies() as folder:
         document = read_document(folder / f"{row_id}.toml")
         document, shortened = _fitted(document, row, wanted)

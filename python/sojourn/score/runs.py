@@ -13,7 +13,7 @@ from sojourn.runs.runner import Runner
 from sojourn.score.grades import BANDS
 from sojourn.score.numbers import NUMBERS, Number, mean, of_group
 from sojourn.score.plan import Plan, Wanted
-from sojourn.score.versions import parameter_of, parsed
+from sojourn.score.versions import known, parameter_of
 
 PERCENT = 5.0
 """Widest half width of a 95 % interval, in percent of the mean, with which no more seeds are added."""
@@ -171,8 +171,8 @@ def _widest(found: Done) -> float:
 
 
 FACTS: Mapping[str, Callable[[str], float]] = {
-    "state_bytes": lambda aqm: float(parsed(aqm)["state_bytes"]),
-    "parameters": lambda aqm: float(len(parsed(aqm)["params"])),
+    "state_bytes": lambda aqm: float(known(aqm)["state_bytes"]),
+    "parameters": lambda aqm: float(len(known(aqm)["params"])),
 }
 """Numbers of a queue manager itself."""
 PAGES = "page_ratio"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from sojourn import _core
+from sojourn.aqms.registry import parsed
 from sojourn.aqms.spelling import param_words
 from sojourn.base.errors import InputError
 from sojourn.base.units import quantity, read_quantity, written_quantity
@@ -19,15 +18,14 @@ class LackingError(Exception):
     """A queue manager of which there is no such version; the text says why."""
 
 
-def parsed(aqm: str) -> Mapping[str, Any]:
+def known(aqm: str) -> Mapping[str, Any]:
     """What the core knows of a queue manager; a class or library is looked for from the current folder."""
-    found: dict[str, Any] = json.loads(_core.parse_aqm(aqm, str(Path.cwd())))
-    return found
+    return parsed(aqm, Path.cwd())
 
 
 def absolute(aqm: str) -> str:
     """Its spelling with whole paths, so that a study file in any folder finds a user's class or library."""
-    return str(parsed(aqm)["text"])
+    return str(known(aqm)["text"])
 
 
 def plain(aqm: str) -> list[str]:
@@ -37,10 +35,10 @@ def plain(aqm: str) -> list[str]:
 
 def marking(aqm: str) -> list[str]:
     """With its flag `ecn` on; refused if it has none and does not mark without one."""
-    known = parsed(aqm)
-    if known["parameters"].get("ecn") is False:
+    about = known(aqm)
+    if about["parameters"].get("ecn") is False:
         return [with_parameter(aqm, "ecn", True)]
-    if known["parameters"].get("ecn") or known["name"].partition("(")[0] in MARKS_ANYWAY:
+    if about["parameters"].get("ecn") or about["name"].partition("(")[0] in MARKS_ANYWAY:
         return [aqm]
     raise LackingError("does not mark")
 
@@ -64,7 +62,7 @@ def queued(aqm: str) -> list[str]:
 def halves(aqm: str) -> list[str]:
     """Itself, then with each number among its parameters halved and doubled; refused if it has none."""
     found = [aqm]
-    for name, value in parsed(aqm)["parameters"].items():
+    for name, value in known(aqm)["parameters"].items():
         number = quantity(value)
         if number is None or not number[0] or name in NO_TUNING:
             continue
@@ -81,15 +79,14 @@ def halves(aqm: str) -> list[str]:
 
 def parameter_of(aqm: str, changed: str) -> str:
     """Name of the parameter in which a queue manager of `halves` differs."""
-    before, after = (parsed(text)["parameters"] for text in (aqm, changed))
+    before, after = (known(text)["parameters"] for text in (aqm, changed))
     return ", ".join(name for name in before if before[name] != after[name])
 
 
 def _times(value: object, factor: Fraction) -> object:
     """A parameter's value times a factor."""
     amount, unit = read_quantity("parameter", value)
-    changed = amount * factor.numerator / factor.denominator
-    return written_quantity(changed.normalize(), unit)
+    return written_quantity(amount * factor.numerator / factor.denominator, unit)
 
 
 HALF, DOUBLE = Fraction(1, 2), Fraction(2)
