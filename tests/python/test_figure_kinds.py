@@ -214,7 +214,7 @@ def test_heatmap_has_the_mean_in_every_cell_and_one_scale(study: list[sj.Result]
 
 
 def test_heatmap_over_words_has_them_in_order_and_reads_from_the_top() -> None:
-    study = Study.load(REPO / "scenarios" / "matrices" / "fairness.toml")
+    study = Study.load(REPO / "scenarios" / "score" / "fairness.toml")
     assert len(study.points) == 4 * 6 * 6 * 3 * 6
     link = {"rate": "5 Mbit/s", "aqm": "codel"}
     runs = []

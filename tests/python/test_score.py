@@ -131,6 +131,25 @@ def test_rows_by_section() -> None:
         chosen("9.9")
 
 
+def test_matrices_are_run_where_they_are_asked_for(cli: Cli, tmp_path: Path) -> None:
+    assert "fairness" not in chosen(None) and chosen(None, matrices=True) == list(ROWS)
+    assert chosen("5.2", matrices=True) == ["aggressive", "fairness"] and chosen("matrices") == ["fairness"]
+    found = plan("fairness", wanted("codel", profile="rfc7928-1M", quick=False))
+    assert found.study is not None and len(found.study.points) == 2 * 648 and len(found.study.seeds) == 1
+    quick = plan("fairness", wanted("codel")).document
+    assert (quick["duration"], quick["warmup"]) == ("59 s", "39.3333 s") and quick["link"]["rate"] == "50 Mbit/s"
+    document = score(cli, "droptail", "--only", "fairness", "--quick", "-o", "out")
+    [row] = document["rows"]
+    points = row["columns"]["droptail"]["points"]
+    assert len(points) == len({point["point"] for point in points}) == 2 * 2 * 3 * 2
+    for point in points:
+        share = point["ratio"] / (1 + point["ratio"])
+        assert point["jain"] == pytest.approx(1 / (2 * (share**2 + (1 - share) ** 2)))
+    drawn = (tmp_path / "out" / "figures" / "fairness-droptail.svg").read_text()
+    assert drawn.count('<g id="axes_') == 3 * 2 + 1  # the last one is the scale of the colours
+    assert "droptail: goodput of the first of two senders" in (tmp_path / "out" / "scorecard.html").read_text()
+
+
 def score(cli: Cli, *arguments: str) -> dict[str, Any]:
     done = cli("score", *arguments, "--json", "--jobs", "1")
     if done.exception and not isinstance(done.exception, SystemExit):

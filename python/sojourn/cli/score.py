@@ -12,6 +12,7 @@ from sojourn.cli import options
 
 if TYPE_CHECKING:
     from sojourn.score.card import Card
+    from sojourn.score.plan import Wanted
 
 
 @click.command("score")
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 @click.option("--baseline", metavar="AQM", default="droptail", show_default=True, help="What differences are to.")
 @click.option("--profile", "profile_name", metavar="NAME", default="home-20M", show_default=True, help="The link.")
 @click.option("--only", metavar="ROW,…", help="Rows by name or by section of RFC 7928, e.g. 5.2,8.")
+@click.option(
+    "--matrices", is_flag=True, help="Two-flow fairness as well: 648 runs of 178 s for each queue manager, minutes."
+)
 @click.option("--quick", is_flag=True, help="Three seeds, a third of the time, one in three of many values.")
 @click.option(
     "--seeds", type=click.IntRange(min=1), metavar="N", help="Exactly N seeds [as many as the intervals take]."
@@ -36,6 +40,7 @@ def command(
     baseline: str,
     profile_name: str,
     only: str | None,
+    matrices: bool,
     quick: bool,
     seeds: int | None,
     engine: str,
@@ -70,40 +75,35 @@ def command(
     if seed is not None:
         raise click.UsageError("--seed belongs to --verify; --seeds says how many there are")
     assert aqms is not None
-    card = _score(aqms, baseline, profile_name, only, quick, seeds, engine, jobs, out)
+    from sojourn.base.progress import progress
+    from sojourn.runs.runner import Runner
+    from sojourn.score import chosen
+    from sojourn.score.card import score
     from sojourn.score.written import write
+
+    names, wanted = _wanted(aqms, baseline, profile_name, quick, seeds, engine)
+    with progress("rows") as tell:
+        line = options.command_line()
+        card = score(
+            chosen(only, matrices=matrices), wanted, Runner(out, jobs, command=line, progress=tell), names, line
+        )
 
     written = write(card, out)
     _print(card, written, as_json)
     ctx.exit(1 if card.failed else 0)
 
 
-def _score(
-    aqms: str,
-    baseline: str,
-    profile_name: str,
-    only: str | None,
-    quick: bool,
-    seeds: int | None,
-    engine: str,
-    jobs: int | None,
-    out: Path,
-) -> Card:
+def _wanted(
+    aqms: str, baseline: str, profile_name: str, quick: bool, seeds: int | None, engine: str
+) -> tuple[dict[str, str], Wanted]:
+    """What the queue managers are called, and what is asked of all rows."""
     from sojourn.aqms.spelling import split_list
-    from sojourn.base.progress import progress
-    from sojourn.runs.runner import Runner
-    from sojourn.score import chosen
-    from sojourn.score.card import score
     from sojourn.score.plan import Wanted
     from sojourn.score.profiles import profile
 
     names = _names([*split_list(aqms), baseline])
-    whole = _names([baseline])
-    wanted = Wanted(tuple(names), next(iter(whole)), profile(profile_name), quick, seeds, engine)
-    rows = chosen(only)
-    with progress("rows") as tell:
-        line = options.command_line()
-        return score(rows, wanted, Runner(out, jobs, command=line, progress=tell), names, line)
+    whole = next(iter(_names([baseline])))
+    return names, Wanted(tuple(names), whole, profile(profile_name), quick, seeds, engine)
 
 
 def _names(aqms: list[str]) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _print(card: Card, written: list[Path], as_json: bool) -> None:
             for name in row["numbers"]
             if NUMBERS[name].band
         ]
-        if others:
+        if others and differences:
             title = f"difference to {told['baseline']}, seed by seed; * p < 0.05"
             output.print_table(("row", "number", *others), differences, left=2, title=title)
     for row in told["rows"]:

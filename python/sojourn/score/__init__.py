@@ -37,6 +37,11 @@ class Row:
     """Flow group whose transfers are also timed on an otherwise empty link."""
     timeline: bool = False
     """Whether the page shows the delay over time."""
+    at_points: tuple[str, ...] = ()
+    """Numbers that are told at each of its points; without them the row's own."""
+    large: bool = False
+    """Whether it has so many runs that it is only run where it is asked for, and with one seed if no more are asked
+    for. Its points have links of their own, the same for every profile."""
     facts: bool = False
     """Whether its numbers are of the queue manager itself and take no run."""
 
@@ -53,6 +58,7 @@ _FLOOD = (*_STEADY, "share_0")
 _QOO = ("qoo_web", "qoo_video_call", "qoo_gaming")
 _BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1")
 
+MATRICES = "fairness"
 ROWS = {
     "friendly": Row("5.1.1", "one TCP sender", _STEADY),
     "friendly-iw": Row("5.1.2", "a TCP sender and short transfers, IW 3 and 10", (*_STEADY, "fct_1", "fct_2")),
@@ -157,6 +163,13 @@ ROWS = {
         scaled=("flows.1.rate",),
     ),
     "acks-thinned": Row("adversarial", "thinned acknowledgments", _STEADY, counted=True),
+    MATRICES: Row(
+        "matrices",
+        "two senders of any controls and round-trip times at three rates",
+        ("jain", "delay_mean", "drop_rate"),
+        at_points=("ratio", "jain", "delay_mean"),
+        large=True,
+    ),
 }
 
 QUICK_SEEDS = 3
@@ -171,14 +184,15 @@ def studies() -> Iterator[Path]:
         yield folder
 
 
-def chosen(only: str | None) -> list[str]:
+def chosen(only: str | None, *, matrices: bool = False) -> list[str]:
     """Ids of the rows that `--only` names: ids, sections and what begins with them ("8" is all of section 8).
 
-    Raises `InputError` for a word that names none.
+    Without it all but the large ones; with `matrices` those of two-flow fairness in any case. Raises `InputError` for a
+    word that names none.
     """
+    found = {MATRICES} if matrices else set()
     if only is None:
-        return list(ROWS)
-    found: set[str] = set()
+        return [name for name, one in ROWS.items() if not one.large or name in found]
     for word in filter(None, (part.strip() for part in only.split(","))):
         named = {
             name for name, one in ROWS.items() if word in (name, one.section) or one.section.startswith(f"{word}.")

@@ -130,8 +130,7 @@ def _column(one: Done, aqm: str, wanted: Wanted) -> dict[str, Any]:
         "must_failed": failed,
     }
     if own in one.points:
-        number = one.plan.row.numbers[0]
-        column["points"] = [{"point": place, number: value} for place, value in one.points[own]]
+        column["points"] = [{"point": place, **values} for place, values in one.points[own]]
     return column
 
 

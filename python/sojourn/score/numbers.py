@@ -12,6 +12,7 @@ from sojourn.analysis.outcome import APPS, outcome
 from sojourn.base.dotted import value_at
 from sojourn.results.result import Result
 from sojourn.score import phases
+from sojourn.score.matrix import ratio
 from sojourn.score.versions import known
 
 
@@ -227,6 +228,10 @@ _OF_MEDIA = (
         meaning="the same without the time that answers wait in the sender's socket",
     ),
 )
+_OF_TWO = (
+    Number(_metric("jain", "Jain index", digits=3), methodcaller("number", "jain"), meaning="fairness of the goodputs"),
+    Number(_metric("ratio", "ratio", "×"), ratio, meaning=_doc(ratio)),
+)
 _OF_PARAMETERS = (
     Number(
         _metric("elasticity_delay", "elasticity of the delay"),
@@ -252,7 +257,7 @@ _OF_ITSELF = (
     ),
 )
 NUMBERS: Mapping[str, Number] = {
-    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_PARAMETERS, *_OF_ITSELF)
+    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_TWO, *_OF_PARAMETERS, *_OF_ITSELF)
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from sojourn import _core, engines
 from sojourn.report.html import Html, document, el, image, join, table
+from sojourn.score import ROWS
 from sojourn.score.card import Card
 from sojourn.score.grades import BANDS, LETTERS
 from sojourn.score.numbers import NUMBERS
@@ -116,9 +117,13 @@ def _of_row(row: Mapping[str, Any], told: Mapping[str, Any], figures: Mapping[st
     about = _about(row)
     caption = f"{row['title']}: value ± 95 % interval, and below it the difference to {row['differences_to']}"
     heading = el("h3", f"{row['id']}: {row['title']}", id=row["id"])
-    drawn = _picture(figures, row["id"], f"{row['title']}: the delay over time, first seed")
+    drawn = [_picture(figures, row["id"], f"{row['title']}: the delay over time, first seed")]
+    for aqm in told["aqms"]:
+        drawn.append(
+            _picture(figures, f"{row['id']}, {aqm}", f"{aqm}: goodput of the first of two senders over the other's")
+        )
     whole = table(["number", *told["aqms"]], rows, caption=caption)
-    return el("article", heading, about, whole, drawn, _points(row, told["aqms"]))
+    return el("article", heading, about, whole, *drawn, _points(row, told["aqms"]))
 
 
 def _picture(figures: Mapping[str, Path], name: str, title: str) -> Html:
@@ -147,11 +152,11 @@ def _points(row: Mapping[str, Any], aqms: Sequence[str]) -> Html:
     columns = {aqm: column for aqm in aqms if (column := row["columns"][aqm]).get("points")}
     if not columns:
         return Html()
-    name = row["numbers"][0]
+    name = next(iter(ROWS[row["id"]].at_points), row["numbers"][0])
     metric = NUMBERS[name].metric
     places = [point["point"] for point in next(iter(columns.values()))["points"]]
     rows = [
-        [place, *(metric.show(column["points"][at][name]) for column in columns.values())]
+        [place, *(metric.show(column["points"][at].get(name)) for column in columns.values())]
         for at, place in enumerate(places)
     ]
     whole = table(["at", *columns], rows, caption=f"{metric.axis_label} at each point, mean over the seeds")

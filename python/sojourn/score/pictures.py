@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -13,6 +14,7 @@ from sojourn.figures.channels import Channels
 from sojourn.figures.scales import Span, sojourn_axis, title
 from sojourn.figures.timeseries import draw_series
 from sojourn.results.result import Result
+from sojourn.score.matrix import Runs, matrix
 from sojourn.score.phases import delays
 from sojourn.score.runs import Done
 
@@ -22,6 +24,11 @@ LOADS = ("load-mild", "load-medium", "load-heavy")
 def pictures(done: Sequence[Done], names: Mapping[str, str]) -> dict[str, Figure]:
     """The figures of the rows that were run, by name; with one seed there is no spread to draw against each other."""
     found = {one.plan.row_id: _timeline(one, names) for one in done if one.plan.row.timeline and one.results}
+    for one in done:
+        if one.plan.row.large and one.results:
+            found |= {
+                f"{one.plan.row_id}, {names[aqm]}": matrix(runs, names[aqm]) for aqm, runs in _with_values(one).items()
+            }
     loads = [one for one in done if one.plan.row_id in LOADS and one.results and len(one.seeds) > 1]
     return {"plane": _plane(loads, names), **found} if loads else found
 
@@ -60,9 +67,14 @@ def _timeline(one: Done, names: Mapping[str, str]) -> Figure:
 
 def _by_aqm(one: Done) -> dict[str, list[Result]]:
     """Results of each queue manager, seed by seed, of a row with one point."""
-    results: dict[str, list[Result]] = {}
+    return {aqm: [result for _, result in runs] for aqm, runs in _with_values(one).items()}
+
+
+def _with_values(one: Done) -> dict[str, Runs]:
+    """Runs of each queue manager with the values of their points."""
+    found: dict[str, list[tuple[Mapping[str, Any], Result]]] = {}
     assert one.plan.study is not None
     for place, result in enumerate(one.results):
-        text = one.plan.study.points[place // len(one.seeds)].values["link.aqm"]
-        results.setdefault(str(text), []).append(result)
-    return {aqm: results[own[0]] for aqm, own in one.plan.own.items()}
+        values = one.plan.study.points[place // len(one.seeds)].values
+        found.setdefault(str(values["link.aqm"]), []).append((values, result))
+    return {aqm: found[own[0]] for aqm, own in one.plan.own.items()}

@@ -75,7 +75,7 @@ def plan(row_id: str, wanted: Wanted) -> Plan:
             return Plan(row_id, row, left_out=left_out, why_not="no queue manager has such a version")
         texts = [text for texts in own.values() for text in texts]
         with_aqms = _with_aqms(document, [*texts, *(own if row.beside_plain else ())])
-        seeds = _first_seeds(wanted)
+        seeds = _first_seeds(row, wanted)
         try:
             study = Study.of(with_aqms, row_id, folder, seeds=seeds)
             for point in study.points:
@@ -102,11 +102,11 @@ def _alone(document: Mapping[str, Any], row: Row, wanted: Wanted, folder: Path) 
     if row.alone is None:
         return None
     single = {**document, "flows": [document["flows"][row.alone]], "sweep": {"link.aqm": ["droptail"]}}
-    return replace(Study.of(single, "alone", folder, seeds=_first_seeds(wanted)), engine=wanted.engine)
+    return replace(Study.of(single, "alone", folder, seeds=_first_seeds(row, wanted)), engine=wanted.engine)
 
 
-def _first_seeds(wanted: Wanted) -> int:
-    return wanted.seeds or (QUICK_SEEDS if wanted.quick else 1)
+def _first_seeds(row: Row, wanted: Wanted) -> int:
+    return wanted.seeds or (QUICK_SEEDS if wanted.quick and not row.large else 1)
 
 
 def _fitted(document: dict[str, Any], row: Row, wanted: Wanted) -> tuple[dict[str, Any], list[str]]:

@@ -67,7 +67,7 @@ def profile(name: str) -> Profile:
 def fitted(document: dict[str, Any], row: Row, link: Profile) -> dict[str, Any]:
     """The document of a row's study on a profile's link."""
     document = deepcopy(document)
-    if link is OWN:
+    if link is OWN or row.large:
         return document
     before = size_in_packets(document)
     factor = link.rate_bps / OWN.rate_bps
@@ -106,6 +106,8 @@ def in_a_third(document: dict[str, Any], share: int) -> dict[str, Any]:
     document = deepcopy(document)
     duration = round(seconds(_spaced(document["duration"])) / share)
     document["duration"] = f"{duration} s"
+    if "warmup" in document:
+        document["warmup"] = f"{seconds(_spaced(document['warmup'])) / share:g} s"
     document["flows"] = [flow for flow in document["flows"] if seconds(_spaced(flow.get("start", "0 s"))) < duration]
     sweep = document.get("sweep", {})
     for path, values in sweep.items():

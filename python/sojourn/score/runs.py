@@ -20,6 +20,8 @@ PERCENT = 5.0
 MOST_SEEDS = 20
 ByText = dict[str, dict[int, dict[str, Result]]]
 """By what was run, by seed and by the point of the row."""
+Place = tuple[str, dict[str, float]]
+"""A point of a row, and numbers there by their names."""
 Samples = dict[str, dict[str, list[float | None]]]
 """By what was run and by number: a value per seed, over the points of the row."""
 
@@ -30,8 +32,8 @@ class Done:
 
     plan: Plan
     samples: Samples = field(default_factory=dict)
-    points: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
-    """By what was run: the row's own number at each point, where it has several."""
+    points: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    """By what was run: numbers at each point, where the row has several."""
     results: Sequence[Result] = ()
     """Point after point, seed after seed."""
     seeds: Sequence[int] = ()
@@ -56,7 +58,7 @@ def done(plan: Plan, wanted: Wanted, runner: Runner) -> Done:
     def judge(found: Done) -> tuple[float, bool]:
         return _widest(found), any(len(set(prints)) > 1 for prints in found.prints.values())
 
-    if wanted.seeds or wanted.quick:
+    if wanted.seeds or wanted.quick or plan.row.large:
         found = run(study.seeds)
         return replace(found, widest_percent=judge(found)[0])
     found, widest, _, _ = until_narrow(PERCENT, MOST_SEEDS, FEWEST_SEEDS, run, judge)
@@ -84,7 +86,9 @@ def _read(plan: Plan, runner: Runner) -> Done:
             for numbers in [plan.row.numbers]
             for text, by_seed in by_text.items()
         }
-        points = _by_point(plan.row.numbers[0], by_text) if len(study.points) > len(by_text) else {}
+        points = (
+            _by_point(plan.row.at_points or plan.row.numbers[:1], by_text) if len(study.points) > len(by_text) else {}
+        )
     return Done(plan, samples, points, result.results, study.seeds, prints=prints)
 
 
@@ -110,23 +114,25 @@ def _alone(plan: Plan, runner: Runner) -> dict[int, float]:
     return {one.seed: time for one in results if (time := of_group(0, COMPLETION, one)) is not None}
 
 
-def _by_point(name: str, by_text: ByText) -> dict[str, list[tuple[str, float]]]:
-    """The row's own number at each point, mean over the seeds."""
-    found: dict[str, list[tuple[str, float]]] = {}
+def _by_point(names: Sequence[str], by_text: ByText) -> dict[str, list[Place]]:
+    """Numbers at each point, means over the seeds; one that no seed has is left out there."""
+    found: dict[str, list[Place]] = {}
     for text, by_seed in by_text.items():
-        places: dict[str, list[float]] = {}
+        places: dict[str, dict[str, list[float]]] = {}
         for of_seed in by_seed.values():
             for place, one in of_seed.items():
-                if (value := NUMBERS[name].of(one)) is not None:
-                    places.setdefault(place, []).append(value)
-        found[text] = [(place, mean(values)) for place, values in places.items()]
+                values = places.setdefault(place, {})
+                for name in names:
+                    if (value := NUMBERS[name].of(one)) is not None:
+                        values.setdefault(name, []).append(value)
+        found[text] = [(place, {name: mean(of) for name, of in values.items()}) for place, values in places.items()]
     return found
 
 
-def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[tuple[str, float]]]]:
+def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[Place]]]:
     """The largest elasticity over the parameters, by seed; and that of each parameter for the row's own number."""
     samples: Samples = {}
-    points: dict[str, list[tuple[str, float]]] = {}
+    points: dict[str, list[Place]] = {}
     for aqm, (_, *changed) in plan.own.items():
         pairs = list(zip(changed[::2], changed[1::2], strict=True))
         samples[aqm] = {}
@@ -141,7 +147,8 @@ def _elasticities(plan: Plan, by_text: ByText) -> tuple[Samples, dict[str, list[
             samples[aqm][name] = [max(of_seed) for of_seed in zip(*of_pairs, strict=True)]
             if name == plan.row.numbers[0]:
                 points[aqm] = [
-                    (parameter_of(aqm, low), mean(values)) for (low, _), values in zip(pairs, of_pairs, strict=True)
+                    (parameter_of(aqm, low), {name: mean(values)})
+                    for (low, _), values in zip(pairs, of_pairs, strict=True)
                 ]
     return samples, points
 

@@ -23,7 +23,8 @@ PAGE, DOCUMENT, LOCK, STUDIES, FIGURES = "scorecard.html", "scorecard.json", "sc
 def write(card: Card, folder: Path) -> list[Path]:
     """Write everything; files that have these contents already are left alone."""
     figures = {
-        name: save(figure, folder / FIGURES / f"{name}.svg") for name, figure in pictures(card.done, card.names).items()
+        name: save(figure, folder / FIGURES / f"{_file_name(name)}.svg")
+        for name, figure in pictures(card.done, card.names).items()
     }
     texts = {f"{STUDIES}/{one.plan.row_id}.toml": study_text(one) for one in card.done if one.results}
     texts |= {
@@ -33,8 +34,7 @@ def write(card: Card, folder: Path) -> list[Path]:
     }
     totals = card.document["totals"]
     for aqm, total in totals.items():
-        name = re.sub(r"[^\w.-]+", "-", aqm).strip("-")
-        texts[f"badge-{name}.svg"] = badge(aqm, card.wanted.profile.name, total["overall"]) + "\n"
+        texts[f"badge-{_file_name(aqm)}.svg"] = badge(aqm, card.wanted.profile.name, total["overall"]) + "\n"
     return [*(_write(folder / name, text) for name, text in texts.items()), *figures.values()]
 
 
@@ -48,6 +48,10 @@ def study_text(one: Done) -> str:
     for key, value in table.items():
         document.add(key, tomlkit.item(value))
     return tomlkit.dumps(document)
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", text).strip("-")
 
 
 def _json(value: object) -> str:

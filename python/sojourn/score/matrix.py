@@ -1,0 +1,103 @@
+"""The matrices of two-flow fairness: a page per queue manager, a panel per rate and pair of round-trip times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log2
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from sojourn.analysis.stats import mean_ci
+from sojourn.base.units import bits_per_second
+from sojourn.figures import marks
+from sojourn.figures.canvas import Sheet, style
+from sojourn.figures.channels import muted
+from sojourn.figures.scales import title
+from sojourn.results.result import Result
+
+CONTROLS = ("flows.0.cc", "flows.1.cc")
+RTTS = ("flows.0.rtt", "flows.1.rtt")
+RATE = "link.rate"
+WIDEST = 5.0
+"""Factors beyond 2^5 have the colour of 2^5."""
+
+Runs = Sequence[tuple[Mapping[str, Any], Result]]
+"""Each run with the values of its point."""
+
+
+def ratio(result: Result) -> float | None:
+    """Goodput of the first of two senders over that of the second; None where one gets nothing."""
+    first, second = (float(group["goodput_bps"]) for group in result.totals["groups"][:2])
+    return first / second if first and second else None
+
+
+def matrix(runs: Runs, name: str) -> Figure:
+    """Who gets how much under a queue manager: `ratio` in each cell, its logarithm as the colour."""
+    at: dict[tuple[str, ...], list[float]] = {}
+    for values, result in runs:
+        key = (values[RATE], *(values[one] for one in RTTS), *(values[one] for one in CONTROLS))
+        found = ratio(result)
+        at.setdefault(key, []).extend([] if found is None else [found])
+    rates = sorted({key[0] for key in at}, key=bits_per_second)
+    pairs = list(dict.fromkeys(key[1:3] for key in at))
+    rows, columns = (list(dict.fromkeys(key[place] for key in at)) for place in (3, 4))
+    with style():
+        sheet = Sheet()
+        panels = sheet.panels(
+            len(pairs), len(rates), height=0.42 + 0.19 * len(rows), text=True, sharex=True, sharey=True
+        )
+        for (row, column), axes in np.ndenumerate(panels):
+            rate, pair = rates[column], pairs[row]
+            grid = np.array([[_mean(at.get((rate, *pair, up, across), [])) for across in columns] for up in rows])
+            drawn = _draw(axes, grid, rows, columns)
+            title(axes, f"{rate}, {pair[0].removesuffix(' ms')}/{pair[1]}")
+        for axes in sheet.bottom:
+            axes.set_xlabel("control of the second")
+            axes.tick_params(axis="x", labelrotation=45)
+        for axes in sheet.left:
+            axes.set_ylabel("of the first")
+        bar = sheet.figure.colorbar(drawn, ax=panels.ravel().tolist(), label="goodput of the first over the second")
+        bar.set_ticks(steps := [-5, -3, -1, 0, 1, 3, 5], labels=[f"{2.0**step:.3g}" for step in steps])
+        bar.ax.minorticks_off()
+        sheet.note(f"{name}; panels: rate, round-trip times of the first and second; –: one of them got nothing")
+        sheet.finish()
+    return sheet.figure
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Mean of the logarithms over the seeds, as a factor, so that a ratio and its inverse weigh the same."""
+    return 2.0 ** mean_ci([log2(value) for value in values])[0] if values else np.nan
+
+
+def _draw(axes: Axes, grid: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str]) -> Any:
+    # PuOr: two hues that nobody takes for each other, lighter the fairer, so that grey print shows how unfair.
+    norm = Normalize(-WIDEST, WIDEST)
+    ground = mpl.rcParams["axes.facecolor"]
+    drawn = marks.cells(
+        *(axes, columns, rows, np.log2(grid), "log2 of the ratio"),
+        norm=norm,
+        cmap=mpl.colormaps["PuOr"],
+        color=ground,
+    )
+    size = 0.75 * mpl.rcParams["xtick.labelsize"]
+    for (row, column), value in np.ndenumerate(grid):
+        if not np.isfinite(value):
+            axes.text(column, row, "–", ha="center", va="center", color=muted(), fontsize=size)
+            continue
+        is_dark = abs(log2(value)) > 0.65 * WIDEST
+        text = f"{value:.2g}" if value < 10 else f"{value:.0f}"
+        axes.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if is_dark else "black")
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return drawn
