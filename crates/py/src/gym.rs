@@ -9,6 +9,7 @@ use sojourn_aqm::policy::{Entry, LEAST_LOG, Law, MOST_TARGET_MS};
 use sojourn_aqm::registry::REGISTERED;
 use sojourn_aqm::units;
 use sojourn_gym::{Batch, Measured, Packets, PolicyFile, Reward, Setup};
+use sojourn_sim::Summary;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -69,13 +70,7 @@ impl Episodes {
     /// Lets the next episodes in a place be of a scenario (JSON text with absolute paths).
     fn set(&mut self, py: Python<'_>, place: usize, scenario_json: &str) -> PyResult<()> {
         let episode = all(&mut self.batch).episode(place);
-        py.detach(|| {
-            // Queue managers of users would need the interpreter, or checks after each call.
-            let scenario =
-                Scenario::parse_with(scenario_json, &[], Path::new("/"), REGISTERED).map_err(|e| e.to_string())?;
-            episode.set(scenario).map_err(|refused| refused.to_string())
-        })
-        .map_err(input)
+        py.detach(|| episode.set(read_scenario(scenario_json)?).map_err(|refused| refused.to_string())).map_err(input)
     }
 
     /// Begins episodes with these seeds in these places, and writes their first observations. Signals are handled
@@ -196,8 +191,7 @@ impl Episodes {
     /// under what is in force.
     fn finish(&mut self, py: Python<'_>, place: usize) -> PyResult<Option<String>> {
         let episode = all(&mut self.batch).episode(place);
-        let summary = py.detach(|| episode.finish());
-        summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
+        text_of(py.detach(|| episode.finish()))
     }
 }
 
@@ -228,12 +222,7 @@ impl PacketEpisodes {
     /// Lets the next episodes be of a scenario (JSON text with absolute paths).
     fn set(&mut self, py: Python<'_>, scenario_json: &str) -> PyResult<()> {
         let packets = one(&mut self.packets);
-        py.detach(|| {
-            let scenario =
-                Scenario::parse_with(scenario_json, &[], Path::new("/"), REGISTERED).map_err(|e| e.to_string())?;
-            packets.set(scenario).map_err(|refused| refused.to_string())
-        })
-        .map_err(input)
+        py.detach(|| packets.set(read_scenario(scenario_json)?).map_err(|refused| refused.to_string())).map_err(input)
     }
 
     /// Begins an episode and goes on to the first packet that arrives; whether there is one.
@@ -264,8 +253,7 @@ impl PacketEpisodes {
     /// Ends the episode: its summary as JSON, or None where there is none.
     fn finish(&mut self, py: Python<'_>) -> PyResult<Option<String>> {
         let packets = one(&mut self.packets);
-        let summary = py.detach(|| packets.finish());
-        summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
+        text_of(py.detach(|| packets.finish()))
     }
 }
 
@@ -275,6 +263,17 @@ impl PacketEpisodes {
         one(&mut self.packets).observe(seen.as_slice_mut()?);
         Ok(())
     }
+}
+
+/// A scenario of an environment, whose queue managers are built in: those of users would need the interpreter, or checks
+/// after each call.
+pub(crate) fn read_scenario(json: &str) -> Result<Scenario, String> {
+    Scenario::parse_with(json, &[], Path::new("/"), REGISTERED).map_err(|error| error.to_string())
+}
+
+/// The summary of an episode that is over as JSON.
+pub(crate) fn text_of(summary: Option<Summary>) -> PyResult<Option<String>> {
+    summary.map(|summary| serde_json::to_string(&summary).map_err(input)).transpose()
 }
 
 fn one(packets: &mut Mutex<Packets>) -> &mut Packets {

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from sojourn.base.errors import InputError
+from sojourn.gym.ending import ending
 from sojourn.gym.privileged import privileged
 from sojourn.gym.render import Pictures, line
-from sojourn.gym.seeds import NUMBERS, seed_of
-from sojourn.gym.settings import Reward, Settings
+from sojourn.gym.seeds import draw_seed
+from sojourn.gym.settings import Options, Settings
 from sojourn.gym.source import Source
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Observation = NDArray[np.float32]
 
@@ -26,12 +28,9 @@ Observation = NDArray[np.float32]
 class AqmEnv(gymnasium.Env[Observation, Any]):
     """Steers the queue of a scenario's bottleneck; an episode is a run, and it ends with the scenario's `duration`.
 
-    `scenario`: the path of a TOML file, which may have `[draw]`, a `Scenario`, or a suite. `step`: length of a step,
-    1 ms to 1 s. `action`: "probability", "probability-log", "delta" or "target". `observe`: entries by name, of the
-    last `stack` steps. `reward`: a name, or a function of what was counted in the step. `start`: the queue manager
-    until the scenario's warm-up is over, where the first step begins; None: the first step begins at 0. `raw` and
-    `privileged` put into `info` what was counted, and what no queue manager can know. Without `copy` every observation
-    is the same array, written anew.
+    `scenario`: the path of a TOML file, which may have `[draw]`, a `Scenario`, or a suite. `options` are those of
+    `Settings`: `step`, `action`, `observe`, `stack`, `reward` and `start`. `raw` and `privileged` put into `info` what
+    was counted, and what no queue manager can know. Without `copy` every observation is the same array, written anew.
 
     `terminated` is always False and `truncated` true at the end of the scenario: the problem does not end there, so a
     value function has to bootstrap from the last observation. What is wrong with a setting raises InputError.
@@ -43,26 +42,21 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         self,
         scenario: str | Path | Scenario | Suite,
         *,
-        step: str = "10 ms",
-        action: str = "probability",
-        observe: str | Sequence[str] = "default",
-        stack: int = 1,
-        reward: Reward = "delay-goodput",
-        start: str | None = "codel",
         raw: bool = False,
         privileged: bool = False,
         copy: bool = True,
         render_mode: str | None = None,
+        **options: Unpack[Options],
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f'render_mode: "{render_mode}" is not one of {", ".join(self.metadata["render_modes"])}')
-        self._settings = Settings(step, action, observe, stack, reward, start)
+        self._settings = Settings(**options)
         self._episodes = self._settings.episodes()
         self.action_space = self._settings.action_space()
         self.observation_space = self._settings.observation_space()
         self.render_mode = render_mode
         self._source = Source(scenario)
-        self._judge = reward if callable(reward) else None
+        self._judge = self._settings.judge
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
         self._known: Scenario | None = None
@@ -79,7 +73,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         if options and "scenario" in options:
             self._source, self._known = Source(options["scenario"]), None
         if seed is None:
-            seed = seed_of("train", int(self.np_random.integers(NUMBERS)))
+            seed = draw_seed(self.np_random)
         if self._known is None or self._source.is_drawn:
             self._known = self._source.scenario(seed)
             self._episodes.set(0, self._known.canonical)
@@ -99,9 +93,8 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
             reward = float(self._judge(self._episodes.raw(0)))
         if self._pictures is not None:
             self._pictures.add(self._episodes.time_s(0), self._episodes.raw(0))
-        if truncated and (summary := self._episodes.finish(0)) is not None:
-            info["summary"] = json.loads(summary)
-            info["fingerprint"] = info["summary"]["fingerprint"]
+        if truncated:
+            info |= ending(self._episodes.finish(0))
         return self._observation(), reward, False, truncated, info
 
     def render(self) -> Any:

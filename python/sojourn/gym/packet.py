@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sojourn import _core
-from sojourn.gym.seeds import NUMBERS, seed_of
+from sojourn.gym.ending import ending
+from sojourn.gym.seeds import draw_seed
 from sojourn.gym.settings import Settings
 from sojourn.gym.source import Source
 from sojourn.gym.suites import Suite
@@ -62,7 +62,7 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
         if options and "scenario" in options:
             self._source, self._known = Source(options["scenario"]), False
         if seed is None:
-            seed = seed_of("train", int(self.np_random.integers(NUMBERS)))
+            seed = draw_seed(self.np_random)
         if not self._known or self._source.is_drawn:
             self._episodes.set(self._source.scenario(seed).canonical)
             self._known = True
@@ -73,9 +73,8 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
         """Judge the packet that has arrived."""
         reward, truncated = self._episodes.step(float(action))
         info: dict[str, Any] = {"time": self._episodes.time_s()}
-        if truncated and (summary := self._episodes.finish()) is not None:
-            info["summary"] = json.loads(summary)
-            info["fingerprint"] = info["summary"]["fingerprint"]
+        if truncated:
+            info |= ending(self._episodes.finish())
         return self._observation(), reward, False, truncated, info
 
     def _observation(self) -> Observation:

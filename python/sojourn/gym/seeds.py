@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Literal
 
+import numpy as np
+
 Split = Literal["train", "held-out"]
 """What an episode is for."""
 
@@ -18,6 +20,11 @@ def seed_of(split: Split, number: int) -> int:
     """
     digest = hashlib.sha256(json.dumps(["gym", split, int(number)]).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 11
+
+
+def draw_seed(random: np.random.Generator) -> int:
+    """Draw the seed of an episode to learn with."""
+    return seed_of("train", int(random.integers(NUMBERS)))
 
 
 NUMBERS = 1 << 53

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from gymnasium import spaces
@@ -25,18 +25,40 @@ def names() -> dict[str, Any]:
     return _core.gym_names()
 
 
+class Options(TypedDict, total=False):
+    """The options of an environment, with the meanings and defaults that `Settings` has."""
+
+    step: str
+    action: str
+    observe: str | Sequence[str]
+    stack: int
+    reward: Reward
+    start: str | None
+
+
 @dataclass(frozen=True)
 class Settings:
     """What an agent sees and does."""
 
     step: str = "10 ms"
+    """Length of a step, from 1 ms to 1 s."""
     action: str = "probability"
+    """"probability", "probability-log", "delta" or "target"."""
     observe: str | Sequence[str] = "default"
+    """Entries by name."""
     stack: int = 1
+    """Of how many steps they are shown."""
     reward: Reward = "delay-goodput"
+    """A name, or a function of what was counted in the step."""
     start: str | None = "codel"
+    """The queue manager until the scenario's warm-up is over, where the first step begins; None: that begins at 0."""
     native: bool = False
     """Whether `start` rules to the end: a queue manager that is judged as a policy is."""
+
+    @property
+    def judge(self) -> Callable[[Raw], float] | None:
+        """The reward, where it is a function."""
+        return self.reward if callable(self.reward) else None
 
     @property
     def entries(self) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -14,11 +13,15 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from sojourn.base.errors import InputError
-from sojourn.gym.seeds import NUMBERS, seed_of
-from sojourn.gym.settings import Reward, Settings
+from sojourn.gym.ending import ending
+from sojourn.gym.seeds import draw_seed
+from sojourn.gym.settings import Options, Settings
 from sojourn.gym.source import Source
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Observations = NDArray[np.float32]
 Infos = dict[str, Any]
@@ -28,7 +31,7 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
     """So many environments `Sojourn/Aqm-v0`; each gives what a single one with its seed gives.
 
     `threads`: how many step them; no number depends on it. `autoreset_mode`: Gymnasium's "NextStep", "SameStep" or
-    "Disabled". The other settings are those of `AqmEnv`; `info` has no raw or privileged entries.
+    "Disabled". `options` are those of `Settings`; `info` has no raw or privileged entries.
     """
 
     def __init__(
@@ -36,21 +39,16 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         num_envs: int,
         scenario: str | Path | Scenario | Suite,
         *,
-        step: str = "10 ms",
-        action: str = "probability",
-        observe: str | Sequence[str] = "default",
-        stack: int = 1,
-        reward: Reward = "delay-goodput",
-        start: str | None = "codel",
         copy: bool = True,
         threads: int = 1,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        **options: Unpack[Options],
     ) -> None:
         if num_envs < 1:
             raise InputError(f"num_envs: {num_envs} of them are none; give at least 1")
         if threads < 1:
             raise InputError(f"threads: {threads} of them step nothing; give at least 1")
-        settings = Settings(step, action, observe, stack, reward, start)
+        settings = Settings(**options)
         self._episodes = settings.episodes(num_envs, threads)
         self.num_envs = num_envs
         self.single_action_space = settings.action_space()
@@ -59,7 +57,7 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {"autoreset_mode": self.autoreset_mode}
-        self._judge = reward if callable(reward) else None
+        self._judge = settings.judge
         self._copy = copy
         self._sources = [Source(scenario)] * num_envs
         self._known: list[Source | None] = [None] * num_envs
@@ -140,15 +138,11 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         random = self._randoms[i]
         if seed is not None or random is None:
             random = self._randoms[i] = seeding.np_random(seed)[0]
-        return seed_of("train", int(random.integers(NUMBERS))) if seed is None else seed
+        return draw_seed(random) if seed is None else seed
 
     def _end(self, i: int) -> dict[str, Any]:
         """What is known of an episode that is over."""
-        info: dict[str, Any] = {"time": self._episodes.time_s(i)}
-        if (summary := self._episodes.finish(i)) is not None:
-            info["summary"] = json.loads(summary)
-            info["fingerprint"] = info["summary"]["fingerprint"]
-        return info
+        return {"time": self._episodes.time_s(i), **ending(self._episodes.finish(i))}
 
     def _observations(self) -> Observations:
         return self._episodes.observations.copy() if self._copy else self._episodes.observations
