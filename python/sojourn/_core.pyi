@@ -309,8 +309,11 @@ class Episodes:
         count: int,
         threads: int,
     ) -> Episodes: ...
-    def set(self, place: int, scenario_json: str) -> None:
-        """Let the next episodes in a place be of a scenario (JSON text with absolute paths)."""
+    def set(self, place: int, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> None:
+        """Let the next episodes in a place be of a scenario: JSON text after the overrides `sets`.
+
+        Its relative paths start from `base`.
+        """
 
     def reset(self, places: list[int], seeds: list[int]) -> None:
         """Begin episodes with these seeds in these places, and write their first observations.
@@ -352,8 +355,8 @@ class PacketEpisodes:
     """Written in place."""
 
     def __new__(cls, observe: list[str], stack: int) -> PacketEpisodes: ...
-    def set(self, scenario_json: str) -> None:
-        """Let the next episodes be of a scenario (JSON text with absolute paths)."""
+    def set(self, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> None:
+        """Let the next episodes be of a scenario, as that of `Episodes`."""
 
     def reset(self, seed: int) -> bool:
         """Begin an episode and go on to the first packet that arrives; whether there is one."""

@@ -67,10 +67,20 @@ impl Episodes {
         })
     }
 
-    /// Lets the next episodes in a place be of a scenario (JSON text with absolute paths).
-    fn set(&mut self, py: Python<'_>, place: usize, scenario_json: &str) -> PyResult<()> {
+    /// Lets the next episodes in a place be of a scenario: JSON text after the overrides `sets`, whose relative paths start
+    /// from `base`.
+    #[pyo3(signature = (place, scenario_json, sets = Vec::new(), base = "/"))]
+    fn set(
+        &mut self,
+        py: Python<'_>,
+        place: usize,
+        scenario_json: &str,
+        sets: Vec<(String, String)>,
+        base: &str,
+    ) -> PyResult<()> {
         let episode = all(&mut self.batch).episode(place);
-        py.detach(|| episode.set(read_scenario(scenario_json)?).map_err(|refused| refused.to_string())).map_err(input)
+        py.detach(|| episode.set(read_scenario(scenario_json, &sets, base)?).map_err(|refused| refused.to_string()))
+            .map_err(input)
     }
 
     /// Begins episodes with these seeds in these places, and writes their first observations. Signals are handled
@@ -219,10 +229,12 @@ impl PacketEpisodes {
         Ok(Self { packets: Mutex::new(packets), observation })
     }
 
-    /// Lets the next episodes be of a scenario (JSON text with absolute paths).
-    fn set(&mut self, py: Python<'_>, scenario_json: &str) -> PyResult<()> {
+    /// Lets the next episodes be of a scenario, as [`Episodes::set`] has it.
+    #[pyo3(signature = (scenario_json, sets = Vec::new(), base = "/"))]
+    fn set(&mut self, py: Python<'_>, scenario_json: &str, sets: Vec<(String, String)>, base: &str) -> PyResult<()> {
         let packets = one(&mut self.packets);
-        py.detach(|| packets.set(read_scenario(scenario_json)?).map_err(|refused| refused.to_string())).map_err(input)
+        py.detach(|| packets.set(read_scenario(scenario_json, &sets, base)?).map_err(|refused| refused.to_string()))
+            .map_err(input)
     }
 
     /// Begins an episode and goes on to the first packet that arrives; whether there is one.
@@ -267,8 +279,8 @@ impl PacketEpisodes {
 
 /// A scenario of an environment, whose queue managers are built in: those of users would need the interpreter, or checks
 /// after each call.
-pub(crate) fn read_scenario(json: &str) -> Result<Scenario, String> {
-    Scenario::parse_with(json, &[], Path::new("/"), REGISTERED).map_err(|error| error.to_string())
+pub(crate) fn read_scenario(json: &str, sets: &[(String, String)], base: &str) -> Result<Scenario, String> {
+    Scenario::parse_with(json, sets, Path::new(base), REGISTERED).map_err(|error| error.to_string())
 }
 
 /// The summary of an episode that is over as JSON.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         self._judge = self._settings.judge
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
-        self._known: Scenario | None = None
+        self._seed: int | None = None
         self._pictures = Pictures() if render_mode == "rgb_array" else None
 
     def reset(
@@ -71,12 +72,12 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         """
         super().reset(seed=seed)
         if options and "scenario" in options:
-            self._source, self._known = Source(options["scenario"]), None
+            self._source, self._seed = Source(options["scenario"]), None
         if seed is None:
             seed = draw_seed(self.np_random)
-        if self._known is None or self._source.is_drawn:
-            self._known = self._source.scenario(seed)
-            self._episodes.set(0, self._known.canonical)
+        if self._seed is None or self._source.is_drawn:
+            self._source.give(seed, partial(self._episodes.set, 0))
+        self._seed = seed
         self._episodes.reset([0], [seed])
         if self._pictures is not None:
             self._pictures.clear()
@@ -106,7 +107,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
     @property
     def scenario(self) -> Scenario | None:
         """The scenario of the present episode; what was drawn is written into it."""
-        return self._known
+        return None if self._seed is None else self._source.scenario(self._seed)
 
     def _observation(self) -> Observation:
         return self._seen.copy() if self._copy else self._seen
@@ -115,6 +116,6 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         info: dict[str, Any] = {"time": self._episodes.time_s(0)}
         if self._raw:
             info["raw"] = self._episodes.raw(0)
-        if self._privileged and self._known is not None:
-            info["privileged"] = privileged(self._known)
+        if self._privileged and (scenario := self.scenario) is not None:
+            info["privileged"] = privileged(scenario)
         return info

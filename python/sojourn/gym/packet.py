@@ -64,7 +64,7 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
         if seed is None:
             seed = draw_seed(self.np_random)
         if not self._known or self._source.is_drawn:
-            self._episodes.set(self._source.scenario(seed).canonical)
+            self._source.give(seed, self._episodes.set)
             self._known = True
         self._episodes.reset(seed)
         return self._observation(), {"time": self._episodes.time_s(), "seed": seed}

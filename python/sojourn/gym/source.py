@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.gym.suites import Suite, is_suite
 from sojourn.scenarios.draw import Draw
-from sojourn.scenarios.scenario import Scenario
+from sojourn.scenarios.scenario import Scenario, spelled
+
+Taken = TypeVar("Taken")
 
 
 class Source:
@@ -19,6 +24,7 @@ class Source:
         """Take the path of a TOML file, a scenario, or a suite, which may be given by its name."""
         self._draw: Draw | None = None
         self._fixed: Scenario | None = None
+        self._last: tuple[int, Scenario] | None = None
         if isinstance(scenario, Scenario):
             self._fixed = _built_in(scenario)
             return
@@ -33,7 +39,7 @@ class Source:
                 self._fixed = _built_in(Scenario.load(path))
         except InputError as error:
             raise error if str(error).startswith(str(path)) else InputError(f"{path}: {error}") from None
-        self._text = json.dumps(document, default=str)
+        self._text, self._base = json.dumps(document, default=str), str(path.parent.resolve())
 
     @property
     def is_drawn(self) -> bool:
@@ -45,8 +51,21 @@ class Source:
         if self._draw is None:
             assert self._fixed is not None
             return self._fixed
+        if self._last is None or self._last[0] != seed:
+            self._last = seed, Scenario(self.give(seed, _core.parse_scenario))
+        return self._last[1]
+
+    def give(self, seed: int, take: Callable[[str, list[tuple[str, str]], str], Taken]) -> Taken:
+        """What `take` makes of the scenario of an episode: its text, overrides, and where relative paths start.
+
+        An environment that begins an episode reads what is drawn once, and not to write and read it again.
+        """
+        if self._draw is None:
+            assert self._fixed is not None
+            return take(self._fixed.canonical, [], "/")
+        drawn = [(key, spelled(value)) for key, value in self._draw.values(seed).items()]
         try:
-            return Scenario.parse(self._text, {"seed": seed, **self._draw.values(seed)}, base=self._path.parent)
+            return take(self._text, [("seed", str(seed)), *drawn], self._base)
         except InputError as error:
             raise InputError(f"{self._path}, drawn with seed {seed}: {error}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ class AqmVectorEnv(VectorEnv[Observations, Any, NDArray[Any]]):
         for i, seed in chosen.items():
             source = self._sources[i]
             if self._known[i] is not source or source.is_drawn:
-                self._episodes.set(i, source.scenario(seed).canonical)
+                source.give(seed, partial(self._episodes.set, i))
                 self._known[i] = source
         self._episodes.reset(places, list(chosen.values()))
         self._over[places] = False

@@ -53,13 +53,13 @@ class Scenario:
     @classmethod
     def parse(cls, text: str, sets: Mapping[str, object] | None = None, *, base: Path | str = ".") -> Scenario:
         """Parse TOML or JSON text; paths of traces and of Python files are relative to `base`."""
-        pairs = [(key, _spelled(value)) for key, value in (sets or {}).items()]
+        pairs = [(key, spelled(value)) for key, value in (sets or {}).items()]
         return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve())))
 
     @classmethod
     def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
         """Make a scenario from a dictionary with the keys of the TOML file."""
-        return cls.parse(json.dumps(document, default=_spelled), base=base)
+        return cls.parse(json.dumps(document, default=spelled), base=base)
 
     def replace(self, sets: Mapping[str, object]) -> Scenario:
         """Return this scenario with some keys changed."""
@@ -194,7 +194,8 @@ def _link(hop: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in hop.items() if key not in ("name", "from", "to", "reverse", "wlan")}
 
 
-def _spelled(value: object) -> str:
+def spelled(value: object) -> str:
+    """A value as the text of an override."""
     if isinstance(value, str):
         return value
     value = value() if isinstance(value, type) else value
