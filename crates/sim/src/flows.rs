@@ -14,6 +14,7 @@ use crate::window::Window;
 use serde::Serialize;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
+use sojourn_tcp::cc::AnyCc;
 
 /// Everything that sends and receives.
 pub(crate) struct Flows {
@@ -86,6 +87,9 @@ impl Ends {
     }
 }
 
+/// Congestion controls by group, and place in it.
+pub type Controls<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
+
 /// What all flows of a group have in common.
 struct Group {
     spec: FlowSpec,
@@ -112,7 +116,12 @@ impl Flows {
     }
 
     /// Puts what a scenario makes run at the ends of a network.
-    pub fn new<P: Probe, T: Topology>(scenario: &Scenario, seed: u64, network: &mut Network<P, T>) -> Self {
+    pub fn new<P: Probe, T: Topology>(
+        scenario: &Scenario,
+        seed: u64,
+        controls: &Controls,
+        network: &mut Network<P, T>,
+    ) -> Self {
         let group = |spec: &FlowSpec| Group { spec: spec.clone(), forward: spec.direction == Direction::Forward };
         let mut flows = Self {
             groups: scenario.flows.iter().map(group).collect(),
@@ -128,7 +137,7 @@ impl Flows {
             .zip(&scenario.flows)
             .flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
         for (index, ((group, place), spec)) in (0..).zip(specs) {
-            match Source::new(spec, (group, place), index, seed) {
+            match Source::new(spec, (group, place), index, seed, controls(group, place)) {
                 Source::Opener(opener) => flows.openers.push(*opener),
                 Source::Flow(flow) => {
                     let slot = network.add_slot((group, place), spec);

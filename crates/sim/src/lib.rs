@@ -64,7 +64,7 @@ pub use counters::{FlowCounters, LinkCounters};
 pub use emodel::{mos, r_factor};
 #[cfg(feature = "run-order")]
 pub use fingerprint::run_order;
-pub use flows::Whole;
+pub use flows::{Controls, Whole};
 pub use histogram::Histogram;
 pub use link::outside::{Medium, Sent, Transmitter, opportunities};
 pub use need::Need;

@@ -3,7 +3,7 @@
 use crate::counters::{FlowCounters, LinkCounters};
 use crate::event::EventSet as _;
 use crate::fingerprint::Fingerprint;
-use crate::flows::{FORWARD, Flows, Whole};
+use crate::flows::{Controls, FORWARD, Flows, Whole};
 use crate::ledger::Ledger;
 use crate::link::{Link, Metered};
 use crate::network::{Component, Dumbbell, Gated, Graph, Network, Topology, WithCells};
@@ -71,22 +71,28 @@ macro_rules! with {
 impl Simulation {
     /// The run of `scenario` with `seed`, before its first event.
     pub fn new(scenario: &Scenario, seed: u64) -> Self {
+        Self::controlled(scenario, seed, &|_, _| None)
+    }
+
+    /// The same with congestion controls that the scenario does not name: of each TCP flow that lasts for the whole run,
+    /// `controls` is asked by group and place in it; where it gives none, the flow has the control of its group.
+    pub fn controlled(scenario: &Scenario, seed: u64, controls: &Controls) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         let is_dumbbell = scenario.links.is_empty() && !scenario.flows.iter().any(has_paths);
         Self(match (Cells::new(scenario, seed), is_dumbbell, scenario.probes.each()) {
-            (Some(cells), _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, cells))),
-            (Some(cells), _, true) => Engine::CellsEverything(Box::new(Run::new(scenario, seed, cells))),
-            (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, ()))),
-            (None, true, true) => Engine::Everything(Box::new(Run::new(scenario, seed, ()))),
-            (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, ()))),
-            (None, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, ()))),
+            (Some(cells), _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, cells, controls))),
+            (Some(cells), _, true) => Engine::CellsEverything(Box::new(Run::new(scenario, seed, cells, controls))),
+            (None, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
+            (None, true, true) => Engine::Everything(Box::new(Run::new(scenario, seed, (), controls))),
+            (None, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, (), controls))),
+            (None, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, (), controls))),
         })
     }
 
     /// The same run without wireless LANs and probes, for somebody who judges packets one by one: it stops at each that
     /// arrives at the first queue ([`Simulation::next_arrival`]).
     pub fn gated(scenario: &Scenario, seed: u64) -> Self {
-        Self(Engine::Gated(Box::new(Run::new(scenario, seed, ()))))
+        Self(Engine::Gated(Box::new(Run::new(scenario, seed, (), &|_, _| None))))
     }
 
     /// Lets the packet in that arrived at the first queue last, and goes on until the next one does, which is not offered to
@@ -185,7 +191,7 @@ struct Run<P: Recorder, T: Topology> {
 
 impl<P: Recorder, T: Topology> Run<P, T> {
     /// A run on the links of a scenario, and on what its topology has besides.
-    fn new(scenario: &Scenario, seed: u64, air: T::Air) -> Self {
+    fn new(scenario: &Scenario, seed: u64, air: T::Air, controls: &Controls) -> Self {
         #[cfg(feature = "run-order")]
         crate::fingerprint::run_order::begin();
         let statistics = Statistics::of(scenario);
@@ -198,7 +204,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let ledger = Ledger::new(&scenario.flows, window, scenario.probes.transfers);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
-        let flows = Flows::new(scenario, seed, &mut network);
+        let flows = Flows::new(scenario, seed, controls, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
         for i in 0..Samplers::COUNT {
             network.set(Component::Sampler(i), samplers.first(i));

@@ -35,6 +35,7 @@ use generator::Generator;
 use load::LoadFlow;
 use rpm::Rpm;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
+use sojourn_tcp::cc::AnyCc;
 use sojourn_tcp::{Event, Header, Wire};
 use tcp::{TcpFlow, Template};
 use udp::UdpFlow;
@@ -166,8 +167,9 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Source `index` of a run with `seed`, which is number `place` of its `group`.
-    pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64) -> Self {
+    /// Source `index` of a run with `seed`, which is number `place` of its `group`; a TCP flow for the whole run has `cc`, if
+    /// that is given.
+    pub fn new(spec: &FlowSpec, (group, place): (u32, u32), index: u32, seed: u64, cc: Option<AnyCc>) -> Self {
         let (start, stop) = span(spec, place, index, seed);
         let rng = Rng::stream(seed, "source", index as u64);
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
@@ -178,7 +180,7 @@ impl Source {
         match &spec.traffic {
             Traffic::Tcp(file) => match file.pause {
                 None => Self::Flow(AnyFlow::Tcp(TcpFlow::new(
-                    &Template::new(&file.tcp),
+                    &cc.map_or_else(|| Template::new(&file.tcp), |cc| Template::of(&file.tcp, cc)),
                     start,
                     stop,
                     file.size,

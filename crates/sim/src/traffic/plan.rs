@@ -28,7 +28,7 @@ pub fn plan(scenario: &Scenario, seed: u64) -> Vec<Planned> {
     let specs = specs.flat_map(|(group, spec)| (0..spec.count).map(move |place| ((group, place), spec)));
     let planned = |(index, ((group, place), spec)): (u32, _)| {
         let (start, stop) = super::span(spec, place, index, seed);
-        let times = match Source::new(spec, (group, place), index, seed) {
+        let times = match Source::new(spec, (group, place), index, seed, None) {
             Source::Flow(AnyFlow::Udp(flow)) => datagrams(AnyFlow::Udp(flow), end),
             Source::Flow(_) => Vec::new(),
             Source::Opener(opener) => opener.asked_until(end),

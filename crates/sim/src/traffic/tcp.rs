@@ -72,8 +72,12 @@ pub(crate) struct Template {
 impl Template {
     /// The ends that `spec` describes.
     pub(super) fn new(spec: &TcpSpec) -> Self {
+        Self::of(spec, AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists"))
+    }
+
+    /// The same with another congestion control, which the stack has to fit.
+    pub(super) fn of(spec: &TcpSpec, cc: AnyCc) -> Self {
         let stack = Stack::find(&spec.stack).expect("a scenario names a stack that exists");
-        let cc = AnyCc::new(&spec.cc).expect("a scenario names a congestion control that exists");
         let needs = cc.needs();
         let sender = Sender::new(SenderConfig {
             stack,

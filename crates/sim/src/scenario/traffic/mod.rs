@@ -112,7 +112,7 @@ impl Traffic {
     }
 
     /// Whether connections come and go, instead of one flow for the whole run.
-    pub(crate) fn opens_connections(&self) -> bool {
+    pub fn opens_connections(&self) -> bool {
         matches!(
             self,
             Self::Web(_)
