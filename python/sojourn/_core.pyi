@@ -10,6 +10,7 @@ import numpy.typing as npt
 __all__ = [
     "Algorithm",
     "AqmError",
+    "CcEpisodes",
     "Cx",
     "Episodes",
     "Fifo",
@@ -32,6 +33,7 @@ __all__ = [
     "emulated",
     "emulated_flow",
     "emulated_head",
+    "gym_cc_names",
     "gym_names",
     "jain",
     "load_trace",
@@ -345,6 +347,58 @@ class Episodes:
         """
 
 @final
+class CcEpisodes:
+    """A place for episodes in which each flow of a group has an agent, `most` of them at most.
+
+    `step` as a time with its unit or "rtt", `delay` as a time; `action`, `observe` and `reward` by name (an empty
+    reward: somebody else judges); with `native` that control runs instead of agents.
+    """
+
+    observations: npt.NDArray[np.float32]
+    """Of each agent the observation; written in place."""
+    rewards: npt.NDArray[np.float64]
+    """Of each what its last step was worth; written in place by `step`."""
+    due: npt.NDArray[np.bool_]
+    """Of each whether its step has ended now; written in place."""
+    over: npt.NDArray[np.bool_]
+    """Of each whether its application has stopped, or the scenario has ended; written in place."""
+
+    def __new__(
+        cls,
+        step: str,
+        delay: str,
+        action: str,
+        gain: float,
+        keeps: bool,
+        observe: list[str],
+        stack: int,
+        reward: str,
+        group: int,
+        most: int,
+        native: str,
+    ) -> CcEpisodes: ...
+    def set(self, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> int:
+        """Let the next episodes be of a scenario, as that of `Episodes`; how many agents there are."""
+
+    def reset(self, seed: int) -> None:
+        """Begin an episode and go on until a connection is open. Signals are handled meanwhile."""
+
+    def step(self, actions: npt.NDArray[np.float64]) -> None:
+        """Put the actions of those agents in force whose step begins, and run until the next step of one ends."""
+
+    def time_s(self) -> float:
+        """The end of the last step, in seconds."""
+
+    def raw(self, agent: int) -> dict[str, Any]:
+        """What was counted in an agent's last step, by name; times in seconds, rates in payload bits per second."""
+
+    def finish(self) -> str | None:
+        """End the episode: its summary as JSON, or None where there is none.
+
+        What is left of the scenario runs under what is in force.
+        """
+
+@final
 class PacketEpisodes:
     """A place for episodes in which each packet that arrives at the bottleneck is judged.
 
@@ -380,6 +434,9 @@ class PolicyNetwork:
     def __new__(cls, text: str) -> PolicyNetwork: ...
     def forward(self, observation: npt.NDArray[np.float32]) -> list[float]:
         """What the last layer gives for an observation of as many numbers as it takes."""
+
+def gym_cc_names() -> dict[str, Any]:
+    """What environments of connections have by name, in the form of `gym_names`."""
 
 def gym_names() -> dict[str, Any]:
     """What an environment has by name.

@@ -34,6 +34,7 @@ LATE = {
     "sojourn.figures": "the core: help lists the kinds without it",
     "sojourn.figures.api": "matplotlib: runs whose figures nobody asks for",
     "sojourn.figures.canvas": "matplotlib's backend for TeX",
+    "sojourn.gym": "PettingZoo: environments with one agent need none",
     "sojourn.gym.render": "matplotlib: episodes of which nobody wants pictures",
 }
 """Modules (with those below them, of packages of commands) that import within functions, and what that saves."""

@@ -2,11 +2,11 @@
 
 use crate::reward::Reward;
 use crate::setup::{Refused, Setup};
+use crate::shares::Shares;
 use sojourn_aqm::policy::{Board, Entry, Observer, Step};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{FlowSpec, Scenario};
-use sojourn_sim::{FlowCounters, Simulation, Summary, jain};
-use std::collections::VecDeque;
+use sojourn_sim::{FlowCounters, Simulation, Summary};
 use std::sync::Arc;
 
 /// A place for episodes, one after another, with what they share. One is not under way before the first
@@ -62,7 +62,8 @@ impl Episode {
     /// Lets the next episodes be of `scenario`.
     pub fn set(&mut self, scenario: Scenario) -> Result<(), Refused> {
         let (begin, end) = (self.setup.begin(&scenario)?, Instant::ZERO + scenario.duration);
-        let base_s = base_rtt(&scenario).as_secs_f64();
+        let base = scenario.flows.iter().map(|flow| base_rtt(&scenario, flow)).min();
+        let base_s = base.unwrap_or(LEAST_BASE).as_secs_f64();
         let scenario = self.setup.place(scenario, &self.board)?;
         (self.scenario, self.run) = (Some(Known { scenario, begin, end, base_s }), None);
         Ok(())
@@ -82,7 +83,7 @@ impl Episode {
         self.observer.clear();
         let simulation = Simulation::new(&known.scenario, seed);
         let fair = self.setup.reward == Some(Reward::Fair);
-        let shares = fair.then(|| Shares::new(self.setup.step));
+        let shares = fair.then(Shares::new);
         let measured = Measured { utilisation: 0.0, jain: 1.0, base_s: known.base_s, step: Step::default() };
         self.run = Some(Run { simulation, at: Instant::ZERO, used: (0, 0), shares, measured });
     }
@@ -132,7 +133,7 @@ impl Episode {
         run.measured.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
         run.used = now;
         if let Some(shares) = &mut run.shares {
-            run.measured.jain = shares.jain(run.simulation.flows());
+            run.measured.jain = shares.jain(until, &run.simulation.flows());
         }
     }
 
@@ -171,49 +172,13 @@ impl Episode {
 /// What is run without a look at anything else.
 const PIECE: Duration = Duration::from_millis(250);
 
-/// The smallest sum of propagation delays there and back.
-fn base_rtt(scenario: &Scenario) -> Duration {
+/// The sum of propagation delays there and back.
+pub(crate) fn base_rtt(scenario: &Scenario, flow: &FlowSpec) -> Duration {
     let hops: Vec<_> = scenario.hops().flat_map(|(_, link, reverse)| [link.delay, reverse.delay]).collect();
-    let rtt = |flow: &FlowSpec| {
-        let links = flow.paths.data.iter().chain(flow.paths.acks.iter());
-        links.fold(flow.access_delay * 2, |sum, &link| {
-            sum + hops.get(usize::from(link)).copied().unwrap_or(Duration::ZERO)
-        })
-    };
-    scenario.flows.iter().map(rtt).min().unwrap_or(Duration::ZERO).max(LEAST_BASE)
+    let links = flow.paths.data.iter().chain(flow.paths.acks.iter());
+    let delay = |link: usize| hops.get(link).copied().unwrap_or(Duration::ZERO);
+    links.fold(flow.access_delay * 2, |sum, &link| sum + delay(link.into())).max(LEAST_BASE)
 }
 
 /// So that what is divided by it is finite.
 const LEAST_BASE: Duration = Duration::from_millis(1);
-
-/// What each flow was delivered, over the last second.
-struct Shares {
-    /// Bytes delivered and packets sent until the end of each of the last steps.
-    past: VecDeque<Vec<(u64, u64)>>,
-    steps: usize,
-}
-
-impl Shares {
-    fn new(step: Duration) -> Self {
-        let steps = (Duration::from_secs(1).as_nanos() / step.as_nanos()).max(1) as usize;
-        Self { past: VecDeque::with_capacity(steps + 1), steps }
-    }
-
-    fn jain(&mut self, flows: Vec<FlowCounters>) -> f64 {
-        if self.past.len() > self.steps {
-            self.past.pop_front();
-        }
-        let before = self.past.front();
-        let mut active = Vec::with_capacity(flows.len());
-        for (i, flow) in flows.iter().enumerate() {
-            let (delivered, sent) = before.map_or((0, 0), |before| before[i]);
-            let (delivered, sent) = (flow.delivered_bytes - delivered, flow.sent - sent);
-            // One that was locked out is active; one that has not begun, or is over, is not.
-            if delivered > 0 || sent > 0 || flow.in_flight > 0 {
-                active.push(delivered as f64);
-            }
-        }
-        self.past.push_back(flows.iter().map(|flow| (flow.delivered_bytes, flow.sent)).collect());
-        if active.len() < 2 { 1.0 } else { jain(&active) }
-    }
-}

@@ -10,14 +10,18 @@
 //! | `packets` | a run packet by packet |
 //! | `reward` | what a step is worth |
 //! | `batch` | many episodes at once, on one thread or several, with the same numbers |
+//! | `cc` | connections that an agent steers: congestion control in steps |
+//! | `shares` | what each flow was delivered in the last second |
 //! | `file` | policies in files, as queue managers by name: `policy:FILE` |
 
 mod batch;
+pub mod cc;
 mod episode;
 mod file;
 mod packets;
 mod reward;
 mod setup;
+mod shares;
 
 pub use batch::Batch;
 pub use episode::{Episode, Measured};

@@ -124,12 +124,12 @@ pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Resu
     Ok(Sight { entries, stack, law })
 }
 
-fn place(at: &'static str, text: String) -> Refused {
+pub(crate) fn place(at: &'static str, text: String) -> Refused {
     Refused::Place(at, text)
 }
 
 /// Most steps of an observation.
-const MOST_STACK: usize = 64;
+pub(crate) const MOST_STACK: usize = 64;
 
 /// A queue of an episode.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@
 //! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
 //! | `gym` | episodes that a policy steers |
+//! | `gym_cc` | episodes of connections that agents steer |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
@@ -21,6 +22,7 @@ mod emulated;
 mod emulator;
 mod error;
 mod gym;
+mod gym_cc;
 mod manager;
 mod output;
 mod own;
@@ -54,6 +56,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<gym::Episodes>()?;
     module.add_class::<gym::PacketEpisodes>()?;
     module.add_class::<gym::PolicyNetwork>()?;
+    module.add_class::<gym_cc::CcEpisodes>()?;
     module.add_class::<PyAlgorithm>()?;
     module.add_class::<views::CxView>()?;
     module.add_class::<views::FifoView>()?;
@@ -98,6 +101,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(emulated::dscp, module)?)?;
     }
     module.add_function(wrap_pyfunction!(gym::gym_names, module)?)?;
+    module.add_function(wrap_pyfunction!(gym_cc::gym_cc_names, module)?)?;
     module.add_function(wrap_pyfunction!(need, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }

@@ -1,9 +1,11 @@
-"""Environments to learn queue management in, over the simulator: `pip install 'sojourn[gym]'`.
+"""Environments to learn queue management and congestion control in, over the simulator: `pip install 'sojourn[gym]'`.
 
 Importing this registers them with Gymnasium: `gymnasium.make("Sojourn/Aqm-v0", scenario="train.toml")`.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 try:
     import gymnasium
@@ -14,11 +16,15 @@ except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(text, name="gymnasium") from None
 
 from sojourn.gym.aqm import AqmEnv
+from sojourn.gym.cc import CcEnv
 from sojourn.gym.packet import AqmPacketEnv
 from sojourn.gym.seeds import seed_of
 from sojourn.gym.vector import AqmVectorEnv
 
-__all__ = ["AqmEnv", "AqmPacketEnv", "AqmVectorEnv", "seed_of"]
+if TYPE_CHECKING:
+    from sojourn.gym.cc_parallel import cc_parallel_env
+
+__all__ = ["AqmEnv", "AqmPacketEnv", "AqmVectorEnv", "CcEnv", "cc_parallel_env", "seed_of"]
 
 gymnasium.register(
     "Sojourn/Aqm-v0",
@@ -27,3 +33,13 @@ gymnasium.register(
     disable_env_checker=True,  # it looks at every step; `gymnasium.utils.env_checker.check_env` looks once
 )
 gymnasium.register("Sojourn/AqmPacket-v0", entry_point="sojourn.gym.packet:AqmPacketEnv", disable_env_checker=True)
+gymnasium.register("Sojourn/Cc-v0", entry_point="sojourn.gym.cc:CcEnv", disable_env_checker=True)
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs PettingZoo when it is asked for."""
+    if name == "cc_parallel_env":
+        from sojourn.gym.cc_parallel import cc_parallel_env
+
+        return cc_parallel_env
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

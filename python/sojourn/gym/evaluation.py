@@ -1,4 +1,4 @@
-"""Policies and queue managers judged on the same episodes, none of which was there to learn from."""
+"""Policies, queue managers and congestion controls judged on the same episodes, none of them for learning."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from sojourn.analysis.stats import mean_ci, paired_difference
 from sojourn.base.errors import InputError
+from sojourn.gym.cc_settings import CcSettings
 from sojourn.gym.policies import Network, Policy
 from sojourn.gym.seeds import Split, seed_of
 from sojourn.gym.settings import Settings
@@ -20,7 +21,7 @@ from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
 Candidate = Policy | str
-"""A policy, or a queue manager of a single queue by name, which runs as it is."""
+"""A policy, or by name a queue manager of a single queue, or a congestion control, which runs as it is."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def evaluate(
     suite: str | Path | Scenario | Suite,
     *,
     episodes: int = 200,
-    settings: Settings | None = None,
+    settings: Settings | CcSettings | None = None,
     baseline: str | None = None,
     split: Split = "held-out",
 ) -> Evaluation:
@@ -67,6 +68,9 @@ def evaluate(
     A policy acts in the environment of `settings` (a `Network` has its own); a text is a queue manager that runs
     natively, from the start of the run on, and whose steps are judged in the same way. Every episode begins to count
     where the scenario's warm-up ends. `baseline`: the candidate with which the others are compared; the first one.
+
+    With `CcSettings` a text is a congestion control, which the first flow of the group runs, and an episode counts from
+    where its connection is open.
     """
     named = dict(candidates) if isinstance(candidates, Mapping) else {_name(candidates): candidates}
     if not named:
@@ -80,7 +84,7 @@ def evaluate(
     scenarios = [source.scenario(seed).canonical for seed in seeds]
     rows = []
     for name, candidate in named.items():
-        own = candidate.settings if isinstance(candidate, Network) and settings is None else settings or Settings()
+        own: Settings | CcSettings = settings or (candidate.settings if isinstance(candidate, Network) else Settings())
         rewards = _run(candidate, own, scenarios, seeds)
         rows += [
             {"candidate": name, "episode": i, "seed": seed, "reward": reward}
@@ -93,24 +97,57 @@ def _name(candidate: Candidate) -> str:
     return candidate if isinstance(candidate, str) else "policy"
 
 
-def _run(candidate: Candidate, settings: Settings, scenarios: Sequence[str], seeds: Sequence[int]) -> list[float]:
+def _run(
+    candidate: Candidate, settings: Settings | CcSettings, scenarios: Sequence[str], seeds: Sequence[int]
+) -> list[float]:
     """Mean reward per step of each episode."""
-    if isinstance(candidate, str):
-        settings = replace(settings, start=candidate, native=True)
-    episodes = settings.episodes()
-    seen = episodes.observations[0]
+    place = _Connection(candidate, settings) if isinstance(settings, CcSettings) else _Queue(candidate, settings)
     rewards = []
     for scenario, seed in zip(scenarios, seeds, strict=True):
-        episodes.set(0, scenario)
-        episodes.reset([0], [seed])
+        place.begin(scenario, seed)
         if hasattr(candidate, "reset"):
             candidate.reset()
         total, steps, over = 0.0, 0, False
         while not over:
-            action: Any = 0.0 if isinstance(candidate, str) else candidate(seen)
-            reward, over = episodes.step_one(float(action[0] if np.ndim(action) else action))
-            if callable(settings.reward):
-                reward = float(settings.reward(episodes.raw(0)))
+            action: Any = 0.0 if isinstance(candidate, str) else candidate(place.seen)
+            reward, over = place.step(float(action[0] if np.ndim(action) else action))
             total, steps = total + reward, steps + 1
         rewards.append(total / steps)
     return rewards
+
+
+class _Queue:
+    """Episodes of one queue."""
+
+    def __init__(self, candidate: Candidate, settings: Settings) -> None:
+        if isinstance(candidate, str):
+            settings = replace(settings, start=candidate, native=True)
+        self._episodes, self._judge = settings.episodes(), settings.judge
+        self.seen = self._episodes.observations[0]
+
+    def begin(self, scenario: str, seed: int) -> None:
+        self._episodes.set(0, scenario)
+        self._episodes.reset([0], [seed])
+
+    def step(self, action: float) -> tuple[float, bool]:
+        reward, over = self._episodes.step_one(action)
+        return (reward if self._judge is None else float(self._judge(self._episodes.raw(0)))), over
+
+
+class _Connection:
+    """Episodes of one connection."""
+
+    def __init__(self, candidate: Candidate, settings: CcSettings) -> None:
+        native = candidate if isinstance(candidate, str) else ""
+        self._episodes, self._judge = settings.episodes(native=native), settings.judge
+        self.seen = self._episodes.observations[0]
+
+    def begin(self, scenario: str, seed: int) -> None:
+        self._episodes.set(scenario)
+        self._episodes.reset(seed)
+
+    def step(self, action: float) -> tuple[float, bool]:
+        episodes = self._episodes
+        episodes.step(np.array([action]))
+        reward = episodes.rewards[0] if self._judge is None else self._judge(episodes.raw(0))
+        return float(reward), bool(episodes.over[0])

@@ -1,0 +1,237 @@
+//! A run in steps of its connections.
+
+use super::board::Board;
+use super::observer::{Interval, Observer};
+use super::setup::{LEAST_RTT_STEP, Length, Setup};
+use crate::episode::base_rtt;
+use crate::setup::Refused;
+use crate::shares::Shares;
+use sojourn_aqm::{Duration, Instant};
+use sojourn_sim::scenario::{Probes, Scenario};
+use sojourn_sim::{Simulation, Summary};
+use std::sync::Arc;
+
+/// A place for episodes, one after another, in which each flow of a group has an agent.
+pub struct Connections {
+    setup: Setup,
+    agents: Vec<Agent>,
+    scenario: Option<Known>,
+    run: Option<Run>,
+}
+
+/// A connection and what its agent is told.
+struct Agent {
+    board: Arc<Board>,
+    observer: Observer,
+    /// When its step ends.
+    due: Instant,
+    /// When its application stops.
+    stop: Instant,
+    /// What the link has used and could have used until its last step.
+    used: (u64, u64),
+    measured: Measured,
+}
+
+/// A scenario and what is the same in each of its episodes.
+struct Known {
+    scenario: Scenario,
+    end: Instant,
+    /// Number of the first agent's flow, among those that last for the whole run.
+    first: usize,
+    /// Flows with agents.
+    count: usize,
+    base: Duration,
+    nominal_bps: f64,
+    cc: String,
+}
+
+struct Run {
+    simulation: Simulation,
+    at: Instant,
+    shares: Shares,
+}
+
+/// What happened to a connection in a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// What was used of the first link, over what could have been; zero where nothing could.
+    pub utilisation: f64,
+    /// Jain's index of what each active flow was delivered in the last second; 1 with fewer than two.
+    pub jain: f64,
+    /// The connection's round-trip time without queues, in seconds.
+    pub base_s: f64,
+    /// The first link's nominal rate.
+    pub nominal_bps: f64,
+    /// What the sender knows.
+    pub interval: Interval,
+}
+
+impl Connections {
+    /// A place for episodes of this set-up.
+    pub fn new(setup: Setup) -> Self {
+        let agent = || Agent {
+            board: Arc::default(),
+            observer: Observer::new(&setup.entries, setup.stack),
+            due: Instant::ZERO,
+            stop: Instant::NEVER,
+            used: (0, 0),
+            measured: Measured::default(),
+        };
+        Self { agents: (0..setup.most).map(|_| agent()).collect(), setup, scenario: None, run: None }
+    }
+
+    /// Numbers of an observation.
+    pub fn width(&self) -> usize {
+        self.setup.width()
+    }
+
+    /// Most agents.
+    pub fn most(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// Lets the next episodes be of `scenario`; how many agents there are.
+    pub fn set(&mut self, mut scenario: Scenario) -> Result<usize, Refused> {
+        let spec = self.setup.steered(&scenario)?;
+        let cc = match &spec.traffic {
+            sojourn_sim::scenario::Traffic::Tcp(file) => file.tcp.cc.clone(),
+            _ => unreachable!("it was asked whether it is TCP"),
+        };
+        let count = (spec.count as usize).min(self.agents.len());
+        let lasting = |spec: &&sojourn_sim::scenario::FlowSpec| !spec.traffic.opens_connections();
+        let first = scenario.flows[..self.setup.group].iter().filter(lasting).map(|spec| spec.count as usize).sum();
+        let base = base_rtt(&scenario, spec);
+        let nominal_bps = scenario.link.service.nominal_rate(scenario.link.mtu).as_bps().max(1) as f64;
+        scenario.probes = Probes::default();
+        let end = Instant::ZERO + scenario.duration;
+        (self.scenario, self.run) = (Some(Known { scenario, end, first, count, base, nominal_bps, cc }), None);
+        Ok(count)
+    }
+
+    /// Begins an episode with `seed`, which [`Connections::begin`] brings to its first step. Without a scenario nothing
+    /// begins.
+    pub fn reset(&mut self, seed: u64) {
+        let Some(known) = &self.scenario else { return };
+        self.run = None;
+        let spec = &known.scenario.flows[self.setup.group];
+        for (place, agent) in (0..).zip(&mut self.agents) {
+            agent.board.clear();
+            agent.observer.clear();
+            let later = spec.stagger.unwrap_or(Duration::ZERO) * place;
+            agent.stop = spec.stop.map_or(Instant::NEVER, |stop| Instant::ZERO + stop + later).min(known.end);
+            (agent.due, agent.used) = (Instant::ZERO, (0, 0));
+            let base_s = (known.base + spec.rtt_stagger.unwrap_or(Duration::ZERO) * place).as_secs_f64();
+            agent.measured = Measured { jain: 1.0, base_s, nominal_bps: known.nominal_bps, ..Measured::default() };
+        }
+        let (setup, agents) = (&self.setup, &self.agents);
+        let control = |group: u32, place: u32| {
+            let agent = agents[..known.count].get(place as usize).filter(|_| group as usize == setup.group)?;
+            Some(setup.control(&agent.board, setup.base(&known.cc)))
+        };
+        let simulation = Simulation::controlled(&known.scenario, seed, &control);
+        self.run = Some(Run { simulation, at: Instant::ZERO, shares: Shares::new() });
+    }
+
+    /// Runs what lies before the first step, which begins when a connection is open, a piece at a time; returns whether it
+    /// is over.
+    pub fn begin(&mut self) -> bool {
+        let piece = match self.setup.step {
+            Length::Fixed(step) => step,
+            Length::Rtt => LEAST_RTT_STEP,
+        };
+        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return true };
+        let at = known.end.min(run.at + piece);
+        self.go(at);
+        self.agents.iter().any(|agent| agent.board.lock().seen.is_open) || self.is_over()
+    }
+
+    /// Puts the actions of those agents in force whose step begins, and runs until the next step of an agent ends; it
+    /// writes who is `due` then, and what the step was `worth` to them, zero where somebody else judges.
+    pub fn step(&mut self, actions: &[f64], due: &mut [bool], worth: &mut [f64]) {
+        let Some(run) = &self.run else { return };
+        let at = run.at;
+        for (agent, &action) in self.agents.iter_mut().zip(actions) {
+            if agent.due <= at && agent.board.lock().seen.is_open {
+                agent.board.order(at + self.setup.delay, action);
+                agent.observer.action = self.setup.law.within(action);
+            }
+        }
+        let (count, end) = (self.count(), self.scenario.as_ref().map_or(at, |known| known.end));
+        let next = self.agents[..count].iter_mut().filter(|agent| agent.stop > at).map(|agent| {
+            if agent.due <= at {
+                agent.due = match self.setup.step {
+                    // All act at the same instants, also where one of them stops in between.
+                    Length::Fixed(step) => end.min(at + step),
+                    Length::Rtt => agent.stop.min(at + agent.board.lock().seen.srtt.max(LEAST_RTT_STEP)),
+                };
+            }
+            agent.due
+        });
+        let next = next.min().unwrap_or(at);
+        self.go(next);
+        for (i, agent) in self.agents.iter().enumerate() {
+            due[i] = i < self.count() && agent.due == next && next > at;
+            let reward = self.setup.reward.filter(|_| due[i]);
+            worth[i] = reward.map_or(0.0, |reward| reward.of(&agent.measured));
+        }
+    }
+
+    fn go(&mut self, until: Instant) {
+        let (Some(known), Some(run)) = (&self.scenario, &mut self.run) else { return };
+        if until <= run.at {
+            return;
+        }
+        run.simulation.advance_until(until);
+        run.at = until;
+        let flows = run.simulation.flows();
+        let jain = run.shares.jain(until, &flows);
+        let now = run.simulation.used_and_usable(0, until);
+        for (agent, flow) in self.agents[..known.count].iter_mut().zip(&flows[known.first..]) {
+            if agent.due > until {
+                continue;
+            }
+            agent.due = until;
+            agent.observer.look(until, flow.sent, &agent.board);
+            let (used, usable) = (now.0 - agent.used.0, now.1 - agent.used.1);
+            agent.measured.utilisation = if usable > 0 { used as f64 / usable as f64 } else { 0.0 };
+            (agent.measured.jain, agent.measured.interval) = (jain, agent.observer.interval);
+            agent.used = now;
+        }
+    }
+
+    /// Agents of the scenario.
+    pub fn count(&self) -> usize {
+        self.scenario.as_ref().map_or(0, |known| known.count)
+    }
+
+    /// Whether the scenario has ended, or an agent's application has stopped.
+    pub fn has_stopped(&self, agent: usize) -> bool {
+        self.run.as_ref().is_none_or(|run| run.at >= self.agents[agent].stop)
+    }
+
+    /// Whether every agent's application has stopped.
+    pub fn is_over(&self) -> bool {
+        (0..self.count()).all(|agent| self.has_stopped(agent))
+    }
+
+    /// Writes the observation of an agent.
+    pub fn observe(&self, agent: usize, into: &mut [f32]) {
+        self.agents[agent].observer.write(into);
+    }
+
+    /// What happened to an agent's connection in its last step.
+    pub fn measured(&self, agent: usize) -> &Measured {
+        &self.agents[agent].measured
+    }
+
+    /// The end of the last step, in seconds.
+    pub fn time_s(&self) -> f64 {
+        self.run.as_ref().map_or(0.0, |run| (run.at - Instant::ZERO).as_secs_f64())
+    }
+
+    /// Ends the episode, which [`Connections::reset`] follows: what `sojourn run` prints, with the fingerprint. What is left
+    /// of the scenario is run under what is in force.
+    pub fn finish(&mut self) -> Option<Summary> {
+        self.run.take().map(|run| run.simulation.finish().summary)
+    }
+}

@@ -1,0 +1,218 @@
+//! What an agent sees of its connection: numbers of a step, from what a sender can know.
+
+use super::board::{Board, Rtts, Seen};
+use sojourn_aqm::{Duration, Instant};
+
+macro_rules! entries {
+    ($( $(#[doc = $doc:literal])+ $entry:ident = $name:literal, )+) => {
+        /// A number of an observation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Entry { $( $(#[doc = $doc])+ $entry, )+ }
+
+        impl Entry {
+            /// Every entry, with its name and meaning.
+            pub const ALL: &'static [(&'static str, Self, &'static str)] =
+                &[ $( ($name, Self::$entry, concat!($($doc),+)), )+ ];
+        }
+    };
+}
+
+entries! {
+    /// Packets sent, over those delivered; 1 where none was delivered.
+    SendRatio = "send_ratio",
+    /// Mean round-trip time, the last one where none was measured, over the smallest ever; 1 before there is one.
+    LatencyRatio = "latency_ratio",
+    /// Slope of the round-trip times, in seconds per second.
+    LatencyGradient = "latency_gradient",
+    /// Packets taken for lost, over these and those delivered.
+    Loss = "loss",
+    /// Rate of delivery, over the largest of any step.
+    AckRate = "ack_rate",
+    /// Smoothed round-trip time, over 100 ms.
+    Srtt = "srtt",
+    /// Packets in flight at the last acknowledgment, over the window.
+    InFlight = "inflight",
+    /// Packets delivered that carried a congestion mark, over all that were delivered.
+    Ce = "ce",
+    /// Pacing rate over the rate of delivery, 100 at most; zero where nothing is paced.
+    Pacing = "pacing",
+    /// Seconds since a packet was last taken for lost; 10 at most, and before there is one.
+    SinceLoss = "since_loss",
+    /// Whether the application, and not the network, limits the rate.
+    AppLimited = "app_limited",
+    /// The last action.
+    Action = "action",
+}
+
+impl Entry {
+    /// What is observed where nothing is said.
+    pub const DEFAULT: [Self; 4] = [Self::SendRatio, Self::LatencyRatio, Self::LatencyGradient, Self::Loss];
+
+    /// The entry called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, ..)| *known == name).map(|&(_, entry, _)| entry)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|&&(_, entry, _)| entry == self).expect("each is in the list").0
+    }
+}
+
+/// What a connection did in a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Its length in seconds.
+    pub span_s: f64,
+    /// Data packets sent.
+    pub sent: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// … of which so many carried a congestion mark.
+    pub marked: u64,
+    /// Packets taken for lost.
+    pub lost: u64,
+    /// Mean round-trip time in seconds; the last one where none was measured, zero before.
+    pub rtt_s: f64,
+    /// Slope of the round-trip times, in seconds per second.
+    pub gradient: f64,
+    /// The smallest round-trip time so far in seconds; zero before the first.
+    pub least_rtt_s: f64,
+    /// Smoothed round-trip time in seconds.
+    pub srtt_s: f64,
+    /// Rate of delivery in payload bits per second.
+    pub rate_bps: f64,
+    /// The largest of these of any step.
+    pub most_bps: f64,
+    /// Pacing rate; zero where nothing is paced.
+    pub pacing_bps: f64,
+    /// Window in segments.
+    pub cwnd: u32,
+    /// Packets in flight at the last acknowledgment.
+    pub in_flight: u32,
+    /// Seconds since a packet was last taken for lost; infinite before there is one.
+    pub since_loss_s: f64,
+    /// Whether the application limits the rate.
+    pub is_app_limited: bool,
+}
+
+/// Makes steps, and observations of them.
+#[derive(Clone, Debug)]
+pub(super) struct Observer {
+    entries: Vec<Entry>,
+    at: Instant,
+    before: Seen,
+    sent: u64,
+    pub interval: Interval,
+    pub action: f64,
+    /// The last steps, the oldest first.
+    frames: Vec<f32>,
+}
+
+impl Observer {
+    /// One that has seen nothing, of `stack` steps.
+    pub fn new(entries: &[Entry], stack: usize) -> Self {
+        Self {
+            entries: entries.to_vec(),
+            at: Instant::ZERO,
+            before: Seen::default(),
+            sent: 0,
+            interval: Interval::default(),
+            action: 0.0,
+            frames: vec![0.0; entries.len() * stack],
+        }
+    }
+
+    /// Begins anew.
+    pub fn clear(&mut self) {
+        *self = Self::new(&self.entries, self.frames.len() / self.entries.len());
+    }
+
+    /// The step that ends now; it began at the last look. `sent`: data packets sent since the start of the run.
+    pub fn look(&mut self, now: Instant, sent: u64, board: &Board) {
+        let mut state = board.lock();
+        let (seen, before, rtts) = (state.seen, self.before, state.rtts);
+        // Before the connection was open nothing was a step.
+        let from = if before.is_open { self.at } else { self.at.max(rtts.since) };
+        let span_s = (now - from).as_secs_f64().max(0.0);
+        let delivered = seen.delivered - if before.is_open { before.delivered } else { state.first_delivered };
+        let rate_bps = over(8.0 * delivered as f64 * f64::from(seen.mss), span_s);
+        state.most_bps = state.most_bps.max(rate_bps);
+        self.interval = Interval {
+            span_s,
+            sent: sent - self.sent,
+            delivered,
+            marked: seen.delivered_ce - before.delivered_ce,
+            lost: seen.lost - before.lost,
+            rtt_s: rtts.mean_s().unwrap_or(self.interval.rtt_s),
+            gradient: rtts.gradient(),
+            least_rtt_s: state.least_rtt.unwrap_or(Duration::ZERO).as_secs_f64(),
+            srtt_s: seen.srtt.as_secs_f64(),
+            rate_bps,
+            most_bps: state.most_bps,
+            pacing_bps: seen.pacing_bps.unwrap_or(0) as f64,
+            cwnd: seen.cwnd,
+            in_flight: seen.in_flight,
+            since_loss_s: seen.last_loss.map_or(f64::INFINITY, |at| (now - at).as_secs_f64()),
+            is_app_limited: seen.is_app_limited,
+        };
+        state.rtts = Rtts { since: now, ..Rtts::default() };
+        drop(state);
+        (self.at, self.sent, self.before) = (now, sent, seen);
+        self.remember();
+    }
+
+    /// The observation of the last steps.
+    pub fn write(&self, into: &mut [f32]) {
+        into.copy_from_slice(&self.frames);
+    }
+
+    fn remember(&mut self) {
+        let width = self.entries.len();
+        self.frames.copy_within(width.., 0);
+        let first = self.frames.len() - width;
+        for i in 0..width {
+            self.frames[first + i] = if self.before.is_open { self.value(self.entries[i]) as f32 } else { 0.0 };
+        }
+    }
+
+    fn value(&self, entry: Entry) -> f64 {
+        let step = &self.interval;
+        let or_one = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
+        match entry {
+            Entry::SendRatio => or_one(step.sent as f64, step.delivered as f64),
+            Entry::LatencyRatio => or_one(step.rtt_s, step.least_rtt_s),
+            Entry::LatencyGradient => step.gradient,
+            Entry::Loss => step.loss(),
+            Entry::AckRate => over(step.rate_bps, step.most_bps),
+            Entry::Srtt => step.srtt_s / REFERENCE_S,
+            Entry::InFlight => over(step.in_flight.into(), step.cwnd.into()),
+            Entry::Ce => over(step.marked as f64, step.delivered as f64),
+            Entry::Pacing if step.pacing_bps > 0.0 => or_most(step.pacing_bps, step.rate_bps, MOST_PACING),
+            Entry::Pacing => 0.0,
+            Entry::SinceLoss => step.since_loss_s.min(MOST_SINCE_S),
+            Entry::AppLimited => f64::from(u8::from(step.is_app_limited)),
+            Entry::Action => self.action,
+        }
+    }
+}
+
+impl Interval {
+    /// Packets taken for lost, over these and those delivered; zero without any.
+    pub fn loss(&self) -> f64 {
+        over(self.lost as f64, (self.lost + self.delivered) as f64)
+    }
+}
+
+/// Seconds of smoothed round-trip time that are one in an observation.
+const REFERENCE_S: f64 = 0.1;
+const MOST_PACING: f64 = 100.0;
+const MOST_SINCE_S: f64 = 10.0;
+
+fn over(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn or_most(part: f64, whole: f64, most: f64) -> f64 {
+    if whole > 0.0 { (part / whole).min(most) } else { most }
+}

@@ -1,0 +1,72 @@
+//! What a step of a connection is worth.
+
+use super::episode::Measured;
+use sojourn_aqm::policy::REFERENCE;
+
+/// A reward by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reward {
+    /// Logarithm of the rate of delivery over the link's nominal rate, less that of the round-trip time over the smallest
+    /// one that the path has.
+    Power,
+    /// 10 times the rate of delivery in packets per second, less 1000 times the mean round-trip time in seconds, less 2000
+    /// times the share of lost packets; over 1000 (N. Jay et al., ICML 2019, as its published code has it).
+    Aurora,
+    /// The link's utilisation times Jain's index of what each flow was delivered in the last second, less half of the
+    /// queueing delay over 20 ms (ten at most), less half of the share of lost packets: what only a simulator knows.
+    Fair,
+}
+
+impl Reward {
+    /// Every reward, with its name.
+    pub const ALL: [(&'static str, Self); 3] = [("power", Self::Power), ("aurora", Self::Aurora), ("fair", Self::Fair)];
+
+    /// The reward called `name`.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, reward)| reward)
+    }
+
+    pub(super) fn of(self, measured: &Measured) -> f64 {
+        let Measured { utilisation, jain, base_s, nominal_bps, interval } = measured;
+        let queued_s = (interval.rtt_s - base_s).max(0.0);
+        match self {
+            Self::Power => (interval.rate_bps / nominal_bps).max(LEAST_USE).ln() - (queued_s / base_s).ln_1p(),
+            Self::Aurora => {
+                let packets = if interval.span_s > 0.0 { interval.delivered as f64 / interval.span_s } else { 0.0 };
+                (10.0 * packets - 1e3 * interval.rtt_s - 2e3 * interval.loss()) / 1e3
+            }
+            Self::Fair => utilisation * jain - ALPHA * (queued_s / REFERENCE).min(MOST_DELAY) - BETA * interval.loss(),
+        }
+    }
+}
+
+/// Weights of delay and losses.
+const ALPHA: f64 = 0.5;
+const BETA: f64 = 0.5;
+/// The largest delay that counts, in units of 20 ms.
+const MOST_DELAY: f64 = 10.0;
+/// What an unused link counts as, so that its logarithm is finite.
+const LEAST_USE: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use super::super::observer::Interval;
+    use super::*;
+
+    #[test]
+    fn rewards_are_as_documented() {
+        let busy =
+            Interval { span_s: 0.02, delivered: 17, lost: 3, rtt_s: 0.053, rate_bps: 7e6, ..Interval::default() };
+        for (interval, [power, aurora, fair]) in [
+            // 10 ms in queues on a path of 43 ms; 15 % lost; 850 packets/s.
+            (busy, [0.7_f64.ln() - (53.0_f64 / 43.0).ln(), 8.5 - 0.053 - 0.3, 0.9 * 0.8 - 0.25 - 0.075]),
+            (Interval::default(), [1e-3_f64.ln(), 0.0, 0.72]),
+        ] {
+            let measured = Measured { utilisation: 0.9, jain: 0.8, base_s: 0.043, nominal_bps: 1e7, interval };
+            for ((name, reward), expected) in Reward::ALL.into_iter().zip([power, aurora, fair]) {
+                let found = reward.of(&measured);
+                assert!((found - expected).abs() < 1e-12, "{name}: {found}, not {expected}");
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What agents of connections see and do, and the scenarios in which they can.
+
+use super::board::Board;
+use super::control::Steered;
+use super::law::Law;
+use super::observer::Entry;
+use super::reward::Reward;
+use crate::setup::{LEAST_STEP, MOST_STACK, MOST_STEP, Refused, place};
+use sojourn_aqm::params::unknown;
+use sojourn_aqm::{Duration, units};
+use sojourn_sim::scenario::{FileSpec, FlowSpec, Scenario, Traffic};
+use sojourn_tcp::cc::{AnyCc, CongestionControl, NAMES};
+use sojourn_tcp::stack::Stack;
+use std::sync::Arc;
+
+/// How long a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So long, for every connection at the same instants.
+    Fixed(Duration),
+    /// The smoothed round-trip time of the connection, 10 ms at least: connections act at instants of their own.
+    Rtt,
+}
+
+/// What is the same in every episode.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// How long a step is.
+    pub step: Length,
+    /// How long after its step has begun an action is put in force.
+    pub delay: Duration,
+    /// What an action means.
+    pub law: Law,
+    /// What [`Law::RateScale`] takes for g.
+    pub gain: f64,
+    /// Whether a time-out leaves the window to the agent.
+    pub keeps: bool,
+    /// What is observed.
+    pub entries: Vec<Entry>,
+    /// Of how many steps.
+    pub stack: usize,
+    /// What a step is worth; nothing where somebody else judges.
+    pub reward: Option<Reward>,
+    /// The group whose flows have agents.
+    pub group: usize,
+    /// At most so many of them.
+    pub most: usize,
+    /// Under [`Law::Native`]: the control that runs, instead of the group's.
+    pub native: Option<String>,
+}
+
+/// The shortest step of a round trip.
+pub(super) const LEAST_RTT_STEP: Duration = Duration::from_millis(10);
+/// The longest delay of an action.
+const MOST_DELAY: Duration = Duration::from_secs(1);
+
+impl Setup {
+    /// Reads names as a user writes them; an empty `observe` is the default.
+    pub fn read(step: &str, delay: &str, action: &str, observe: &[String], stack: usize) -> Result<Self, Refused> {
+        let time = |at, text: &str| units::duration(text).map_err(|error| place(at, error.to_string()));
+        let step = match step {
+            "rtt" => Length::Rtt,
+            text => Length::Fixed(time("step", text)?),
+        };
+        if let Length::Fixed(step) = step {
+            if step < LEAST_STEP || step > MOST_STEP {
+                let text = format!("{step} is out of range; from {LEAST_STEP} to {MOST_STEP}, or \"rtt\"");
+                return Err(place("step", text));
+            }
+        }
+        let delay = time("delay", delay)?;
+        if delay < Duration::ZERO || delay > MOST_DELAY {
+            return Err(place("delay", format!("{delay} is out of range; from 0 s to {MOST_DELAY}")));
+        }
+        let law = Law::find(action)
+            .ok_or_else(|| place("action", unknown("action", action, Law::ALL.map(|(name, _)| name).into_iter())))?;
+        let mut entries = Vec::new();
+        for name in observe {
+            let names = || Entry::ALL.iter().map(|&(name, ..)| name);
+            let entry = Entry::find(name).ok_or_else(|| place("observe", unknown("entry", name, names())))?;
+            if entries.contains(&entry) {
+                return Err(place("observe", format!("{name:?} is there twice; leave one out")));
+            }
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            entries = Entry::DEFAULT.to_vec();
+        }
+        if stack == 0 || stack > MOST_STACK {
+            return Err(place("stack", format!("{stack} is out of range; from 1 to {MOST_STACK}")));
+        }
+        Ok(Self {
+            step,
+            delay,
+            law,
+            gain: GAIN,
+            keeps: false,
+            entries,
+            stack,
+            reward: None,
+            group: 0,
+            most: 1,
+            native: None,
+        })
+    }
+
+    /// Lets a control by name run as it is, instead of an agent.
+    pub fn run_natively(&mut self, name: &str) -> Result<(), Refused> {
+        let names = NAMES.iter().map(|&(name, _)| name);
+        AnyCc::new(name).ok_or_else(|| place("cc", unknown("congestion control", name, names)))?;
+        (self.law, self.native) = (Law::Native, Some(name.into()));
+        Ok(())
+    }
+
+    /// Numbers of an observation.
+    pub fn width(&self) -> usize {
+        self.entries.len() * self.stack
+    }
+
+    /// The flows of a scenario that have agents.
+    pub(super) fn steered<'a>(&self, scenario: &'a Scenario) -> Result<&'a FlowSpec, Refused> {
+        let spec = scenario.flows.get(self.group).ok_or_else(|| {
+            place("group", format!("{} is not there; the scenario has {} groups", self.group, scenario.flows.len()))
+        })?;
+        let Traffic::Tcp(FileSpec { tcp, pause: None, .. }) = &spec.traffic else {
+            return Err(place("group", "its flows are not TCP for the whole run; take one of kind \"tcp\"".into()));
+        };
+        let stack = Stack::find(&tcp.stack).expect("a scenario names a stack that exists");
+        let base = self.base(tcp.cc.as_str());
+        if self.law == Law::CwndScale && base.needs().steers {
+            let text =
+                format!("{} sets its window itself; let the group's cc be e.g. cubic, or set the window", tcp.cc);
+            return Err(place("action", text));
+        }
+        if !self.control(&Arc::new(Board::default()), base).needs().fit(stack) {
+            let text = format!(
+                "an agent needs a stack that decides on recovery before the window, which {} does not; choose linux-3.13 or linux-6.1",
+                tcp.stack
+            );
+            return Err(place("stack", text));
+        }
+        Ok(spec)
+    }
+
+    /// The control below.
+    pub(super) fn base(&self, of_group: &str) -> AnyCc {
+        let name = self.native.as_deref().unwrap_or(of_group);
+        AnyCc::new(name).expect("a scenario names a congestion control that exists")
+    }
+
+    /// The control of a connection under an agent.
+    pub(super) fn control(&self, board: &Arc<Board>, base: AnyCc) -> AnyCc {
+        AnyCc::own(Steered::new(Arc::clone(board), self.law, base, self.gain, self.keeps))
+    }
+}
+
+/// As the paper that [`Law::RateScale`] follows.
+const GAIN: f64 = 0.025;
