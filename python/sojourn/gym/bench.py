@@ -47,7 +47,11 @@ def main() -> None:
         plain_s = _plain(scenario)
         for name, count, spent in ((f"{rate}, one", steps, single), (f"{rate}, {MANY} at once", many_steps, many)):
             print(f"{name:24}{count / spent:14,.0f}{100 * plain_s / (spent / count * 6000):21.0f} %")
-    env = gymnasium.make("Sojourn/Aqm-v0", scenario=Scenario.parse(SCENARIO.format(rate="10 Mbit/s")), start=None)
+    slow = Scenario.parse(SCENARIO.format(rate="10 Mbit/s"))
+    connection = gymnasium.make("Sojourn/Cc-v0", scenario=slow)
+    steps, spent = _cpu(partial(_episode, connection, 0.0))
+    print(f"{'10 Mbit/s, a connection':24}{steps / spent:14,.0f}")
+    env = gymnasium.make("Sojourn/Aqm-v0", scenario=slow, start=None)
     drawn = gymnasium.make("Sojourn/Aqm-v0", scenario="wired", start=None)
     env.reset(seed=1)
     core = env.unwrapped._episodes  # type: ignore[attr-defined]
@@ -55,6 +59,7 @@ def main() -> None:
         ("reset, in the core", lambda seed: core.reset([0], [seed])),
         ("reset, Gymnasium", lambda seed: env.reset(seed=seed)),
         ("reset, with [draw]", lambda seed: drawn.reset(seed=seed)),
+        ("reset, a connection", lambda seed: connection.reset(seed=seed)),
     ]
     for name, reset in resets:
         _, spent = _cpu(partial(_each, reset))
@@ -72,9 +77,9 @@ def _cpu(work: Callable[[], Any]) -> tuple[Any, float]:
     return work(), time.process_time() - began
 
 
-def _episode(env: gymnasium.Env[Any, Any]) -> int:
+def _episode(env: gymnasium.Env[Any, Any], act: float = PROBABILITY) -> int:
     env.reset(seed=1)
-    action, steps, over = np.array([PROBABILITY], np.float32), 0, False
+    action, steps, over = np.array([act], np.float32), 0, False
     while not over:
         *_, over, _ = env.step(action)
         steps += 1
