@@ -431,13 +431,7 @@ impl Group {
         if self.forward { FORWARD } else { "reverse" }
     }
 
-    fn flow_summary(
-        &self,
-        (id, group): (u32, u32),
-        status: &Status,
-        before: &Status,
-        window_s: f64,
-    ) -> FlowSummary {
+    fn flow_summary(&self, (id, group): (u32, u32), status: &Status, before: &Status, window_s: f64) -> FlowSummary {
         let kind = self.spec.traffic.name();
         FlowSummary {
             id,

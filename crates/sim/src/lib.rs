@@ -8,7 +8,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`scenario`] | scenario files as checked types; each key is declared once |
-//! | `simulation`, `event`, `counters` | the loop: take the earliest event, let its component act; steps, and what is read between them |
+//! | `simulation`, `run`, `event`, `counters` | the loop: take the earliest event, let its component act; steps, and what is read between them |
 //! | `network`, `packet` | a graph: paths over links, access links, packets in flight; calls links and the wireless LAN |
 //! | `link` | queue, server, medium and pipe of a link, which is called and says what leaves |
 //! | `wlan` | a wireless LAN, called in the same way |
@@ -16,7 +16,7 @@
 //! | `traffic`, `flows` | what sends; connections that come and go |
 //! | `probe`, `sampler`, [`table`], [`parquet`] | what is recorded per packet and per interval, as columns; these as files |
 //! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
-//! | `summary`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
+//! | `summary`, `report`, `quantiles`, `emodel`, `histogram`, `window`, `windows`, `warmup` | the numbers of every run, and when they begin |
 //! | `need` | how much memory a run is going to take |
 //! | `fingerprint`, `random` | one word over all verdicts of all queues; draws that are equal on every machine |
 //! | `recorded`, `replayed` | results of other engines through the same accounting |
@@ -43,7 +43,9 @@ mod radio;
 mod random;
 mod recorded;
 mod replayed;
+mod report;
 mod responsiveness;
+mod run;
 mod sampler;
 pub mod scenario;
 mod schedule;

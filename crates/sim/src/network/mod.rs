@@ -13,7 +13,7 @@ mod scheduled;
 mod topology;
 
 pub(crate) use layout::{Component, Layout};
-pub(crate) use topology::{Dumbbell, Gated, Graph, List, Topology, WithCells};
+pub(crate) use topology::{Dumbbell, Graph, List, Topology, WithCells};
 
 use crate::counters::LinkCounters;
 use crate::event::EventSet as _;

@@ -37,24 +37,11 @@ pub(crate) trait List<X>: IndexMut<usize, Output = X> + DerefMut<Target = [X]> {
 /// a twentieth fewer instructions than with a list.
 pub(crate) struct Dumbbell;
 
-/// Any links, and paths over them.
-pub(crate) struct Graph;
+/// Any links, and paths over them; whether it `HOLDS` what arrives at the first link for somebody who judges it.
+pub(crate) struct Graph<const HOLDS: bool>;
 
 /// The same with wireless LANs.
 pub(crate) struct WithCells;
-
-/// The same as [`Graph`], where what arrives at the first link waits for somebody who judges it.
-pub(crate) struct Gated;
-
-impl Topology for Gated {
-    type List<X> = Vec<X>;
-    type Air = ();
-    type Events = Many;
-    const LINKS: Option<u32> = None;
-    const HAS_PATHS: bool = true;
-    const HAS_CELLS: bool = false;
-    const HOLDS: bool = true;
-}
 
 impl Topology for Dumbbell {
     type List<X> = Two<X>;
@@ -65,13 +52,14 @@ impl Topology for Dumbbell {
     const HAS_CELLS: bool = false;
 }
 
-impl Topology for Graph {
+impl<const HOLDS: bool> Topology for Graph<HOLDS> {
     type List<X> = Vec<X>;
     type Air = ();
     type Events = Many;
     const LINKS: Option<u32> = None;
     const HAS_PATHS: bool = true;
     const HAS_CELLS: bool = false;
+    const HOLDS: bool = HOLDS;
 }
 
 impl Topology for WithCells {

@@ -1,0 +1,445 @@
+//! The loop of a run: it takes the earliest event and lets its component act.
+
+use crate::event::EventSet as _;
+use crate::fingerprint::Fingerprint;
+use crate::flows::{Controls, FORWARD, Flows, Whole};
+use crate::ledger::Ledger;
+use crate::link::{Link, Metered};
+use crate::network::{Component, Network, Topology};
+use crate::packet::Handle;
+use crate::probe::Recorder;
+use crate::report::report_links;
+use crate::sampler::Samplers;
+use crate::scenario::Scenario;
+use crate::simulation::{Arriving, Output};
+use crate::summary::Summary;
+use crate::table::Table;
+use crate::warmup::Statistics;
+use crate::windows::windows;
+use crate::wlan::{Air, Place};
+use sojourn_aqm::Instant;
+
+/// A run on a topology, with the probe of every packet or of senders that it has.
+pub(crate) struct Run<P: Recorder, T: Topology> {
+    /// Of the hops behind the first one.
+    names: Vec<String>,
+    /// Of every hop: how many queues its reverse direction has.
+    reverse: Vec<usize>,
+    /// The time of the last event.
+    pub now: Instant,
+    /// Up to when it goes on at present, and when it ends.
+    last: Instant,
+    end: Instant,
+    statistics: Statistics,
+    events: u64,
+    /// Events that only look when the statistics begin.
+    looks: u64,
+    pub network: Network<P, T>,
+    pub flows: Flows,
+    samplers: Samplers,
+}
+
+impl<P: Recorder, T: Topology> Run<P, T> {
+    /// A run on the links of a scenario, and on what its topology has besides.
+    pub fn new(scenario: &Scenario, seed: u64, air: T::Air, controls: &Controls) -> Self {
+        #[cfg(feature = "run-order")]
+        crate::fingerprint::run_order::begin();
+        let statistics = Statistics::of(scenario);
+        let window = statistics.window();
+        let links = scenario.queues().enumerate().filter(|&(i, _)| matches!(air.place(i), Place::Link(_)));
+        let joined = scenario.has_super_packets();
+        let links: Vec<Link> = links.map(|(i, spec)| Link::new(spec, i, seed, window, joined)).collect();
+        // One slot more than there are samplers: for when the statistics begin.
+        let layout = Flows::layout(scenario, Samplers::COUNT + 1);
+        let ledger = Ledger::new(&scenario.flows, window, scenario.probes.transfers);
+        let queues = scenario.queues().count();
+        let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
+        let flows = Flows::new(scenario, seed, controls, &mut network);
+        let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());
+        for i in 0..Samplers::COUNT {
+            network.set(Component::Sampler(i), samplers.first(i));
+        }
+        network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
+        network.expect_channels();
+        network.order_like(scenario);
+        network.allow_ahead(scenario);
+        let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();
+        let end = window.end;
+        let reverse = scenario.reverse_queues().collect();
+        Self {
+            names,
+            reverse,
+            now: Instant::ZERO,
+            last: Instant::ZERO,
+            end,
+            statistics,
+            events: 0,
+            looks: 0,
+            network,
+            flows,
+            samplers,
+        }
+    }
+
+    /// Processes up to `events` events. Returns whether the run is finished.
+    pub fn advance(&mut self, events: u64) -> bool {
+        let finished = self.go(events, self.end);
+        if finished {
+            self.now = self.end;
+        }
+        finished
+    }
+
+    /// Goes on until the next packet arrives that the topology holds; lets the one before it in first.
+    pub fn next_arrival(&mut self) -> Option<Arriving> {
+        self.network.admit_held(self.now);
+        loop {
+            if let Some((_, packet)) = self.network.held.front() {
+                return Some(Arriving { bytes: packet.len, flow: packet.flow, ecn: packet.ecn });
+            }
+            if self.go(u64::MAX, self.end) {
+                self.now = self.end;
+                return None;
+            }
+        }
+    }
+
+    /// Processes every event up to `until`. Returns whether the run is finished.
+    pub fn advance_until(&mut self, until: Instant) -> bool {
+        self.go(u64::MAX, until.min(self.end));
+        let (next, _) = self.network.events.first();
+        if next > self.end {
+            self.now = self.end;
+        }
+        next > self.end
+    }
+
+    /// Processes up to `events` events that are due up to `last`. Returns whether there are no more of them.
+    #[inline(never)]
+    fn go(&mut self, events: u64, last: Instant) -> bool {
+        while T::HOLDS && !self.network.held.is_empty() {
+            self.network.admit_held(self.now);
+        }
+        self.last = last;
+        self.look_ahead();
+        for _ in 0..events {
+            let (at, slot) = self.network.events.first();
+            if at > last {
+                return true;
+            }
+            debug_assert!(at >= self.now, "{:?} at {at:?}, after {:?}", self.network.layout.component(slot), self.now);
+            self.now = at;
+            self.events += 1;
+            self.handle(self.network.layout.component(slot));
+            if let Some((at, handle)) = self.network.ahead.take() {
+                self.run_ahead(at, handle);
+            }
+            if T::HOLDS && !self.network.held.is_empty() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Lets the far side of a dumbbell run ahead until somebody looks at the run.
+    fn look_ahead(&mut self) {
+        let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
+        let look = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
+        if self.network.set_ahead(look, self.last) {
+            if let Some((at, handle)) = self.network.next_ahead() {
+                self.run_ahead(at, handle);
+            }
+        }
+    }
+
+    /// Delivers a packet that reaches its sink at `at`, and those behind it in the pipe, each after what happens at the far
+    /// side before.
+    #[inline(never)]
+    fn run_ahead(&mut self, mut at: Instant, mut handle: Handle) {
+        loop {
+            while let Some((now, component)) = self.network.first_ahead(at) {
+                self.act_ahead(now, component);
+            }
+            self.events += 1;
+            self.flows.deliver(at, handle, &mut self.network);
+            match self.network.next_ahead() {
+                Some(next) => (at, handle) = next,
+                None => return,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn act_ahead(&mut self, now: Instant, component: Component) {
+        self.events += 1;
+        match component {
+            Component::Server(link) => self.network.on_server(now, link),
+            Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
+            other => unreachable!("{other:?} is not at the far side"),
+        }
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, component: Component) {
+        let now = self.now;
+        match component {
+            Component::Server(link) => match self.network.first_of_departure(now, link) {
+                None => {
+                    self.network.on_server(now, link);
+                    self.flows.resume(now, &mut self.network);
+                }
+                Some(arrival) => self.arrive_first(now, arrival),
+            },
+            Component::Pipe(link) => match self.network.timer_of_arrival(now, component) {
+                None => self.on_pipe(now, link),
+                Some(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            },
+            Component::Exit(link) => match self.network.timer_of_arrival(now, component) {
+                None => self.on_exit(now, link),
+                Some(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            },
+            Component::Entry(link) => self.network.on_entry(now, link),
+            Component::Up(slot) => self.network.on_up(now, slot),
+            Component::Down(slot) => {
+                let handle = self.network.on_down(slot);
+                self.flows.deliver(now, handle, &mut self.network);
+            }
+            Component::Source(slot) => self.flows.on_source_timer(now, slot, &mut self.network),
+            Component::Sink(slot) => self.flows.on_sink_timer(now, slot, &mut self.network),
+            Component::Generator(i) => self.flows.on_generator(now, i, &mut self.network),
+            Component::Sampler(i) if i == Samplers::COUNT => {
+                let next = self.look(now);
+                self.network.set(component, next);
+                self.look_ahead();
+            }
+            Component::Channel(cell) => {
+                self.network.on_channel(now, cell);
+                self.flows.resume(now, &mut self.network);
+            }
+            Component::Poll(link) => self.network.on_poll(now, link),
+            Component::Sampler(i) => {
+                let next = self.samplers.sample(i, now, self.network.queues(), self.flows.fixed());
+                self.network.set(component, next);
+                self.look_ahead();
+            }
+        }
+    }
+
+    /// An arrival comes before the departure of its instant, whose event stays.
+    #[inline(never)]
+    fn arrive_first(&mut self, now: Instant, arrival: Component) {
+        if let Some(slot) = self.network.timer_of_arrival(now, arrival) {
+            return self.flows.on_source_timer(now, slot, &mut self.network);
+        }
+        match arrival {
+            Component::Entry(link) => self.network.on_entry(now, link),
+            Component::Exit(link) => self.on_exit(now, link),
+            Component::Pipe(link) => self.on_pipe(now, link),
+            other => unreachable!("{other:?} is no arrival"),
+        }
+    }
+
+    #[inline(always)]
+    fn on_pipe(&mut self, now: Instant, link: usize) {
+        if let Some(handle) = self.network.on_pipe(now, link) {
+            self.flows.deliver(now, handle, &mut self.network);
+        }
+    }
+
+    #[inline(always)]
+    fn on_exit(&mut self, now: Instant, link: usize) {
+        let handle = self.network.on_exit(link);
+        self.flows.deliver(now, handle, &mut self.network);
+    }
+
+    /// Notes what is needed to tell later when the statistics begin, and what there is then; returns when to look again.
+    #[cold]
+    fn look(&mut self, now: Instant) -> Instant {
+        self.looks += 1;
+        if self.statistics.due() == now {
+            let waiting = |queue: &mut dyn Metered| u64::from(queue.backlog().packets);
+            self.statistics.tell(self.network.queues().map(waiting).sum());
+        }
+        let begun = self.flows.begun();
+        if self.statistics.window().starts().get(begun) == Some(&now) {
+            self.flows.begin(&self.network);
+        }
+        next_look(&self.statistics, self.flows.begun())
+    }
+
+    /// What was recorded so far of tables with at least so many rows.
+    pub fn take_rows(&mut self, least: usize) -> Vec<Table> {
+        let mut taken = Vec::new();
+        self.network.probe.take(least, &mut taken);
+        // Those of several are put in order of time at the end.
+        if let [cell] = self.network.air.cells_mut() {
+            taken.extend(cell.take_attempts(least));
+        }
+        taken.extend(self.network.ledger.take(least));
+        self.samplers.take(least, &mut taken);
+        taken
+    }
+
+    /// What a finished run gives.
+    pub fn report(mut self) -> Output {
+        self.network.queues().for_each(|queue| queue.tally_mut().close());
+        self.flows.close(self.end, &mut self.network);
+        let (begin, window) = (self.statistics.begin(), self.statistics.window().clone());
+        let (flows, groups) = self.flows.report(&self.network, begin.number, &window);
+        let whole = Whole::of(
+            groups.iter().filter(|group| group.direction == FORWARD).map(|group| group.payload),
+            flows.iter().filter(|flow| flow.direction == FORWARD).map(|flow| flow.payload.goodput_bps),
+        );
+        let wholes = if begin.settled == Some(true) { self.flows.wholes(&self.network, &window) } else { Vec::new() };
+        let first = self.network.queues().next().expect("there is a first hop");
+        let windows = windows(first, &begin, |number| wholes[number]);
+        let (links, mut hops, histogram) = report_links(self.network.queues(), &self.reverse, self.names, begin.number);
+        let fingerprint = Fingerprint::of_run(self.network.queues().map(|queue| queue.tally().fingerprint));
+        let (cells, accesses) = self.network.air.report(begin.number);
+        let mut wlan = None;
+        for (hop, cell) in cells {
+            *hop.checked_sub(1).map_or(&mut wlan, |other| &mut hops[other].wlan) = Some(cell);
+        }
+        let summary = Summary {
+            duration_s: (self.end - Instant::ZERO).as_secs_f64(),
+            warmup_s: begin.warmup_s,
+            settled: begin.settled,
+            not_settled: begin.not_settled,
+            // What a run has that is told when they begin.
+            events: self.events - self.looks + u64::from(begin.number > 0),
+            fingerprint: format!("{fingerprint:016x}"),
+            goodput_bps: whole.goodput_bps,
+            delivered_bps: whole.delivered_bps,
+            jain: whole.jain,
+            links,
+            hops,
+            wlan,
+            groups,
+            flows,
+        };
+        let mut tables = vec![histogram];
+        tables.extend(windows);
+        tables.extend(self.network.probe.tables());
+        tables.extend(accesses);
+        tables.extend(self.network.ledger.into_tables());
+        tables.extend(self.samplers.into_tables());
+        Output { summary, tables }
+    }
+}
+
+/// When `statistics` want to look next: at the backlog, or because they can begin at instant `number` of their window.
+fn next_look(statistics: &Statistics, number: usize) -> Instant {
+    let begin = statistics.window().starts().get(number).copied().unwrap_or(Instant::NEVER);
+    statistics.due().min(begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Dumbbell;
+    use sojourn_aqm::{Backlog, Dequeued, Ecn, Enqueued, Meta, Qdisc, Sink, Stats, TcpView};
+    use sojourn_tcp::{Flags, Header};
+    use std::collections::VecDeque;
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+
+    /// Slots used, slots laid out, and connections opened by pages of `size` every 20 ms for 40 s.
+    fn slots(size: &str) -> (usize, usize, u64) {
+        let text = format!(
+            "duration = \"60 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\nstack = \"linux-2.6.29\"\n\
+             cc = \"reno\"\ninterval = \"20 ms\"\n\
+             size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
+        );
+        let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        while !run.advance(u64::MAX) {}
+        let (used, laid_out) = (run.flows.slots(), run.network.layout.flows() as usize);
+        (used, laid_out, run.report().summary.groups[0].opened)
+    }
+
+    #[test]
+    fn slots_follow_the_connections_at_a_time() {
+        // A page of two packets is over after four round trips, so at most eleven are open.
+        let (used, laid_out, opened) = slots("2 kB");
+        assert_eq!((laid_out, opened), (17, 2000));
+        assert!((9..=13).contains(&used), "{used} slots");
+        // Twice what the link carries: connections pile up and the layout grows with them.
+        let (used, laid_out, opened) = slots("40 kB");
+        assert_eq!(opened, 2000);
+        assert!((200..2000).contains(&used) && (used..2 * used).contains(&laid_out), "{used} of {laid_out} slots");
+    }
+
+    /// A FIFO queue that notes the TCP headers of what comes.
+    #[derive(Default)]
+    struct Spy {
+        queue: VecDeque<(Meta, Handle)>,
+        seen: Arc<Mutex<Vec<Option<TcpView>>>>,
+        stats: Stats,
+    }
+
+    impl Qdisc<Handle> for Spy {
+        fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
+            self.seen.lock().unwrap().push(sink.tcp(&packet));
+            self.queue.push_back((Meta { enqueued: now, ..meta }, packet));
+            Enqueued::Queued
+        }
+        fn dequeue(&mut self, _: Instant, _: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
+            self.queue.pop_front().map_or(Dequeued::Empty, |(meta, packet)| Dequeued::Packet(meta, packet))
+        }
+        fn settle(&mut self, _: Instant) {}
+        fn backlog(&self) -> Backlog {
+            Backlog { packets: self.queue.len() as u32, ..Backlog::default() }
+        }
+        fn stats(&self) -> &Stats {
+            &self.stats
+        }
+        fn observe(&self, _: &mut dyn FnMut(&'static str, f64)) {}
+    }
+
+    #[test]
+    fn a_queue_discipline_sees_the_tcp_headers_of_packets() {
+        let text = "duration = \"9 s\"\n[link]\nrate = \"1.3 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nsize = \"77 kB\"\n\
+                    [[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\"";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        let seen = [(); 2].map(|()| Arc::<Mutex<Vec<_>>>::default());
+        for (link, seen) in seen.iter().enumerate() {
+            run.network.link(link).manage_by(Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() }));
+        }
+        while !run.advance(u64::MAX) {}
+        let [data, acks] = seen.map(|seen| std::mem::take(&mut *seen.lock().unwrap()));
+        let payload: u32 = data.iter().flatten().map(|view| view.payload).sum();
+        assert_eq!(payload, 77_000, "nothing is lost, and nothing sent twice");
+        assert!(data.iter().filter(|view| view.is_none()).count() > 50, "datagrams have no TCP header");
+        let numbers: Vec<u32> = acks.iter().map(|view| view.expect("only TCP answers").ack).collect();
+        assert!(numbers.is_sorted() && numbers.last() == Some(&77_002), "all, the SYN and the FIN: {numbers:?}");
+    }
+
+    #[test]
+    fn a_packet_of_a_connection_that_is_no_more_reaches_nobody() {
+        let text = "duration = \"20 s\"\n[link]\nrate = \"8 Mbit/s\"\n[[flows]]\nkind = \"web\"\n\
+                    stack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"1 s\"\n\
+                    size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
+        let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        while run.now.as_secs_f64() < 3.2 {
+            run.advance(1);
+        }
+        let (slot, old, present) = (0, 0, 3);
+        assert_eq!((run.flows.slots(), run.network.tenant(slot).0), (1, present), "the fourth page is under way");
+        // A late segment that would end the answer after its first thousand bytes.
+        let flags = Flags::ANSWER.with(Flags::ACK).with(Flags::FIN);
+        let header = Header { seq: 1, len: 1000, flags, ..Header::default() };
+        run.network.assign(slot, old);
+        run.network.send_from_source(run.now, slot, &header, header.ip_len(), Ecn::NotEct);
+        run.network.assign(slot, present);
+        while !run.advance(u64::MAX) {}
+        let summary = run.report().summary;
+        let group = &summary.groups[0];
+        assert_eq!(
+            (group.opened, group.closed, group.transfers, group.payload.bytes),
+            (10, 10, 10, 1_000_000),
+            "{group:?}"
+        );
+    }
+}
