@@ -4,7 +4,7 @@ use crate::link::Pipe;
 use crate::packet::{Handle, Origin};
 use crate::scenario::Middlebox;
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::{Duration, Instant, Rate, Serializer};
+use sojourn_aqm::{Duration, Ecn, Instant, Rate, Serializer};
 
 /// How a flow's packets travel: what every packet of it is asked for, in half of a cache line.
 #[repr(align(32))]
@@ -46,13 +46,24 @@ impl Route {
         self.cells.0.is_none()
     }
 
-    /// What a queue learns of the flow's packets in one direction.
+    /// What a queue learns of the flow's packets in one direction, which are in a tunnel of this number or, with 0, in none.
     #[inline(always)]
-    pub fn origin(&self, to_sink: bool) -> Origin {
+    pub fn origin(&self, to_sink: bool, tunnel: u32) -> Origin {
         let (source, sink) = self.hosts;
-        // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
-        let tunnel = if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - source } else { 0 };
         Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, tunnel }
+    }
+
+    /// The number by which queues know the tunnel that its packets are in; 0 for none.
+    #[cold]
+    pub fn tunnel(&self) -> u32 {
+        // Flows have numbers from 0 on, hosts too, so that no flow has that of a tunnel.
+        if self.middlebox == Some(Middlebox::Tunnel) { super::NOBODY - 1 - self.hosts.0 } else { 0 }
+    }
+
+    /// What its middlebox makes of the ECN field of what is sent.
+    #[cold]
+    pub fn rewritten(&self, ecn: Ecn) -> Ecn {
+        if self.middlebox == Some(Middlebox::Ect1) && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn }
     }
 
     /// The wireless LAN of one end, if it is a station.

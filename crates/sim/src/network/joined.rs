@@ -44,7 +44,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.links[link].poll(&mut polled);
         for handle in polled.drain(..) {
             let packet = *self.packets.packet(handle);
-            let origin = self.routes[packet.slot as usize].origin(packet.to_sink);
+            let origin = self.origin(&packet);
             self.offer(now, (l, link), handle, packet, origin);
         }
         self.polled = polled;

@@ -43,6 +43,8 @@ pub(crate) struct Network<P, T: Topology> {
     pub ledger: Ledger,
     /// By slot.
     routes: Vec<Route>,
+    /// Whether a middlebox is on the way of any flow: else no packet's route is asked for one.
+    has_middleboxes: bool,
     details: Vec<Detail>,
     paths: Vec<Paths>,
     /// Empty, but while a link is polled.
@@ -76,6 +78,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             probe,
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),
+            has_middleboxes: false,
             details: Vec::with_capacity(layout.flows() as usize),
             paths: Vec::new(),
             polled: Vec::new(),
@@ -100,6 +103,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         if !transparent {
             self.events.use_all();
         }
+        self.has_middleboxes |= spec.middlebox.is_some();
         self.routes.push(Route {
             flow: NOBODY,
             hosts,
@@ -140,7 +144,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Whether the ECN field of a slot's packets is cleared behind the last link.
     #[inline(always)]
     pub fn is_bleached(&self, slot: u32) -> bool {
-        self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
+        self.has_middleboxes && self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
     }
 
     /// Lays the components out anew, with room for `flows` flows.
@@ -212,7 +216,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn send(&mut self, now: Instant, slot: u32, header: &Header, (len, ecn): (u32, Ecn), segment: u16, to_sink: bool) {
         let more = if T::HAS_PATHS { self.path(slot, to_sink).len() as u16 - 1 } else { 0 };
         let route = &self.routes[slot as usize];
-        let ecn = if route.middlebox == Some(Middlebox::Ect1) && ecn == Ecn::Ect0 { Ecn::Ect1 } else { ecn };
+        let ecn = if self.has_middleboxes { route.rewritten(ecn) } else { ecn };
         let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
         let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
@@ -298,6 +302,14 @@ impl<P: Probe, T: Topology> Network<P, T> {
         }
     }
 
+    /// What a queue learns of a packet from its flow.
+    #[inline(always)]
+    fn origin(&self, packet: &Packet) -> Origin {
+        let route = &self.routes[packet.slot as usize];
+        let tunnel = if self.has_middleboxes { route.tunnel() } else { 0 };
+        route.origin(packet.to_sink, tunnel)
+    }
+
     /// A packet arrives at a link's queue.
     #[inline]
     fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
@@ -316,7 +328,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
 
     #[inline(always)]
     fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
-        let origin = self.routes[packet.slot as usize].origin(packet.to_sink);
+        let origin = self.origin(&packet);
         let mut books = books!(self, l);
         let link = match self.air.place(l) {
             Place::Link(link) => link,
