@@ -99,7 +99,7 @@ impl Codel {
 }
 
 impl Aqm for Codel {
-    #[inline]
+    #[inline(always)]
     fn dequeue<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) -> Option<Popped> {
         // A comparison for each, where a jump through a table takes six instructions.
         if let Engine::Rfc8289(codel) = &mut self.0 {

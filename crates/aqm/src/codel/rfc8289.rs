@@ -7,6 +7,7 @@
 
 use super::{Config, Observed, counted, mark_beyond_threshold, mark_or_drop};
 use crate::aqm::{Aqm, Cx, Fifo, Popped};
+use crate::packet::Meta;
 use crate::time::{Duration, Instant};
 
 // 5.1. Data Types
@@ -97,7 +98,7 @@ impl Aqm for Rfc8289 {
 
 impl Rfc8289 {
     /// [`Aqm::dequeue`], but for sending what is left.
-    #[inline]
+    #[inline(always)]
     pub fn judge<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
         let Some(head) = queue.meta(0) else {
             // As what follows would leave it; where flows are queued apart, an empty one is looked at often.
@@ -105,29 +106,43 @@ impl Rfc8289 {
             self.dropping = false;
             return;
         };
-        let sojourn_time = cx.now - head.enqueued;
-        if sojourn_time < self.target && sojourn_time <= self.ce_threshold && !self.dropping {
-            // The same for nearly all packets of a queue that is held.
-            self.first_above_time = Instant::ZERO;
-            return;
+        let (now, sojourn_time, mtu) = (cx.now, cx.now - head.enqueued, cx.link.mtu);
+        if sojourn_time <= self.ce_threshold {
+            // The two cases of nearly all packets of a queue that is held: below target, or above it and nothing is due.
+            if sojourn_time < self.target {
+                if !self.dropping {
+                    self.first_above_time = Instant::ZERO;
+                    return;
+                }
+            } else if self.waits(now, bytes_behind(&head, queue) > mtu as u64) {
+                return;
+            }
         }
-        self.dodequeue_and_drop(cx, queue);
+        self.dodequeue_and_drop(now, mtu, queue);
+    }
+
+    /// Whether a head above target changes nothing: the interval goes on, or the time to the next drop. There is a queue to
+    /// speak of behind it, or not.
+    #[inline(always)]
+    fn waits(&self, now: Instant, is_queue: bool) -> bool {
+        let ok_to_drop = now >= self.first_above_time;
+        let waits = if self.dropping { ok_to_drop && now < self.drop_next } else { !ok_to_drop };
+        is_queue && self.first_above_time != Instant::ZERO && waits
     }
 
     /// What the listing does with the head, but for sending it.
     #[inline(never)]
-    fn dodequeue_and_drop<Q: Fifo>(&mut self, cx: &mut Cx, queue: &mut Q) {
-        let now = cx.now;
-        let mut r = self.dodequeue(now, cx, queue);
+    fn dodequeue_and_drop<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q) {
+        let mut r = self.dodequeue(now, mtu, queue);
         if self.dropping {
             if !r.ok_to_drop {
                 // The delay is below target again, or the queue as good as empty: the phase is over.
                 self.dropping = false;
             } else if now >= self.drop_next {
-                self.keep_dropping(now, cx, queue, &mut r);
+                self.keep_dropping(now, mtu, queue, &mut r);
             }
         } else if r.ok_to_drop {
-            self.enter_dropping(now, cx, queue, &mut r);
+            self.enter_dropping(now, mtu, queue, &mut r);
         }
         if r.sojourn_time > self.ce_threshold {
             mark_beyond_threshold(queue, |_| true);
@@ -136,11 +151,11 @@ impl Rfc8289 {
 
     /// It is time for the next drop, or past it. Where the backlog is large, drops can be due more often than packets
     /// leave, hence a loop: as many are dropped now as the schedule asks for.
-    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &mut Q, r: &mut DodequeueResult) {
+    fn keep_dropping<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q, r: &mut DodequeueResult) {
         while self.dropping && now >= self.drop_next {
             let marked = mark_or_drop(queue, self.ecn);
             if !marked {
-                *r = self.dodequeue(now, cx, queue);
+                *r = self.dodequeue(now, mtu, queue);
             }
             if !r.ok_to_drop {
                 // A drop that ends the phase is not counted, and `drop_next` stays the time at which it was due.
@@ -157,9 +172,9 @@ impl Rfc8289 {
     }
 
     /// The sojourn time has been above target for an interval: a phase begins with a drop.
-    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &mut Q, r: &mut DodequeueResult) {
+    fn enter_dropping<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &mut Q, r: &mut DodequeueResult) {
         if !mark_or_drop(queue, self.ecn) {
-            *r = self.dodequeue(now, cx, queue);
+            *r = self.dodequeue(now, mtu, queue);
         }
         self.dropping = true;
         // If the last phase ended not long ago, the drop rate that controlled the queue then is a better start than
@@ -182,16 +197,15 @@ impl Rfc8289 {
 
     /// Looks at the head, and tracks whether the sojourn time is above target, and for how long it has been.
     #[inline(always)] // the look at every departure, with the few that follow a drop
-    fn dodequeue<Q: Fifo>(&mut self, now: Instant, cx: &Cx, queue: &Q) -> DodequeueResult {
+    fn dodequeue<Q: Fifo>(&mut self, now: Instant, mtu: u32, queue: &Q) -> DodequeueResult {
         let Some(head) = queue.meta(0) else {
             self.first_above_time = Instant::ZERO;
             return DodequeueResult { sojourn_time: Duration::ZERO, ok_to_drop: false };
         };
         let sojourn_time = now - head.enqueued;
-        let bytes = || queue.total_backlog().bytes - head.len as u64;
         let mut ok_to_drop = false;
         // A backlog of one packet is no queue to speak of, whatever its delay: a slow link needs it to stay in use.
-        if sojourn_time < self.target || bytes() <= cx.link.mtu as u64 {
+        if sojourn_time < self.target || bytes_behind(&head, queue) <= mtu as u64 {
             self.first_above_time = Instant::ZERO;
         } else if self.first_above_time == Instant::ZERO {
             // Just gone above from below: if it stays there for an interval, it is ok to drop.
@@ -201,6 +215,12 @@ impl Rfc8289 {
         }
         DodequeueResult { sojourn_time, ok_to_drop }
     }
+}
+
+/// The backlog without the head.
+#[inline(always)]
+fn bytes_behind<Q: Fifo>(head: &Meta, queue: &Q) -> u64 {
+    queue.total_backlog().bytes - head.len as u64
 }
 
 /// `interval / sqrt(count)`, to the nanosecond.
