@@ -63,7 +63,7 @@ impl<P> Ring<P> {
     }
 
     /// Appends at the tail.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, meta: Meta, packet: P) {
         self.bytes += meta.len as u64;
         if self.len > self.mask {

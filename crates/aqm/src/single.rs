@@ -43,6 +43,81 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         &self.aqm
     }
 
+    /// [`Qdisc::enqueue`], compiled into the caller.
+    #[inline(always)]
+    pub fn enqueue_here(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.run_updates(now, false);
+        meta.enqueued = now;
+        self.books.stats.arrived.add(meta.len);
+        let waiting = self.seen_backlog();
+        let mut cx =
+            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
+        let fits = self.bounds.admit(self.books.backlog(), meta.len);
+        if !fits && !self.aqm.judges_overflow() {
+            self.aqm.overflowed(&mut cx, &meta);
+            return self.books.refuse(meta, packet, DropReason::Limit, sink);
+        }
+        let mut view = View { books: &mut self.books, sink, popped: None };
+        let verdict = match self.left_out.as_deref_mut() {
+            None => self.aqm.enqueue(&mut cx, &meta, &mut view),
+            Some(left_out) => self.aqm.dyn_enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
+        };
+        if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
+            return self.books.refuse(meta, packet, DropReason::Early, sink);
+        }
+        if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {
+            self.aqm.overflowed(&mut cx, &meta);
+            return self.books.refuse(meta, packet, DropReason::Limit, sink);
+        }
+        // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
+        let mut queued = Meta { enqueued: now, ..meta };
+        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.books.stats);
+        self.books.ring.push(queued, packet);
+        if let Some(left_out) = &mut self.left_out {
+            left_out.queued(now, &queued);
+        }
+        if marked { Enqueued::Marked } else { Enqueued::Queued }
+    }
+
+    /// [`Qdisc::dequeue`], compiled into the caller.
+    #[inline(always)]
+    pub fn dequeue_here(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        self.run_updates(now, false);
+        if self.left_out.is_some() {
+            return self.dequeue_excluding(now, sink);
+        }
+        let waiting = self.books.backlog();
+        let mut cx =
+            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
+        let mut view = View { books: &mut self.books, sink, popped: None };
+        let popped = self.aqm.dequeue(&mut cx, &mut view);
+        let place = view.popped;
+        debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
+        if self.books.ring.is_empty() && waiting.packets > 0 {
+            self.aqm.emptied(&mut cx);
+        }
+        let Some(place) = place else { return Dequeued::Empty };
+        self.books.send(place)
+    }
+
+    /// [`Qdisc::pass`], compiled into the caller; the packet is stamped where it lies. Whether it has passed.
+    #[inline(always)]
+    pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        let may_pass = A::LETS_PASS && self.left_out.is_none() && self.books.ring.is_empty();
+        if !may_pass || !self.aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
+            return false;
+        }
+        self.run_updates(now, false);
+        if !self.aqm.lets_pass(now) {
+            return false;
+        }
+        meta.enqueued = now;
+        self.aqm.passed(now, meta);
+        self.books.stats.arrived.add(meta.len);
+        self.books.stats.departed.add(meta.len);
+        true
+    }
+
     /// Runs every update due before `now` (up to and including it for `inclusive`).
     #[inline]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
@@ -85,73 +160,16 @@ impl<A: Aqm, P> SingleQueue<A, P> {
 }
 
 impl<A: Aqm, P> Qdisc<P> for SingleQueue<A, P> {
-    fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
-        self.run_updates(now, false);
-        meta.enqueued = now;
-        self.books.stats.arrived.add(meta.len);
-        let waiting = self.seen_backlog();
-        let mut cx =
-            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let fits = self.bounds.admit(self.books.backlog(), meta.len);
-        if !fits && !self.aqm.judges_overflow() {
-            self.aqm.overflowed(&mut cx, &meta);
-            return self.books.refuse(meta, packet, DropReason::Limit, sink);
-        }
-        let mut view = View { books: &mut self.books, sink, popped: None };
-        let verdict = match self.left_out.as_deref_mut() {
-            None => self.aqm.enqueue(&mut cx, &meta, &mut view),
-            Some(left_out) => self.aqm.dyn_enqueue(&mut cx, &meta, &mut Excluding { view: &mut view, now, left_out }),
-        };
-        if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
-            return self.books.refuse(meta, packet, DropReason::Early, sink);
-        }
-        if !fits && !self.bounds.admit(self.books.backlog(), meta.len) {
-            self.aqm.overflowed(&mut cx, &meta);
-            return self.books.refuse(meta, packet, DropReason::Limit, sink);
-        }
-        // Field by field: a wider load of what was stamped just now would wait for the stamp to be stored.
-        let mut queued = Meta { enqueued: now, ..meta };
-        let marked = verdict == Verdict::Mark && mark(&mut queued, &mut self.books.stats);
-        self.books.ring.push(queued, packet);
-        if let Some(left_out) = &mut self.left_out {
-            left_out.queued(now, &queued);
-        }
-        if marked { Enqueued::Marked } else { Enqueued::Queued }
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.enqueue_here(now, meta, packet, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
-        self.run_updates(now, false);
-        if self.left_out.is_some() {
-            return self.dequeue_excluding(now, sink);
-        }
-        let waiting = self.books.backlog();
-        let mut cx =
-            Cx { now, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
-        let mut view = View { books: &mut self.books, sink, popped: None };
-        let popped = self.aqm.dequeue(&mut cx, &mut view);
-        let place = view.popped;
-        debug_assert_eq!(popped.is_some(), place.is_some(), "an algorithm returns what it popped");
-        if self.books.ring.is_empty() && waiting.packets > 0 {
-            self.aqm.emptied(&mut cx);
-        }
-        let Some(place) = place else { return Dequeued::Empty };
-        self.books.send(place)
+        self.dequeue_here(now, sink)
     }
 
     fn pass(&mut self, now: Instant, mut meta: Meta) -> Option<Meta> {
-        let passes = A::LETS_PASS && self.left_out.is_none() && self.books.ring.is_empty();
-        if !passes || !self.aqm.lets_pass(now) || !self.bounds.admit(Backlog::default(), meta.len) {
-            return None;
-        }
-        self.run_updates(now, false);
-        if !self.aqm.lets_pass(now) {
-            return None;
-        }
-        meta.enqueued = now;
-        self.aqm.passed(now, &meta);
-        self.books.stats.arrived.add(meta.len);
-        self.books.stats.departed.add(meta.len);
-        Some(meta)
+        self.passes(now, &mut meta).then_some(meta)
     }
 
     fn exclude_ce(&mut self) -> bool {

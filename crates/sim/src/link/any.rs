@@ -18,7 +18,9 @@ use crate::tally::Tally;
 use crate::window::Window;
 use sojourn_aqm::{Instant, Meta, Rate, Serializer};
 
-/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`].
+/// Any server. A new kind of link is no new variant, but a [`Pace`] or a [`Source`]. With a tag of its own: one hidden in
+/// another field takes longer to read.
+#[repr(u8)]
 pub(crate) enum AnyServer {
     /// Packet after packet at a constant rate, in a link that is plain in all else: what most links are. It has a variant of
     /// its own because a call through a pointer, or a look for what the link does not have, would show there.

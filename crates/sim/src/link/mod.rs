@@ -12,6 +12,7 @@ mod body;
 mod books;
 mod bucket;
 mod cox;
+mod discipline;
 mod dql;
 mod gro;
 mod medium;
@@ -27,8 +28,9 @@ mod steps;
 mod trace;
 
 pub(crate) use books::Books;
+pub(crate) use discipline::{Discipline, discipline};
 pub(crate) use pipe::Pipe;
-pub(crate) use queue::{Discipline, Metered, NONE, Queue, discipline};
+pub(crate) use queue::{Metered, NONE, Queue};
 pub(crate) use served::{Again, Left, Served};
 
 use crate::packet::{Handle, Origin, Packet, Packets};
@@ -92,7 +94,7 @@ impl Link {
     /// Puts another queue discipline in the place of its own.
     #[cfg(test)]
     pub fn manage_by(&mut self, qdisc: Box<Discipline>) {
-        self.body.queue.qdisc = qdisc;
+        *self.body.queue.qdisc = discipline::AnyDiscipline::Other(qdisc);
     }
 
     /// Whether what arrives waits for a poll, in which segments are joined.

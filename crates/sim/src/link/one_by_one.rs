@@ -82,7 +82,7 @@ impl<T: Pace> OneByOne<T> {
     pub fn offer<const PLAIN: bool, P: Probe>(
         &mut self,
         now: Instant,
-        meta: Meta,
+        mut meta: Meta,
         handle: Handle,
         packet: Packet,
         body: &mut Body,
@@ -90,10 +90,8 @@ impl<T: Pace> OneByOne<T> {
     ) -> Served {
         if self.busy_until <= now && !self.pending && !body.is_buffered::<PLAIN>() {
             // A super-packet is cut on its way out of the queue.
-            if PLAIN || packet.segment == 0 {
-                if let Some(meta) = body.queue.qdisc.pass(now, meta) {
-                    return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
-                }
+            if (PLAIN || packet.segment == 0) && body.queue.qdisc.passes(now, &mut meta) {
+                return self.pass::<PLAIN, P>(now, meta, handle, packet, body, books);
             }
             self.poll_if_owed(body, books);
         }

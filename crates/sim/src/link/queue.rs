@@ -1,40 +1,26 @@
 //! A queue discipline with its counts: what a link, or a host of a wireless LAN, takes packets from.
 
 use super::Books;
+use super::discipline::AnyDiscipline;
 use crate::fingerprint::Fate;
 use crate::packet::{Handle, Packets};
 use crate::probe::Probe;
 use crate::scenario::LinkSpec;
 use crate::tally::Tally;
 use crate::window::Window;
-use sojourn_aqm::{
-    Backlog, Dequeued, DropReason, Ecn, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink, TcpView,
-};
+use sojourn_aqm::{Backlog, Dequeued, DropReason, Ecn, Enqueued, Instant, Meta, Qdisc, Rng, Sink, TcpView};
 
 /// A queue discipline that books.
-pub(crate) struct Queue<Q: ?Sized = Discipline> {
+pub(crate) struct Queue<Q: ?Sized = AnyDiscipline> {
     pub qdisc: Box<Q>,
     pub tally: Tally,
-}
-
-/// Whatever a scenario asks for.
-pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
-
-/// The queue discipline of a link.
-pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
-    let link = LinkInfo {
-        rate: spec.service.nominal_rate(spec.mtu),
-        mtu: spec.framing.accounted(spec.mtu),
-        delay: spec.delay,
-    };
-    spec.aqm.config.build(spec.limits, Host { link, rng })
 }
 
 impl Queue {
     /// The empty queue of link `index` in a run with `seed`.
     pub fn new(spec: &LinkSpec, index: usize, seed: u64, window: &Window) -> Self {
-        let qdisc = discipline(spec, Rng::stream(seed, "queue", index as u64));
-        Self { qdisc, tally: Tally::new(window) }
+        let qdisc = AnyDiscipline::of(spec, Rng::stream(seed, "queue", index as u64));
+        Self { qdisc: Box::new(qdisc), tally: Tally::new(window) }
     }
 }
 

@@ -1,0 +1,138 @@
+//! The queue discipline of a link: those of most links are called without a pointer, and compiled into the link's code.
+
+use crate::packet::Handle;
+use crate::scenario::LinkSpec;
+use sojourn_aqm::codel::Codel;
+use sojourn_aqm::droptail::DropTail;
+use sojourn_aqm::registry::AnyConfig;
+use sojourn_aqm::single::SingleQueue;
+use sojourn_aqm::{Backlog, Dequeued, Enqueued, Host, Instant, Link as LinkInfo, Meta, Qdisc, Rng, Sink, Stats};
+
+/// Whatever a scenario asks for.
+pub(crate) type Discipline = dyn Qdisc<Handle> + Send;
+
+/// The same, of which the most common are known when this is compiled. With a tag of its own: one hidden in another field
+/// takes five instructions to read.
+#[repr(u8)]
+#[allow(clippy::large_enum_variant)] // it lies behind a pointer
+pub(crate) enum AnyDiscipline {
+    Codel(SingleQueue<Codel, Handle>),
+    DropTail(SingleQueue<DropTail, Handle>),
+    Other(Box<Discipline>),
+}
+
+/// The queue discipline of a link.
+pub(crate) fn discipline(spec: &LinkSpec, rng: Rng) -> Box<Discipline> {
+    spec.aqm.config.build(spec.limits, host(spec, rng))
+}
+
+impl AnyDiscipline {
+    /// That of a link.
+    pub fn of(spec: &LinkSpec, rng: Rng) -> Self {
+        let limits = spec.limits;
+        match &spec.aqm.config {
+            AnyConfig::Codel(config) => Self::Codel(SingleQueue::new(Codel::new(config), limits, host(spec, rng))),
+            AnyConfig::DropTail(config) => {
+                Self::DropTail(SingleQueue::new(DropTail::new(config), limits, host(spec, rng)))
+            }
+            _ => Self::Other(discipline(spec, rng)),
+        }
+    }
+
+    /// [`Qdisc::pass`], which stamps the packet where it lies. Whether it has passed.
+    #[inline(always)]
+    pub fn passes(&mut self, now: Instant, meta: &mut Meta) -> bool {
+        match self {
+            Self::Codel(queue) => queue.passes(now, meta),
+            Self::DropTail(queue) => queue.passes(now, meta),
+            Self::Other(other) => match other.pass(now, *meta) {
+                Some(passed) => {
+                    *meta = passed;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    fn any(&self) -> &Discipline {
+        match self {
+            Self::Codel(queue) => queue,
+            Self::DropTail(queue) => queue,
+            Self::Other(other) => &**other,
+        }
+    }
+
+    fn any_mut(&mut self) -> &mut Discipline {
+        match self {
+            Self::Codel(queue) => queue,
+            Self::DropTail(queue) => queue,
+            Self::Other(other) => &mut **other,
+        }
+    }
+}
+
+impl Qdisc<Handle> for AnyDiscipline {
+    #[inline(always)]
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, sink: &mut dyn Sink<Handle>) -> Enqueued {
+        match self {
+            Self::Codel(queue) => queue.enqueue_here(now, meta, packet, sink),
+            Self::DropTail(queue) => queue.enqueue_here(now, meta, packet, sink),
+            Self::Other(other) => other.enqueue(now, meta, packet, sink),
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<Handle>) -> Dequeued<Handle> {
+        match self {
+            Self::Codel(queue) => queue.dequeue_here(now, sink),
+            Self::DropTail(queue) => queue.dequeue_here(now, sink),
+            Self::Other(other) => other.dequeue(now, sink),
+        }
+    }
+
+    fn pass(&mut self, now: Instant, meta: Meta) -> Option<Meta> {
+        self.any_mut().pass(now, meta)
+    }
+
+    fn exclude_ce(&mut self) -> bool {
+        self.any_mut().exclude_ce()
+    }
+
+    fn splits(&self) -> bool {
+        self.any().splits()
+    }
+
+    fn looks_at_tcp(&self) -> bool {
+        self.any().looks_at_tcp()
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.any_mut().settle(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.any().backlog()
+    }
+
+    fn stats(&self) -> &Stats {
+        self.any().stats()
+    }
+
+    fn statistics(&self) -> Option<String> {
+        self.any().statistics()
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.any().observe(see);
+    }
+}
+
+fn host(spec: &LinkSpec, rng: Rng) -> Host {
+    let link = LinkInfo {
+        rate: spec.service.nominal_rate(spec.mtu),
+        mtu: spec.framing.accounted(spec.mtu),
+        delay: spec.delay,
+    };
+    Host { link, rng }
+}
