@@ -326,6 +326,12 @@ impl Sack {
         &self.blocks[..self.count as usize]
     }
 
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Takes all blocks away.
     #[inline]
     pub fn clear(&mut self) {

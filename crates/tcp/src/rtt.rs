@@ -53,6 +53,7 @@ impl RttEstimator {
     }
 
     /// Takes a sample of `rtt` units and ends any back-off; `una` and `nxt` tell when a round has passed.
+    #[inline]
     pub fn sample(&mut self, rtt: u32, una: u64, nxt: u64) {
         let rtt = rtt.max(1);
         if self.form == Rto::Rfc6298 {
@@ -139,6 +140,7 @@ impl RttEstimator {
         self.end_back_off();
     }
 
+    #[inline(always)]
     fn smooth(&mut self, rtt: u32, una: u64, nxt: u64) {
         let mut error = rtt as i32 - (self.srtt_x8 >> 3) as i32;
         self.srtt_x8 = self.srtt_x8.wrapping_add_signed(error);

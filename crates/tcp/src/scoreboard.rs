@@ -36,6 +36,8 @@ pub(crate) struct Scoreboard {
     pub retransmit_hint: Option<u64>,
     /// End of the highest segment marked lost.
     pub retransmit_high: u64,
+    /// End of the highest segment that was sent again.
+    resent_high: u64,
     /// Every segment that starts below is marked already.
     lost_hint: u64,
     /// Lowest `retrans_nxt` of the retransmissions in flight.
@@ -60,6 +62,7 @@ impl Scoreboard {
             highest_sack: 0,
             retransmit_hint: None,
             retransmit_high: 0,
+            resent_high: 0,
             lost_hint: 0,
             lost_retrans_low: 0,
             seen: [(0, 0); 3],
@@ -163,6 +166,27 @@ impl Scoreboard {
         self.segments.partition_point(|s| s.seq < seq)
     }
 
+    /// Whether segments are out of which none that ends behind `una` has a tag: no SACK, no loss, nothing sent again.
+    #[inline(always)]
+    pub fn is_untouched_from(&self, una: u64) -> bool {
+        let counted = self.sacked_out | self.lost_out | self.retrans_out | self.fackets_out;
+        self.sack && counted == 0 && self.resent_high <= una && !self.segments.is_empty()
+    }
+
+    /// Removes what `una` acknowledges of segments without a tag.
+    #[inline(always)]
+    pub fn acknowledge_untouched(&mut self, una: u64) -> Acked {
+        let (mut packets, mut last_sent) = (0, Instant::ZERO);
+        while let Some(segment) = self.segments.front().filter(|s| s.end() <= una) {
+            debug_assert_eq!(segment.tags, Tags::default(), "nothing was touched");
+            last_sent = segment.sent;
+            packets += 1;
+            self.segments.pop_front();
+        }
+        self.forget_hint_below(una);
+        Acked { packets, last_sent, reordered_at: (packets > 0).then_some(0), ..Acked::default() }
+    }
+
     /// Removes what `una` acknowledges; `each` sees the segments.
     #[inline(always)]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Segment)) -> Acked {
@@ -186,10 +210,15 @@ impl Scoreboard {
             self.segments.pop_front();
         }
         self.fackets_out = self.fackets_out.saturating_sub(acked.packets);
+        self.forget_hint_below(una);
+        acked
+    }
+
+    #[inline(always)]
+    fn forget_hint_below(&mut self, una: u64) {
         if self.retransmit_hint.is_some_and(|seq| seq < una) {
             self.retransmit_hint = None;
         }
-        acked
     }
 
     /// Tags what the blocks report; `ack` is the acknowledgment beside them, and `each` sees what is newly SACKed, as
@@ -374,6 +403,7 @@ impl Scoreboard {
         let segment = &mut self.segments[i];
         segment.tags.set(Tags::EVER_RETRANS);
         segment.sent = now;
+        self.resent_high = self.resent_high.max(segment.end());
         *segment
     }
 

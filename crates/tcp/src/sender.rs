@@ -278,7 +278,7 @@ impl Sender {
     #[inline(never)]
     fn on_ack_of_machine(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
         match self.machine {
-            Machine::Linux2_6 => self.on_ack(now, header, wire),
+            Machine::Linux2_6 => self.on_any_ack(now, header, wire),
             Machine::Linux3_10 => self.on_ack_recovery_first(now, header, wire),
             Machine::Ns2 => self.on_ack_ns2(now, header, wire),
         }
@@ -287,12 +287,51 @@ impl Sender {
     /// Takes an acknowledgment: the window grows before recovery is considered.
     #[inline(always)]
     fn on_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        if self.is_expected(header) {
+            self.on_expected_ack(now, header, wire);
+        } else {
+            self.on_any_ack(now, header, wire);
+        }
+    }
+
+    /// Whether an acknowledgment is of new data and tells nothing else, while nothing is suspicious.
+    #[inline(always)]
+    fn is_expected(&self, header: &Header) -> bool {
+        let Self { transmission: tx, recovery, .. } = self;
+        let una = tx.queue.una();
+        let is_plain = header.sack.is_empty() && !tx.ecn.is_echo(header);
+        let is_calm = recovery.state() == State::Open && !recovery.tests_time_out() && tx.board.is_untouched_from(una);
+        una < header.ack && header.ack <= tx.queue.nxt() && is_plain && is_calm
+    }
+
+    /// What [`Self::on_any_ack`] does with one that [is expected](Self::is_expected).
+    #[inline(always)]
+    fn on_expected_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
+        let Self { transmission: tx, recovery, control, .. } = self;
+        tx.output.heard(header.ts_val);
+        let in_flight = tx.board.packets_out();
+        let bytes = tx.queue.acknowledge(header.ack);
+        control.count_bytes(bytes, State::Open);
+        let acked = tx.clean_untouched(now, header);
+        if acked.packets > 0 {
+            let news = || tx.news(now, &acked, State::Open);
+            control.acked(news);
+            if control.is_limited(in_flight, recovery.reordering()) {
+                control.increase(acked.packets, news);
+            }
+        }
+        tx.send_new_here(now, control, recovery, wire);
+    }
+
+    /// Takes any acknowledgment.
+    #[inline(never)]
+    fn on_any_ack(&mut self, now: Now, header: &Header, wire: &mut impl Wire) {
         let Self { transmission: tx, recovery, control, .. } = self;
         if header.ack > tx.queue.nxt() {
             return;
         }
         tx.output.heard(header.ts_val);
-        let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
+        let has_sack = !header.sack.is_empty() && !tx.board.is_reno();
         let before = Before::of(&tx.queue, &tx.board);
         if header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
@@ -339,7 +378,7 @@ impl Sender {
             }
         }
         let Self { transmission: tx, recovery, control, .. } = self;
-        tx.send_new_here(now, control, recovery, wire);
+        tx.send_new(now, control, recovery, wire);
     }
 
     /// Takes an acknowledgment: recovery decides, then the window moves, then segments go out.
@@ -354,7 +393,7 @@ impl Sender {
         tx.output.heard(header.ts_val);
         let before = Before::of(&tx.queue, &tx.board);
         let mut ack = Findings::of(header, before.una);
-        let has_sack = !header.sack.blocks().is_empty() && !tx.board.is_reno();
+        let has_sack = !header.sack.is_empty() && !tx.board.is_reno();
         if header.ack < before.una {
             // An old acknowledgment can still bring SACKs.
             if has_sack {

@@ -41,7 +41,7 @@ impl RetransmitTimer {
     }
 
     /// Sets it to expire in `ticks`.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, purpose: Purpose, now: Now, ticks: Ticks) {
         self.purpose = purpose;
         if let Some(clock) = self.exact {
@@ -51,7 +51,7 @@ impl RetransmitTimer {
     }
 
     /// Starts the retransmission time-out anew.
-    #[inline]
+    #[inline(always)]
     pub fn restart(&mut self, now: Now, rtt: &RoundTrip) {
         self.set(Purpose::Retransmit, now, rtt.rto());
     }

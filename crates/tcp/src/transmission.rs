@@ -253,8 +253,23 @@ impl Transmission {
     pub fn clean_in(&mut self, now: Now, header: &Header, samples: bool, restarts: bool) -> Acked {
         let una = self.queue.una();
         let acked = self.board.acknowledge(una, |_| {});
+        self.cleaned(now, header, &acked, samples, restarts);
+        acked
+    }
+
+    /// The same where nothing on the scoreboard has been touched.
+    #[inline(always)]
+    pub fn clean_untouched(&mut self, now: Now, header: &Header) -> Acked {
+        let acked = self.board.acknowledge_untouched(self.queue.una());
+        self.cleaned(now, header, &acked, true, true);
+        acked
+    }
+
+    #[inline(always)]
+    fn cleaned(&mut self, now: Now, header: &Header, acked: &Acked, samples: bool, restarts: bool) {
+        let una = self.queue.una();
         if acked.packets == 0 {
-            return acked;
+            return;
         }
         if let Some(sent) = samples.then(|| self.rtt.sent_by(now, header.ts_ecr, una)).flatten() {
             self.rtt.sample(now.tick.saturating_sub(sent) as u32, una, self.queue.nxt());
@@ -264,7 +279,6 @@ impl Transmission {
         } else if restarts {
             self.timer.restart(now, &self.rtt);
         }
-        acked
     }
 
     /// What the congestion control may know of what was acknowledged, with the RTT in ticks.
