@@ -73,13 +73,29 @@ struct Record {
 }
 
 impl Record {
+    /// A place for a packet.
+    fn empty() -> Self {
+        let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
+        let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
+        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), sacks: false }
+    }
+
     /// Field by field, where it lies: what is made elsewhere first is copied.
+    #[inline(always)]
+    fn put(&mut self, packet: Packet) {
+        let Packet { flow, slot, len, ecn, dscp, more, segment, to_sink } = packet;
+        let place = &mut self.packet;
+        (place.flow, place.slot, place.len, place.ecn) = (flow, slot, len, ecn);
+        (place.dscp, place.more, place.segment, place.to_sink) = (dscp, more, segment, to_sink);
+    }
+
+    /// The same of a transport header.
     #[inline(always)]
     fn set(&mut self, header: &Header) {
         (self.seq, self.ack) = (header.seq, header.ack);
         (self.ts_val, self.ts_ecr) = (header.ts_val, header.ts_ecr);
         (self.len, self.flags) = (header.len, header.flags);
-        self.sacks = !header.sack.blocks().is_empty();
+        self.sacks = !header.sack.is_empty();
     }
 
     /// The same the other way.
@@ -102,10 +118,10 @@ impl Packets {
     pub fn insert(&mut self, packet: Packet, header: &Header) -> Handle {
         let handle = match self.free.pop() {
             Some(handle) => handle,
-            None => self.append(packet),
+            None => self.append(),
         };
         let record = &mut self.records[handle as usize];
-        record.packet = packet;
+        record.put(packet);
         record.set(header);
         if record.sacks {
             self.sacks[handle as usize] = header.sack;
@@ -113,12 +129,11 @@ impl Packets {
         handle
     }
 
-    /// A new place, for a packet without a header.
+    /// A new place.
     #[cold]
     #[inline(never)]
-    fn append(&mut self, packet: Packet) -> Handle {
-        let (flags, sacks) = (Flags::default(), false);
-        self.records.push(Record { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags, sacks });
+    fn append(&mut self) -> Handle {
+        self.records.push(Record::empty());
         self.sacks.push(Sack::default());
         (self.records.len() - 1) as Handle
     }

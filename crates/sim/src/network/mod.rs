@@ -218,12 +218,13 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let route = &self.routes[slot as usize];
         let ecn = if self.has_middleboxes { route.rewritten(ecn) } else { ecn };
         let packet = Packet { flow: route.flow, slot, len, ecn, dscp: route.dscp, more, segment, to_sink };
-        let handle = self.packets.insert(packet, header);
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
-        if !over_access_link || route.transparent {
-            self.arrive(now, link, handle, packet);
-            return;
+        let is_there = !over_access_link || route.transparent;
+        let origin = self.origin_on(route, to_sink);
+        let handle = self.packets.insert(packet, header);
+        if is_there {
+            return self.arrive(now, link, handle, packet, origin);
         }
         let up = &mut self.details[slot as usize].up;
         match up.enter(now, len, &mut self.ends[link].entry, self.as_scheduled, handle) {
@@ -237,7 +238,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn on_entry(&mut self, now: Instant, link: usize) {
         let (handle, next) = self.ends[link].entry.pop();
         self.set(Component::Entry(link), next);
-        self.arrive(now, link, handle, *self.packets.packet(handle));
+        self.arrive_from(now, link, handle);
     }
 
     /// A packet reaches its first link over its access link.
@@ -246,7 +247,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let link = if route.access_at_source() { route.data_link } else { route.ack_link };
         let (handle, next) = self.details[slot as usize].up.pipe.pop();
         self.set(Component::Up(slot), next);
-        self.arrive(now, link.into(), handle, *self.packets.packet(handle));
+        self.arrive_from(now, link.into(), handle);
     }
 
     /// A packet reaches its source over the access link.
@@ -280,7 +281,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let next = path[path.len() - usize::from(packet.more)];
         packet.more -= 1;
         *self.packets.packet_mut(handle) = packet;
-        self.arrive(now, next.into(), handle, packet);
+        self.arrive(now, next.into(), handle, packet, self.origin(&packet));
         None
     }
 
@@ -305,30 +306,41 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// What a queue learns of a packet from its flow.
     #[inline(always)]
     fn origin(&self, packet: &Packet) -> Origin {
-        let route = &self.routes[packet.slot as usize];
+        self.origin_on(&self.routes[packet.slot as usize], packet.to_sink)
+    }
+
+    /// The same, where the flow's route is known.
+    #[inline(always)]
+    fn origin_on(&self, route: &Route, to_sink: bool) -> Origin {
         let tunnel = if self.has_middleboxes { route.tunnel() } else { 0 };
-        route.origin(packet.to_sink, tunnel)
+        route.origin(to_sink, tunnel)
+    }
+
+    /// A packet arrives at a link's queue over an access link.
+    #[inline(always)]
+    fn arrive_from(&mut self, now: Instant, l: usize, handle: Handle) {
+        let packet = *self.packets.packet(handle);
+        self.arrive(now, l, handle, packet, self.origin(&packet));
     }
 
     /// A packet arrives at a link's queue.
-    #[inline]
-    fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
+    #[inline(always)]
+    fn arrive(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
         if T::HOLDS && l == 0 {
             return self.held.push_back((handle, packet));
         }
-        self.admit(now, l, handle, packet);
+        self.admit(now, l, handle, packet, origin);
     }
 
     /// Lets the first packet in that is held.
     pub fn admit_held(&mut self, now: Instant) {
         if let Some((handle, packet)) = self.held.pop_front() {
-            self.admit(now, 0, handle, packet);
+            self.admit(now, 0, handle, packet, self.origin(&packet));
         }
     }
 
     #[inline(always)]
-    fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet) {
-        let origin = self.origin(&packet);
+    fn admit(&mut self, now: Instant, l: usize, handle: Handle, packet: Packet, origin: Origin) {
         let mut books = books!(self, l);
         let link = match self.air.place(l) {
             Place::Link(link) => link,
@@ -342,15 +354,18 @@ impl<P: Probe, T: Topology> Network<P, T> {
                 let served = link.arrive(now, handle, packet, origin, &mut books);
                 self.follow(l, served);
             }
-            None => self.arrive_any(now, (l, link), handle, packet, origin),
+            None => self.arrive_any(now, (l, link), handle),
         }
     }
 
+    /// The packet is looked up again, so that it need not be in memory for a link that is plain.
     #[inline(never)]
-    fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle, packet: Packet, origin: Origin) {
+    fn arrive_any(&mut self, now: Instant, (l, link): (usize, usize), handle: Handle) {
         if self.links[link].joins() {
             return self.receive(now, l, handle);
         }
+        let packet = *self.packets.packet(handle);
+        let origin = self.origin(&packet);
         self.offer(now, (l, link), handle, packet, origin);
     }
 
@@ -404,9 +419,9 @@ impl<P: Probe, T: Topology> Network<P, T> {
     fn leave(&mut self, l: usize, left: Left) {
         let Left { at, handle, packet, overtakes } = left;
         let ends_here = !T::HAS_PATHS || packet.more == 0;
-        let route = &self.routes[packet.slot as usize];
-        let to_access_link = if T::HAS_CELLS { packet.to_sink != route.access_at_source() } else { !packet.to_sink };
-        if !to_access_link || !ends_here || route.transparent {
+        let route = || &self.routes[packet.slot as usize];
+        let to_access_link = if T::HAS_CELLS { packet.to_sink != route().access_at_source() } else { !packet.to_sink };
+        if !to_access_link || !ends_here || route().transparent {
             if !overtakes && self.leaves_ahead(l, at, handle) {
                 return;
             }
