@@ -18,8 +18,8 @@ import sojourn
 ROOT = Path(sojourn.__file__).parent
 ORDER = (
     *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "qlog"),
-    *("runs", "studies", "fitting", "hunting", "gym", "validation", "kernel", "ns2", "emulated", "papers", "report"),
-    *("score", "cli"),
+    *("flent", "runs", "studies", "fitting", "hunting", "gym", "validation", "kernel", "ns2", "emulated", "papers"),
+    *("report", "score", "cli"),
     *("__main__", "demo"),
 )
 """Packages and modules of `sojourn`; each imports those on its left only. docs/architecture.md has the same order."""

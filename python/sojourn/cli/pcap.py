@@ -59,34 +59,50 @@ def export_command(result: Path, side: str, link: str | None, payload: bool, tar
 
 @command.command("rtt")
 @click.argument("a", type=capture)
-@click.argument("b", type=capture)
+@click.argument("b", type=capture, required=False)
 @parquet
 @options.tables
 @options.as_json
-def rtt_command(a: Path, b: Path, target: Path | None, as_json: bool) -> None:
-    """Print the RTT between the points of two captures, A and B, by synthetic packet pairs.
+def rtt_command(a: Path, b: Path | None, target: Path | None, as_json: bool) -> None:
+    """Print the RTT between the points of two captures, A and B, or from one beside the senders, A.
 
-    Each sample is a packet from A to B and the next packet of its flow from B to A. The time between them at B is
-    subtracted, so the clocks need not agree.
+    Between two points it is measured by synthetic packet pairs: each sample is a packet from A to B and the next packet
+    of its flow from B to A. The time between them at B is subtracted, so the clocks need not agree. Of one capture each
+    sample is a TCP segment that was sent once, until the first acknowledgment that covers it.
     """
+    from sojourn.base.errors import InputError
     from sojourn.cli import output
     from sojourn.pcap.rtt import rtt, summarise
+    from sojourn.pcap.sender import sender_rtt
 
-    samples = rtt(_packets(a), _packets(b))
+    if b is not None:
+        samples = rtt(_packets(a), _packets(b))
+    else:
+        packets = _packets(a)
+        try:
+            samples = sender_rtt(packets)
+        except InputError as error:
+            raise InputError(f"{a}: {error}") from None
     summary = summarise(samples)
     _write(samples, target)
     if as_json:
         flows = [{"flow": row.pop("flow"), "rtt_ms": row} for row in summary.to_dicts()]
         for flow in flows:
             flow["samples"] = flow["rtt_ms"].pop("samples")
-        output.print_json({"a": str(a), "b": str(b), "flows": flows, "file": str(target) if target else None})
+        output.print_json(
+            {"a": str(a), "b": str(b) if b else None, "flows": flows, "file": str(target) if target else None}
+        )
         return
     names = summary.columns[2:]
     rows = [
         [row["flow"], str(row["samples"]), *(f"{row[name]:.3f}" for name in names)]
         for row in summary.head(SHOWN).to_dicts()
     ]
-    output.print_table(["flow", "samples", *(f"{name}\nms" for name in names)], rows, title="RTT between A and B")
+    output.print_table(
+        ["flow", "samples", *(f"{name}\nms" for name in names)],
+        rows,
+        title="RTT between A and B" if b else "RTT from A on",
+    )
     _say_left_out(summary.height)
 
 

@@ -19,7 +19,7 @@ def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
     Steps count from the first packet of the capture; the last one may be longer than what is left of it. Of a TCP
     flow, bytes that were seen before do not count, nor those before the first one seen; of UDP all count.
     """
-    table = packets.with_columns(flow=flow_name(), new=pl.Series(_new_bytes(packets), dtype=pl.Int64))
+    table = packets.with_columns(flow=flow_name(), new=pl.Series(new_bytes(packets), dtype=pl.Int64))
     first, last = int(packets["time_ns"].min()), int(packets["time_ns"].max())  # type: ignore[arg-type]
     _check_size(packets, step_ns, (last - first) // step_ns + 1)
     step = ((pl.col("time_ns") - first) // step_ns).alias("step")
@@ -91,7 +91,7 @@ class _Seen:
         return filled
 
 
-def _new_bytes(packets: pl.DataFrame) -> list[int]:
+def new_bytes(packets: pl.DataFrame) -> list[int]:
     """Payload of each packet that its flow had not carried before."""
     flows: dict[tuple[object, ...], _Seen] = {}
     found = []

@@ -1,0 +1,232 @@
+"""The format of Flent's data files: a JSON object, mostly compressed.
+
+`metadata` says what was measured, `x_values` has the times of the steps in seconds, `results` a list of values for each
+series, interpolated to these times, with null where there is none, and `raw_values` the measurements themselves, each
+an object with its time `t` in seconds since 1970 and its value `val`. Rates are in Mbit/s, times in ms. Before version
+4 raw values of `netperf`'s UDP_RR were transactions per second; version 1 kept raw values with the series' metadata.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.files import write_file
+from sojourn.base.inputs import parse_json, read_bytes
+
+Array: TypeAlias = NDArray[np.float64]
+
+SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".flnt")
+VERSION = 4
+"""The version that is written, and the newest one that is read."""
+MOST_BYTES = 1 << 30
+"""Of a file, decompressed; an hour of a test with fifty flows takes a tenth of it."""
+
+
+@dataclass(frozen=True)
+class Flent:
+    """What a data file holds."""
+
+    metadata: Mapping[str, Any]
+    x_values: Sequence[float]
+    """Times of the steps, in s since the test began."""
+    results: Mapping[str, Sequence[float | None]]
+    """Values of each series at these times: Mbit/s, ms, or an index."""
+    raw: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """Measurements of each series, with `t` in s since 1970."""
+
+    @property
+    def name(self) -> str:
+        """Name of the test, such as `rrul`."""
+        return str(self.metadata["NAME"])
+
+    @property
+    def start_s(self) -> float:
+        """When the test began, in s since 1970."""
+        stamps = [one["t"] for values in self.raw.values() for one in values if "t" in one]
+        return _seconds(str(self.metadata.get("T0") or self.metadata["TIME"]), min(stamps, default=None))
+
+    @property
+    def traffic_s(self) -> tuple[float, float]:
+        """When the test's traffic began and ended, in s: pings last longer than it, by as much on both sides."""
+        total = _number(self.metadata.get("TOTAL_LENGTH")) or max(self.x_values)
+        length = _number(self.metadata.get("LENGTH")) or total
+        return max(0.0, (total - length) / 2), min(total, (total + length) / 2)
+
+    def unit(self, series: str) -> str:
+        """Unit of a series in our words, as its metadata or its name says."""
+        about = self.metadata.get("SERIES_META", {})
+        written = about.get(series, {}).get("UNITS") if isinstance(about, Mapping) else None
+        found = written or (
+            "ms" if "(ms)" in series or series.endswith("_rtt") else "Mbits/s" if "TCP" in series else ""
+        )
+        return {"Mbits/s": "Mbit/s", "Idx": ""}.get(str(found), str(found))
+
+    def steps(self, series: str) -> tuple[Array, Array]:
+        """Times in s and values of a series at the steps that have one."""
+        if series not in self.results:
+            raise unknown("series", series, list(self.results))
+        pairs = [(x, y) for x, y in zip(self.x_values, self.results[series], strict=True) if y is not None]
+        times, values = np.array(pairs, dtype=float).reshape(-1, 2).T
+        return times, values
+
+    def samples(self, series: str) -> tuple[Array, Array]:
+        """Times in s and values of a series' measurements; where the file has none, those at its steps."""
+        own = [(one["t"], one["val"]) for one in self.raw.get(series, ()) if "t" in one and "val" in one]
+        if not own:
+            return self.steps(series)
+        start = self.start_s
+        times, values = np.array(own, dtype=float).T
+        return times - start, values
+
+
+def is_flent(path: Path) -> bool:
+    """Whether a file's name ends as those of Flent do."""
+    return path.name.endswith(SUFFIXES)
+
+
+def load_flent(path: Path | str) -> Flent:
+    """Read a data file, plain or compressed by gzip or bzip2, whatever its name."""
+    path = Path(path)
+    try:
+        document = parse_json(_plain(path, read_bytes(path, "data file of Flent")))
+    except InputError as error:
+        raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
+    except ValueError:
+        raise InputError(f"{path}: no data file of Flent: not JSON; give a .flent.gz") from None
+    return _flent(path, document)
+
+
+def save_flent(data: Flent, path: Path | str) -> Path:
+    """Write a data file; its name says how it is compressed."""
+    path = Path(path)
+    if not is_flent(path):
+        raise InputError(f"{path}: Flent does not know such a file; end its name in .flent.gz")
+    document = {
+        "metadata": {**data.metadata, "DATA_FILENAME": path.name},
+        "version": VERSION,
+        "x_values": list(data.x_values),
+        "results": {name: list(values) for name, values in data.results.items()},
+        "raw_values": {name: [dict(one) for one in values] for name, values in data.raw.items()},
+    }
+    text = json.dumps(document, indent=1, sort_keys=True, allow_nan=False).encode()
+    # Without a time and a name in it the file is the same whenever it is written.
+    packed = gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text
+    packed = bz2.compress(text) if path.name.endswith((".bz2", ".flnt")) else packed
+    return write_file(path, lambda file: file.write(packed))
+
+
+def _plain(path: Path, data: bytes) -> bytes:
+    try:
+        if data[:2] == b"\x1f\x8b":
+            unpack = zlib.decompressobj(wbits=31)
+            plain = unpack.decompress(data, MOST_BYTES)
+            if unpack.unconsumed_tail:
+                raise InputError(f"{path}: more than {MOST_BYTES >> 20} MB of data; cut it")
+            if not unpack.eof:
+                raise InputError(f"{path}: cut off; fetch it again")
+            return plain
+        if data[:3] == b"BZh":
+            unzip = bz2.BZ2Decompressor()
+            plain = unzip.decompress(data, MOST_BYTES)
+            if not unzip.eof:
+                raise InputError(
+                    f"{path}: cut off, or more than {MOST_BYTES >> 20} MB of data; fetch it again, or cut it"
+                )
+            return plain
+    except (zlib.error, OSError) as error:
+        raise InputError(f"{path}: damaged ({error}); fetch it again") from None
+    return data
+
+
+def _flent(path: Path, document: Any) -> Flent:
+    if not isinstance(document, dict) or not {"metadata", "x_values", "results"} <= document.keys():
+        raise InputError(f"{path}: no data file of Flent: no metadata, x_values and results; give a .flent.gz")
+    version = document.get("version", 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version > VERSION:
+        raise InputError(f"{path}: version {version!r} of Flent's format; versions up to {VERSION} can be read")
+    metadata, x_values, results = document["metadata"], document["x_values"], document["results"]
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("NAME"), str):
+        raise InputError(f"{path}: metadata.NAME: no name of a test; give a file that Flent has written")
+    stamp = metadata.get("T0") or metadata.get("TIME")
+    if not isinstance(stamp, str) or not STAMP.fullmatch(stamp):
+        raise InputError(f"{path}: metadata.TIME: no time such as 2026-01-31T12:00:00.0Z; give a file of Flent's own")
+    if not isinstance(x_values, list) or not x_values or not all(_number(x) is not None for x in x_values):
+        raise InputError(f"{path}: x_values: no list of times; the test has no results")
+    if not isinstance(results, dict):
+        raise InputError(f"{path}: results: no series; the test has no results")
+    for name, values in results.items():
+        _check_series(path, name, values, len(x_values))
+    raw = {name: _raw(path, name, values, version) for name, values in _raw_values(document, version).items()}
+    return Flent(metadata, [float(x) for x in x_values], results, raw)
+
+
+def _check_series(path: Path, name: str, values: Any, steps: int) -> None:
+    if not isinstance(values, list) or len(values) != steps:
+        raise InputError(f"{path}: results.{name}: not a value for each of {steps} steps; the file is damaged")
+    wrong = next((at for at, value in enumerate(values) if value is not None and _number(value) is None), None)
+    if wrong is not None:
+        raise InputError(f"{path}: results.{name}: value {wrong} is no number; the file is damaged")
+
+
+def _raw_values(document: Mapping[str, Any], version: int) -> Mapping[str, Any]:
+    if version > 1:
+        found = document.get("raw_values", {})
+        return found if isinstance(found, dict) else {}
+    about = document["metadata"].get("SERIES_META", {})
+    series = about.items() if isinstance(about, dict) else ()
+    return {name: one["RAW_VALUES"] for name, one in series if isinstance(one, dict) and "RAW_VALUES" in one}
+
+
+def _raw(path: Path, name: str, values: Any, version: int) -> list[dict[str, Any]]:
+    """Measurements of a series, in the units of version 4."""
+    if not isinstance(values, list) or not all(isinstance(one, dict) for one in values):
+        raise InputError(f"{path}: raw_values.{name}: no list of measurements; the file is damaged")
+    found = []
+    for at, one in enumerate(values):
+        own = {key: value for key, value in one.items() if key not in ("t", "val") or value is not None}
+        for key in ("t", "val"):
+            if key in own and _number(own[key]) is None:
+                raise InputError(f"{path}: raw_values.{name}: {key} of measurement {at} is no number")
+        if version < UDP_IN_MS and "UDP" in name and "dur" in own and own.get("val"):
+            own["val"] = 1000 / own["val"]
+        found.append(own)
+    return found
+
+
+def _number(value: Any) -> float | None:
+    """A finite number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        return None
+    return float(value)
+
+
+def _seconds(stamp: str, near: float | None) -> float:
+    """Seconds since 1970 of a time; one without a zone is that at which `near`, just after it, makes sense."""
+    match = STAMP.fullmatch(stamp)
+    assert match, stamp
+    whole = datetime.strptime(match[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    seconds = whole.timestamp() + float(f"0.{match[2] or 0}")
+    if match[3] or near is None:
+        return seconds
+    return seconds + round((near - seconds) / ZONE_S) * ZONE_S
+
+
+STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z?)")
+ZONE_S = 900
+"""Time zones differ by multiples of this."""
+UDP_IN_MS = 4
+"""From this version on raw values of UDP_RR are times."""
