@@ -237,7 +237,8 @@ def test_bad_data(cli: Cli, tmp_path: Path, case: str) -> None:
     result = cli("fit", "line.toml", "data.toml", "-o", "out")
     assert result.exit_code == 2, result.output
     assert all(word in result.stderr for word in words), result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    # On a busy machine the runs that show what is wrong take long enough for a line of progress.
+    assert len([line for line in result.stderr.strip().splitlines() if not line.endswith(" left")]) == 1
 
 
 def test_too_much_held_out_is_refused() -> None:

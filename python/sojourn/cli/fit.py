@@ -45,6 +45,18 @@ def _share(_ctx: click.Context, _param: click.Parameter, value: str | None) -> f
     metavar="N",
     help="Then simulate the numbers N times with the best values, fit each, and count the intervals that hold these.",
 )
+@click.option(
+    "--drawn",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead of a fit: N times draw values of the free keys from [truth] of DATA, simulate the numbers with them, "
+    "fit these, and count the intervals that hold the values. Trials that are done are kept.",
+)
+@click.option(
+    "--skip",
+    metavar="TIME",
+    help="Of a recording: time left out at its start [the scenario's warmup].",
+)
 @options.seed
 @options.of_study
 @click.pass_context
@@ -56,6 +68,8 @@ def command(
     sets: tuple[str, ...],
     held: float | None,
     trials: int | None,
+    drawn: int | None,
+    skip: str | None,
     seed: int | None,
     jobs: int | None,
     out: Path,
@@ -64,24 +78,36 @@ def command(
     """Find the values of free keys with which SCENARIO explains the measured numbers of DATA.
 
     DATA is a TOML file: a table [free] of ranges ("1..100 Mbit/s") and choices (["codel", "pie"]), and a [[measured]]
-    for each number. The result has an interval for each key, says which keys the numbers do not determine, and how far
-    each number is off. --seed chooses other seeds and other numbers to hold out. Finished runs are kept. The exit code
-    is 1 if the best values do not explain the numbers, or those held out.
+    for each number. Or it is a recording, a data file of Flent (.flent.gz) or a capture beside the senders (.pcap,
+    .pcapng), of which the numbers are made; then --free says what is free.
+
+    The result has an interval for each key, says which keys the numbers do not determine, and how far each number is
+    off. --seed chooses other seeds and other numbers to hold out. Finished runs are kept, but for those with the tables
+    that a capture is compared with. The exit code is 1 if the best values do not explain the numbers, or those held
+    out.
     """
     from sojourn.base.files import write_changed
     from sojourn.base.progress import progress
     from sojourn.cli import output
     from sojourn.fitting.coverage import coverage
     from sojourn.fitting.data import hold_out
+    from sojourn.fitting.observed import needed
     from sojourn.fitting.report import report
     from sojourn.fitting.study import groups_of, simulator
     from sojourn.runs.runner import Runner
 
-    given = _data(data, options.changes(free))
+    if drawn and (held or trials or seed is not None):
+        raise click.UsageError("--drawn: its trials have seeds of their own and hold nothing out; leave the others out")
+    given = _data(data, options.changes(free), scenario, options.changes(sets), skip)
     given = hold_out(given, held, seed or 1) if held else given
     make = _maker(scenario, given, options.changes(sets))
+    if drawn:
+        _trials(scenario, data, given, make, drawn, out, jobs, as_json)
+        return
     with progress() as tell:
-        runner = Runner(out, jobs, command=options.command_line(), progress=tell)
+        # What a probe records is a thousand times what is measured of it: such runs are not kept.
+        root = None if any(needed(number.metric) for number in given.numbers) else out
+        runner = Runner(root, jobs, command=options.command_line(), progress=tell)
         simulate = simulator(given, make, runner)
         fits = _fits(given, simulate, seed or 1)
         told = {"scenario": str(scenario), "data": str(data)} | report(given, fits, simulate)
@@ -100,16 +126,72 @@ def command(
     ctx.exit(0 if told["explained"] and told.get("hold_out", told)["explained"] else 1)
 
 
-def _data(path: Path, free: Mapping[str, str]) -> Data:
+def _data(path: Path, free: Mapping[str, str], scenario: Path, sets: Mapping[str, str], skip: str | None) -> Data:
     from sojourn.base.errors import InputError
     from sojourn.base.inputs import parse_toml, read_text
     from sojourn.fitting.data import data_of
+    from sojourn.fitting.recording import is_recording, recorded
 
+    if is_recording(path):
+        data, warning = recorded(path, free, *_window(scenario, sets, skip))
+        options.warn([f"{path}: {warning}"] if warning else [])
+        return data
+    if skip is not None:
+        raise InputError(f"--skip: {path} is no recording; leave the option out")
     text = read_text(path)
     try:
         return data_of(parse_toml(text), free)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _window(scenario: Path, sets: Mapping[str, str], skip: str | None) -> tuple[float, float]:
+    """Time in s that is left out of a recording, and the time that a run of the scenario counts."""
+    from sojourn.base.errors import InputError
+    from sojourn.base.inputs import read_text
+    from sojourn.base.units import seconds
+    from sojourn.scenarios.scenario import Scenario
+
+    document = Scenario.parse(read_text(scenario), sets, base=scenario.parent).document
+    warmup = str(document.get("warmup", "0 s"))
+    if warmup == "auto":
+        raise InputError(f"{scenario}: finds its warm-up, which a recording cannot; give e.g. --set warmup=5s")
+    skip_s = seconds(warmup) if skip is None else options.quantity("--skip", skip, "duration_ns") / 1e9
+    return skip_s, seconds(str(document["duration"])) - seconds(warmup)
+
+
+def _trials(
+    scenario: Path, path: Path, data: Data, make: Any, count: int, out: Path, jobs: int | None, as_json: bool
+) -> None:
+    """Do the trials that are not done, keep each, and tell what all of them say."""
+    from sojourn.base.progress import progress
+    from sojourn.cli import output
+    from sojourn.fitting.coverage import summary_of
+    from sojourn.fitting.study import groups_of, simulator
+    from sojourn.fitting.trials import Trials
+    from sojourn.runs.runner import Runner
+
+    kept = Trials(out / f"{path.stem}.trials.json", data, make)
+    # Runs are not kept: a trial is, and its thousands of runs are of no use to another one.
+    simulate = simulator(data, make, Runner(None, jobs, progress=False))
+    with progress("trials") as tell:
+        done = kept.up_to(count, groups_of(data), simulate, tell)
+    rows = summary_of(done)
+    told = {"scenario": str(scenario), "data": str(path), "trials": len(done), "computed": kept.computed, "keys": rows}
+    if as_json:
+        output.print_json(told | {"file": str(kept.file)})
+        return
+    table = [
+        [
+            row["key"],
+            f"{row['covered']} of {row['trials']}",
+            *(f"{100 * row[name]:.2f}" for name in ("half_width_median", "half_width_p90", "half_width_most")),
+        ]
+        for row in rows
+    ]
+    headings = ("key", "intervals that\nhold the value", "half width\n% median", "\n% p90", "\n% most")
+    output.print_table(headings, table, title=f"{scenario.stem}: {len(done)} trials with values drawn from [truth]")
+    output.say(f"Trials: {kept.computed} computed, all in {kept.file}")
 
 
 def _maker(path: Path, data: Data, sets: Mapping[str, str]) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 
 from sojourn.fitting.data import Data
 from sojourn.fitting.fit import Fitted, Simulate, fit
-from sojourn.fitting.space import Point
+from sojourn.fitting.report import probability_of
+from sojourn.fitting.space import Point, Range
 
 DATA_SEEDS = 700_000
 """Seeds of the runs that stand for measurements begin here."""
@@ -39,6 +40,50 @@ def coverage(
     return {"trials": trials, "keys": [_key(data, truth, fits, key) for key in range(len(truth))]}
 
 
+def drawn_trial(
+    data: Data, truth: Sequence[Range], groups: Sequence[Sequence[int]], simulate: Simulate, trial: int
+) -> dict[str, Any]:
+    """One trial with true values of its own, drawn evenly from `truth`: a fit of numbers that are simulated with them.
+
+    Values have four decimals, which no grid of the search has. The same trial draws the same values and seeds.
+    """
+    draw = random.Random(f"truth {trial}")
+    values = tuple(round(draw.uniform(one.low, one.high), 4) for one in truth)
+    found = fit(simulated(data, {}, values, simulate, trial), {}, groups, simulate, seed=2 + trial)
+    keys = []
+    for about, true, best, profile in zip(data.space.ranges, values, found.point, found.profiles, strict=True):
+        low, high = about.at(profile.low), about.at(profile.high)
+        held = {
+            "low": low,
+            "high": high,
+            "covered": low <= true <= high,
+            "half_width": (high - low) / 2 / _scale(about, true),
+        }
+        keys.append({"key": about.path, "unit": about.unit, "truth": true, "value": best, **held})
+    return {"trial": trial, "keys": keys, "p": probability_of(data, found), "closed": found.closed}
+
+
+def summary_of(trials: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each key: intervals that hold the truth, and half widths as shares of it."""
+    rows = []
+    for own in zip(*(one["keys"] for one in trials), strict=True):
+        halves = [one["half_width"] for one in own]
+        errors = [(one["value"] - one["truth"]) / one["truth"] for one in own if one["truth"]]
+        rows.append(
+            {
+                "key": own[0]["key"],
+                "unit": own[0]["unit"],
+                "trials": len(own),
+                "covered": sum(one["covered"] for one in own),
+                "half_width_median": float(np.median(halves)),
+                "half_width_p90": float(np.quantile(halves, 0.9)),
+                "half_width_most": max(halves),
+                "error_median": float(np.median(np.abs(errors))) if errors else None,
+            }
+        )
+    return rows
+
+
 def simulated(data: Data, choices: Mapping[str, Any], truth: Point, simulate: Simulate, trial: int) -> Data:
     """The data with the numbers that one trial measures."""
     sets = {**choices, **data.space.sets(truth)}
@@ -49,7 +94,14 @@ def simulated(data: Data, choices: Mapping[str, Any], truth: Point, simulate: Si
     numbers = []
     for place, number in enumerate(data.numbers):
         own = runs[: number.runs, place] if number.sd is None else runs[:, place]
-        numbers.append(replace(number, value=float(own.mean()) + (draw.gauss(0, number.sd) if number.sd else 0.0)))
+        value = float(own.mean())
+        if number.sd is not None and data.together is not None and place in data.together.places:
+            # One run's deviation in place of one that is drawn: those of a recording's numbers belong together.
+            spread = float(own.std(ddof=1))
+            value += float(own[0] - value) / spread * number.sd if spread else 0.0
+        elif number.sd is not None:
+            value += draw.gauss(0, number.sd)
+        numbers.append(replace(number, value=value))
     return replace(data, numbers=tuple(numbers))
 
 
@@ -59,8 +111,7 @@ MANY = 10
 
 def _key(data: Data, truth: Point, fits: Sequence[Fitted], key: int) -> dict[str, Any]:
     about = data.space.ranges[key]
-    # Of a value of zero nothing is a share: then it is one of the range.
-    scale = abs(truth[key]) or about.high - about.low
+    scale = _scale(about, truth[key])
     ends = [(about.at(one.profiles[key].low), about.at(one.profiles[key].high)) for one in fits]
     halves = [(high - low) / 2 / scale for low, high in ends]
     errors = [(one.point[key] - truth[key]) / scale for one in fits]
@@ -74,3 +125,8 @@ def _key(data: Data, truth: Point, fits: Sequence[Fitted], key: int) -> dict[str
         "error_mean": float(np.mean(errors)),
         "error_sd": float(np.std(errors, ddof=1)) if len(errors) > 1 else None,
     }
+
+
+def _scale(about: Range, truth: float) -> float:
+    """What a width is a share of: the value, and of zero, of which nothing is a share, the range."""
+    return abs(truth) or about.high - about.low

@@ -10,12 +10,13 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sojourn.analysis.metrics import METRICS, Metric
 from sojourn.base.errors import InputError, unknown
-from sojourn.fitting.space import Space, space_of
+from sojourn.fitting.observed import WORDS, observed_metric
+from sojourn.fitting.space import Range, Space, free_key, space_of
 
 SIGMAS_95 = 1.959963984540054
 """Half of a normal distribution's 95 % interval, in standard deviations."""
@@ -53,6 +54,21 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Together:
+    """Numbers of one recording. How they move together the simulation tells.
+
+    How uncertain each is, that is what its own variation says or what seeds make of it, whichever is more: a recording
+    without a rare event, such as a lost ping, does not know how much its mean can differ.
+    """
+
+    places: tuple[int, ...]
+    runs: float
+    """How many times as long the recording is as what a run of the scenario counts."""
+    free: int
+    """Degrees of freedom of the standard deviations."""
+
+
+@dataclass(frozen=True)
 class Data:
     """Measured numbers and the free keys."""
 
@@ -60,6 +76,10 @@ class Data:
     numbers: tuple[Number, ...]
     held_out: frozenset[int] = field(default=frozenset())
     """Places of the numbers that the fit does not see."""
+    together: Together | None = None
+    """Numbers with bands that are not independent of each other; all others are."""
+    truth: tuple[Range, ...] = ()
+    """Where trials draw true values from, for each range of the space."""
 
     @property
     def seen(self) -> list[int]:
@@ -69,7 +89,7 @@ class Data:
 
 def data_of(document: Mapping[str, Any], free: Mapping[str, Any] | None = None) -> Data:
     """Data of a parsed file; `free` has more free keys, which replace the file's of the same name."""
-    _check_keys("", document, ("free", "measured", "quantiles"))
+    _check_keys("", document, ("free", "measured", "quantiles", "truth"))
     table = document.get("free", {})
     if not isinstance(table, Mapping):
         raise InputError('free: not a table; write e.g. [free] and "link.rate" = "1..100 Mbit/s" below it')
@@ -85,7 +105,7 @@ def data_of(document: Mapping[str, Any], free: Mapping[str, Any] | None = None) 
     names = [(number.name, number.value) for number in numbers]
     if twice := next((one for at, one in enumerate(names) if one in names[:at]), None):
         raise InputError(f"measured: {twice[0]} = {twice[1]:g} is there twice; leave one out")
-    return Data(space, tuple(numbers))
+    return Data(space, tuple(numbers), truth=_truth(document, space))
 
 
 def hold_out(data: Data, share: float, seed: int = 1) -> Data:
@@ -97,7 +117,7 @@ def hold_out(data: Data, share: float, seed: int = 1) -> Data:
             f"--hold-out: {share:.0%} of {len(data.numbers)} numbers leave {max(left, 0)} to fit; take less"
         )
     places = random.Random(f"hold out {seed}").sample(range(len(data.numbers)), count)
-    return Data(data.space, data.numbers, frozenset(places))
+    return replace(data, held_out=frozenset(places))
 
 
 def metric_named(place: str, word: str) -> Metric:
@@ -106,10 +126,31 @@ def metric_named(place: str, word: str) -> Metric:
         if not 0 < float(match[1]) < 100:
             raise InputError(f'{place}: "{word}" is no quantile; write e.g. "sojourn 90%"')
         return Metric(f"sojourn {float(match[1]):g}%", f"{float(match[1]):g}%", "ms", group="sojourn")
+    if found := observed_metric(place, word):
+        return found
     for metric in METRICS:
         if word in (metric.column, metric.label, f"{metric.group} {metric.label}".strip()):
             return metric
-    raise unknown(f"{place}: metric", word, [metric.column for metric in METRICS])
+    raise unknown(f"{place}: metric", word, [*(metric.column for metric in METRICS), *WORDS])
+
+
+def _truth(document: Mapping[str, Any], space: Space) -> tuple[Range, ...]:
+    """Ranges of true values: those of `[truth]`, and of keys that it does not have all that is free."""
+    table = document.get("truth", {})
+    if not isinstance(table, Mapping):
+        raise InputError('truth: not a table; write e.g. [truth] and "link.rate" = "3..8 Mbit/s" below it')
+    found = dict(_flat(table))
+    for path in found:
+        if path not in [one.path for one in space.ranges]:
+            raise unknown("truth: key", path, [one.path for one in space.ranges])
+    ranges = []
+    for about in space.ranges:
+        own = free_key(about.path, found[about.path], "truth") if about.path in found else about
+        if not isinstance(own, Range) or own.unit != about.unit or own.low < about.low or own.high > about.high:
+            ends = f"{about.low:g}..{about.high:g} {about.unit}".strip()
+            raise InputError(f"truth.{about.path}: no range within what is free, {ends}; write it as there")
+        ranges.append(own)
+    return tuple(ranges)
 
 
 def _number(place: str, table: Mapping[str, Any]) -> Number:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sojourn.base.errors import InputError
-from sojourn.fitting.data import Data
+from sojourn.fitting.data import Data, Together
 from sojourn.fitting.likelihood import Likelihood, Profile
 from sojourn.fitting.space import Point
 from sojourn.fitting.surfaces import SPARE, Array, Box, Surfaces, noise_of, terms
@@ -133,7 +133,7 @@ class _Search:
         self.noise = np.zeros((len(data.numbers),) * 2)
         """Covariance of the measured numbers, as of the box that was looked at last."""
         self.free = 1
-        """Degrees of freedom of the simulation's part of it."""
+        """Degrees of freedom of it: those of the simulation's part, or of a recording's, if they are fewer."""
         self.looks = 0
         self.next_seed = OWN_SEEDS * seed
 
@@ -164,6 +164,8 @@ class _Search:
         )
         runs, self.free = noise_of([one.runs for one in near], surfaces)
         self.noise = self._measured(runs)
+        if self.data.together is not None:
+            self.free = min(self.free, self.data.together.free)
         return Likelihood(surfaces, self.measured, self.noise, self.data.seen, threshold(self.free))
 
     def _measured(self, runs: Array) -> Array:
@@ -175,7 +177,9 @@ class _Search:
                     found[one, other] = runs[one, other] / np.sqrt(number.runs * beside.runs)
             if number.sd is not None:
                 found[one, one] = number.sd**2
-            found[one, one] += number.resolution**2
+        if (own := self.data.together) is not None:
+            _put_together(found, runs, own)
+        found += np.diag([number.resolution**2 for number in self.data.numbers])
         return found
 
     def next_box(self, likelihood: Likelihood) -> Box | None:
@@ -232,6 +236,20 @@ class _Search:
 
 ROUGH = 0.05
 """Before anything is known of the noise, numbers are compared to this share of them."""
+
+
+def _put_together(found: Array, runs: Array, own: Together) -> None:
+    """Make the variances of a recording's numbers a covariance, with the correlations of single runs.
+
+    A recording has too few independent parts for correlations of its own. From a dozen parts and eight numbers some
+    combination of the numbers seems to be known far too well.
+    """
+    places = np.ix_(own.places, own.places)
+    single = np.diag(runs)[list(own.places)]
+    deviations = np.sqrt(np.maximum(np.diag(found)[list(own.places)], single / own.runs))
+    scale = np.divide(deviations, np.sqrt(single), out=np.zeros_like(single), where=single > 0)
+    found[places] = runs[places] * np.outer(scale, scale)
+    found[own.places, own.places] = deviations**2
 
 
 def threshold(free: int) -> float:

@@ -26,7 +26,7 @@ def report(data: Data, fits: Sequence[Fitted], simulate: Simulate) -> dict[str, 
     best = min(fits, key=lambda one: one.least)
     sets = {**best.choices, **data.space.sets(best.point)}
     [runs] = simulate([(sets, range(CHECK_SEEDS, CHECK_SEEDS + CHECKED))])
-    chance = probability(best.least, len(data.seen) - _parameters(best), best.free)
+    chance = probability_of(data, best)
     told: dict[str, Any] = {
         "best": sets,
         "keys": [_key(data, best, key) for key in range(len(data.space.ranges))],
@@ -105,6 +105,11 @@ def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
     from scipy.special import fdtrc
 
     return float(fdtrc(degrees, free, sum_of_squares / degrees))
+
+
+def probability_of(data: Data, best: Fitted) -> float | None:
+    """How often numbers that the scenario explains have a larger sum than those of a fit."""
+    return probability(best.least, len(data.seen) - _parameters(best), best.free)
 
 
 def _parameters(best: Fitted) -> int:

@@ -75,16 +75,19 @@ class Space:
     @property
     def paths(self) -> list[str]:
         """Dotted paths of all keys."""
-        return [*(one.path for one in self.ranges), *(one.path for one in self.choices)]
+        written = [*(one.path for one in self.ranges), *(one.path for one in self.choices)]
+        return [path for one in written for path in paths_of(one)]
 
     def combinations(self) -> Iterator[dict[str, Any]]:
         """Every combination of the choices, by path; one that is empty without them."""
         for values in product(*(one.values for one in self.choices)):
-            yield dict(zip((one.path for one in self.choices), values, strict=True))
+            pairs = zip(self.choices, values, strict=True)
+            yield {path: value for one, value in pairs for path in paths_of(one.path)}
 
     def sets(self, point: Point) -> dict[str, Any]:
         """What a point sets, by path."""
-        return {one.path: one.written(number) for one, number in zip(self.ranges, point, strict=True)}
+        pairs = zip(self.ranges, point, strict=True)
+        return {path: one.written(number) for one, number in pairs for path in paths_of(one.path)}
 
     def point(self, cube: Sequence[float]) -> Point:
         """Numbers at a point of the unit cube."""
@@ -93,6 +96,11 @@ class Space:
     def cube(self, point: Point) -> list[float]:
         """Point of the unit cube where these numbers are."""
         return [one.place(number) for one, number in zip(self.ranges, point, strict=True)]
+
+
+def paths_of(path: str) -> list[str]:
+    """Keys that a path names: `flows.0.rtt, flows.1.rtt` are two, which have the same value, as in `[draw]`."""
+    return [part.strip() for part in path.split(",")]
 
 
 def space_of(free: Mapping[str, Any]) -> Space:
@@ -105,14 +113,16 @@ def space_of(free: Mapping[str, Any]) -> Space:
             'free: no range; write e.g. "link.rate" = "1..100 Mbit/s", or compare the choices with a sweep'
         )
     space = Space(ranges, choices)
+    if twice := next((one for at, one in enumerate(space.paths) if one in space.paths[:at]), None):
+        raise InputError(f"free: {twice} is there twice; leave one out")
     if (count := sum(1 for _ in space.combinations())) > MOST_CHOICES:
         raise InputError(f"free: {count} combinations of choices, of which each is a fit; leave some out")
     return space
 
 
-def free_key(path: str, values: Any) -> Free:
+def free_key(path: str, values: Any, table: str = "free") -> Free:
     """A free key: `"1..100 Mbit/s"` is a range, a list (as text `"codel, pie"`) a choice."""
-    place = f"free.{path}"
+    place = f"{table}.{path}"
     if isinstance(values, str) and (match := RANGE.fullmatch(values)):
         return _range(place, path, match)
     listed = [part.strip() for part in values.split(",")] if isinstance(values, str) else values

@@ -13,6 +13,7 @@ from sojourn.analysis.stats import quantile
 from sojourn.base.errors import unknown
 from sojourn.fitting.data import QUANTILE, Data, Number
 from sojourn.fitting.fit import Simulate
+from sojourn.fitting.observed import needed, observed
 from sojourn.fitting.surfaces import Array
 from sojourn.results.result import Result
 from sojourn.runs.runner import Run, Runner
@@ -34,7 +35,7 @@ def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
     """Function that runs points with seeds, all together, and measures the numbers."""
     groups = groups_of(data)
     settings = [dict(data.numbers[group[0]].at) for group in groups]
-
+    probes = {key: value for number in data.numbers for key, value in needed(number.metric).items()}
     known: dict[tuple[str, int, int], Array] = {}
 
     def simulate(points: Sequence[tuple[Mapping[str, Any], Sequence[int]]]) -> list[Array]:
@@ -45,7 +46,7 @@ def simulator(data: Data, make: Make, runner: Runner) -> Simulate:
             for seed in seeds
         ]
         missing = {key: sets for key, sets in wanted if key not in known}
-        made = {key[:2]: make({**sets, **settings[key[1]]}) for key, sets in missing.items()}
+        made = {key[:2]: make({**sets, **settings[key[1]], **probes}) for key, sets in missing.items()}
         results = runner([Run(made[key[:2]], key[2]) for key in missing])
         for key, result in zip(missing, results, strict=True):
             known[key] = np.array([value_of(result, data.numbers[place]) for place in groups[key[1]]])
@@ -66,6 +67,8 @@ def value_of(result: Result, number: Number) -> float:
     """What a run gives for a measured number, in its unit; NaN if there is nothing, as of the delay of no packet."""
     if number.link and number.link not in result.link_names:
         raise unknown("measured: link", number.link, result.link_names)
+    if (seen := observed(result, number.metric)) is not None:
+        return seen
     chosen = result.at(number.link) if number.link else result
     if match := QUANTILE.fullmatch(number.metric):
         found = quantile(result.histogram.filter(link=chosen.link), float(match[1]) / 100)

@@ -1,0 +1,74 @@
+"""Trials with drawn true values, kept in a file, so that a command that is interrupted goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sojourn import _core
+from sojourn.base.errors import InputError
+from sojourn.base.files import check_writable, write_file
+from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.fitting.coverage import drawn_trial
+from sojourn.fitting.data import Data
+from sojourn.fitting.fit import Simulate
+from sojourn.fitting.study import Make
+
+
+class Trials:
+    """The trials of a scenario and data, in a file; those of another scenario or version are done anew."""
+
+    def __init__(self, file: Path, data: Data, make: Make) -> None:
+        """Read what is there."""
+        if data.space.choices:
+            raise InputError("--drawn: true values are drawn of ranges; set the choices with --set")
+        self.file = file
+        self.data = data
+        self.computed = 0
+        self._of = _identity(data, make)
+        self._done = _read(file, self._of)
+
+    def up_to(
+        self,
+        count: int,
+        groups: Sequence[Sequence[int]],
+        simulate: Simulate,
+        tell: Callable[[float, int, int], None],
+    ) -> list[dict[str, Any]]:
+        """The first trials; those that are missing are done, and each is kept as soon as it is."""
+        check_writable(self.file.parent)
+        for trial in range(count):
+            if trial not in self._done:
+                self._done[trial] = drawn_trial(self.data, self.data.truth, groups, simulate, trial)
+                self.computed += 1
+                self._write()
+            tell((trial + 1) / count, trial + 1, count)
+        return [self._done[trial] for trial in range(count)]
+
+    def _write(self) -> None:
+        told = {"of": self._of, "trials": [self._done[trial] for trial in sorted(self._done)]}
+        text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(self.file, lambda stream: stream.write(text.encode()))
+
+
+def _identity(data: Data, make: Make) -> str:
+    """A hash of what a trial depends on: scenario, free keys, numbers, where true values come from, version."""
+    middle = data.space.sets(data.space.point([0.5] * len(data.space.ranges)))
+    document = make(middle).document
+    about = (document, repr(data.space), repr(data.numbers), repr(data.truth), _core.version())
+    return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _read(file: Path, of: str) -> dict[int, dict[str, Any]]:
+    if not file.exists():
+        return {}
+    try:
+        told = parse_json(read_bytes(file, "file of trials"))
+        found: Mapping[str, Any] = told if isinstance(told, dict) else {}
+        return {int(one["trial"]): one for one in found["trials"]} if found["of"] == of else {}
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{file}: no file of trials; remove it or choose another place with -o") from None

@@ -1,0 +1,292 @@
+"""Numbers of recordings: round-trip times from one side, captures and Flent's files in `sojourn fit`, drawn trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import Cli, printed_json
+from sojourn.base.errors import InputError
+from sojourn.fitting.coverage import summary_of
+from sojourn.fitting.data import data_of
+from sojourn.fitting.observed import observed, round_trips
+from sojourn.fitting.recording import data_of_recording, of_capture, of_flent, recorded
+from sojourn.fitting.study import value_of
+from sojourn.flent.export import export
+from sojourn.flent.files import save_flent
+from sojourn.pcap.capture import load_capture
+from sojourn.pcap.export import export as export_capture
+from sojourn.pcap.sender import first_cover, sender_rtt
+from sojourn.results.result import Result
+from sojourn.scenarios.scenario import Scenario
+
+FREE = {"link.rate": "2..20 Mbit/s"}
+
+
+def _whole(*numbers: int) -> np.ndarray[Any, Any]:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_a_segment_is_answered_by_the_first_acknowledgment_that_covers_it() -> None:
+    """Two segments with one delayed acknowledgment, and one that is not acknowledged."""
+    sent = (_whole(3, 5, 11), _whole(1, 101, 201), _whole(101, 201, 301))
+    times, delays = first_cover(sent, (_whole(40, 47), _whole(50, 201)))
+    assert (times.tolist(), delays.tolist()) == ([3, 5], [44, 42])
+
+
+def test_what_was_sent_again_does_not_count() -> None:
+    """The second segment and a part of the third are sent again; the fourth and the first were sent once."""
+    sent = (_whole(1, 2, 3, 4, 30), _whole(1, 101, 201, 301, 101), _whole(101, 201, 301, 401, 250))
+    times, delays = first_cover(sent, (_whole(21, 55), _whole(101, 401)))
+    assert (times.tolist(), delays.tolist()) == ([1, 4], [20, 51])
+    nothing = (_whole(), _whole(), _whole())
+    assert [len(part) for part in first_cover(nothing, (_whole(1), _whole(1)))] == [0, 0]
+
+
+def _packets(rows: list[tuple[int, bool, int, int, int, int]]) -> pl.DataFrame:
+    """A capture of time, whether it goes out, sequence and acknowledgment number, flags and payload."""
+    ends = {True: ("10.0.0.1", 10000, "10.0.0.2", 5001), False: ("10.0.0.2", 5001, "10.0.0.1", 10000)}
+    found = []
+    for time_ns, out, seq, ack, flags, payload in rows:
+        source, port, destination, other = ends[out]
+        found.append((time_ns, source, port, destination, other, "tcp", 0, seq, ack, flags, payload, 0, 40 + payload))
+    names = ["time_ns", "source", "source_port", "destination", "destination_port", "protocol", "identification"]
+    return pl.DataFrame(found, schema=[*names, "seq", "ack", "flags", "payload", "ecn", "ip_bytes"], orient="row")
+
+
+def test_numbers_that_wrap_and_ports_that_are_used_again() -> None:
+    top = 2**32
+    rows = [
+        (100, True, top - 150, 7, 2, 0),
+        (200, False, 7, top - 149, 18, 0),
+        (300, True, top - 149, 8, 16, 100),
+        (310, True, top - 49, 8, 16, 100),
+        (390, False, 8, 51, 16, 0),
+        (1000, True, 5000, 7, 2, 0),
+        (1100, False, 7, 5001, 18, 0),
+        (1200, True, 5001, 8, 16, 77),
+        (1333, False, 8, 5078, 16, 0),
+    ]
+    found = sender_rtt(_packets(rows))
+    assert list(zip(found["time_ns"], found["rtt_ns"], strict=True)) == [(300, 90), (310, 80), (1200, 133)]
+    assert found["flow"].unique().to_list() == ["tcp 10.0.0.1:10000 > 10.0.0.2:5001"]
+    with pytest.raises(InputError, match="both directions"):
+        sender_rtt(_packets([row for row in rows if row[1]]))
+
+
+SENDERS = """
+duration = "21 s"
+warmup = "3 s"
+link = { rate = "5.3 Mbit/s", delay = "41 ms", aqm = "codel" }
+reverse = { rate = "1 Gbit/s", delay = "0 s" }
+flows = [{ kind = "tcp", count = 2, spread = "1 s" }]
+probes = { packets = true, headers = true, senders = true }
+"""
+
+
+@pytest.fixture(scope="module")
+def sent() -> Result:
+    return Scenario.parse(SENDERS, {}).run(9)
+
+
+def test_a_capture_beside_the_senders_has_the_numbers_of_the_run(sent: Result, tmp_path: Path) -> None:
+    """All but the time in which acknowledgments are transmitted: half a microsecond."""
+    path = tmp_path / "a.pcapng"
+    export_capture(sent, path, side="in", link="both")
+    data = data_of_recording(of_capture(path, 3.0), FREE, 18.0)
+    numbers = {number.metric: number for number in data.numbers}
+    assert list(numbers)[:3] == ["tcp goodput", "retransmitted", "rtt mean"]
+    for name, number in numbers.items():
+        # Goodput is that of what enters the queue, here, and of what leaves it there. Long round trips are few,
+        # so that the last tenth of a second shows.
+        near = {"tcp goodput": 0.05, "retransmitted": 0.03, "rtt mean": 0.3, "rtt 90%": 0.7}
+        near.setdefault(name, 0.002 * number.value)
+        assert value_of(sent, number) == pytest.approx(number.value, abs=near[name]), name
+        assert 0 < (number.sd or 0) < 0.5 * number.value, name
+    samples = sender_rtt(load_capture(path).packets)["rtt_ns"].to_numpy() / 1e6
+    assert samples.min() > 41
+    assert len(round_trips(sent)) > 0.8 * len(samples)
+    assert data.together is not None and data.together.runs == pytest.approx(1.0, abs=0.02)
+
+
+LINE = """
+duration = "21 s"
+warmup = "3 s"
+link = { rate = "5.3 Mbit/s", aqm = "codel" }
+flows = [
+  { kind = "tcp", count = 2, rtt = "47 ms", spread = "1 s" },
+  { kind = "request", request = "64 B", size = "64 B", gap = "150 ms", rtt = "47 ms" },
+]
+probes = { flows = "200 ms", transfers = true }
+"""
+
+
+def test_a_data_file_of_flent_has_the_numbers_of_the_run() -> None:
+    """Pings of the window, which a summary counts by when they came back, and the file by when they were sent."""
+    result = Scenario.parse(LINE, {}).run(4)
+    data = data_of_recording(of_flent(export(result), 3.0), FREE, 18.0)
+    names = [number.metric for number in data.numbers]
+    assert names == ["tcp goodput", "ping mean", *(f"ping {share}%" for share in (10, 25, 50, 75, 90, 95))]
+    for number in data.numbers:
+        assert value_of(result, number) == pytest.approx(number.value, rel=0.03), number.metric
+        assert number.sd is not None and number.sd > 0
+
+
+def test_a_recordings_deviations_are_those_of_seeds() -> None:
+    """Of goodput and the median, whose own variation shows in one run; root mean square of eight runs."""
+    values, deviations = [], []
+    for seed in range(60, 68):
+        result = Scenario.parse(LINE, {"duration": "60 s"}).run(seed)
+        data = data_of_recording(of_flent(export(result), 3.0), FREE, 57.0)
+        chosen = [number for number in data.numbers if number.metric in ("tcp goodput", "ping 50%")]
+        values.append([number.value for number in chosen])
+        deviations.append([number.sd or 0.0 for number in chosen])
+    seeds = np.std(values, axis=0, ddof=1)
+    own = np.sqrt(np.mean(np.square(deviations), axis=0))
+    assert (own > 0.4 * seeds).all() and (own < 3.5 * seeds + 0.05).all(), (own, seeds)
+
+
+def test_a_fit_of_a_data_file_finds_rate_and_round_trip_time(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(LINE.replace("21 s", "11 s"))
+    save_flent(export(Scenario.parse(LINE, {}).run(4)), tmp_path / "measured.flent.gz")
+    free = ["--free", "link.rate=2..20 Mbit/s", "--free", "flows.0.rtt, flows.1.rtt=20..150 ms"]
+    told = printed_json(cli("fit", "model.toml", "measured.flent.gz", *free, "-o", "out", "--json"))
+    rate, rtt = told["keys"]
+    assert told["explained"] and rate["state"] == rtt["state"] == "determined"
+    assert rate["value"] == pytest.approx(5.3, rel=0.02) and rate["high"] - rate["low"] < 0.2
+    assert rtt["value"] == pytest.approx(47, rel=0.06) and rtt["high"] - rtt["low"] < 8
+    assert told["best"]["flows.0.rtt"] == told["best"]["flows.1.rtt"]
+
+
+def test_a_fit_of_a_capture_finds_rate_and_delay(cli: Cli, sent: Result, tmp_path: Path) -> None:
+    text = SENDERS.replace("packets = true, headers = true, senders = true", "")
+    (tmp_path / "model.toml").write_text(text.replace("21 s", "8 s"))
+    export_capture(sent, tmp_path / "a.pcapng", side="in", link="both")
+    free = ["--free", "link.rate=4..8 Mbit/s", "--free", "link.delay=20..80 ms"]
+    told = printed_json(cli("fit", "model.toml", "a.pcapng", *free, "-o", "out", "--json"))
+    rate, delay = told["keys"]
+    assert rate["value"] == pytest.approx(5.3, rel=0.02)
+    assert delay["value"] == pytest.approx(41, rel=0.05)
+    assert told["explained"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.fit.json"]
+
+
+def test_what_a_recording_does_not_say_is_asked_for(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(LINE)
+    result = Scenario.parse(LINE, {}).run(4)
+    save_flent(export(result), tmp_path / "a.flent.gz")
+    free = ("--free", "link.rate=2..20 Mbit/s")
+    (tmp_path / "plain.toml").write_text(
+        'duration = "9 s"\nlink = { rate = "5 Mbit/s" }\nflows = [{ kind = "tcp", spread = "1 s" }]\n'
+    )
+    for words, command in (
+        ("--free", ("model.toml", "a.flent.gz")),
+        ("skip less", ("model.toml", "a.flent.gz", *free, "--skip", "15 s")),
+        ('kind = "request"', ("plain.toml", "a.flent.gz", *free)),
+        ("--set warmup=5s", ("model.toml", "a.flent.gz", *free, "--set", "warmup=auto")),
+        ("no recording", ("model.toml", "plain.toml", *free, "--skip", "1 s")),
+    ):
+        refused = cli("fit", *command, "-o", "out")
+        assert refused.exit_code == 2 and words in refused.stderr, refused.stderr
+        # On a busy machine the runs that show what is wrong take long enough for a line of progress.
+        assert len([line for line in refused.stderr.strip().splitlines() if not line.endswith(" left")]) == 1
+    with pytest.raises(InputError, match=r"a\.flent\.gz: free"):
+        recorded(tmp_path / "a.flent.gz", {"link.aqm": ["codel", "pie"]}, 3.0, 18.0)
+
+
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    [("ping 33%", "quantiles of pings"), ("rtt 100%", "no quantile"), ("rtt 5", "unknown"), ("pings mean", "unknown")],
+)
+def test_metrics_that_nobody_observes(word: str, remedy: str) -> None:
+    with pytest.raises(InputError, match=remedy):
+        data_of({"free": FREE, "measured": [{"metric": word, "value": 3.1}]})
+
+
+def test_metrics_from_outside_are_those_of_the_summary(sent: Result) -> None:
+    total = sum(flow["goodput_bps"] for flow in sent.totals["flows"])
+    assert observed(sent, "tcp goodput") == observed(sent, "tcp goodput forward") == pytest.approx(total / 1e6)
+    assert observed(sent, "drops") is None
+    shares = [observed(sent, f"rtt {share}%") or 0.0 for share in (5, 50, 95)]
+    assert 41 < shares[0] < shares[1] < shares[2]
+    with pytest.raises(InputError, match="reverse"):
+        observed(sent, "tcp goodput reverse")
+    with pytest.raises(InputError, match="asks questions"):
+        observed(sent, "ping 50%")
+
+
+DRAWN = """
+[free]
+"link.rate" = "2..20 Mbit/s"
+"flows.0.rtt, flows.1.rtt" = "20..150 ms"
+[truth]
+"link.rate" = "4..7 Mbit/s"
+"flows.0.rtt, flows.1.rtt" = "30..60 ms"
+[[measured]]
+metric = "goodput"
+value = 1
+[[measured]]
+metric = "ping 25%"
+value = 1
+[[measured]]
+metric = "drops"
+value = 1
+"""
+
+
+def test_drawn_trials_go_on_where_they_were(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "model.toml").write_text(LINE.replace("21 s", "5 s"))
+    (tmp_path / "drawn.toml").write_text(DRAWN)
+    command = ("fit", "model.toml", "drawn.toml", "-o", "out")
+    first = printed_json(cli(*command, "--drawn", "1", "--json"))
+    assert first["computed"] == 1 and [row["trials"] for row in first["keys"]] == [1, 1]
+    kept = json.loads(Path(first["file"]).read_text())["trials"]
+    for trial in kept:
+        rate, rtt = trial["keys"]
+        assert 4 <= rate["truth"] <= 7 and 30 <= rtt["truth"] <= 60
+        assert rate["covered"] == (rate["low"] <= rate["truth"] <= rate["high"])
+        assert rate["value"] == pytest.approx(rate["truth"], rel=0.1)
+    assert first["keys"] == summary_of(kept)
+    more = printed_json(cli(*command, "--drawn", "2", "--json"))
+    assert more["computed"] == 1
+    both = json.loads(Path(more["file"]).read_text())["trials"]
+    assert both[:1] == kept and both[1]["keys"][0]["truth"] != kept[0]["keys"][0]["truth"]
+    assert "Trials: 0 computed" in cli(*command, "--drawn", "2").output
+    other = cli(*command, "--drawn", "1", "--set", "link.aqm=droptail", "--json")
+    assert printed_json(other)["computed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('"4..7 Mbit/s"', '"1..7 Mbit/s"'), ["truth.link.rate", "2..20 Mbit/s"]),
+        (('"4..7 Mbit/s"', '"4..7 kbit/s"'), ["truth.link.rate"]),
+        (('[truth]\n"link.rate"', '[truth]\n"link.rates"'), ["link.rates", "did you mean"]),
+        (('flows.1.rtt" = "20', 'flows.0.rtt" = "20'), ["flows.0.rtt", "twice"]),
+    ],
+)
+def test_true_values_outside_of_what_is_free(
+    cli: Cli, tmp_path: Path, change: tuple[str, str], words: list[str]
+) -> None:
+    (tmp_path / "model.toml").write_text(LINE)
+    assert change[0] in DRAWN
+    (tmp_path / "drawn.toml").write_text(DRAWN.replace(*change))
+    refused = cli("fit", "model.toml", "drawn.toml", "--drawn", "1", "-o", "out")
+    assert refused.exit_code == 2 and all(word in refused.stderr for word in words), refused.stderr
+    seeded = cli("fit", "model.toml", "drawn.toml", "--drawn", "1", "--seed", "3", "-o", "out")
+    assert seeded.exit_code == 2 and "leave the others out" in seeded.stderr
+
+
+def test_rtt_of_one_capture_on_the_command_line(cli: Cli, sent: Result, tmp_path: Path) -> None:
+    export_capture(sent, tmp_path / "a.pcapng", side="in", link="both")
+    told = printed_json(cli("pcap", "rtt", "a.pcapng", "-o", "rtt.parquet", "--json"))
+    assert told["b"] is None and told["flows"][0]["flow"] == "all"
+    samples = pl.read_parquet(tmp_path / "rtt.parquet")
+    assert told["flows"][0]["samples"] == samples.height > 1000
+    assert told["flows"][0]["rtt_ms"]["min"] > 41
+    assert "RTT from A on" in cli("pcap", "rtt", "a.pcapng").output
