@@ -351,7 +351,7 @@ mod tests {
              size = \"{size}\"\nrtt = \"50 ms\"\nstop = \"40 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\""
         );
         let scenario = Scenario::parse(&text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, (), &|_, _| None);
         while !run.advance(u64::MAX) {}
         let (used, laid_out) = (run.flows.slots(), run.network.layout.flows() as usize);
         (used, laid_out, run.report().summary.groups[0].opened)
@@ -401,7 +401,7 @@ mod tests {
         let text = "duration = \"9 s\"\n[link]\nrate = \"1.3 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nsize = \"77 kB\"\n\
                     [[flows]]\nkind = \"cbr\"\nrate = \"80 kbit/s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, (), &|_, _| None);
         let seen = [(); 2].map(|()| Arc::<Mutex<Vec<_>>>::default());
         for (link, seen) in seen.iter().enumerate() {
             run.network.link(link).manage_by(Box::new(Spy { seen: Arc::clone(seen), ..Spy::default() }));
@@ -421,7 +421,7 @@ mod tests {
                     stack = \"linux-2.6.29\"\ncc = \"reno\"\ninterval = \"1 s\"\n\
                     size = \"100 kB\"\nrtt = \"50 ms\"\nstop = \"9.5 s\"";
         let scenario = Scenario::parse(text, &[], Path::new("/")).unwrap();
-        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, ());
+        let mut run = Run::<(), Dumbbell>::new(&scenario, 1, (), &|_, _| None);
         while run.now.as_secs_f64() < 3.2 {
             run.advance(1);
         }
