@@ -7,15 +7,15 @@ common seeds their luck would be in every point, and no number of points would a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sojourn.base.errors import InputError
 from sojourn.fitting.data import Data, Together
-from sojourn.fitting.likelihood import Likelihood, Profile
+from sojourn.fitting.likelihood import Likelihood, Profile, probability
 from sojourn.fitting.space import Point
 from sojourn.fitting.surfaces import SPARE, Array, Box, Surfaces, noise_of, terms
 
@@ -82,7 +82,25 @@ def fit(
     """Fit the ranges, with the choices made; `groups` has the places of numbers that come from the same runs."""
     search = _Search(data, choices, groups, simulate, seed)
     search.over_all()
-    box = search.first_box()
+    found: list[Fitted] = []
+    for box in search.first_boxes():
+        found.append(_from(search, box))
+        degrees = len(data.seen) - len(data.space.ranges)
+        chance = probability(found[-1].least, degrees, search.free)
+        if chance is None or chance >= LOST:
+            break
+    best = min(found, key=lambda one: one.least)
+    return replace(best, tried=len(search.tried))
+
+
+LOST = 1e-3
+"""Where the numbers are less probable than this a search has ended in a wrong place, or there is no right one."""
+STARTS = 3
+"""Most searches, from places of their own."""
+
+
+def _from(search: _Search, box: Box) -> Fitted:
+    """Search from a first box on, with boxes that close in."""
     closed = False
     for _ in range(MOST_BOXES):
         likelihood = search.in_box(box, POINTS)
@@ -98,8 +116,8 @@ def fit(
         if wider is None:
             break
         box = wider
-    point = data.space.point(likelihood.best.tolist())
-    return Fitted(choices, point, likelihood, profiles, search.noise, search.free, len(search.tried), closed)
+    point = search.space.point(likelihood.best.tolist())
+    return Fitted(search.choices, point, likelihood, profiles, search.noise, search.free, len(search.tried), closed)
 
 
 SHRINK = 3.0
@@ -143,10 +161,13 @@ class _Search:
         self._try(cubes, [range(1, 1 + SEEDS)] * len(cubes))
         self.common = len(self.tried)
 
-    def first_box(self) -> Box:
-        """A box around the best of them."""
-        best = min(self.tried, key=self._rough)
-        return Box(best.cube, np.full(self.keys, FIRST_HALF))
+    def first_boxes(self) -> Iterator[Box]:
+        """A box around the best of them, then around the best of those that no box before has."""
+        boxes: list[Box] = []
+        for one in sorted(self.tried[: self.common], key=self._rough):
+            if len(boxes) < STARTS and not any(box.holds(one.cube) for box in boxes):
+                boxes.append(Box(one.cube, np.full(self.keys, FIRST_HALF)))
+                yield boxes[-1]
 
     def in_box(self, box: Box, points: int) -> Likelihood:
         """Simulate points of a box; the likelihood over the surfaces of all that were tried in it."""

@@ -172,6 +172,15 @@ class Likelihood:
         return np.asarray(np.linalg.cholesky(both), dtype=float)
 
 
+def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
+    """How often numbers that the scenario explains have a larger sum; None without degrees of freedom."""
+    if degrees < 1:
+        return None
+    from scipy.special import fdtrc
+
+    return float(fdtrc(degrees, free, sum_of_squares / degrees))
+
+
 def crossing(grown: Callable[[float], float], inside: float, outside: float, threshold: float) -> float:
     """Place between two others where a function first is `threshold`, by bisection: it need not be smooth."""
     for _ in range(24):

@@ -10,7 +10,7 @@ import numpy as np
 from sojourn.analysis.stats import mean_ci
 from sojourn.fitting.data import Data
 from sojourn.fitting.fit import Fitted, Simulate
-from sojourn.fitting.likelihood import TIED, Profile
+from sojourn.fitting.likelihood import TIED, Profile, probability
 
 CHECKED = 10
 """Runs at the best values."""
@@ -96,15 +96,6 @@ def state(profile: Profile) -> str:
     if profile.low_open and profile.high_open:
         return NONE
     return BELOW if profile.high_open else ABOVE if profile.low_open else BOTH
-
-
-def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
-    """How often numbers that the scenario explains have a larger sum; None without degrees of freedom."""
-    if degrees < 1:
-        return None
-    from scipy.special import fdtrc
-
-    return float(fdtrc(degrees, free, sum_of_squares / degrees))
 
 
 def probability_of(data: Data, best: Fitted) -> float | None:
