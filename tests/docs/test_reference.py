@@ -80,6 +80,7 @@ def result() -> Result:
     probes = {
         "packets": True,
         "headers": True,
+        "drops": True,
         "transfers": True,
         "senders": True,
         "queue": "10 ms",

@@ -25,6 +25,7 @@
 //! on to the sink; what becomes of it goes to `tally`, `fingerprint` and `probe`.
 
 mod counters;
+mod drops;
 mod emodel;
 mod event;
 mod fingerprint;

@@ -1,5 +1,6 @@
-//! Probes of every packet and of senders. Without one, the hooks compile to nothing.
+//! Probes of every packet, of drops and of senders. Without one, the hooks compile to nothing.
 
+use crate::drops::Drops;
 use crate::packet::{Handle, Packet, Packets};
 use crate::scenario;
 use crate::senders::{Senders, Who};
@@ -248,9 +249,10 @@ impl Recorder for EveryPacket {
     }
 }
 
-/// Records every packet, or what senders do, or both.
+/// Records every packet, drops, or what senders do, or several of these.
 pub(crate) struct Everything {
     packets: Option<EveryPacket>,
+    drops: Option<Drops>,
     senders: Option<Senders>,
 }
 
@@ -258,6 +260,9 @@ impl Probe for Everything {
     fn arrived(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, packets: &Packets) {
         if let Some(probe) = &mut self.packets {
             probe.arrived(now, link, packet, meta, packets);
+        }
+        if let Some(probe) = &mut self.drops {
+            probe.arrived(link, packet, meta);
         }
     }
 
@@ -279,6 +284,9 @@ impl Probe for Everything {
         if let Some(probe) = &mut self.packets {
             probe.dropped(now, link, packet, meta, reason, packets);
         }
+        if let Some(probe) = &mut self.drops {
+            probe.dropped(now, link, packet, meta, reason);
+        }
     }
 
     fn watches(&self) -> bool {
@@ -295,13 +303,15 @@ impl Probe for Everything {
 impl Recorder for Everything {
     fn new(wanted: &scenario::Probes) -> Self {
         let packets = wanted.packets.then(|| EveryPacket::new(wanted));
-        Self { packets, senders: wanted.of_senders().then(Senders::default) }
+        let drops = wanted.of_drops().then(Drops::default);
+        Self { packets, drops, senders: wanted.of_senders().then(Senders::default) }
     }
 
     fn take(&mut self, least: usize, taken: &mut Vec<Table>) {
         if let Some(probe) = &mut self.packets {
             probe.take(least, taken);
         }
+        taken.extend(self.drops.as_mut().and_then(|drops| drops.take(least)));
         if let Some(probe) = &mut self.senders {
             probe.take(least, taken);
         }
@@ -309,6 +319,7 @@ impl Recorder for Everything {
 
     fn tables(self) -> Vec<Table> {
         let mut tables = self.packets.map_or_else(Vec::new, EveryPacket::tables);
+        tables.extend(self.drops.map(Drops::into_table));
         tables.extend(self.senders.into_iter().flat_map(Senders::into_tables));
         tables
     }
@@ -317,4 +328,4 @@ impl Recorder for Everything {
 /// Codes of the column `fate`; drops follow in the order of [`DropReason`].
 const SENT: u8 = 0;
 const SENT_MARKED: u8 = 1;
-const DROPPED: u8 = 2;
+pub(crate) const DROPPED: u8 = 2;

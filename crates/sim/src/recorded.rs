@@ -3,7 +3,7 @@
 use crate::fingerprint::{Fate, Fingerprint};
 use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
-use crate::probe::{EveryPacket, Probe, Recorder};
+use crate::probe::{Everything, Probe, Recorder};
 use crate::report::report_links;
 use crate::sampler::{Queue, Utilisation};
 use crate::scenario::{Probes, Scenario};
@@ -79,7 +79,7 @@ pub struct Recorded {
     /// Bytes that wait at each link.
     bytes: Vec<u64>,
     packets: Vec<Known>,
-    probe: Option<EveryPacket>,
+    probe: Option<Everything>,
     none: Packets,
     queue: Sampled<Queue>,
     utilisation: Sampled<Utilisation>,
@@ -137,13 +137,13 @@ impl Recorded {
         let links: Vec<Link> = specs.enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
         let count = links.len();
         assert_eq!(count, limited.len(), "an entry for each link");
-        let every = Probes { headers: false, ..scenario.probes.clone() };
+        let wanted = Probes { headers: false, senders: None, ..scenario.probes.clone() };
         Self {
             links,
             limited,
             bytes: vec![0; count],
             packets: Vec::new(),
-            probe: scenario.probes.packets.then(|| EveryPacket::new(&every)),
+            probe: wanted.each().then(|| Everything::new(&wanted)),
             none: Packets::default(),
             queue: Sampled::new(scenario.probes.queue),
             utilisation: Sampled::new(scenario.probes.utilisation),

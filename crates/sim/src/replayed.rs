@@ -6,7 +6,7 @@
 use crate::fingerprint::{Fate, Fingerprint};
 use crate::link::{Link, Metered, metered};
 use crate::packet::Packets;
-use crate::probe::{EveryPacket, Probe, Recorder};
+use crate::probe::{Everything, Probe, Recorder};
 use crate::report::report_links;
 use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Probes};
@@ -22,7 +22,7 @@ pub struct Replayed {
     links: Vec<Link>,
     samplers: Samplers,
     due: [Instant; Samplers::COUNT],
-    probe: Option<EveryPacket>,
+    probe: Option<Everything>,
     packets: Packets,
     events: u64,
     statistics: Statistics,
@@ -32,12 +32,12 @@ impl Replayed {
     /// Nothing yet, of the forward link and the reverse path in a run with `seed`.
     pub fn new(links: [&LinkSpec; 2], probes: &Probes, seed: u64, statistics: Statistics) -> Self {
         // What flows know is not recorded, nor headers.
-        let probes = Probes { flows: None, headers: false, ..*probes };
+        let probes = Probes { flows: None, headers: false, senders: None, ..*probes };
         let samplers = Samplers::new(&probes, links.len(), 0);
         let due = std::array::from_fn(|i| samplers.first(i));
         let window = statistics.window();
         let links = links.iter().enumerate().map(|(i, spec)| Link::new(spec, i, seed, window, false)).collect();
-        let probe = probes.packets.then(|| EveryPacket::new(&probes));
+        let probe = probes.each().then(|| Everything::new(&probes));
         Self { links, samplers, due, probe, packets: Packets::default(), events: 0, statistics }
     }
 
@@ -112,7 +112,7 @@ impl Replayed {
         };
         let mut tables = vec![histogram];
         tables.extend(windows);
-        tables.extend(self.probe.into_iter().flat_map(EveryPacket::tables));
+        tables.extend(self.probe.into_iter().flat_map(Recorder::tables));
         tables.extend(self.samplers.into_tables());
         Output { summary, tables }
     }

@@ -251,6 +251,7 @@ fn probes_change_nothing() {
                 transfers: on(2),
                 headers: on(0) && on(5),
                 accesses: scenario.wlan.as_ref().map(|_| on(3)),
+                drops: Some(on(3)),
                 senders: Some(on(4)),
                 queue: step(1).filter(|_| on(1)),
                 flows: step(7).filter(|_| on(2)),

@@ -313,6 +313,18 @@ class Result:
         return self._named("packets")
 
     @property
+    def drops(self) -> pl.DataFrame:
+        """Every drop of all links (probe `drops`, else from `packets`): `number` counts a flow's arrivals there."""
+        if "drops" in self.table_names or "packets" not in self.table_names:
+            return self._named("drops")
+        keys = ("link", "flow", "arrival")
+        reached = [self.table(name).select(keys) for name in ("packets", "waiting") if name in self.table_names]
+        number = pl.col("arrival").rank("ordinal").over("link", "flow").cast(pl.UInt32) - 1
+        numbers = pl.concat(reached).with_columns(number=number)
+        lost = self.table("packets").filter(pl.col("fate") >= FATES.index("dropped: limit"))
+        return self._in_units(lost.join(numbers, on=keys, how="left").select(_DROPS), _NAMES)
+
+    @property
     def waiting(self) -> pl.DataFrame:
         """Packets that were in the queues when the run ended (probe `packets`)."""
         return self._named("waiting")
@@ -411,14 +423,16 @@ class Result:
             yield frame.slice(start, rows).collect()
 
     def _named(self, table: str, words: Mapping[str, Sequence[str]] | None = None) -> pl.DataFrame:
-        """Seconds, milliseconds and names instead of nanoseconds and numbers."""
-        frame = self.table(table)
+        """A table with seconds, milliseconds and names instead of nanoseconds and numbers."""
+        return self._in_units(self.table(table), words or _NAMES)
+
+    def _in_units(self, frame: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
         columns = []
         for name in frame.columns:
             if name in _UNITS:
                 columns.append((pl.col(name) / _UNITS[name][1]).alias(_UNITS[name][0]))
             else:
-                names = self.link_names if name == "link" else (words or _NAMES).get(name)
+                names = self.link_names if name == "link" else words.get(name)
                 columns.append(_name(name, names) if names else pl.col(name))
         return frame.select(columns)
 
@@ -478,10 +492,11 @@ def _name(column: str, names: Sequence[str]) -> pl.Expr:
 
 
 _FRAMES = (
-    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "waiting", "transfers", "video"),
-    *("rpm_probes", "accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state"),
+    *("summary", "links", "groups", "flow_totals", "nodes", "histogram", "packets", "drops", "waiting", "transfers"),
+    *("video", "rpm_probes", "accesses", "headers", "segments", "acks", "losses", "senders", "queue", "flows", "state"),
     "utilisation",
 )
+_DROPS = ("time_ns", "link", "flow", "number", "bytes", "sojourn_ns", "fate")
 _NAMES = {"fate": FATES, "ecn": ECN, "outcome": OUTCOMES}
 _UNITS = {
     "time_ns": ("time_s", 1e9),
@@ -496,6 +511,7 @@ _UNITS = {
 }
 _PROBES = {
     "packets": "--set probes.packets=true",
+    "drops": "--set probes.drops=true",
     "waiting": "--set probes.packets=true",
     "transfers": "--set probes.transfers=true",
     **{

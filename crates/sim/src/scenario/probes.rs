@@ -9,6 +9,8 @@ table! {
     pub struct Probes {
         /// Records every packet's sojourn, and every drop and mark.
         packets: bool = Kind::Flag, Need::Default("false");
+        /// Records every drop.
+        drops: Option<bool> = Kind::Flag, Need::Optional;
         /// Records every completed transfer.
         transfers: bool = Kind::Flag, Need::Default("false");
         /// With `packets`: also every packet's transport header, for captures.
@@ -34,8 +36,13 @@ impl Probes {
         self.senders == Some(true)
     }
 
-    /// Whether packets or senders are recorded one by one.
+    /// Whether drops are recorded.
+    pub fn of_drops(&self) -> bool {
+        self.drops == Some(true)
+    }
+
+    /// Whether packets, drops or what senders do are recorded one by one.
     pub fn each(&self) -> bool {
-        self.packets || self.of_senders()
+        self.packets || self.of_drops() || self.of_senders()
     }
 }

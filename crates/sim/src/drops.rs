@@ -1,0 +1,61 @@
+//! The probe of drops: which packets of a flow were lost at a queue, so that bursts of losses can be told.
+
+use crate::packet::Handle;
+use crate::probe::DROPPED;
+use crate::table::{Table, recorder};
+use sojourn_aqm::{DropReason, Instant, Meta};
+
+/// Records every drop with the packet's number among those of its flow at the queue.
+#[derive(Default)]
+pub(crate) struct Drops {
+    log: Log,
+    /// By link and flow: packets that reached the queue.
+    reached: Vec<Vec<u32>>,
+    /// By handle: the number of a packet that is in a queue, or was.
+    numbers: Vec<u32>,
+}
+
+recorder! {
+    Log("drops") {
+        time_ns: u64 => U64,
+        link: u8 => U8,
+        flow: u32 => U32,
+        number: u32 => U32,
+        bytes: u32 => U32,
+        sojourn_ns: u64 => U64,
+        fate: u8 => U8,
+    }
+}
+
+impl Drops {
+    /// A packet reached a link's queue.
+    pub fn arrived(&mut self, link: usize, packet: Handle, meta: &Meta) {
+        let reached = place(place(&mut self.reached, link), meta.flow as usize);
+        *place(&mut self.numbers, packet as usize) = *reached;
+        *reached += 1;
+    }
+
+    /// A packet was dropped.
+    pub fn dropped(&mut self, now: Instant, link: usize, packet: Handle, meta: &Meta, reason: DropReason) {
+        let (number, sojourn) = (self.numbers[packet as usize], (now - meta.enqueued).as_nanos() as u64);
+        self.log.push(now.as_nanos(), link as u8, meta.flow, number, meta.len, sojourn, DROPPED + reason as u8);
+    }
+
+    /// What was recorded so far, if that are so many rows; it is forgotten.
+    pub fn take(&mut self, least: usize) -> Option<Table> {
+        self.log.take(least)
+    }
+
+    /// What was recorded, less what was taken.
+    pub fn into_table(self) -> Table {
+        self.log.into_table()
+    }
+}
+
+/// An element of a list that grows.
+fn place<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if index >= list.len() {
+        list.resize(index + 1, T::default());
+    }
+    &mut list[index]
+}
