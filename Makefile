@@ -52,7 +52,7 @@ bench-check: ## fail if the engine takes over 2 % more instructions than recorde
 	$(CARGO) run --release --locked --package sojourn-bench -- --check $(BENCH)
 
 .PHONY: bench-record
-bench-record: ## record what the engine costs: bench/engine.txt and the table in docs/cost.md
+bench-record: ## record what the engine costs: bench/engine.txt and docs/cost.md; BENCH=queues for queue disciplines in scorecards
 	$(CARGO) run --release --locked --package sojourn-bench -- --record $(BENCH)
 
 .PHONY: bench-peers

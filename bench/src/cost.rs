@@ -85,13 +85,13 @@ impl Load {
         let ns = (0..RUNS).map(time).fold(f64::INFINITY, f64::min);
         let dropped = bench.queue.stats().dropped_total().packets;
         assert_eq!(dropped > 0, self.overloaded, "{aqm}, {}: {dropped} packets were dropped", self.name);
-        let instructions = if instructions {
-            let collected = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name], false);
-            collected.map(|(counts, _)| counts.instructions as f64 / PAIRS_COUNTED as f64)
-        } else {
-            None
-        };
-        Cost { ns, instructions }
+        Cost { ns, instructions: if instructions { self.instructions(aqm) } else { None } }
+    }
+
+    /// Instructions of an enqueue and a dequeue, counted in a process of its own; none if that fails.
+    pub fn instructions(&self, aqm: &str) -> Option<f64> {
+        let (counts, _) = callgrind::collected_in(COUNTED, &["--pairs", aqm, self.name], false)?;
+        Some(counts.instructions as f64 / PAIRS_COUNTED as f64)
     }
 
     /// Does what is counted, in a process of its own.

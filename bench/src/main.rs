@@ -5,8 +5,9 @@
 //! packets, packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory,
 //! and, where valgrind is installed, instructions, misses of the first data cache and mispredicted branches per packet in
 //! a span of the steady state. `sojourn-bench --check [CASE…]` compares these instructions with the recorded ones and
-//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`). `sojourn-bench --peers`
-//! runs other simulators beside this one (`peers.rs`).
+//! fails if a case costs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`), and those of queue
+//! disciplines with `--record queues` (`instructions.rs`). `sojourn-bench --peers` runs other simulators beside this one
+//! (`peers.rs`).
 //!
 //! The second table has a line per discipline: bytes of state, and for an enqueue with a dequeue instructions and
 //! nanoseconds under each load. CPU time is noisy on shared machines; instruction counts are not.
@@ -15,6 +16,7 @@ mod alloc;
 mod callgrind;
 mod case;
 mod cost;
+mod instructions;
 mod peers;
 mod recorded;
 
@@ -63,8 +65,14 @@ fn check(args: &[String]) -> ExitCode {
 
 /// Records cases.
 fn record(args: &[String]) -> ExitCode {
-    let Some(cases) = cases(args) else { return usage() };
-    match recorded::record(&cases) {
+    let recorded = match args {
+        [name] if name == QUEUES => instructions::record(),
+        names => {
+            let Some(cases) = cases(names) else { return usage() };
+            recorded::record(&cases)
+        }
+    };
+    match recorded {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");

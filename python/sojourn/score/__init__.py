@@ -56,14 +56,15 @@ _SECOND = ("second_p99", "share_0")
 _ELASTIC = ("elasticity_delay", "elasticity_use")
 _FLOOD = (*_STEADY, "share_0")
 _QOO = ("qoo_web", "qoo_video_call", "qoo_gaming")
-_BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1")
+_BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1", "loss_burst_1")
+_LOAD = (*_STEADY, "synchronisation")
 
 MATRICES = "fairness"
 ROWS = {
     "friendly": Row("5.1.1", "one TCP sender", _STEADY),
     "friendly-iw": Row("5.1.2", "a TCP sender and short transfers, IW 3 and 10", (*_STEADY, "fct_1", "fct_2")),
     "aggressive": Row("5.2", "one CUBIC sender", _STEADY),
-    "flood": Row("5.3", "UDP at 1.2 of the capacity", _STEADY, must=_MUST, scaled=("flows.0.rate",)),
+    "flood": Row("5.3", "UDP at 1.2 of the capacity", (*_STEADY, "loss_burst_0"), must=_MUST, scaled=("flows.0.rate",)),
     "udp-mix": Row("5.3", "UDP at 0.6 of the capacity and TCP", (*_STEADY, "share_1"), scaled=("flows.0.rate",)),
     "lbe": Row("5.4", "LEDBAT beside TCP", (*_STEADY, "share_1")),
     "rtt": Row("6.2", "two senders, RTT 100 ms and 5 to 500 ms", ("rtt_error", *_STEADY)),
@@ -83,9 +84,9 @@ ROWS = {
         alone=0,
         scaled=("flows.1.rate", "flows.2.ladder"),
     ),
-    "load-mild": Row("8.2.2", "mild congestion", _STEADY, must=_MUST, counted=True),
-    "load-medium": Row("8.2.3", "medium congestion", _STEADY, must=_MUST, counted=True),
-    "load-heavy": Row("8.2.4", "heavy congestion", _STEADY, must=_MUST, counted=True),
+    "load-mild": Row("8.2.2", "mild congestion", _LOAD, must=_MUST, counted=True),
+    "load-medium": Row("8.2.3", "medium congestion", _LOAD, must=_MUST, counted=True),
+    "load-heavy": Row("8.2.4", "heavy congestion", _LOAD, must=_MUST, counted=True),
     "load-steps": Row("8.2.5", "mild, medium and heavy congestion in turn", _CHANGING, counted=True, timeline=True),
     "rate-slow": Row("8.2.6", "a rate that falls to a tenth every 40 s", (*_CHANGING, "rise"), timeline=True),
     "rate-fast": Row("8.2.6", "a rate that falls to a tenth every 200 ms", _STEADY),
@@ -133,7 +134,7 @@ ROWS = {
         beside_plain=True,
         scaled=("flows.0.rate",),
     ),
-    "cost": Row("11", "what it costs", ("state_bytes",), facts=True),
+    "cost": Row("11", "what it costs", ("state_bytes", "instructions"), facts=True),
     "knobs": Row("12", "what can be set", ("parameters",), facts=True),
     "rpm": Row(
         "responsiveness",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from operator import methodcaller
 
+from sojourn.analysis.losses import longest_burst, synchronisation
 from sojourn.analysis.metrics import Metric
 from sojourn.analysis.outcome import APPS, outcome
 from sojourn.base.dotted import value_at
@@ -228,6 +229,21 @@ _OF_MEDIA = (
         meaning="the same without the time that answers wait in the sender's socket",
     ),
 )
+_OF_LOSSES = (
+    *(
+        Number(
+            _metric(f"loss_burst_{group}", f"loss burst, group {group}", "packets", digits=1),
+            partial(longest_burst, group=group),
+            meaning=f"longest run of successive packets of a flow of group {group} that are all dropped",
+        )
+        for group in range(2)
+    ),
+    Number(
+        _metric("synchronisation", "loss synchronisation", "%", 100, 1),
+        synchronisation,
+        meaning="share of the flows that lose within one round-trip time of the first drop of an event of loss",
+    ),
+)
 _OF_TWO = (
     Number(_metric("jain", "Jain index", digits=3), methodcaller("number", "jain"), meaning="fairness of the goodputs"),
     Number(_metric("ratio", "ratio", "×"), ratio, meaning=_doc(ratio)),
@@ -251,13 +267,20 @@ _OF_ITSELF = (
         meaning="bytes of state, per queue, or per flow where flows are queued apart",
     ),
     Number(
+        _metric("instructions", "instructions", digits=0),
+        lambda result: None,
+        meaning="instructions of an arrival and its departure under overload, as counted in a release's build "
+        "(docs/cost.md); of a queue manager as it is registered",
+    ),
+    Number(
         _metric("parameters", "parameters", digits=0),
         lambda result: None,
         meaning="parameters that can be set, those of variants included",
     ),
 )
 NUMBERS: Mapping[str, Number] = {
-    one.name: one for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_TWO, *_OF_PARAMETERS, *_OF_ITSELF)
+    one.name: one
+    for one in (*_ALL, *_OF_CHANGES, *_OF_OTHERS, *_OF_MEDIA, *_OF_LOSSES, *_OF_TWO, *_OF_PARAMETERS, *_OF_ITSELF)
 }
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from math import inf, log
+
+import polars as pl
 
 from sojourn.analysis.replicate import FEWEST_SEEDS, until_narrow
 from sojourn.analysis.stats import sample_ci
+from sojourn.aqms.spelling import spelled_aqm
 from sojourn.results.result import Result
 from sojourn.runs.runner import Runner
 from sojourn.score.grades import BANDS
@@ -177,8 +182,16 @@ def _widest(found: Done) -> float:
     return widest
 
 
-FACTS: Mapping[str, Callable[[str], float]] = {
+@cache
+def _instructions() -> dict[str, float]:
+    """Instructions by queue manager, as `make bench-record BENCH=queues` wrote them."""
+    table = pl.read_csv((files("sojourn.score") / "instructions.csv").read_bytes())
+    return {spelled_aqm(name): float(count) for name, count in table.select("discipline", "instructions").iter_rows()}
+
+
+FACTS: Mapping[str, Callable[[str], float | None]] = {
     "state_bytes": lambda aqm: float(known(aqm)["state_bytes"]),
+    "instructions": lambda aqm: _instructions().get(aqm),
     "parameters": lambda aqm: float(len(known(aqm)["params"])),
 }
 """Numbers of a queue manager itself."""
