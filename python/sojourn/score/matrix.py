@@ -59,7 +59,7 @@ def matrix(runs: Runs, name: str) -> Figure:
             title(axes, f"{rate}, {pair[0].removesuffix(' ms')}/{pair[1]}")
         for axes in sheet.bottom:
             axes.set_xlabel("control of the second")
-            axes.tick_params(axis="x", labelrotation=45)
+            axes.tick_params(axis="x", labelrotation=90)
         for axes in sheet.left:
             axes.set_ylabel("of the first")
         bar = sheet.figure.colorbar(drawn, ax=panels.ravel().tolist(), label="goodput of the first over the second")
@@ -73,6 +73,15 @@ def matrix(runs: Runs, name: str) -> Figure:
 def _mean(values: Sequence[float]) -> float:
     """Mean of the logarithms over the seeds, as a factor, so that a ratio and its inverse weigh the same."""
     return 2.0 ** mean_ci([log2(value) for value in values])[0] if values else np.nan
+
+
+def _short(value: float) -> str:
+    """A factor in at most three characters, to fit a cell."""
+    if value < 0.01:
+        return "<.01"
+    if value < 0.995:
+        return f"{value:.2f}".removeprefix("0")
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def _draw(axes: Axes, grid: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str]) -> Any:
@@ -91,8 +100,15 @@ def _draw(axes: Axes, grid: NDArray[np.float64], rows: Sequence[str], columns: S
             axes.text(column, row, "–", ha="center", va="center", color=muted(), fontsize=size)
             continue
         is_dark = abs(log2(value)) > 0.65 * WIDEST
-        text = f"{value:.2g}" if value < 10 else f"{value:.0f}"
-        axes.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if is_dark else "black")
+        axes.text(
+            column,
+            row,
+            _short(float(value)),
+            ha="center",
+            va="center",
+            fontsize=size,
+            color="white" if is_dark else "black",
+        )
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.5, -0.5)
