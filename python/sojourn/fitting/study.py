@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sojourn.analysis.metrics import METRICS
-from sojourn.analysis.stats import quantile
+from sojourn.analysis.metrics import BY_COLUMN
 from sojourn.base.errors import unknown
 from sojourn.fitting.data import QUANTILE, Data, Number
 from sojourn.fitting.fit import Simulate
@@ -71,8 +70,7 @@ def value_of(result: Result, number: Number) -> float:
         return seen
     chosen = result.at(number.link) if number.link else result
     if match := QUANTILE.fullmatch(number.metric):
-        found = quantile(result.histogram.filter(link=chosen.link), float(match[1]) / 100)
+        found = chosen.sojourn_ms(float(match[1]) / 100)
         return float("nan") if found is None else found
-    metric = next(one for one in METRICS if one.column == number.metric)
-    value = chosen.summary[metric.column][0] if metric.column in chosen.summary.columns else None
-    return float("nan") if value is None else float(value) * metric.scale
+    value = chosen.number(number.metric)
+    return float("nan") if value is None else value * BY_COLUMN[number.metric].scale
