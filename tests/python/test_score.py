@@ -13,6 +13,7 @@ import pytest
 from conftest import REPO, Cli, printed_json
 from sojourn._core import scenario_schema
 from sojourn.base.errors import InputError
+from sojourn.flent.files import load_flent
 from sojourn.score import ROWS, chosen, studies
 from sojourn.score.grades import BANDS, overall, worst
 from sojourn.score.numbers import NUMBERS
@@ -195,6 +196,10 @@ def test_the_page_holds_every_row_and_needs_nothing_else(cli: Cli, tmp_path: Pat
     assert set(rows) <= set(page.ids) and len(page.ids) == len(set(page.ids))
     pictures = page.of("img")
     assert len(pictures) == 2 and all(one["alt"] and one["src"].startswith("data:image/svg") for one in pictures)
+    recorded = load_flent(tmp_path / "out" / "flent" / "load-mild-codel.flent.gz")
+    assert (recorded.name, recorded.metadata["BATCH_NAME"]) == ("tcp_ndown", "load-mild")
+    rate = recorded.samples("TCP download sum")[1].mean()
+    assert rate == pytest.approx(20 * 0.96, rel=0.05) and recorded.metadata["TITLE"] == "codel"
     for link in page.of("a"):
         href = link["href"]
         assert href[1:] in page.ids if href.startswith("#") else (tmp_path / "out" / href).is_file()

@@ -6,6 +6,7 @@ ping: each question a packet there and one back.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,29 +65,23 @@ def traffic_of(result: Result, test: str | None = None) -> Traffic:
 def flows_of(result: Result) -> list[Flow]:
     """The TCP flows of a run that last for all of it, with their groups."""
     document = result.scenario.document
-    lasting = iter(result.totals["flows"])
-    following = next(lasting, None)
     found = []
-    for number, group in enumerate(document["flows"]):
-        for place in range(int(group.get("count", 1))):
-            is_next = following is not None and following["kind"] == group["kind"] and "pause" not in group
-            if not is_next or following is None:
-                break
-            if group["kind"] == "tcp" and "size" not in group:
-                way = "upload" if following["direction"] == "reverse" else "download"
-                mark = _DSCP.get(str(group.get("dscp", "CS0")).upper(), "")
-                found.append(Flow(int(following["id"]), number, way, mark, _rtt_ms(document, group, place)))
-            following = next(lasting, None)
+    places: Counter[int] = Counter()
+    for flow in result.totals["flows"]:
+        number = int(flow["group"])
+        group = document["flows"][number]
+        if group["kind"] == "tcp" and "size" not in group:
+            way = "upload" if flow["direction"] == "reverse" else "download"
+            stagger_s = places[number] * seconds(group.get("rtt_stagger", "0 s"))
+            rtt_ms = round(1e3 * (result.scenario.base_rtt_s(number) + stagger_s), 6)
+            found.append(Flow(int(flow["id"]), number, way, _mark(group), rtt_ms))
+        places[number] += 1
     return found
 
 
-def _rtt_ms(document: Mapping[str, Any], group: Mapping[str, Any], place: int) -> float:
-    """Round-trip time of propagation of a flow over the bottleneck, in ms; 0 in a graph, where paths differ."""
-    if "nodes" in document:
-        return 0.0
-    delays = [str(document.get(link, {}).get("delay", "0 s")).split("@")[0] for link in ("link", "reverse")]
-    base = 2 * seconds(str(group.get("access_delay", "0 s"))) + sum(seconds(delay) for delay in delays)
-    return round(1e3 * (base + place * seconds(str(group.get("rtt_stagger", "0 s")))), 6)
+def _mark(group: Mapping[str, Any]) -> str:
+    """Class of a flow group's packets as Flent calls it; empty for one that it does not know."""
+    return _DSCP.get(str(group.get("dscp", "CS0")).upper(), "")
 
 
 def _test(flows: Sequence[Flow], rtts: Sequence[float]) -> str:
@@ -143,13 +138,11 @@ def _names(flows: Sequence[Flow], test: str) -> tuple[str, ...]:
 
 def _pings(result: Result, test: str, hosts: Sequence[str]) -> dict[int, str]:
     """Names of the series of groups of pings."""
-    document = result.scenario.document
     found: dict[int, str] = {}
-    for number, group in enumerate(document["flows"]):
+    for number, group in enumerate(result.scenario.document["flows"]):
         if group["kind"] != "request":
             continue
-        mark = _DSCP.get(str(group.get("dscp", "CS0")).upper(), "")
-        host = f"rtt-{_rtt_ms(document, group, 0):g}ms"
+        mark, host = _mark(group), f"rtt-{round(1e3 * result.scenario.base_rtt_s(number), 6):g}ms"
         names = ["Ping (ms) ICMP"] if mark == "BE" else []
         names += [f"Ping (ms) UDP {mark}"] if mark and test == "rrul" else []
         if test.startswith("rtt_fair"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -13,10 +12,9 @@ from sojourn.figures.canvas import Sheet, style
 from sojourn.figures.channels import Channels
 from sojourn.figures.scales import Span, sojourn_axis, title
 from sojourn.figures.timeseries import draw_series
-from sojourn.results.result import Result
-from sojourn.score.matrix import Runs, matrix
+from sojourn.score.matrix import matrix
 from sojourn.score.phases import delays
-from sojourn.score.runs import Done
+from sojourn.score.runs import Done, by_aqm, with_values
 
 LOADS = ("load-mild", "load-medium", "load-heavy")
 
@@ -27,7 +25,7 @@ def pictures(done: Sequence[Done], names: Mapping[str, str]) -> dict[str, Figure
     for one in done:
         if one.plan.row.large and one.results:
             found |= {
-                f"{one.plan.row_id}, {names[aqm]}": matrix(runs, names[aqm]) for aqm, runs in _with_values(one).items()
+                f"{one.plan.row_id}, {names[aqm]}": matrix(runs, names[aqm]) for aqm, runs in with_values(one).items()
             }
     loads = [one for one in done if one.plan.row_id in LOADS and one.results and len(one.seeds) > 1]
     return {"plane": _plane(loads, names), **found} if loads else found
@@ -38,7 +36,7 @@ def _plane(loads: Sequence[Done], names: Mapping[str, str]) -> Figure:
     results, called = [], []
     for one in loads:
         load = one.plan.row.title if len(loads) > 1 else ""
-        for aqm, of_aqm in _by_aqm(one).items():
+        for aqm, of_aqm in by_aqm(one).items():
             results += of_aqm
             called += [Name(names[aqm], load)] * len(of_aqm)
     return draw("ellipse", results, called, options={"over": "seeds"})[0].figure
@@ -46,7 +44,7 @@ def _plane(loads: Sequence[Done], names: Mapping[str, str]) -> Figure:
 
 def _timeline(one: Done, names: Mapping[str, str]) -> Figure:
     """The delay over time in the run of the first seed, a panel per queue manager."""
-    shown = {Name(names[aqm]): delays(of_aqm[0]) for aqm, of_aqm in _by_aqm(one).items()}
+    shown = {Name(names[aqm]): delays(of_aqm[0]) for aqm, of_aqm in by_aqm(one).items()}
     with style():
         sheet = Sheet()
         panels = sheet.panels(len(shown), height=1.2)[:, 0].tolist()
@@ -59,22 +57,7 @@ def _timeline(one: Done, names: Mapping[str, str]) -> Figure:
         for axes in panels:
             sojourn_axis(axes, spans, which="y")
         panels[-1].set_xlabel("time [s]")
-        panels[-1].set_xlim(0, max(of_aqm[0].duration_s for of_aqm in _by_aqm(one).values()))
+        panels[-1].set_xlim(0, max(of_aqm[0].duration_s for of_aqm in by_aqm(one).values()))
         sheet.note("line: median, band: lowest to highest of the samples, every 20 ms")
         sheet.finish()
     return sheet.figure
-
-
-def _by_aqm(one: Done) -> dict[str, list[Result]]:
-    """Results of each queue manager, seed by seed, of a row with one point."""
-    return {aqm: [result for _, result in runs] for aqm, runs in _with_values(one).items()}
-
-
-def _with_values(one: Done) -> dict[str, Runs]:
-    """Runs of each queue manager with the values of their points."""
-    found: dict[str, list[tuple[Mapping[str, Any], Result]]] = {}
-    assert one.plan.study is not None
-    for place, result in enumerate(one.results):
-        values = one.plan.study.points[place // len(one.seeds)].values
-        found.setdefault(str(values["link.aqm"]), []).append((values, result))
-    return {aqm: found[own[0]] for aqm, own in one.plan.own.items()}

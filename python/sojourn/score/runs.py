@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from math import inf, log
+from typing import Any
 
 import polars as pl
 
@@ -197,3 +198,18 @@ FACTS: Mapping[str, Callable[[str], float | None]] = {
 """Numbers of a queue manager itself."""
 PAGES = "page_ratio"
 COMPLETION = "completion_ms.mean"
+
+
+def by_aqm(one: Done) -> dict[str, list[Result]]:
+    """Results of each queue manager, seed by seed, of a row with one point."""
+    return {aqm: [result for _, result in runs] for aqm, runs in with_values(one).items()}
+
+
+def with_values(one: Done) -> dict[str, list[tuple[Mapping[str, Any], Result]]]:
+    """Runs of each queue manager with the values of their points."""
+    found: dict[str, list[tuple[Mapping[str, Any], Result]]] = {}
+    assert one.plan.study is not None
+    for place, result in enumerate(one.results):
+        values = one.plan.study.points[place // len(one.seeds)].values
+        found.setdefault(str(values["link.aqm"]), []).append((values, result))
+    return {aqm: found[own[0]] for aqm, own in one.plan.own.items()}

@@ -1,23 +1,27 @@
-"""What a scorecard leaves on disk beside its runs: the page, the document, the lock, badges, and every row's study."""
+"""What a scorecard leaves on disk beside its runs: page, document, lock, badges, studies, figures, files of Flent."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import tomlkit
 
 from sojourn.base.files import write_changed
 from sojourn.figures.canvas import save
+from sojourn.flent.export import export
+from sojourn.flent.files import save_flent
 from sojourn.score.badge import badge
 from sojourn.score.card import Card
 from sojourn.score.lock import lock_of
 from sojourn.score.page import page
 from sojourn.score.pictures import pictures
-from sojourn.score.runs import Done
+from sojourn.score.runs import Done, by_aqm
 
-PAGE, DOCUMENT, LOCK, STUDIES, FIGURES = "scorecard.html", "scorecard.json", "score.lock", "studies", "figures"
+PAGE, DOCUMENT, LOCK, STUDIES = "scorecard.html", "scorecard.json", "score.lock", "studies"
+FIGURES, FLENT = "figures", "flent"
 
 
 def write(card: Card, folder: Path) -> list[Path]:
@@ -35,7 +39,22 @@ def write(card: Card, folder: Path) -> list[Path]:
     totals = card.document["totals"]
     for aqm, total in totals.items():
         texts[f"badge-{_file_name(aqm)}.svg"] = badge(aqm, card.wanted.profile.name, total["overall"]) + "\n"
-    return [*(_write(folder / name, text) for name, text in texts.items()), *figures.values()]
+    return [
+        *(_write(folder / name, text) for name, text in texts.items()),
+        *figures.values(),
+        *(path for one in card.done for path in _recordings(one, card, folder / FLENT)),
+    ]
+
+
+def _recordings(one: Done, card: Card, folder: Path) -> Iterator[Path]:
+    """Data files of Flent of a row that samples its flows: the first seed's run of each queue manager."""
+    if not one.results or "flows" not in one.plan.document.get("probes", {}):
+        return
+    batch = {"name": one.plan.row_id, "title": one.plan.row.title}
+    for aqm, (first, *_) in by_aqm(one).items():
+        if first.totals["flows"]:  # an emulated run does not know what its programs did
+            name = _file_name(f"{one.plan.row_id}-{card.names[aqm]}")
+            yield save_flent(export(first, title=card.names[aqm], batch=batch), folder / f"{name}.flent.gz")
 
 
 def study_text(one: Done) -> str:
