@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import inf
@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from sojourn import _core
 from sojourn.base.errors import InputError, unknown
-from sojourn.gym.settings import Raw, Reward
+from sojourn.gym.settings import Reward, Sight
 
 
 @cache
@@ -37,7 +37,7 @@ class CcOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class CcSettings:
+class CcSettings(Sight):
     """What an agent of a connection sees and does."""
 
     step: str = "20 ms"
@@ -69,18 +69,9 @@ class CcSettings:
             raise InputError(f"group: {self.group} is out of range; the first one is 0")
 
     @property
-    def judge(self) -> Callable[[Raw], float] | None:
-        """The reward, where it is a function."""
-        return self.reward if callable(self.reward) else None
-
-    @property
-    def entries(self) -> list[str]:
-        """Entries of an observation, in their order."""
-        if isinstance(self.observe, str):
-            if self.observe != "default":
-                raise unknown("observe: set of entries", self.observe, ["default"])
-            return list(cc_names()["default"])
-        return list(self.observe)
+    def known(self) -> dict[str, Any]:
+        """Names of environments of connections."""
+        return cc_names()
 
     def episodes(self, most: int = 1, native: str = "") -> _core.CcEpisodes:
         """A place for episodes with so many agents at most; with `native` that control runs instead of agents."""
@@ -97,11 +88,6 @@ class CcSettings:
             most,
             native,
         )
-
-    def action_space(self) -> spaces.Space[Any]:
-        """One number, or one of some choices; after `episodes`, which judges the names."""
-        low, high, choices = cc_names()["actions"][self.action]
-        return spaces.Discrete(int(high) + 1) if choices else spaces.Box(low, high, (1,), np.float32)
 
     def observation_space(self) -> spaces.Space[Any]:
         """Entries of the last steps, the oldest step first; a gradient and an action may be negative."""

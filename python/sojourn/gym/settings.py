@@ -36,8 +36,40 @@ class Options(TypedDict, total=False):
     start: str | None
 
 
+class Sight:
+    """What settings of every kind of environment have in common."""
+
+    action: str
+    observe: str | Sequence[str]
+    reward: Reward
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Actions, entries of observations, and rewards of the core, by name."""
+        raise NotImplementedError
+
+    @property
+    def judge(self) -> Callable[[Raw], float] | None:
+        """The reward, where it is a function."""
+        return self.reward if callable(self.reward) else None
+
+    @property
+    def entries(self) -> list[str]:
+        """Entries of an observation, in their order."""
+        if isinstance(self.observe, str):
+            if self.observe != "default":
+                raise unknown("observe: set of entries", self.observe, ["default"])
+            return list(self.known["default"])
+        return list(self.observe)
+
+    def action_space(self) -> spaces.Space[Any]:
+        """One number, or one of some choices; after `episodes`, which judges the names."""
+        low, high, choices = self.known["actions"][self.action]
+        return spaces.Discrete(int(high) + 1) if choices else spaces.Box(low, high, (1,), np.float32)
+
+
 @dataclass(frozen=True)
-class Settings:
+class Settings(Sight):
     """What an agent sees and does."""
 
     step: str = "10 ms"
@@ -56,18 +88,9 @@ class Settings:
     """Whether `start` rules to the end: a queue manager that is judged as a policy is."""
 
     @property
-    def judge(self) -> Callable[[Raw], float] | None:
-        """The reward, where it is a function."""
-        return self.reward if callable(self.reward) else None
-
-    @property
-    def entries(self) -> list[str]:
-        """Entries of an observation, in their order."""
-        if isinstance(self.observe, str):
-            if self.observe != "default":
-                raise unknown("observe: set of entries", self.observe, ["default"])
-            return list(names()["default"])
-        return list(self.observe)
+    def known(self) -> dict[str, Any]:
+        """Names of environments of one queue."""
+        return names()
 
     def episodes(self, count: int = 1, threads: int = 1) -> _core.Episodes:
         """Places for so many episodes."""
@@ -76,13 +99,6 @@ class Settings:
         return _core.Episodes(
             self.step, self.action, self.entries, self.stack, reward, start, self.native, count, threads
         )
-
-    def action_space(self) -> spaces.Space[Any]:
-        """One number, or one of some choices; after `episodes`, which judges the names."""
-        low, high, choices = names()["actions"][self.action]
-        if choices:
-            return spaces.Discrete(int(high) + 1)
-        return spaces.Box(low, high, (1,), np.float32)
 
     def observation_space(self) -> spaces.Space[Any]:
         """Entries of the last steps, the oldest step first; about one in size, but not bounded."""
