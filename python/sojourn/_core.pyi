@@ -311,7 +311,7 @@ class Episodes:
         count: int,
         threads: int,
     ) -> Episodes: ...
-    def set(self, place: int, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> None:
+    def set(self, place: int, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> None:
         """Let the next episodes in a place be of a scenario: JSON text after the overrides `sets`.
 
         Its relative paths start from `base`.
@@ -377,7 +377,7 @@ class CcEpisodes:
         most: int,
         native: str,
     ) -> CcEpisodes: ...
-    def set(self, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> int:
+    def set(self, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> int:
         """Let the next episodes be of a scenario, as that of `Episodes`; how many agents there are."""
 
     def reset(self, seed: int) -> None:
@@ -409,7 +409,7 @@ class PacketEpisodes:
     """Written in place."""
 
     def __new__(cls, observe: list[str], stack: int) -> PacketEpisodes: ...
-    def set(self, scenario_json: str, sets: list[tuple[str, str]] = [], base: str = "/") -> None:
+    def set(self, scenario_json: str, sets: list[tuple[str, str]] = ..., base: str = "/") -> None:
         """Let the next episodes be of a scenario, as that of `Episodes`."""
 
     def reset(self, seed: int) -> bool:
