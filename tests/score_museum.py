@@ -46,8 +46,8 @@ OF = {
     "fq-emptied-new-flow-leaves": "fq_codel",
     "drr-credit-not-reset": "drr",
     "dualpi2-gains-in-another-unit": "dualpi2@linux",
-    "cake-failsafe-forgotten": "cake",
-    "cake-idle-time-is-saved": "cake",
+    "cake-failsafe-forgotten": "cake bandwidth 19mbit ingress",
+    "cake-idle-time-is-saved": "cake bandwidth 19mbit",
 }
 """The mutants that are tried, at least one of each family, and the queue manager that each is an error of."""
 NOT_TRIED = {"rtt", "params", "lbe"}
