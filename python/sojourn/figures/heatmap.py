@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 import polars as pl
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter
 
 from sojourn.analysis.labels import Name
@@ -62,8 +64,9 @@ def draw(
     panels = sheet.tiles(
         len(found), width=_width(len(found), len(xs)), height=height, least=0.55 * len(xs) + 0.2, text=True
     )
+    look = CellLook(norm, in_digits(digits_of(list(found.values()))), lambda value: float(norm(value)) < 0.55)
     for (name, grid), axes in zip(found.items(), panels, strict=True):
-        image = draw_cells(grid, xs, ys, norm, axes, shown.axis_label, digits=digits_of(list(found.values())))
+        image = draw_cells(grid, xs, ys, axes, shown.axis_label, look)
         if name:
             scales.title(axes, name)
     for axes in sheet.bottom:
@@ -123,28 +126,45 @@ def digits_of(grids: Sequence[NDArray[np.float64]]) -> int:
     return 4 if close else 3
 
 
+def in_digits(digits: int) -> Callable[[float], str]:
+    """What is written into cells: values with so many significant digits."""
+    return lambda value: f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
+
+
+@dataclass(frozen=True)
+class CellLook:
+    """How values are shown in cells."""
+
+    norm: Normalize
+    text: Callable[[float], str]
+    """What is written into the cell of a value."""
+    is_dark: Callable[[float], bool]
+    """Whether the cell of a value is so dark that its text is white."""
+    # cividis: perceptually uniform, and the same to the colour-blind; its luminance rises, so it reads in grey print.
+    colors: str = "cividis"
+    """Name of a colour map."""
+    size: float = 1.0
+    """Of the text, over that of the axes' labels."""
+
+
 def draw_cells(
     grid: NDArray[np.float64],
     xs: Sequence[float | str],
     ys: Sequence[float | str],
-    norm: Normalize,
     axes: Axes,
     about: str,
-    *,
-    digits: int = 3,
+    look: CellLook,
 ) -> QuadMesh:
     """Draw a cell per value, which is written in it; cells without one stay empty."""
-    # cividis: perceptually uniform, and the same to the colour-blind; its luminance rises, so it reads in grey print.
     ground = mpl.rcParams["axes.facecolor"]
-    drawn = marks.cells(axes, xs, ys, grid, about, norm=norm, cmap=mpl.colormaps["cividis"], color=ground)
-    size = mpl.rcParams["xtick.labelsize"]
+    drawn = marks.cells(axes, xs, ys, grid, about, norm=look.norm, cmap=mpl.colormaps[look.colors], color=ground)
+    size = look.size * FontProperties(size=mpl.rcParams["xtick.labelsize"]).get_size_in_points()
     for (row, column), value in np.ndenumerate(grid):
         if not np.isfinite(value):
             axes.text(column, row, "–", ha="center", va="center", color=muted(), fontsize=size)
             continue
-        dark = float(norm(value)) < 0.55
-        text = f"{value:#.{digits}g}".rstrip(".") if value < 10**digits else f"{value:.0f}"
-        axes.text(column, row, text, ha="center", va="center", fontsize=size, color="white" if dark else "black")
+        color = "white" if look.is_dark(float(value)) else "black"
+        axes.text(column, row, look.text(float(value)), ha="center", va="center", fontsize=size, color=color)
     axes.set_xticks(range(len(xs)), [value if isinstance(value, str) else plain(value) for value in xs])
     axes.set_yticks(range(len(ys)), [value if isinstance(value, str) else plain(value) for value in ys])
     axes.grid(visible=False)

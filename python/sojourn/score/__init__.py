@@ -57,6 +57,8 @@ _ELASTIC = ("elasticity_delay", "elasticity_use")
 _FLOOD = (*_STEADY, "share_0")
 _QOO = ("qoo_web", "qoo_video_call", "qoo_gaming")
 _BURST = ("page_ratio", "delay_p99", "delay_mean", "drop_rate", "jitter_1", "loss_1", "loss_burst_1")
+_VIDEO = (*_BURST, "video_rate_2", "stalled_2")
+_VIDEO_RATES = ("flows.1.rate", "flows.2.ladder")
 _LOAD = (*_STEADY, "synchronisation")
 
 MATRICES = "fairness"
@@ -73,16 +75,16 @@ ROWS = {
     "burst-III": Row(
         "7.2",
         "video, pages, datagrams",
-        (*_BURST, "video_rate_2", "stalled_2"),
+        _VIDEO,
         alone=0,
-        scaled=("flows.1.rate", "flows.2.ladder"),
+        scaled=_VIDEO_RATES,
     ),
     "burst-IV": Row(
         "7.2",
         "video, pages, datagrams, a transfer",
-        (*_BURST, "video_rate_2", "stalled_2"),
+        _VIDEO,
         alone=0,
-        scaled=("flows.1.rate", "flows.2.ladder"),
+        scaled=_VIDEO_RATES,
     ),
     "load-mild": Row("8.2.2", "mild congestion", _LOAD, must=_MUST, counted=True),
     "load-medium": Row("8.2.3", "medium congestion", _LOAD, must=_MUST, counted=True),

@@ -6,20 +6,17 @@ from collections.abc import Mapping, Sequence
 from math import log2
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from sojourn.analysis.stats import mean_ci
 from sojourn.base.units import bits_per_second
-from sojourn.figures import marks
 from sojourn.figures.canvas import Sheet, style
-from sojourn.figures.channels import muted
+from sojourn.figures.heatmap import CellLook, draw_cells
 from sojourn.figures.scales import title
 from sojourn.results.result import Result
+from sojourn.score.numbers import ratio
 
 CONTROLS = ("flows.0.cc", "flows.1.cc")
 RTTS = ("flows.0.rtt", "flows.1.rtt")
@@ -29,12 +26,6 @@ WIDEST = 5.0
 
 Runs = Sequence[tuple[Mapping[str, Any], Result]]
 """Each run with the values of its point."""
-
-
-def ratio(result: Result) -> float | None:
-    """Goodput of the first of two senders over that of the second; None where one gets nothing."""
-    first, second = (float(group["goodput_bps"]) for group in result.totals["groups"][:2])
-    return first / second if first and second else None
 
 
 def matrix(runs: Runs, name: str) -> Figure:
@@ -55,7 +46,7 @@ def matrix(runs: Runs, name: str) -> Figure:
         for (row, column), axes in np.ndenumerate(panels):
             rate, pair = rates[column], pairs[row]
             grid = np.array([[_mean(at.get((rate, *pair, up, across), [])) for across in columns] for up in rows])
-            drawn = _draw(axes, grid, rows, columns)
+            drawn = draw_cells(grid, columns, rows, axes, "log2 of the ratio", LOOK)
             title(axes, f"{rate}, {pair[0].removesuffix(' ms')}/{pair[1]}")
         for axes in sheet.bottom:
             axes.set_xlabel("control of the second")
@@ -71,8 +62,8 @@ def matrix(runs: Runs, name: str) -> Figure:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Mean of the logarithms over the seeds, as a factor, so that a ratio and its inverse weigh the same."""
-    return 2.0 ** mean_ci([log2(value) for value in values])[0] if values else np.nan
+    """Mean logarithm over the seeds, in which a ratio and its inverse weigh the same; NaN of none."""
+    return mean_ci([log2(value) for value in values])[0] if values else np.nan
 
 
 def _short(value: float) -> str:
@@ -84,36 +75,11 @@ def _short(value: float) -> str:
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def _draw(axes: Axes, grid: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str]) -> Any:
-    # PuOr: two hues that nobody takes for each other, lighter the fairer, so that grey print shows how unfair.
-    norm = Normalize(-WIDEST, WIDEST)
-    ground = mpl.rcParams["axes.facecolor"]
-    drawn = marks.cells(
-        *(axes, columns, rows, np.log2(grid), "log2 of the ratio"),
-        norm=norm,
-        cmap=mpl.colormaps["PuOr"],
-        color=ground,
-    )
-    size = 0.75 * mpl.rcParams["xtick.labelsize"]
-    for (row, column), value in np.ndenumerate(grid):
-        if not np.isfinite(value):
-            axes.text(column, row, "–", ha="center", va="center", color=muted(), fontsize=size)
-            continue
-        is_dark = abs(log2(value)) > 0.65 * WIDEST
-        axes.text(
-            column,
-            row,
-            _short(float(value)),
-            ha="center",
-            va="center",
-            fontsize=size,
-            color="white" if is_dark else "black",
-        )
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    return drawn
+# PuOr: two hues that nobody takes for each other, lighter the fairer, so that grey print shows how unfair.
+LOOK = CellLook(
+    Normalize(-WIDEST, WIDEST),
+    lambda value: _short(2.0**value),
+    lambda value: abs(value) > 0.65 * WIDEST,
+    colors="PuOr",
+    size=0.75,
+)

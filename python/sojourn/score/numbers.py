@@ -13,7 +13,6 @@ from sojourn.analysis.outcome import APPS, outcome
 from sojourn.base.dotted import value_at
 from sojourn.results.result import Result
 from sojourn.score import phases
-from sojourn.score.matrix import ratio
 from sojourn.score.versions import known
 
 
@@ -44,6 +43,12 @@ def share(group: int, result: Result) -> float | None:
     """Share of a flow group in the goodput of all."""
     rates = [float(one["goodput_bps"]) for one in result.totals["groups"]]
     return rates[group] / sum(rates) if sum(rates) else None
+
+
+def ratio(result: Result) -> float | None:
+    """Goodput of the first of two senders over that of the second; None where one gets nothing."""
+    first, second = (float(one["goodput_bps"]) for one in result.totals["groups"][:2])
+    return first / second if first and second else None
 
 
 def rtt_error(result: Result) -> float | None:
