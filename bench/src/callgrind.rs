@@ -1,6 +1,9 @@
 //! Counts by valgrind's callgrind: instructions are repeatable to the digit for the same binary.
 
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 /// What a piece of a program costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,6 +19,24 @@ pub struct Counts {
 /// Whether valgrind can be run.
 pub fn available() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success())
+}
+
+/// Counts of several programs, in their order, on all cores: other processes change no count.
+pub fn side_by_side<T: Sync, C: Send>(programs: &[T], count: impl Fn(&T) -> C + Sync) -> Vec<C> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(programs.len())));
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Relaxed);
+            let Some(program) = programs.get(place) else { break };
+            let counted = count(program);
+            found.lock().expect("nobody panics").push((place, counted));
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len());
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let mut found = found.into_inner().expect("nobody panics");
+    found.sort_unstable_by_key(|&(place, _)| place);
+    found.into_iter().map(|(_, counted)| counted).collect()
 }
 
 /// Counts within functions called like `pattern` in a run of this program with `args`, and what it prints; cache and

@@ -1,11 +1,9 @@
 //! What each queue discipline costs under overload, as the scorecard tells it: a table beside the score's code.
 
 use crate::callgrind;
-use crate::cost::{Load, disciplines};
+use crate::cost::{Discipline, Load, disciplines};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::{fs, io, thread};
+use std::{fs, io};
 
 /// Counts every discipline and writes the table.
 pub fn record() -> io::Result<()> {
@@ -15,22 +13,9 @@ pub fn record() -> io::Result<()> {
     }
     let load = Load::find(LOAD).expect("a load of the table");
     let queues = disciplines();
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        loop {
-            let place = next.fetch_add(1, Relaxed);
-            let Some(queue) = queues.get(place) else { break };
-            let count = load.instructions(&queue.name);
-            found.lock().expect("no discipline panics").push((place, count));
-        }
-    };
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut found = found.into_inner().expect("no discipline panics");
-    found.sort_unstable_by_key(|&(place, _)| place);
+    let counts = callgrind::side_by_side(&queues, |queue| load.instructions(&queue.name));
     let mut text = String::from("build,discipline,instructions\n");
-    for (place, count) in found {
-        let name = &queues[place].name;
+    for (Discipline { name, .. }, count) in queues.iter().zip(counts) {
         let count = count.ok_or_else(|| io::Error::other(format!("{name} did not run under callgrind")))?;
         text += &format!("{},{},{count:.0}\n", env!("SOJOURN_BUILD"), quoted(name));
     }

@@ -5,9 +5,7 @@ use crate::callgrind;
 use crate::case::{CASES, Case, Counted};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::{fs, io, thread};
+use std::{fs, io};
 
 /// What a case costs per packet of its steady state.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,21 +120,12 @@ impl Verdict {
     }
 }
 
-/// Counts the cases, on all cores: other processes change no count.
+/// Counts the cases, in the order of the table.
 fn count<'a>(cases: &[&'a Case]) -> Vec<(&'a Case, Option<Cost>)> {
-    let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
-    let work = || {
-        while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
-            let cost = case.count(true).map(|counted| Cost::of(&counted));
-            found.lock().expect("no case panics").push((*case, cost));
-        }
-    };
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(cases.len());
-    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut found = found.into_inner().expect("no case panics");
-    found.sort_by_key(|(case, _)| CASES.iter().position(|known| known.name == case.name));
-    found
+    let mut cases = cases.to_vec();
+    cases.sort_by_key(|case| CASES.iter().position(|known| known.name == case.name));
+    let costs = callgrind::side_by_side(&cases, |case| case.count(true).map(|counted| Cost::of(&counted)));
+    cases.into_iter().zip(costs).collect()
 }
 
 fn key(case: &Case) -> (String, String) {
