@@ -14,9 +14,8 @@ from sojourn.base.errors import InputError
 from sojourn.gym.ending import ending
 from sojourn.gym.privileged import privileged
 from sojourn.gym.render import Pictures, line
-from sojourn.gym.seeds import draw_seed
 from sojourn.gym.settings import Options, Settings
-from sojourn.gym.source import Source
+from sojourn.gym.source import Turns
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
@@ -56,11 +55,10 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         self.action_space = self._settings.action_space()
         self.observation_space = self._settings.observation_space()
         self.render_mode = render_mode
-        self._source = Source(scenario)
+        self._turns = Turns(scenario)
         self._judge = self._settings.judge
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
-        self._seed: int | None = None
         self._pictures = Pictures() if render_mode == "rgb_array" else None
 
     def reset(
@@ -71,13 +69,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
         `options={"scenario": …}` takes another scenario from now on.
         """
         super().reset(seed=seed)
-        if options and "scenario" in options:
-            self._source, self._seed = Source(options["scenario"]), None
-        if seed is None:
-            seed = draw_seed(self.np_random)
-        if self._seed is None or self._source.is_drawn:
-            self._source.give(seed, partial(self._episodes.set, 0))
-        self._seed = seed
+        seed = self._turns.next(seed, self.np_random, options, partial(self._episodes.set, 0))
         self._episodes.reset([0], [seed])
         if self._pictures is not None:
             self._pictures.clear()
@@ -107,7 +99,7 @@ class AqmEnv(gymnasium.Env[Observation, Any]):
     @property
     def scenario(self) -> Scenario | None:
         """The scenario of the present episode; what was drawn is written into it."""
-        return None if self._seed is None else self._source.scenario(self._seed)
+        return self._turns.scenario
 
     def _observation(self) -> Observation:
         return self._seen.copy() if self._copy else self._seen

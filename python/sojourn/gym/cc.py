@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sojourn.gym.cc_settings import CcOptions, CcSettings
 from sojourn.gym.ending import ending
 from sojourn.gym.privileged import privileged
-from sojourn.gym.seeds import draw_seed
-from sojourn.gym.source import Source
+from sojourn.gym.source import Turns
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
@@ -50,10 +49,9 @@ class CcEnv(gymnasium.Env[Observation, Any]):
         self._episodes = self._settings.episodes()
         self.action_space = self._settings.action_space()
         self.observation_space = self._settings.observation_space()
-        self._source = Source(scenario)
+        self._turns = Turns(scenario)
         self._raw, self._privileged, self._copy = raw, privileged, copy
         self._seen: Observation = self._episodes.observations[0]
-        self._seed: int | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -63,13 +61,7 @@ class CcEnv(gymnasium.Env[Observation, Any]):
         `options={"scenario": …}` takes another scenario from now on.
         """
         super().reset(seed=seed)
-        if options and "scenario" in options:
-            self._source, self._seed = Source(options["scenario"]), None
-        if seed is None:
-            seed = draw_seed(self.np_random)
-        if self._seed is None or self._source.is_drawn:
-            self._source.give(seed, self._episodes.set)
-        self._seed = seed
+        seed = self._turns.next(seed, self.np_random, options, self._episodes.set)
         self._episodes.reset(seed)
         return self._observation(), {**self._info(), "seed": seed}
 
@@ -86,7 +78,7 @@ class CcEnv(gymnasium.Env[Observation, Any]):
     @property
     def scenario(self) -> Scenario | None:
         """The scenario of the present episode; what was drawn is written into it."""
-        return None if self._seed is None else self._source.scenario(self._seed)
+        return self._turns.scenario
 
     def _observation(self) -> Observation:
         return self._seen.copy() if self._copy else self._seen

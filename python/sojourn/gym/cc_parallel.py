@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sojourn.base.errors import InputError
 from sojourn.gym.cc_settings import CcOptions, CcSettings
 from sojourn.gym.ending import ending
-from sojourn.gym.seeds import draw_seed
-from sojourn.gym.source import Source
+from sojourn.gym.source import Turns
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
@@ -59,11 +58,12 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         raw: bool = False,
         **options: Unpack[CcOptions],
     ) -> None:
-        self._settings, self._source, self._raw = CcSettings(**options), Source(scenario), raw
-        if flows is None and self._source.is_drawn:
+        self._settings, self._turns, self._raw = CcSettings(**options), Turns(scenario), raw
+        source = self._turns.source
+        if flows is None and source.is_drawn:
             raise InputError("flows: what is drawn may have any number of them; say how many have agents at most")
         if flows is None:
-            flows = int(self._group(self._source.scenario(0)).get("count", 1))
+            flows = int(self._group(source.scenario(0)).get("count", 1))
         if flows < 1:
             raise InputError(f"flows: {flows} of them have no agent; give at least 1")
         self._episodes = self._settings.episodes(flows)
@@ -72,21 +72,14 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
         self._places = {agent: i for i, agent in enumerate(self.possible_agents)}
         self.action_spaces = {agent: self._settings.action_space() for agent in self.possible_agents}
         self.observation_spaces = {agent: self._settings.observation_space() for agent in self.possible_agents}
-        self._seed: int | None = None
         self._count = 0
         self._random: np.random.Generator | None = None
 
     def reset(self, seed: int | None = None, options: Told | None = None) -> tuple[dict[str, Observation], Told]:
         """Begin an episode, as `CcEnv.reset` does."""
-        if options and "scenario" in options:
-            self._source, self._seed = Source(options["scenario"]), None
         if seed is not None or self._random is None:
             self._random = seeding.np_random(seed)[0]
-        if seed is None:
-            seed = draw_seed(self._random)
-        if self._seed is None or self._source.is_drawn:
-            self._count = self._source.give(seed, self._episodes.set)
-        self._seed = seed
+        seed = self._turns.next(seed, self._random, options, self._take)
         self._episodes.reset(seed)
         self.agents = self.possible_agents[: self._count]
         return self._observations(), {agent: {**info, "seed": seed} for agent, info in self._infos().items()}
@@ -130,13 +123,16 @@ class CcParallelEnv(ParallelEnv[str, Observation, Any]):  # type: ignore[misc]  
     @property
     def scenario(self) -> Scenario | None:
         """The scenario of the present episode; what was drawn is written into it."""
-        return None if self._seed is None else self._source.scenario(self._seed)
+        return self._turns.scenario
 
     def _group(self, scenario: Scenario) -> dict[str, Any]:
         groups: list[dict[str, Any]] = scenario.document["flows"]
         if self._settings.group >= len(groups):
             raise InputError(f"group: {self._settings.group} is not there; the scenario has {len(groups)} groups")
         return groups[self._settings.group]
+
+    def _take(self, text: str, sets: list[tuple[str, str]], base: str) -> None:
+        self._count = self._episodes.set(text, sets, base)
 
     def _observations(self) -> dict[str, Observation]:
         return {agent: self._episodes.observations[self._places[agent]].copy() for agent in self.agents}

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from sojourn import _core
 from sojourn.gym.ending import ending
-from sojourn.gym.seeds import draw_seed
 from sojourn.gym.settings import Settings
-from sojourn.gym.source import Source
+from sojourn.gym.source import Turns
 from sojourn.gym.suites import Suite
 from sojourn.scenarios.scenario import Scenario
 
@@ -52,20 +51,14 @@ class AqmPacketEnv(gymnasium.Env[Observation, Any]):
         self._seen: Observation = self._episodes.observation
         self.action_space = spaces.Discrete(3)
         self.observation_space = spaces.Box(0.0, np.inf, (len(entries) * stack + OF_PACKET,), np.float32)
-        self._source, self._known, self._copy = Source(scenario), False, copy
+        self._turns, self._copy = Turns(scenario), copy
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode, as `AqmEnv.reset` does, with the first packet that arrives."""
         super().reset(seed=seed)
-        if options and "scenario" in options:
-            self._source, self._known = Source(options["scenario"]), False
-        if seed is None:
-            seed = draw_seed(self.np_random)
-        if not self._known or self._source.is_drawn:
-            self._source.give(seed, self._episodes.set)
-            self._known = True
+        seed = self._turns.next(seed, self.np_random, options, self._episodes.set)
         self._episodes.reset(seed)
         return self._observation(), {"time": self._episodes.time_s(), "seed": seed}
 

@@ -3,18 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
+from sojourn.gym.seeds import draw_seed
 from sojourn.gym.suites import Suite, is_suite
 from sojourn.scenarios.draw import Draw
 from sojourn.scenarios.scenario import Scenario, spelled
 
 Taken = TypeVar("Taken")
+
+
+class Turns:
+    """The scenarios of an environment's episodes, one after the other, and the seed of the present one."""
+
+    def __init__(self, scenario: str | Path | Scenario | Suite) -> None:
+        """Take what `Source` takes."""
+        self.source = Source(scenario)
+        self._seed: int | None = None
+
+    def next(
+        self,
+        seed: int | None,
+        random: np.random.Generator,
+        options: Mapping[str, Any] | None,
+        take: Callable[[str, list[tuple[str, str]], str], object],
+    ) -> int:
+        """Seed of the next episode: without `seed` one of those to learn with. `take` gets what is new of its scenario.
+
+        `options={"scenario": …}` is another scenario from now on.
+        """
+        if options and "scenario" in options:
+            self.source, self._seed = Source(options["scenario"]), None
+        if seed is None:
+            seed = draw_seed(random)
+        if self._seed is None or self.source.is_drawn:
+            self.source.give(seed, take)
+        self._seed = seed
+        return seed
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """That of the present episode; what was drawn is written into it."""
+        return None if self._seed is None else self.source.scenario(self._seed)
 
 
 class Source:
