@@ -28,11 +28,6 @@ impl Reward {
     pub const ALL: [(&'static str, Self); 3] =
         [("delay-goodput", Self::DelayGoodput), ("power", Self::Power), ("fair", Self::Fair)];
 
-    /// The reward called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, reward)| reward)
-    }
-
     pub(crate) fn of(self, measured: &Measured) -> f64 {
         let &Measured { utilisation, jain, base_s, step } = measured;
         let delay_s = step.delay_s();

@@ -1,7 +1,7 @@
 //! What an agent sees and does, and the scenarios in which it can.
 
 use crate::reward::Reward;
-use sojourn_aqm::params::Value;
+use sojourn_aqm::params::{Value, unknown};
 use sojourn_aqm::policy::{Board, Entry, Law, Policy, Sight};
 use sojourn_aqm::refusal::Refusal;
 use sojourn_aqm::registry::{Algorithm, AnyConfig, Named, Own, OwnConfig, Queues};
@@ -104,24 +104,32 @@ pub(crate) fn read_sight(action: &str, observe: &[String], stack: usize) -> Resu
         name => Law::find(name).ok_or_else(|| format!("unknown action {name:?}")),
     };
     let law = law.map_err(|text| place("action", format!("{text}; one of {laws}")))?;
+    let entries = read_entries(observe, stack, Entry::ALL, &Entry::DEFAULT)?;
+    Ok(Sight { entries, stack, law })
+}
+
+/// Reads the entries of an observation, of `all` with names and meanings, and checks of how many steps they are; without
+/// names they are the `default` ones.
+pub(crate) fn read_entries<E: Copy + PartialEq>(
+    observe: &[String],
+    stack: usize,
+    all: &[(&'static str, E, &'static str)],
+    default: &[E],
+) -> Result<Vec<E>, Refused> {
     let mut entries = Vec::new();
     for name in observe {
-        let entry = Entry::find(name).ok_or_else(|| {
-            let names = Entry::ALL.iter().map(|&(name, ..)| name).collect::<Vec<_>>().join(", ");
-            place("observe", format!("unknown entry {name:?}; of {names}"))
-        })?;
+        let found = all.iter().find(|(known, ..)| known == name);
+        let names = || all.iter().map(|&(name, ..)| name);
+        let &(_, entry, _) = found.ok_or_else(|| place("observe", unknown("entry", name, names())))?;
         if entries.contains(&entry) {
             return Err(place("observe", format!("{name:?} is there twice; leave one out")));
         }
         entries.push(entry);
     }
-    if entries.is_empty() {
-        entries = Entry::DEFAULT.to_vec();
-    }
     if stack == 0 || stack > MOST_STACK {
         return Err(place("stack", format!("{stack} is out of range; from 1 to {MOST_STACK}")));
     }
-    Ok(Sight { entries, stack, law })
+    Ok(if entries.is_empty() { default.to_vec() } else { entries })
 }
 
 pub(crate) fn place(at: &'static str, text: String) -> Refused {
@@ -129,7 +137,7 @@ pub(crate) fn place(at: &'static str, text: String) -> Refused {
 }
 
 /// Most steps of an observation.
-pub(crate) const MOST_STACK: usize = 64;
+const MOST_STACK: usize = 64;
 
 /// A queue of an episode.
 #[derive(Clone, Debug)]

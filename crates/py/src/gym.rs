@@ -52,11 +52,7 @@ impl Episodes {
         let step = units::duration(step).map_err(|error| input(format!("step: {error}")))?;
         let mut setup = Setup::read(step, action, &observe, stack, start).map_err(input)?;
         setup.native = native;
-        if !reward.is_empty() {
-            let names = Reward::ALL.map(|(name, _)| name).join(", ");
-            let unknown = || input(format!("reward: unknown reward {reward:?}; one of {names}, or a function"));
-            setup.reward = Some(Reward::find(reward).ok_or_else(unknown)?);
-        }
+        setup.reward = read_reward(reward, &Reward::ALL)?;
         let batch = Batch::new(setup, count, threads).map_err(|error| input(format!("threads: {error}")))?;
         let width = batch.width();
         Ok(Self {
@@ -281,6 +277,16 @@ impl PacketEpisodes {
 /// after each call.
 pub(crate) fn read_scenario(json: &str, sets: &[(String, String)], base: &str) -> Result<Scenario, String> {
     Scenario::parse_with(json, sets, Path::new(base), REGISTERED).map_err(|error| error.to_string())
+}
+
+/// A reward by its name among `all`; none for an empty one, where somebody else judges.
+pub(crate) fn read_reward<R: Copy>(name: &str, all: &[(&str, R)]) -> PyResult<Option<R>> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let names = || all.iter().map(|&(name, _)| name).collect::<Vec<_>>().join(", ");
+    let unknown = || input(format!("reward: unknown reward {name:?}; one of {}, or a function", names()));
+    all.iter().find(|(known, _)| *known == name).map(|&(_, reward)| Some(reward)).ok_or_else(unknown)
 }
 
 /// The summary of an episode that is over as JSON.

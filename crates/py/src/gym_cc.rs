@@ -1,7 +1,7 @@
 //! Connections that Python steers, in steps.
 
 use crate::error::{Unsigned, input};
-use crate::gym::{read_scenario, text_of};
+use crate::gym::{read_reward, read_scenario, text_of};
 use crate::slices;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -52,11 +52,7 @@ impl CcEpisodes {
     ) -> PyResult<Self> {
         let mut setup = Setup::read(step, delay, action, &observe, stack).map_err(input)?;
         (setup.gain, setup.keeps, setup.group, setup.most) = (gain, keeps, group, most);
-        if !reward.is_empty() {
-            let names = Reward::ALL.map(|(name, _)| name).join(", ");
-            let unknown = || input(format!("reward: unknown reward {reward:?}; one of {names}, or a function"));
-            setup.reward = Some(Reward::find(reward).ok_or_else(unknown)?);
-        }
+        setup.reward = read_reward(reward, &Reward::ALL)?;
         if !native.is_empty() {
             setup.run_natively(native).map_err(input)?;
         }

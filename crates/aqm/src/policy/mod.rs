@@ -6,6 +6,7 @@
 //! from outside is the same queue manager when it runs by itself.
 
 mod board;
+mod entries;
 mod law;
 mod network;
 mod observer;

@@ -16,21 +16,7 @@ pub struct Sight {
     pub law: Law,
 }
 
-macro_rules! entries {
-    ($( $(#[doc = $doc:literal])+ $entry:ident = $name:literal, )+) => {
-        /// A number of an observation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Entry { $( $(#[doc = $doc])+ $entry, )+ }
-
-        impl Entry {
-            /// Every entry, with its name and meaning.
-            pub const ALL: &'static [(&'static str, Self, &'static str)] =
-                &[ $( ($name, Self::$entry, concat!($($doc),+)), )+ ];
-        }
-    };
-}
-
-entries! {
+crate::entries! {
     /// Mean sojourn time of the packets sent in the step, over 20 ms; the last one where none was sent.
     Sojourn = "sojourn",
     /// How long the first packet in the queue has waited, over 20 ms; zero where nothing waits.
@@ -73,16 +59,6 @@ impl Entry {
         Self::Marks,
         Self::Action,
     ];
-
-    /// The entry called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, ..)| *known == name).map(|&(_, entry, _)| entry)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|&&(_, entry, _)| entry == self).expect("each is in the list").0
-    }
 }
 
 impl Sight {

@@ -3,21 +3,7 @@
 use super::board::{Board, Rtts, Seen};
 use sojourn_aqm::{Duration, Instant};
 
-macro_rules! entries {
-    ($( $(#[doc = $doc:literal])+ $entry:ident = $name:literal, )+) => {
-        /// A number of an observation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Entry { $( $(#[doc = $doc])+ $entry, )+ }
-
-        impl Entry {
-            /// Every entry, with its name and meaning.
-            pub const ALL: &'static [(&'static str, Self, &'static str)] =
-                &[ $( ($name, Self::$entry, concat!($($doc),+)), )+ ];
-        }
-    };
-}
-
-entries! {
+sojourn_aqm::entries! {
     /// Packets sent, over those delivered; 1 where none was delivered.
     SendRatio = "send_ratio",
     /// Mean round-trip time, the last one where none was measured, over the smallest ever; 1 before there is one.
@@ -47,16 +33,6 @@ entries! {
 impl Entry {
     /// What is observed where nothing is said.
     pub const DEFAULT: [Self; 4] = [Self::SendRatio, Self::LatencyRatio, Self::LatencyGradient, Self::Loss];
-
-    /// The entry called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, ..)| *known == name).map(|&(_, entry, _)| entry)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|&&(_, entry, _)| entry == self).expect("each is in the list").0
-    }
 }
 
 /// What a connection did in a step.

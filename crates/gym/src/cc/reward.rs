@@ -21,11 +21,6 @@ impl Reward {
     /// Every reward, with its name.
     pub const ALL: [(&'static str, Self); 3] = [("power", Self::Power), ("aurora", Self::Aurora), ("fair", Self::Fair)];
 
-    /// The reward called `name`.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, reward)| reward)
-    }
-
     pub(super) fn of(self, measured: &Measured) -> f64 {
         let Measured { utilisation, jain, base_s, nominal_bps, interval } = measured;
         let queued_s = (interval.rtt_s - base_s).max(0.0);

@@ -5,7 +5,7 @@ use super::control::Steered;
 use super::law::Law;
 use super::observer::Entry;
 use super::reward::Reward;
-use crate::setup::{LEAST_STEP, MOST_STACK, MOST_STEP, Refused, place};
+use crate::setup::{LEAST_STEP, MOST_STEP, Refused, place, read_entries};
 use sojourn_aqm::params::unknown;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{FileSpec, FlowSpec, Scenario, Traffic};
@@ -74,21 +74,7 @@ impl Setup {
         }
         let law = Law::find(action)
             .ok_or_else(|| place("action", unknown("action", action, Law::ALL.map(|(name, _)| name).into_iter())))?;
-        let mut entries = Vec::new();
-        for name in observe {
-            let names = || Entry::ALL.iter().map(|&(name, ..)| name);
-            let entry = Entry::find(name).ok_or_else(|| place("observe", unknown("entry", name, names())))?;
-            if entries.contains(&entry) {
-                return Err(place("observe", format!("{name:?} is there twice; leave one out")));
-            }
-            entries.push(entry);
-        }
-        if entries.is_empty() {
-            entries = Entry::DEFAULT.to_vec();
-        }
-        if stack == 0 || stack > MOST_STACK {
-            return Err(place("stack", format!("{stack} is out of range; from 1 to {MOST_STACK}")));
-        }
+        let entries = read_entries(observe, stack, Entry::ALL, &Entry::DEFAULT)?;
         Ok(Self {
             step,
             delay,
