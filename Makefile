@@ -130,7 +130,7 @@ test-rust: $(VENV)/.made | $(LOGS)
 
 .PHONY: test-python
 test-python: $(VENV)/.built | $(LOGS)
-	@$(BIN)/python -m pytest tests/python tests/docs -rfEs 2>&1 | tee $(LOGS)/python.log
+	@$(BIN)/python -m pytest tests/python tests/docs -n auto --maxprocesses 4 --dist worksteal -rfEs 2>&1 | tee $(LOGS)/python.log
 
 .PHONY: format
 format:
