@@ -18,7 +18,20 @@ import sojourn
 ROOT = Path(sojourn.__file__).parent
 ORDER = (
     *("base", "traces", "aqms", "analysis", "figures", "results", "engines", "scenarios", "logs", "pcap", "qlog"),
-    *("flent", "runs", "studies", "fitting", "hunting", "gym", "validation", "kernel", "ns2", "emulated", "papers"),
+    *(
+        "flent",
+        "tc",
+        "runs",
+        "studies",
+        "fitting",
+        "hunting",
+        "gym",
+        "validation",
+        "kernel",
+        "ns2",
+        "emulated",
+        "papers",
+    ),
     *("report", "score", "cli"),
     *("__main__", "demo"),
 )

@@ -1,0 +1,86 @@
+"""Numbers as `tc` reads and prints them (iproute2, `lib/utils.c` and `tc/tc_util.c`), as a scenario has them.
+
+They are not ours: a size of `5kb` is 5120 B, a rate of `10mbps` is 80 Mbit/s, and a time without a unit is in
+microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from sojourn.base.errors import InputError
+
+
+def size(text: str) -> str:
+    """A size, as `1600b`, `32Mb`, `10kbit`: in bytes, where k is 1024. What follows a slash is a cell's logarithm."""
+    number, unit = _split(text.partition("/")[0], "size", SIZES, "1514b")
+    return f"{int(number * SIZES[unit])} B"
+
+
+def rate(text: str) -> str:
+    """A rate, as `10Mbit`, `1.5mbps`, `1Gibit`: `bps` counts bytes; without a unit it is bits per second."""
+    number, unit = _split(text, "rate", RATES, "10mbit")
+    return f"{int(number * RATES[unit])} bit/s"
+
+
+def time(text: str) -> str:
+    """A time, as `5ms`, `20us`, `1s`; without a unit in microseconds."""
+    number, unit = _split(text, "time", TIMES, "5ms")
+    return f"{int(number * TIMES[unit])} ns"
+
+
+def count(text: str) -> str:
+    """A whole number, of packets with a `p` behind it; hexadecimal after `0x`."""
+    found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)p?", text)
+    if not found:
+        raise InputError(f'"{text}" is no whole number; tc writes e.g. 1024 or 10240p')
+    return str(int(found[1], 0))
+
+
+def number(text: str) -> str:
+    """A plain number."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
+        raise InputError(f'"{text}" is no number')
+    return text
+
+
+def is_value(text: str) -> bool:
+    """Whether a word looks like the value of the word before it."""
+    return bool(re.match(r"[-+]?[0-9.]", text))
+
+
+def _split(text: str, what: str, units: dict[str, Fraction], example: str) -> tuple[Fraction, str]:
+    found = re.fullmatch(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([A-Za-z]*)", text)
+    if not found or found[2].lower() not in units:
+        raise InputError(f'"{text}" is no {what} of tc; it writes e.g. {example}')
+    return Fraction(found[1]), found[2].lower()
+
+
+def _rates() -> dict[str, Fraction]:
+    found = {"": Fraction(1)}
+    for power, letter in enumerate(("", "k", "m", "g", "t")):
+        found |= {f"{letter}bit": Fraction(1000**power), f"{letter}bps": Fraction(8 * 1000**power)}
+        found |= {f"{letter}ibit": Fraction(1024**power), f"{letter}ibps": Fraction(8 * 1024**power)} if letter else {}
+    return found
+
+
+def _sizes() -> dict[str, Fraction]:
+    found = {"": Fraction(1), "b": Fraction(1)}
+    for power, letter in enumerate("kmg", start=1):
+        found |= {letter: Fraction(1024**power), f"{letter}b": Fraction(1024**power)}
+        found[f"{letter}bit"] = Fraction(1024**power, 8)
+    return found
+
+
+RATES = _rates()
+"""Bits per second."""
+SIZES = _sizes()
+"""Bytes."""
+TIMES = {
+    **dict.fromkeys(("s", "sec", "secs"), Fraction(10**9)),
+    **dict.fromkeys(("ms", "msec", "msecs"), Fraction(10**6)),
+    **dict.fromkeys(("", "us", "usec", "usecs"), Fraction(10**3)),
+    **dict.fromkeys(("ns", "nsec", "nsecs"), Fraction(1)),
+}
+"""Nanoseconds."""

@@ -1,0 +1,259 @@
+"""`sojourn import tc`: what tc prints and is told, and sqm-scripts' configuration, as scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result as Ran
+
+import sojourn as sj
+from conftest import Cli, printed_json
+from sojourn.base.errors import InputError
+from sojourn.tc import sqm, values
+from sojourn.tc.scenario import Wanted, imported, load
+
+ROUTERS = Path(__file__).parent / "routers"
+
+
+def table(name: str, **wanted: str) -> dict[str, Any]:
+    """The canonical document of an imported scenario."""
+    return sj.Scenario.parse(load(ROUTERS / name, Wanted(**wanted)).text).document
+
+
+def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
+    """A discipline of eth0 as we spell it, and what was not understood of it."""
+    found = imported(line, "a line", Wanted(rate="97 Mbit/s", download="eth0", **wanted))
+    return next(text.split("eth0, ")[1] for text in found.understood if "eth0, " in text), list(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "meant"),
+    [
+        # iproute2: k is 1024 in sizes and 1000 in rates; bps are bytes per second; times without a unit are in us.
+        (values.size, "5Kb", "5120 B"),
+        (values.size, "1599b", "1599 B"),
+        (values.size, "15Kb/8", "15360 B"),
+        (values.size, "10kbit", "1280 B"),
+        (values.size, "32Mb", "33554432 B"),
+        (values.rate, "17500Kbit", "17500000 bit/s"),
+        (values.rate, "1.5mbps", "12000000 bit/s"),
+        (values.rate, "2Mibit", "2097152 bit/s"),
+        (values.rate, "64000", "64000 bit/s"),
+        (values.time, "4999", "4999000 ns"),
+        (values.time, "4.99ms", "4990000 ns"),
+        (values.time, "2sec", "2000000000 ns"),
+        (values.count, "10240p", "10240"),
+        (values.count, "0x11", "17"),
+    ],
+)
+def test_numbers_are_tcs(read: Any, text: str, meant: str) -> None:
+    assert read(text) == meant
+
+
+@pytest.mark.parametrize("text", ["", "x", "5 Kb", "-1b", "1e3b", "٣b"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="no size of tc"):
+        values.size(text)
+
+
+@pytest.mark.parametrize(
+    ("line", "spelled"),
+    [
+        (
+            "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 300 target 5ms interval 100ms "
+            "memory_limit 32Mb ecn drop_batch 64",
+            "fq_codel quantum 300B",
+        ),
+        (
+            "qdisc cake 8005: dev eth0 root refcnt 9 bandwidth 18Mbit diffserv4 dual-srchost nat nowash ack-filter "
+            "split-gso rtt 30ms ptm overhead 30 mpu 68",
+            "cake bandwidth 18Mbit/s tins diffserv4 isolation dual-srchost rtt 30ms ack_filter filter overhead 30 "
+            "mpu 68 layer ptm",
+        ),
+        (
+            "qdisc cake 8005: dev eth0 root bandwidth unlimited besteffort triple-isolate nonat nowash no-ack-filter "
+            "no-split-gso rtt 100ms raw overhead 0",
+            "cake tins besteffort nosplit_gso",
+        ),
+        (
+            "qdisc pie 8001: dev eth0 root limit 777p target 21ms tupdate 16ms alpha 2 beta 20 ecn",
+            "pie@linux target 21ms tupdate 16ms alpha 2 beta 20 ecn",
+        ),
+        (
+            "qdisc codel 8001: dev eth0 root limit 1000p target 4.99ms interval 100ms ecn",
+            "codel@linux target 4.99ms ecn",
+        ),
+        ("qdisc tbf 1: dev eth0 root rate 10Mbit burst 5Kb lat 50ms", "tbf rate 10Mbit/s burst 5120B latency 50ms"),
+        ("qdisc pfifo_fast 0: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1", "pfifo_fast"),
+        (
+            "qdisc sfq 8001: dev eth0 root limit 127p quantum 1514b depth 63 divisor 1024 perturb 10sec",
+            "sfq perturb_period 10s depth 63",
+        ),
+        (
+            "tc qdisc add dev eth0 root red limit 400kb min 30kb max 90kb avpkt 1000 probability 0.03 ecn",
+            "red@linux min 30720B max 92160B probability 0.03 ecn",
+        ),
+        ("sudo /sbin/tc qdisc replace dev eth0 root pfifo limit 61", "droptail"),
+    ],
+)
+def test_a_discipline_is_spelled_as_ours(line: str, spelled: str) -> None:
+    text, notes = of_line(line)
+    assert sj.Scenario.build({**MINIMAL, "link": {"rate": "1 Gbit/s", "aqm": text}})
+    assert text == spelled
+    assert notes == []
+
+
+MINIMAL: dict[str, Any] = {"duration": "1 s", "flows": [{"kind": "cbr", "rate": "1 Mbit/s"}]}
+
+
+def test_what_changes_a_discipline_keeps_its_other_words() -> None:
+    text, _ = of_line(
+        "tc qdisc add dev eth0 root fq_codel target 9ms\ntc qdisc change dev eth0 root fq_codel quantum 600"
+    )
+    assert text == "fq_codel quantum 600B target 9ms"
+
+
+def test_the_limit_is_that_of_the_link() -> None:
+    for line, limit in [
+        ("tc qdisc add dev eth0 root pfifo limit 61", "61 packets"),
+        ("tc qdisc add dev eth0 root bfifo limit 61kb", "62464 B"),
+        ("tc qdisc add dev eth0 root fq_codel limit 20481", "20481 packets"),
+        ("tc qdisc add dev eth0 root codel", "1000 packets"),
+    ]:
+        made = imported(line, "a line", Wanted(rate="97 Mbit/s", download="eth0")).text
+        assert f'limit = "{limit}"' in made, line
+
+
+def test_unknown_words_are_told_with_their_line() -> None:
+    text, notes = of_line("\n# a comment\ntc qdisc add dev eth0 root fq_codel warp 9 target 7ms")
+    assert text == "fq_codel target 7ms"
+    assert notes == ["line 3: fq_codel: warp 9"]
+
+
+def test_openwrt_with_cake() -> None:
+    made = table("openwrt-cake.sqm")
+    down, up = made["link"]["aqm"], made["reverse"]["aqm"]
+    assert (down["name"], down["bandwidth"], down["isolation"]) == ("cake", "85 Mbit/s", "dual-dsthost")
+    assert (down["wash"], down["ingress"], down["tins"]) == (True, True, "besteffort")
+    assert (up["bandwidth"], up["isolation"], up["ack_filter"]) == ("10 Mbit/s", "dual-srchost", "filter")
+    assert (up["overhead"], up["mpu"]) == (22, 64)
+
+
+def test_openwrt_with_three_classes_on_a_slow_line_of_atm() -> None:
+    made = table("openwrt-adsl.sqm")
+    assert made["reverse"]["framing"] == "atm"
+    assert made["reverse"]["overhead"] == "22 B"
+    inside = made["reverse"]["aqm"]["name"]
+    # sqm-scripts: a third, and a sixth up to all but 16 kbit/s; the target is 33 cells: 1000·33·53·8/900 us.
+    assert "class 11 parent 1 rate 128kbit/s ceil 300kbit/s" in inside
+    assert "class 12 parent 1 rate 150kbit/s ceil 884kbit/s" in inside
+    assert "target 15.546ms interval 110.546ms noecn" in inside
+    assert "match dscp EF" in inside
+    assert "quantum 1500B" in made["link"]["aqm"]["name"]
+
+
+def test_a_docsis_modem() -> None:
+    made = table("docsis.sh")
+    aqm = made["reverse"]["aqm"]
+    assert aqm["name"].replace("  ", " ").startswith("tbf {")
+    assert "target 10ms" in aqm["name"]
+    assert (aqm["rate"], aqm["burst"], aqm["mtu"]) == ("40 Mbit/s", "40960 B", "1600 B")
+    assert (made["reverse"]["overhead"], made["reverse"]["mpu"]) == ("18 B", "64 B")
+
+
+def test_a_libreqos_node_and_one_of_its_circuits() -> None:
+    found = load(ROUTERS / "libreqos.txt", Wanted(download="eth1", class_id="1:3"))
+    document = sj.Scenario.parse(found.text).document
+    assert "class 3 parent 1 rate 25Mbit/s ceil 115Mbit/s" in document["link"]["aqm"]["name"]
+    assert {flow["class"] for flow in document["flows"]} == {"1:3"}
+    assert [flow["direction"] for flow in document["flows"] if flow["kind"] == "tcp"] == ["forward"]
+    assert document["link"]["rate"] == "10 Gbit/s"
+    assert found.notes == ("line 1: mq: 2 queues of the card are taken for one, htb 1:",)
+    with pytest.raises(InputError, match="1:9 is no leaf; those there are: 1:2, 1:3"):
+        load(ROUTERS / "libreqos.txt", Wanted(class_id="1:9"))
+
+
+def test_a_circuit_is_shaped_to_its_ceiling() -> None:
+    made = load(ROUTERS / "libreqos.txt", Wanted(download="eth1", class_id="1:3"))
+    result = sj.Scenario.parse(made.text).replace({"duration": "9 s", "warmup": "4 s"}).run(seed=5)
+    # 115 Mbit/s of frames as they are accounted; goodput has 1448 B of 1500 B.
+    assert 0.93 * 115e6 < float(result.summary["goodput_bps"][0]) < 115e6 * 1448 / 1500
+
+
+def test_classes_as_tc_shows_them() -> None:
+    found = load(ROUTERS / "pppoe.txt")
+    inside = sj.Scenario.parse(found.text).document["reverse"]["aqm"]
+    assert inside["default"] == "11"
+    assert "class 10 parent 1 rate 2Mbit/s ceil 6Mbit/s burst 1600B cburst 1599B" in inside["name"]
+    assert found.notes == ("line 4: pfifo: its limit; here the limit of the link holds for all classes together",)
+
+
+def test_a_line_without_a_shaper_needs_its_rate(cli: Cli) -> None:
+    ran = cli("import", "tc", ROUTERS / "debian.txt")
+    assert ran.exit_code == 2
+    assert ran.output.count("\n") == 1
+    assert "line 5: enp1s0 does not shape" in ran.output
+    assert "--rate" in ran.output
+    ran = cli("import", "tc", ROUTERS / "debian.txt", "--rate", "97mbit", "-o", "made.toml", "--json")
+    assert printed_json(ran)["not_understood"] == []
+    assert sj.Scenario.load("made.toml").document["reverse"]["limit"] == "10240 packets"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nothing of tc\n", "no queue discipline is in it"),
+        ("qdisc hfsc 1: dev eth0 root default 1\n", "line 1: tc's hfsc is not there"),
+        ("qdisc htb 1: dev eth0 root default 1\n", "line 1: htb without classes"),
+        ("tc qdisc add dev eth0 root fq_codel target soon", 'line 1: fq_codel target: "soon" is no time of tc'),
+        ("tc qdisc add dev eth0 root tbf rate fast burst 5k", '"fast" is no rate of tc'),
+        ("config queue\n option enabled '0'\n", "no section of it is enabled"),
+        ("config queue\n option enabled '1'\n option script 'mine.qos'\n", "script mine.qos is not known"),
+        ("config queue\n option enabled '1'\n option upload 'fast'\n", "upload: fast is no number of kbit/s"),
+    ],
+)
+def test_bad_input_is_a_line(cli: Cli, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "router").write_text(text)
+    ran: Ran = cli("import", "tc", "router", "--rate", "97mbit")
+    assert ran.exit_code == 2, ran.output
+    assert said in ran.output
+    assert ran.output.count("\n") == 1
+
+
+def test_variables_of_a_shell_are_told() -> None:
+    found = imported(
+        "tc qdisc add dev $WAN root cake bandwidth 9mbit\ntc qdisc add dev eth0 root cake bandwidth 9mbit",
+        "a script",
+        Wanted(),
+    )
+    assert len(found.notes) == 1
+    assert found.notes[0].startswith("line 1: qdisc add dev $WAN")
+
+
+def test_every_script_of_sqm_makes_a_scenario() -> None:
+    text = (ROUTERS / "openwrt-adsl.sqm").read_text()
+    for script in sqm.SCRIPTS:
+        for qdisc in ("fq_codel", "codel", "pie", "sfq", "cake"):
+            given = text.replace("simple.qos", script).replace("'fq_codel'", f"'{qdisc}'")
+            made = imported(given, f"{script} {qdisc}", Wanted())
+            assert made.notes == () or qdisc in ("codel", "pie"), made.notes
+
+
+def test_hostile_text_makes_one_line_or_a_scenario() -> None:
+    import random
+
+    draw = random.Random(90210)
+    texts = [path.read_text() for path in sorted(ROUTERS.iterdir())]
+    for _ in range(400):
+        text = list(draw.choice(texts))
+        for _ in range(draw.randrange(1, 12)):
+            place = draw.randrange(len(text))
+            text[place : place + draw.randrange(1, 9)] = draw.choice(
+                ["", "\n", "0", "-", "x", '"', "'", "\\", ":", "9" * 30, "\x1b"]
+            )
+        try:
+            sj.Scenario.parse(imported("".join(text), "mutated", Wanted(rate="9 Mbit/s")).text)
+        except InputError as error:
+            assert "\n" not in str(error)
