@@ -20,6 +20,7 @@ from sojourn.emulated.command import SHELLS
 COMMANDS = {
     "run": ("sojourn.cli.run", "Run one scenario file."),
     "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
+    "rehearse": ("sojourn.cli.rehearse", "Say what a change would do to calls, games, pages and bulk."),
     "sweep": ("sojourn.cli.sweep", "Run a study: a scenario with lists of values and seeds."),
     "plot": ("sojourn.cli.plot", "Draw a figure from stored results."),
     "qoo": ("sojourn.cli.qoo", "What latency and loss of stored results mean for applications."),

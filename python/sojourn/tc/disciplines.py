@@ -187,13 +187,13 @@ CAKE = {
         *("flowblind", "srchost", "dsthost", "hosts", "flows"),
         *("dual-srchost", "dual-dsthost", "triple-isolate"),
     ),
-    "filter": ("ack-filter", "ack-filter-aggressive", "no-ack-filter"),
+    "ack_filter": ("ack-filter", "ack-filter-aggressive", "no-ack-filter"),
     "wash": ("wash", "nowash"),
     "nat": ("nat", "nonat"),
     "ingress": ("ingress", "egress"),
-    "gso": ("split-gso", "no-split-gso"),
+    "split_gso": ("split-gso", "no-split-gso"),
 }
-"""Words of CAKE of which one holds."""
+"""Words of CAKE of which one holds, by our parameter, if there is one."""
 CAKE_VALUES: dict[str, Callable[[str], str]] = {
     "bandwidth": lambda text: text if text == "unlimited" else values.rate(text),
     "memlimit": values.size,

@@ -1,0 +1,228 @@
+"""A change rehearsed: what it does to calls, games, pages and bulk, with the same seeds before and after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from sojourn.analysis.stats import Paired, paired_difference
+from sojourn.aqms.registry import find, parsed, registry
+from sojourn.aqms.spelling import spelled_aqm
+from sojourn.base.errors import InputError
+from sojourn.results.result import Result
+from sojourn.runs.runner import Run, Runner
+from sojourn.scenarios.scenario import Scenario
+from sojourn.tc.disciplines import CAKE
+
+WAYS = {"forward": "link", "reverse": "reverse"}
+"""The link of a direction."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a user's, before and after."""
+
+    about: str
+    """`calls`, `games`, `pages` or `bulk`."""
+    name: str
+    unit: str
+    digits: int
+    before: float
+    """Mean over the seeds."""
+    after: float
+    paired: Paired
+
+    @property
+    def text(self) -> str:
+        """What it was and is, and whether the seeds tell the two apart."""
+        unit = f" {self.unit}" if self.unit else ""
+        if self.before == self.after and self.paired.difference == 0:
+            return f"{self.name} {self.before:.{self.digits}f}{unit} as before"
+        values = f"{self.name} {self.before:.{self.digits}f} → {self.after:.{self.digits}f}{unit}"
+        if self.paired.ci95 is None:
+            return values
+        span = f"{self.paired.difference:+.{self.digits}f} ± {self.paired.ci95:.{self.digits}f}"
+        return f"{values} ({span}{'' if self.paired.significant else ', no clear difference'})"
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a change does."""
+
+    before: Scenario
+    after: Scenario
+    results: tuple[list[Result], list[Result]]
+    """Before and after, by seed."""
+    numbers: list[Number]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Three sentences: calls and games, pages, bulk; of those that the traffic has."""
+        found = []
+        for title, about in (("Calls and games", ("calls", "games")), ("Pages", ("pages",)), ("Bulk", ("bulk",))):
+            parts = [f"{one.about} {one.text}" if len(about) > 1 else one.text for one in self._of(about)]
+            if parts:
+                found.append(f"{title}: {'; '.join(parts)}.")
+        return found
+
+    def _of(self, about: Sequence[str]) -> Iterator[Number]:
+        yield from (one for one in self.numbers if one.about in about)
+
+
+def rehearse(
+    scenario: Scenario, changes: Sequence[str], directions: Sequence[str], seeds: Sequence[int], runner: Runner
+) -> Rehearsal:
+    """Run a scenario as it is and with all of `changes`, with each seed."""
+    after = scenario
+    for change in changes:
+        after = changed(after, change, directions)
+    if after.document == scenario.document:
+        raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario is so already")
+    if not list(_numbers(scenario)):
+        raise InputError("flows: no calls (voice), games (cbr), pages (browser, web) or bulk (tcp) are in it")
+    results = runner([Run(one, seed) for one in (scenario, after) for seed in seeds])
+    pair = results[: len(seeds)], results[len(seeds) :]
+    return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
+
+
+def changed(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenario:
+    """Change a scenario.
+
+    `link.rate=20mbit` sets a key; `fq_codel target 10ms` is another queue manager, and `target 10ms` changes the one
+    that is there, in braces too, in each direction whose queue manager has such a parameter.
+    """
+    key, equals, value = text.partition("=")
+    if equals:
+        return scenario.replace({key.strip(): value.strip()})
+    if not text.split():
+        raise InputError('--change: it is empty; write e.g. "target 10ms" or "link.rate=20mbit"')
+    if scenario.is_graph:
+        raise InputError(f'--change: {text}: the scenario has several links; write e.g. links.0.aqm="{text}"')
+    if re.match(r"[\w@]+", text.split()[0].partition("(")[0])[0].partition("@")[0] in _names():  # type: ignore[index]
+        parsed(text)
+        return scenario.replace({f"{WAYS[way]}.aqm": text for way in directions})
+    sets: dict[str, str] = {}
+    for way in directions:
+        path = f"{WAYS[way]}.aqm"
+        spelled = _spelling(scenario, path)
+        new = re.sub(r"[^{};]+", lambda found: _with_words(found[0], text.split()), spelled)
+        if new != spelled:
+            sets[path] = new
+    if not sets:
+        raise InputError(
+            f'--change: no queue manager of the scenario takes "{text}"; sojourn aqm show NAME lists words'
+        )
+    return scenario.replace(sets)
+
+
+def _names() -> set[str]:
+    return {str(entry["name"]) for entry in registry()["aqms"]}
+
+
+def _spelling(scenario: Scenario, path: str) -> str:
+    return spelled_aqm(scenario.aqm_tables[path])
+
+
+def _with_words(spec: str, words: list[str]) -> str:
+    """A discipline with other words; as it is, where it is none, or does not have them."""
+    name = spec.split()[0].partition("@")[0] if spec.split() else ""
+    if name not in _names():
+        return spec
+    params = {param["name"]: param["kind"] for param in find(name)["params"]}
+    named = [param for param, _ in _paired(words, params)]
+    if not set(named) <= set(params):
+        return spec
+    kept = [word for param, word in _paired(spec.split()[1:], params) if param not in named]
+    made = " ".join([spec.split()[0], *kept, *words])
+    inside = str(parsed(made)["text"])
+    lead, trail = spec[: len(spec) - len(spec.lstrip())], spec[len(spec.rstrip()) :]
+    return f"{lead}{inside}{trail}"
+
+
+def _paired(words: list[str], params: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Parameters with the words that say them; `noecn` is `ecn`, and CAKE's `besteffort` its `tins`."""
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        name = word.replace("-", "_")
+        alone = next((param for param, words in CAKE.items() if word in words and "tins" in params), None)
+        if alone:
+            yield alone, word
+        elif params.get(name) == "flag":
+            yield name, word
+        elif params.get(name.removeprefix("no")) == "flag":
+            yield name.removeprefix("no"), word
+        else:
+            yield name, f"{word} {left.pop(0)}" if left else word
+
+
+def _compare(scenario: Scenario, before: Sequence[Result], after: Sequence[Result]) -> list[Number]:
+    found = []
+    for about, name, unit, digits, read in _numbers(scenario):
+        pairs = [
+            (old, new)
+            for one, two in zip(before, after, strict=True)
+            if (old := read(one)) is not None and (new := read(two)) is not None
+        ]
+        if pairs:
+            olds, news = [old for old, _ in pairs], [new for _, new in pairs]
+            found.append(Number(about, name, unit, digits, fmean(olds), fmean(news), paired_difference(olds, news)))
+    return found
+
+
+def _numbers(scenario: Scenario) -> Iterator[tuple[str, str, str, int, Any]]:
+    """What users notice: of calls and games the worse direction, of bulk each direction."""
+    kinds: dict[str, list[int]] = {}
+    for number, flow in enumerate(scenario.document["flows"]):
+        kinds.setdefault(ABOUT.get(flow["kind"], ""), []).append(number)
+    if "calls" in kinds:
+        yield "calls", "MOS", "", 2, _worst(kinds["calls"], "mos", min)
+    if "games" in kinds:
+        yield "games", "delay", "ms", 1, _worst(kinds["games"], "delay_ms", max)
+        yield "games", "jitter", "ms", 2, _worst(kinds["games"], "delay_variation_ms", max)
+    for about in ("calls", "games"):
+        if about in kinds:
+            yield about, "loss", "%", 2, _worst(kinds[about], "loss_rate", max, 100)
+    if "pages" in kinds:
+        for quantile, name in (("p50", "median"), ("p95", "95 % within")):
+            yield "pages", name, "s", 2, _time(kinds["pages"], quantile)
+    for way in WAYS:
+        groups = [number for number in kinds.get("bulk", []) if _way(scenario, number) == way]
+        if groups:
+            yield "bulk", "down" if way == "forward" else "up", "Mbit/s", 2, _sum(groups)
+
+
+def _way(scenario: Scenario, number: int) -> str:
+    return str(scenario.document["flows"][number].get("direction", "forward"))
+
+
+def _worst(groups: Sequence[int], name: str, of: Any, factor: float = 1) -> Any:
+    def read(result: Result) -> float | None:
+        values = [result.totals["groups"][number][name] for number in groups]
+        known = [value for value in values if value is not None]
+        return factor * float(of(known)) if known else None
+
+    return read
+
+
+def _time(groups: Sequence[int], quantile: str) -> Any:
+    def read(result: Result) -> float | None:
+        values = [(result.totals["groups"][number]["completion_ms"] or {}).get(quantile) for number in groups]
+        known = [value for value in values if value is not None]
+        return max(known) / 1000 if known else None
+
+    return read
+
+
+def _sum(groups: Sequence[int]) -> Any:
+    def read(result: Result) -> float:
+        return float(sum(result.totals["groups"][number]["goodput_bps"] for number in groups)) / 1e6
+
+    return read
+
+
+ABOUT = {"voice": "calls", "cbr": "games", "browser": "pages", "web": "pages", "packmime": "pages", "tcp": "bulk"}
+"""Whose traffic a kind is."""

@@ -1,0 +1,105 @@
+"""`sojourn rehearse`: a change before and after, in three sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sojourn as sj
+from conftest import Cli, printed_json
+from sojourn.studies.rehearsal import changed
+from sojourn.tc.scenario import Wanted, load
+
+ROUTERS = Path(__file__).parent / "routers"
+BOTH = ("forward", "reverse")
+
+
+def home(name: str = "openwrt-adsl.sqm", **keys: object) -> sj.Scenario:
+    return sj.Scenario.parse(load(ROUTERS / name, Wanted()).text).replace(keys)
+
+
+def aqms(scenario: sj.Scenario) -> tuple[str, str]:
+    from sojourn.aqms.spelling import spelled_aqm
+
+    down, up = (spelled_aqm(scenario.aqm_tables[f"{link}.aqm"]) for link in ("link", "reverse"))
+    return down, up
+
+
+def test_words_change_every_class_and_nothing_else() -> None:
+    before, after = home(), changed(home(), "target 21ms", BOTH)
+    for old, new in zip(aqms(before), aqms(after), strict=True):
+        assert new.count("target 21ms") == 3
+        assert new.replace(" target 21ms", "") == old.replace(" target 15.546ms", "")
+
+
+def test_one_direction_is_changed_alone() -> None:
+    before, after = home(), changed(home(), "target 21ms interval 210ms ecn", ("reverse",))
+    assert aqms(after)[0] == aqms(before)[0]
+    assert aqms(after)[1].count("target 21ms interval 210ms") == 3
+    assert "noecn" not in aqms(after)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "down", "up"),
+    [
+        ("rtt 31ms", "rtt 31ms", "rtt 31ms"),
+        ("no-ack-filter", "isolation dual-dsthost wash ingress", "isolation dual-srchost overhead 22"),
+        ("diffserv4 dual-dsthost", "tins diffserv4 isolation dual-dsthost", "tins diffserv4 isolation dual-dsthost"),
+        ("pie target 9ms", "pie target 9ms", "pie target 9ms"),
+        ("reverse.aqm=codel", None, "codel"),
+    ],
+)
+def test_a_change_is_words_a_queue_manager_or_a_key(change: str, down: str | None, up: str) -> None:
+    before = home("openwrt-cake.sqm")
+    found = aqms(changed(before, change, BOTH))
+    assert found[0] == aqms(before)[0] if down is None else down in found[0]
+    assert up in found[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("warp 9", 'no queue manager of the scenario takes "warp 9"'),
+        ("target", "target"),
+        ("target soon", "target"),
+        (" ", "it is empty"),
+        ("link.warp=9", "link.warp"),
+        ("reverse.aqm.handle=1", "changes nothing"),
+    ],
+)
+def test_what_cannot_be_changed_is_a_line(cli: Cli, tmp_path: Path, change: str, said: str) -> None:
+    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-adsl.sqm", Wanted()).text)
+    ran = cli("rehearse", "home.toml", "--change", change)
+    assert ran.exit_code == 2, ran.output
+    assert said in ran.output
+    assert ran.output.count("\n") == 1
+
+
+def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "home.toml").write_text(load(ROUTERS / "openwrt-cake.sqm", Wanted()).text)
+    ran = cli(
+        *("rehearse", "home.toml", "--change", "bandwidth 8.5mbit", "--direction", "forward", "--seeds", 3),
+        *("--set", "duration=23 s", "--set", "warmup=3 s", "-o", "out", "--json"),
+    )
+    found = printed_json(ran)
+    numbers = {(one["about"], one["name"]): one for one in found["numbers"]}
+    down = numbers["bulk", "down"]
+    # A tenth of the bandwidth, of which calls and games take 0.2 Mbit/s: a little less than a tenth of the goodput.
+    assert 0.05 < down["after"] / down["before"] < 0.1
+    assert down["significant"]
+    assert abs(down["difference"] - (down["after"] - down["before"])) < 1e-9
+    assert numbers["pages", "median"]["difference"] > 0.1
+    assert [sentence.partition(":")[0] for sentence in found["sentences"]] == ["Calls and games", "Pages", "Bulk"]
+    assert (tmp_path / found["figure"]).stat().st_size > 10_000
+
+
+def test_the_same_seed_tells_no_difference_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
+    text = load(ROUTERS / "openwrt-cake.sqm", Wanted()).text
+    (tmp_path / "home.toml").write_text(text)
+    ran = cli(
+        *("rehearse", "home.toml", "--change", "memlimit 64MB", "--seeds", 2, "--set", "duration=11 s"),
+        *("--set", "warmup=2 s", "-o", "out"),
+    )
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("as before") == 9, ran.output
