@@ -255,3 +255,26 @@ def test_a_control_that_hears_of_every_acknowledgment_refuses_older_stacks(cli: 
     result = cli("run", file)
     assert result.exit_code == 2
     assert "flows[0].cc: vegas needs" in result.output and "linux-3.13 or linux-6.1" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("comapre",), "compare"),
+        (("lnk",), "link"),
+        (("pcap", "goodputs"), "goodput"),
+        (("aqm", "lits"), "list"),
+        (("import", "tcc", "router.txt"), "tc"),
+    ],
+)
+def test_a_misspelled_command_is_told_the_nearest(cli: Cli, words: tuple[str, ...], near: str) -> None:
+    result = cli(*words)
+    assert result.exit_code == 2
+    assert result.output.count("\n") == 1
+    assert f'"{words[-1] if words[0] != "import" else "tcc"}" is unknown; did you mean "{near}"?' in result.output
+
+
+def test_a_command_that_resembles_none_is_told_what_there_is(cli: Cli) -> None:
+    result = cli("flent", "qqqq")
+    assert result.exit_code == 2
+    assert 'command "qqqq" is unknown; there is export, show' in result.output

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import ignored_in_a_line, printable
 from sojourn.emulated.command import SHELLS
 
@@ -42,7 +43,7 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """A group whose commands are imported when they are used, and whose errors become exit codes in one place."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,6 +56,10 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[name][0]).command
         return command
+
+    def other_commands(self) -> list[str]:
+        """The emulator's shells."""
+        return list(SHELLS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

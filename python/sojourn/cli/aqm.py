@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("aqm")
+@click.group("aqm", cls=Group)
 def command() -> None:
     """List the queue managers, show their parameters, compare two packet by packet."""
 

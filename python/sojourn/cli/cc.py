@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("cc")
+@click.group("cc", cls=Group)
 def command() -> None:
     """List the congestion controls, show their constants."""
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("flent")
+@click.group("flent", cls=Group)
 def command() -> None:
     """Write data files of Flent from results, and look into them; `sojourn fit` explains them."""
 

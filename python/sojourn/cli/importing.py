@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("import")
+@click.group("import", cls=Group)
 def command() -> None:
     """Make scenarios of what others wrote: tc's output and commands, OpenWrt's configuration of sqm-scripts."""
 

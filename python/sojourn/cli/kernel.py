@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("kernel")
+@click.group("kernel", cls=Group)
 def command() -> None:
     """Build the real Linux kernel for simulated time, and compare our queue managers with its own."""
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("log")
+@click.group("log", cls=Group)
 def command() -> None:
     """Convert logs of packets between results, Mahimahi (.log) and ns-2 (.tr), and repair those of shells.
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 
-@click.group("ns2")
+@click.group("ns2", cls=Group)
 def command() -> None:
     """Write scenarios as scripts for ns-2, and build our queue managers for it."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ parquet = click.option(
 )
 
 
-@click.group("pcap")
+@click.group("pcap", cls=Group)
 def command() -> None:
     """Write captures from results; measure RTT and goodput in captures, simulated or real (pcap and pcapng)."""
 

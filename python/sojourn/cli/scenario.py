@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from sojourn.cli import options
+from sojourn.cli.groups import Group
 
 
-@click.group("scenario")
+@click.group("scenario", cls=Group)
 def command() -> None:
     """Tools for scenario files."""
 

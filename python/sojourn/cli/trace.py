@@ -10,6 +10,7 @@ import click
 
 from sojourn.cli import options
 from sojourn.cli.figures import Wanted, figure_options
+from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
 mtu = click.option(
@@ -27,7 +28,7 @@ output_file = click.option(
 )
 
 
-@click.group("trace")
+@click.group("trace", cls=Group)
 def command() -> None:
     """Measure, convert, make and draw traces of delivery opportunities.
 

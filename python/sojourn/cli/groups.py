@@ -1,0 +1,23 @@
+"""Groups of commands that know what a misspelled one was to be."""
+
+from __future__ import annotations
+
+import click
+
+
+class Group(click.Group):
+    """A group of commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; of one that is not there, tell the nearest."""
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from sojourn.base.errors import unknown
+
+            raise unknown("command", args[0], [*self.list_commands(ctx), *self.other_commands()])
+        return super().resolve_command(ctx, args)
+
+    def other_commands(self) -> list[str]:
+        """Names of commands that are run elsewhere."""
+        return []
