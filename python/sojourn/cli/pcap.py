@@ -145,6 +145,49 @@ def goodput_command(file: Path, step: str, target: Path | None, as_json: bool) -
     _say_left_out(len(flows))
 
 
+@command.command("show")
+@click.argument("file", type=capture)
+@parquet
+@options.tables
+@options.as_json
+def show_command(file: Path, target: Path | None, as_json: bool) -> None:
+    """Print the flows of a capture: packets, goodput, payload seen twice, ECN, RTT.
+
+    RTT is that from a TCP segment to the first acknowledgment that covers it, so the part behind the capture's point:
+    beside a sender it is all. Payload that was seen before is, beside a sender, what was sent again.
+    """
+    from sojourn.cli import output
+    from sojourn.pcap.show import flows
+
+    table = flows(_packets(file))
+    _write(table, target)
+    if as_json:
+        output.print_json({"file": str(file), "flows": table.to_dicts()})
+        return
+    rows = [
+        [
+            row["flow"],
+            f"{row['start_s']:.3f}",
+            f"{row['duration_s']:.3f}",
+            str(row["packets"]),
+            _or_none(row["goodput_bps"], 1e-6, 3),
+            _or_none(row["repeated"], 100, 2),
+            f"{100 * row['ect']:.1f}",
+            str(row["ce"]),
+            _or_none(row["rtt_p50_ms"], 1, 3),
+            _or_none(row["rtt_p95_ms"], 1, 3),
+        ]
+        for row in table.head(SHOWN).to_dicts()
+    ]
+    headings = ["flow", "start\ns", "duration\ns", "packets", "goodput\nMbit/s", "repeated\n%", "ECT\n%", "CE"]
+    output.print_table([*headings, "RTT p50\nms", "RTT p95\nms"], rows, title="Flows")
+    _say_left_out(table.height)
+
+
+def _or_none(value: float | None, factor: float, digits: int) -> str:
+    return "" if value is None else f"{factor * value:.{digits}f}"
+
+
 def _packets(file: Path) -> pl.DataFrame:
     """Packets of a capture; what could not be used is said in one line."""
     from sojourn.pcap.capture import load_capture
