@@ -222,6 +222,32 @@ def test_bad_input_is_a_line(cli: Cli, tmp_path: Path, text: str, said: str) -> 
     assert ran.output.count("\n") == 1
 
 
+FQ, CAKE = "fq_codel 0: dev {} root limit 10240p", "cake 1: dev {} root bandwidth {}Mbit"
+
+
+@pytest.mark.parametrize(
+    ("devices", "wanted", "down", "up"),
+    [
+        # An OpenWrt router: the network card of the LAN does not shape.
+        ([FQ.format("eth0"), CAKE.format("eth1", 9), CAKE.format("ifb4eth1", 41)], {}, "ifb4eth1", "eth1"),
+        # A box between networks that shapes on both sides.
+        ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {}, "lan", "wan"),
+        ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {"upload": "lan"}, "wan", "lan"),
+        ([CAKE.format("wan", 9), CAKE.format("lan", 41)], {"download": "wan"}, "wan", "lan"),
+        # A laptop: only one of its cards shapes.
+        ([FQ.format("eth0"), CAKE.format("wlan0", 9)], {}, None, "wlan0"),
+    ],
+)
+def test_devices_have_their_directions(
+    devices: list[str], wanted: dict[str, str], down: str | None, up: str | None
+) -> None:
+    found = imported("\n".join(f"qdisc {one}" for one in devices), "devices", Wanted(**wanted))
+    to_home, from_home = found.understood
+    assert to_home.startswith(f"to the home: {down or 'nothing is said'}")
+    assert from_home.startswith(f"from the home: {up}")
+    assert all("is taken" in note or "is left out" in note for note in found.notes)
+
+
 def test_variables_of_a_shell_are_told() -> None:
     found = imported(
         "tc qdisc add dev $WAN root cake bandwidth 9mbit\ntc qdisc add dev eth0 root cake bandwidth 9mbit",

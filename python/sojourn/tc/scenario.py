@@ -96,33 +96,48 @@ def _directions(found: Read, wanted: Wanted) -> tuple[Device | None, Device | No
     for name in (wanted.download, wanted.upload):
         if name is not None and name not in found.devices:
             raise InputError(f"{name}: no such device; those there are: {', '.join(found.devices) or 'none'}")
-    sending = [one for one in found.devices.values() if one.root and (one.root.kind != "noqueue" or one.redirected_to)]
-    sending = [one for one in sending if one.root and one.root.kind not in INPUT and one.name != "lo"]
+    sending = [
+        one
+        for one in found.devices.values()
+        if one.root
+        and one.name != "lo"
+        and one.root.kind not in INPUT
+        and (one.root.kind != "noqueue" or one.redirected_to)
+    ]
     redirected = {one.redirected_to: one.name for one in found.devices.values() if one.redirected_to}
     inside = [one for one in sending if one.name in redirected or one.name.startswith("ifb")]
-    outside = [one for one in sending if one not in inside]
     down = found.devices[wanted.download] if wanted.download else next(iter(inside), None)
     up = found.devices[wanted.upload] if wanted.upload else None
-    rest = [one for one in outside if one is not down]
-    if up is None and down is not None and not wanted.download:
+    rest = [one for one in sending if one not in inside and one is not down and one is not up]
+    if up is None and down is not None:
         belongs = redirected.get(down.name) or down.name.removeprefix("ifb4")
         up = next((one for one in rest if one.name == belongs), None)
-    if up is None and rest and down is not None:
-        up = rest[0]
-    elif up is None and rest:
-        up, *more = rest
-        if more and not wanted.upload:
+    left = [one for one in rest if one is not up]
+    left = [one for one in left if _shapes(one, wanted)] or left
+    if up is None and left:
+        up = left.pop(0)
+    if down is None and left:
+        down = left.pop(0)
+        if wanted.upload is None and up and up.root:
             # Two sides of a box between networks: the order in which they are said tells nothing.
-            down = more[0]
-            found.notes.append(
-                f"line {up.root.line if up.root else 0}: which of {up.name} and {down.name} sends to the Internet; "
-                f"{up.name} is taken, --download and --upload name them"
+            found.note(
+                up.root.line,
+                f"which of {up.name} and {down.name} sends to the Internet; {up.name} is taken, --download and "
+                "--upload name them",
             )
     used = {one.name for one in (down, up) if one is not None}
     for one in sending:
         if one.name not in used and one.root:
             found.note(one.root.line, f"{one.name}: {one.root.kind} is left out; --download and --upload name devices")
     return down, up
+
+
+def _shapes(device: Device, wanted: Wanted) -> bool:
+    """Whether a device bounds its rate; one that cannot be read does not count."""
+    try:
+        return bool(tree(device, Read(), wanted.class_id).bounds)
+    except InputError:
+        return False
 
 
 def _link(way: str, device: Device | None, made: Tree | None, wanted: Wanted) -> tuple[list[str], str]:
