@@ -5,6 +5,7 @@ A new command is a file in this folder and a line in `COMMANDS`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,12 +14,15 @@ from io import StringIO
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from sojourn.cli.groups import Group
 from sojourn.cli.terminal import ignored_in_a_line, printable
 from sojourn.emulated.command import SHELLS
 
 COMMANDS = {
+    "init": ("sojourn.cli.init", "Write a first scenario."),
+    "example": ("sojourn.cli.example", "List the scenarios that come with Sojourn; copy one."),
     "run": ("sojourn.cli.run", "Run one scenario file."),
     "compare": ("sojourn.cli.compare", "Send the same traffic through several queue managers."),
     "rehearse": ("sojourn.cli.rehearse", "Say what a change would do to calls, games, pages and bulk."),
@@ -40,7 +44,12 @@ COMMANDS = {
     "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),
     "ns2": ("sojourn.cli.ns2", "Scenarios as scripts for ns-2; our queue managers in it."),
     "scenario": ("sojourn.cli.scenario", "Help with scenario files: their JSON Schema."),
+    "completion": ("sojourn.cli.completion", "Install the shell's completion: commands, options, names."),
 }
+
+
+PIPE = 141
+"""Exit code where the reader of the output has gone, as in `| head`: as of a program that SIGPIPE ends."""
 
 
 class LazyGroup(Group):
@@ -61,12 +70,26 @@ class LazyGroup(Group):
         """The emulator's shells."""
         return list(SHELLS)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names of commands without importing them."""
+        abouts = {name: about for name, (_, about) in COMMANDS.items()} | SHELLS
+        found = [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
         with formatter.section("Emulation"):
             formatter.write_dl(list(SHELLS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; end quietly where nobody reads what it prints."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            drop_output()
+            sys.exit(PIPE)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run and leave with the exit code."""
@@ -90,6 +113,9 @@ def leaving() -> Iterator[None]:
             code = stop.code
         if sys.stdout is not None:  # it is None where the caller closed it
             sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+        code = PIPE
     except click.ClickException as error:
         text = StringIO()
         error.show(text)
@@ -106,6 +132,12 @@ def leaving() -> Iterator[None]:
         with suppress(OSError):
             click.echo(f"Error: {printable(known[1])}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def drop_output() -> None:
+    """Let what is still to be printed go nowhere."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:

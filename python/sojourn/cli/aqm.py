@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
@@ -38,7 +38,7 @@ def list_command(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=names.AQMS)
 @options.tables
 @options.no_code
 @options.as_json
@@ -72,8 +72,8 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 @command.command("diff")
-@click.argument("a")
-@click.argument("b", required=False)
+@click.argument("a", shell_complete=names.AQMS)
+@click.argument("b", required=False, shell_complete=names.AQMS)
 @click.option("--vector", type=options.PATH, metavar="FILE", help="Take the arrivals from a kernel vector.")
 @click.option(
     "--scenario", type=options.PATH, metavar="FILE", help="Take the arrivals from a run of this scenario with A."
@@ -136,7 +136,7 @@ def diff_command(
 
 
 @command.command("check")
-@click.argument("name")
+@click.argument("name", shell_complete=names.AQMS)
 @click.option(
     "--operations",
     type=click.IntRange(min=1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 from sojourn.cli.groups import Group
 from sojourn.cli.terminal import echo
 
@@ -33,7 +33,7 @@ def list_command(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=names.CONTROLS)
 @options.tables
 @options.as_json
 def show_command(name: str, as_json: bool) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 from sojourn.cli.figures import Wanted, figure_options
 
 if TYPE_CHECKING:
@@ -32,7 +32,14 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 
 
 @click.command("compare")
-@click.option("--aqm", "aqms", required=True, metavar="A,B,…", help="Queue managers, e.g. droptail,codel,codel@act.")
+@click.option(
+    "--aqm",
+    "aqms",
+    required=True,
+    metavar="A,B,…",
+    shell_complete=names.AQMS,
+    help="Queue managers, e.g. droptail,codel,codel@act.",
+)
 @click.option(
     "--rate",
     "rates",
@@ -64,7 +71,7 @@ def _listed(option: str, texts: tuple[str, ...]) -> list[str]:
 @click.option("--cc", metavar="NAME", help="Congestion control [as in scenarios].")
 @click.option("--stack", metavar="NAME", help="TCP stack [as in scenarios: the newest Linux].")
 @click.option("--limit", metavar="LIMIT", default="1000 packets", show_default=True, help="Size limit of every queue.")
-@click.option("--plot", type=options.PATH, metavar="FILE", help="File for the figure [in DIR].")
+@click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @figure_options
 @options.of_study
 @click.pass_context

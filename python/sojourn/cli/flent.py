@@ -19,7 +19,7 @@ def command() -> None:
 @command.command("export")
 @click.argument("result", type=options.PATH)
 @click.option(
-    "-o", "--output", "target", required=True, type=options.PATH, metavar="FILE.flent.gz", help="File to write."
+    "-o", "--output", "target", required=True, type=options.NEW_FILE, metavar="FILE.flent.gz", help="File to write."
 )
 @click.option("--test", metavar="NAME", help="Name of Flent's test [the one that the flows are like].")
 @click.option("--title", metavar="TEXT", help="Title, by which Flent names its curves [queue manager and seed].")

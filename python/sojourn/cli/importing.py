@@ -18,7 +18,7 @@ def command() -> None:
 
 @command.command("tc")
 @click.argument("file", type=options.PATH)
-@click.option("-o", "--output", "target", type=options.PATH, metavar="FILE.toml", help="File to write [print it].")
+@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
 @click.option("--rate", metavar="RATE", help="Rate of the line; needed where nothing shapes [1 Gbit/s behind shapers].")
 @click.option("--download", metavar="DEV", help="Device that sends to the home [as ifb devices and filters tell].")
 @click.option("--upload", metavar="DEV", help="Device that sends to the Internet.")

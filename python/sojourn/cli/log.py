@@ -21,7 +21,7 @@ def command() -> None:
 
 @command.command("convert")
 @click.argument("source", type=options.PATH, metavar="IN")
-@click.argument("target", type=options.PATH, metavar="OUT")
+@click.argument("target", type=options.NEW_FILE, metavar="OUT")
 @click.option("--link", metavar="LINK", help="Link to write [.log: forward; .tr: forward and reverse].")
 @click.option("--nodes", metavar="FROM-TO", help="Link to read, if a trace of ns-2 holds several.")
 @options.as_json

@@ -47,7 +47,23 @@ def _forbid_code(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
         ctx.with_resource(no_code())
 
 
+class _NewFile(_Path):
+    """A file to write. One missing folder is made for it; more may be a slip, which a terminal is asked about."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse a place of which more than the last folder is missing, unless the user wants it."""
+        path: Path = super().convert(value, param, ctx)
+        folder = path.parent
+        if folder.parent.exists() or (ctx and ctx.resilient_parsing):
+            return path
+        asked = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        if not asked or not click.confirm(f"There is no folder {folder}. Make it?", err=True):
+            self.fail(f"there is no folder {folder}; make it (mkdir -p), or choose another place", param, ctx)
+        return path
+
+
 PATH = _Path(path_type=Path)
+NEW_FILE = _NewFile(path_type=Path)
 engine = click.option(
     "--engine",
     type=click.Choice(list(ENGINES)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 from sojourn.cli.figures import Wanted, figure_options
 from sojourn.figures import KINDS, OPTIONS
 
@@ -25,13 +25,13 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("plot", help=f"Draw results. RESULT is a result folder, or a folder that holds several.\n\n{KIND_LIST}")
-@click.argument("kind")
+@click.argument("kind", shell_complete=names.FIGURES)
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
 @click.option(
     "-o",
     "--output",
     "file",
-    type=options.PATH,
+    type=options.NEW_FILE,
     metavar="FILE",
     help="File to write: PNG, SVG, PDF or PGF, or CSV or JSON for the plotted data [KIND.png].",
 )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 )
 @options.sets
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Number of seeds.")
-@click.option("--plot", type=options.PATH, metavar="FILE", help="File for the figure [in DIR].")
+@click.option("--plot", type=options.NEW_FILE, metavar="FILE", help="File for the figure [in DIR].")
 @figure_options
 @options.of_study
 def command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 from sojourn.cli.figures import Wanted, look_options
 from sojourn.engines import SIMULATE
 
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 
 @click.command("reproduce")
-@click.argument("paper", required=False)
-@click.option("--figure", metavar="ID", help="Only this figure or table, e.g. table1.")
+@click.argument("paper", required=False, shell_complete=names.PAPERS)
+@click.option(
+    "--figure", metavar="ID", shell_complete=names.PAPER_FIGURES, help="Only this figure or table, e.g. table1."
+)
 @click.option(
     "--claims",
     is_flag=True,

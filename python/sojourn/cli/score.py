@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sojourn.cli import options
+from sojourn.cli import names, options
 
 if TYPE_CHECKING:
     from sojourn.score.card import Card
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("score")
-@click.argument("aqms", metavar="AQM[,AQM…]", required=False)
+@click.argument("aqms", metavar="AQM[,AQM…]", required=False, shell_complete=names.AQMS)
 @click.option("--baseline", metavar="AQM", default="droptail", show_default=True, help="What differences are to.")
 @click.option("--profile", "profile_name", metavar="NAME", default="home-20M", show_default=True, help="The link.")
 @click.option("--only", metavar="ROW,…", help="Rows by name or by section of RFC 7928, e.g. 5.2,8.")

@@ -24,7 +24,7 @@ step = click.option(
     help="Width of the intervals over which rates are averaged.",
 )
 output_file = click.option(
-    "-o", "--output", "target", required=True, type=options.PATH, metavar="FILE", help="File to write."
+    "-o", "--output", "target", required=True, type=options.NEW_FILE, metavar="FILE", help="File to write."
 )
 
 

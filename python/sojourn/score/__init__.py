@@ -1,6 +1,6 @@
 """A queue manager's scorecard: tests after RFC 7928 and of adversarial traffic, as rows with fixed grades.
 
-A row is a study file in `studies/` and a line in `ROWS`; a few rows need no run and have no file.
+A row is a study file in `scenarios/score` and a line in `ROWS`; a few rows need no run and have no file.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 
 from sojourn.base.errors import unknown
+from sojourn.scenarios.examples import shipped
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,8 @@ QUICK_SHARE = 3
 @contextmanager
 def studies() -> Iterator[Path]:
     """The folder of the study files."""
-    with as_file(files("sojourn.score") / "studies") as folder:
-        yield folder
+    with shipped() as folder:
+        yield folder / "score"
 
 
 def chosen(only: str | None, *, matrices: bool = False) -> list[str]:

@@ -1,0 +1,91 @@
+"""The scenarios and studies that come with Sojourn: what there is, and copies to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from sojourn.base.errors import InputError, unknown
+from sojourn.base.files import write_file
+from sojourn.base.inputs import parse_toml, read_text
+
+
+@dataclass(frozen=True)
+class Example:
+    """A file that comes with Sojourn."""
+
+    name: str
+    """The file's, without the suffix."""
+    about: str
+    """The first sentence of the file."""
+    command: str
+    """The command that runs it: `run`, or `sweep` for a study."""
+
+
+@contextmanager
+def shipped() -> Iterator[Path]:
+    """The folder of the files."""
+    with as_file(files("sojourn.scenarios") / "shipped") as folder:
+        yield folder
+
+
+def examples() -> list[Example]:
+    """All of them, by name."""
+    with shipped() as folder:
+        return [_example(path) for path in sorted(folder.glob("*.toml"))]
+
+
+def named(name: str) -> Example:
+    """The example of this name. Raises `InputError` where there is none."""
+    known = {one.name: one for one in examples()}
+    if name not in known:
+        raise unknown("example", name, list(known))
+    return known[name]
+
+
+def text_of(example: Example) -> str:
+    """What is in its file."""
+    with shipped() as folder:
+        return read_text(folder / f"{example.name}.toml")
+
+
+def write_example(example: Example, target: Path) -> list[Path]:
+    """Copy the example to `target`, and beside it the files that it reads. Returns the files that were written.
+
+    Raises `InputError` if one of them is there already; then none is written.
+    """
+    with shipped() as folder:
+        beside = sorted(folder.glob(f"{example.name}.*"))
+        copies = {path: target if path.suffix == ".toml" else target.parent / path.name for path in beside}
+        for copy in copies.values():
+            refuse_existing(copy)
+        return [_copy(path, copy) for path, copy in copies.items()]
+
+
+def refuse_existing(path: Path) -> None:
+    """Refuse to write over a file."""
+    if path.exists():
+        raise InputError(f"{path}: there is such a file already; choose another name, or remove it")
+
+
+def _copy(path: Path, copy: Path) -> Path:
+    return write_file(copy, lambda file: file.write(path.read_bytes()))
+
+
+def _example(path: Path) -> Example:
+    text = read_text(path)
+    return Example(path.stem, _about(text), "sweep" if "sweep" in parse_toml(text) else "run")
+
+
+def _about(text: str) -> str:
+    """The first sentence of the comment that a file begins with."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    sentence, stop, _ = " ".join(lines).partition(". ")
+    return sentence + stop.strip()
