@@ -47,6 +47,7 @@ __all__ = [
     "payload_summary",
     "plan",
     "quantiles_ms",
+    "read_capture",
     "registry",
     "scenario_schema",
     "simulate",
@@ -208,6 +209,11 @@ def duration_ns(text: str) -> int:
 
 def size_bytes(text: str) -> int:
     """Bytes of a size with its unit ("1500 B")."""
+
+def read_capture(
+    data: bytes,
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, npt.NDArray[np.uint32]], list[str], list[str]]:
+    """TCP segments and UDP datagrams of a pcap or pcapng file, blocks of SACK, addresses, what was left out."""
 
 def load_trace(path: str) -> npt.NDArray[np.uint32]:
     """Opportunities of the trace file at `path`, in milliseconds."""

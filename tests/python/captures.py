@@ -93,12 +93,18 @@ def pcapng(
     return data
 
 
-def lengths(path: Path) -> list[int]:
-    """Lengths on the wire of the packets of a pcapng file, in the order of the file."""
+def frames(path: Path) -> list[tuple[bytes, int]]:
+    """What is kept of each packet of a pcapng file of ours, and its length on the wire, in the order of the file."""
     data, at, found = path.read_bytes(), 0, []
     while at < len(data):
         kind, size = struct.unpack_from("=II", data, at)
         if kind == 6:  # an enhanced packet block
-            found.append(struct.unpack_from("=I", data, at + 24)[0])
+            kept, length = struct.unpack_from("=II", data, at + 20)
+            found.append((data[at + 28 : at + 28 + kept], length))
         at += size
     return found
+
+
+def lengths(path: Path) -> list[int]:
+    """Lengths on the wire of the packets of a pcapng file, in the order of the file."""
+    return [length for _, length in frames(path)]

@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import sojourn as sj
+from captures import frames, lengths
 from conftest import SHORT, Cli, entries, printed_json
 from sojourn.pcap.capture import load_capture
 from sojourn.pcap.export import export
-from sojourn.pcap.files import Cut, frames
 from sojourn.pcap.goodput import goodput
 from sojourn.pcap.rtt import rtt
 
@@ -86,9 +86,8 @@ def summed(data: bytes) -> int:
 
 def test_every_checksum_is_right(taps: dict[str, Path]) -> None:
     protocols = set()
-    for frame in frames(taps["in"], Cut()):
-        packet = frame.data
-        assert len(packet) == frame.size == struct.unpack(">H", packet[2:4])[0]
+    for packet, size in frames(taps["in"]):
+        assert len(packet) == size == struct.unpack(">H", packet[2:4])[0]
         assert summed(packet[:20]) == 0xFFFF
         pseudo = packet[12:20] + struct.pack(">HH", packet[9], len(packet) - 20)
         assert summed(pseudo + packet[20:]) == 0xFFFF
@@ -191,7 +190,7 @@ def test_a_packet_has_its_recorded_size_under_every_stack(tmp_path: Path, stack:
     for link in ("forward", "reverse"):
         export(result, tmp_path / "x.pcapng", side="in", link=link)
         sizes = result.table("headers").filter(pl.col("link") == ["forward", "reverse"].index(link))["ip_bytes"]
-        assert [frame.size for frame in frames(tmp_path / "x.pcapng", Cut())] == sizes.to_list()
+        assert lengths(tmp_path / "x.pcapng") == sizes.to_list()
 
 
 def test_a_row_of_bottlenecks(tmp_path: Path) -> None:

@@ -11,12 +11,14 @@
 //! | `registry`, `queue`, `replay`, `conformance` | the registries as JSON, a queue step by step, comparisons and checks of queue managers |
 //! | `own`, `manager`, `views`, `borrowed` | queue managers written in Python and in libraries: by name, their calls, what they see |
 //! | `recorded`, `emulated`, `emulator`, `trace` | runs of other engines, emulated links, delivery-opportunity traces |
+//! | `capture` | captures of real networks as columns |
 //! | `gym` | episodes that a policy steers |
 //! | `gym_cc` | episodes of connections that agents steer |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
 mod borrowed;
+mod capture;
 mod conformance;
 mod emulated;
 mod emulator;
@@ -85,6 +87,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded::mser, module)?)?;
     module.add_function(wrap_pyfunction!(duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(size_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(trace::load_trace, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_stats, module)?)?;
     module.add_function(wrap_pyfunction!(trace::lte_presets, module)?)?;

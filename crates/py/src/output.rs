@@ -56,7 +56,8 @@ impl Output {
     }
 }
 
-fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+/// The columns of a table by name.
+pub fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
     for (name, column) in table.columns {
         match column {

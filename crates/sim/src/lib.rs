@@ -12,7 +12,7 @@
 //! | `network`, `packet` | a graph: paths over links, access links, packets in flight; calls links and the wireless LAN |
 //! | `link` | queue, server, medium and pipe of a link, which is called and says what leaves |
 //! | `wlan` | a wireless LAN, called in the same way |
-//! | `radio`, `schedule`, [`trace`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces |
+//! | `radio`, `schedule`, [`trace`], [`capture`] | below scenarios and links: frames of 802.11, values in steps, delivery-opportunity traces, captures |
 //! | `traffic`, `flows` | what sends; connections that come and go |
 //! | `probe`, `sampler`, [`table`], [`parquet`] | what is recorded per packet and per interval, as columns; these as files |
 //! | `tally`, `ledger`, `status` | what is counted of queues, of groups of flows and of a flow |
@@ -24,6 +24,7 @@
 //! A packet goes from `traffic` through `network` to `link`, where the queue discipline of `sojourn-aqm` judges it, and
 //! on to the sink; what becomes of it goes to `tally`, `fingerprint` and `probe`.
 
+pub mod capture;
 mod counters;
 mod drops;
 mod emodel;
