@@ -6,7 +6,7 @@ use crate::packet::{Handle, Packet};
 use crate::playback::VideoSummary;
 use crate::probe::Probe;
 use crate::quantiles::Quantiles;
-use crate::scenario::{Direction, FlowSpec, Scenario};
+use crate::scenario::{Direction, FlowSpec, Scenario, Traffic};
 use crate::status::{Datagrams, Payload, Status};
 use crate::summary::{DatagramSummary, FlowSummary, GroupSummary, PayloadSummary, jain};
 use crate::traffic::{AnyFlow, News, Opener, Port, Source, Step};
@@ -419,6 +419,10 @@ impl Flows {
                 timeouts,
                 datagrams: report.datagrams(),
                 video: (group.spec.traffic.name() == "video").then(|| VideoSummary::of(&counts.playback)),
+                capture: match &group.spec.traffic {
+                    Traffic::Pcap(pcap) => Some(pcap.summary()),
+                    _ => None,
+                },
                 rpm,
             }
         });

@@ -1,5 +1,6 @@
 //! What every run reports, at no cost in memory per packet.
 
+use crate::capture::replay::ReplaySummary;
 use crate::emodel::{mos, r_factor};
 use crate::playback::VideoSummary;
 use crate::quantiles::Quantiles;
@@ -211,6 +212,9 @@ pub struct GroupSummary {
     /// What players of video have seen, in a group of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
+    /// What is sent of a capture, in a group that replays one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<ReplaySummary>,
     /// The result of a test of responsiveness, over the whole run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<RpmSummary>,

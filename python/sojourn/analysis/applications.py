@@ -1,4 +1,4 @@
-"""What users of a run's applications got, in words: pages, video, responsiveness."""
+"""What users of a run's applications got, in words: pages, video, responsiveness, captures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def applications(totals: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence for each group of flows, of a run's totals, that has users: pages, video, RPM."""
+    """Yield a sentence for each group of flows, of a run's totals, that has users or a capture."""
     for number, group in enumerate(totals["groups"]):
         if group["kind"] == "browser":
             yield f"flows[{number}], pages: {_pages(group)}"
@@ -15,6 +15,8 @@ def applications(totals: Mapping[str, Any]) -> Iterator[str]:
             yield f"flows[{number}], video: {_video(video)}"
         if rpm := group.get("rpm"):
             yield f"flows[{number}], responsiveness: {_rpm(rpm)}"
+        if capture := group.get("capture"):
+            yield f"flows[{number}], capture: {_capture(capture)}"
 
 
 def _pages(group: Mapping[str, Any]) -> str:
@@ -42,6 +44,19 @@ def _rpm(rpm: Mapping[str, Any]) -> str:
     parts = f"foreign {rpm['foreign_rpm']:.0f}, on the load {rpm['loaded_rpm']:.0f}"
     network = f"without the sender's socket {rpm['rpm_in_network']:.0f} RPM"
     return f"{rpm['rpm']:.0f} RPM, {rpm['class']}, confidence {rpm['confidence']} ({parts}); {network}"
+
+
+def _capture(capture: Mapping[str, Any]) -> str:
+    sent = f"{capture['packets']} packets" if "packets" in capture else f"{capture['transfers']} transfers"
+    what = {
+        "reordered": "stamped out of order",
+        "clock_steps": "steps of the clock taken out",
+        "duplicates": "left out as duplicates",
+    }
+    repairs = [f"{capture[key]} {text}" for key, text in what.items() if capture[key]]
+    large = capture["super_packets"]
+    cut = [f"{large} above the MTU, {capture['pieces']} on the wire"] if large and "packets" in capture else []
+    return "; ".join([sent, *cut, *repairs])
 
 
 def _time(ms: float) -> str:

@@ -38,7 +38,7 @@ COMMANDS = {
     "trace": ("sojourn.cli.trace", "Measure, convert, make and draw traces of delivery opportunities."),
     "pcap": ("sojourn.cli.pcap", "Write captures from results; measure RTT and goodput in captures."),
     "log": ("sojourn.cli.log", "Convert logs: Mahimahi's, ns-2's, and those of results."),
-    "import": ("sojourn.cli.importing", "Make scenarios of a router's queues: tc's output and commands, sqm."),
+    "import": ("sojourn.cli.importing", "Make scenarios of a router's queues (tc, sqm) and of captures."),
     "flent": ("sojourn.cli.flent", "Data files of Flent: written from results, looked into."),
     "doctor": ("sojourn.cli.doctor", "What this machine can emulate faithfully, and what it lacks."),
     "kernel": ("sojourn.cli.kernel", "Build the real Linux kernel in simulated time; compare with its queues."),

@@ -13,7 +13,7 @@ from sojourn.cli.terminal import echo
 
 @click.group("import", cls=Group)
 def command() -> None:
-    """Make scenarios of what others wrote: tc's output and commands, OpenWrt's configuration of sqm-scripts."""
+    """Make scenarios of what others wrote: tc's output and commands, OpenWrt's sqm-scripts, captures."""
 
 
 @command.command("tc")
@@ -62,5 +62,52 @@ def tc_command(
         echo(f"Understood, {sentence}", err=True)
     for note in found.notes:
         echo(f"Not understood: {note}", err=True)
+    if target:
+        echo(f"Scenario: {target}")
+
+
+@command.command("pcap")
+@click.argument("file", type=options.PATH)
+@click.option("-o", "--output", "target", type=options.NEW_FILE, metavar="FILE.toml", help="File to write [print it].")
+@click.option("--into", type=options.PATH, metavar="SCENARIO", help="Scenario that the flows are added to [a new one].")
+@click.option(
+    "--send",
+    type=click.Choice(["packets", "transfers"]),
+    default="packets",
+    show_default=True,
+    help="Every packet at its instant, or each TCP connection's bytes as a transfer, with UDP's packets beside it.",
+)
+@click.option(
+    "--home", metavar="NET,…", help="Addresses or networks of the home [private ones, or what receives most]."
+)
+@click.option("--rate", default="100 Mbit/s", show_default=True, metavar="RATE", help="Rate of a new scenario's links.")
+@click.option("--rtt", default="40 ms", show_default=True, metavar="TIME", help="Round-trip time of the transfers.")
+@options.as_json
+def pcap_command(
+    file: Path,
+    target: Path | None,
+    into: Path | None,
+    send: str,
+    home: str | None,
+    rate: str,
+    rtt: str,
+    as_json: bool,
+) -> None:
+    """Make a scenario that replays a capture, or add it to one: what goes to the home forward, the rest back."""
+    from sojourn.base.files import write_file
+    from sojourn.cli import output
+    from sojourn.pcap.replay import Wanted, replayed
+
+    found = replayed(file, target.parent if target else Path(), Wanted(send, home, rate, rtt, into))
+    if target:
+        write_file(target, lambda out: out.write(found.text.encode()))
+    if as_json:
+        about = {"file": str(target) if target else None, "scenario": None if target else found.text}
+        output.print_json(about | {"understood": list(found.understood)})
+        return
+    if target is None:
+        echo(found.text.rstrip("\n"))
+    for sentence in found.understood:
+        echo(f"Understood, {sentence}", err=True)
     if target:
         echo(f"Scenario: {target}")

@@ -473,6 +473,7 @@ def _flat_link(link: Mapping[str, Any]) -> dict[str, Any]:
 def _flat_group(group: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: value for key, value in group.items() if not isinstance(value, dict)}
     row |= {f"completion_{key}_ms": value for key, value in group["completion_ms"].items()}
+    row |= {f"capture_{key}": value for key, value in group.get("capture", {}).items()}
     row |= {f"video_{key}": value for key, value in group.get("video", {}).items()}
     return row | {key if key.startswith("rpm") else f"rpm_{key}": value for key, value in group.get("rpm", {}).items()}
 

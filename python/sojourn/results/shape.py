@@ -85,6 +85,7 @@ _WLAN = {
     "stations": [{**_NODE, "airtime_down": _number}],
     "rtts": [{"sent_ms": _TIMES, "tapped_ms": _TIMES}],
 }
+_NUMBERS = {"*": _number_or_nothing}
 _RPM = {"class": _text_or_nothing, "confidence": _text, "*": _number_or_nothing}
 _PARAMETERS = {"*": {"*": _scalar}}
 _SUMMARY = {
@@ -95,7 +96,7 @@ _SUMMARY = {
     "links": _LINKS,
     "hops": [{"name": _text, **_LINKS, "wlan?": _WLAN}],
     "wlan?": _WLAN,
-    "groups": [{**_TRAFFIC, "completion_ms": _TIMES, "video?": {"*": _number_or_nothing}, "rpm?": _RPM}],
+    "groups": [{**_TRAFFIC, "completion_ms": _TIMES, "video?": _NUMBERS, "capture?": _NUMBERS, "rpm?": _RPM}],
     "flows": [{**_TRAFFIC, "id": _number}],
     "emulation?": {"faults": [_text]},
 }

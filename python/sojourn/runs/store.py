@@ -253,7 +253,8 @@ def _by_content(document: dict[str, Any], traces: dict[str, str], sources: dict[
     links: dict[str, Any] = {key: named(document[key]) for key in ("link", "reverse") if key in document}
     if "links" in document:
         links["links"] = [{**named(hop), "reverse": named(hop["reverse"])} for hop in document["links"]]
-    return {**document, **links}
+    flows = [{**flow, "file": traces[flow["file"]]} if "file" in flow else flow for flow in document["flows"]]
+    return {**document, **links, "flows": flows}
 
 
 def _write_table(folder: Path, name: str, result: Result) -> dict[str, Any]:

@@ -116,9 +116,10 @@ class Scenario:
         return value_at(self.document, path)
 
     def traces(self) -> list[Path]:
-        """Trace files the scenario reads."""
+        """Files that the scenario reads: traces of links, and captures."""
         links = [link for hop in self.hops.values() for link in hop]
-        return [Path(link["trace"]) for link in links if link.get("trace")]
+        captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
+        return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures]]
 
     def user_aqms(self) -> list[str]:
         """Names of the queue managers that are written in Python or are in shared libraries."""

@@ -60,9 +60,15 @@ class Rehearsal:
 
     @property
     def sentences(self) -> list[str]:
-        """Three sentences: calls and games, pages, bulk; of those that the traffic has."""
+        """Three sentences: calls and games, pages, bulk; of those that the traffic has, and one of a capture."""
         found = []
-        for title, about in (("Calls and games", ("calls", "games")), ("Pages", ("pages",)), ("Bulk", ("bulk",))):
+        titles = {
+            "Calls and games": ("calls", "games"),
+            "Pages": ("pages",),
+            "Bulk": ("bulk",),
+            "Capture": ("capture",),
+        }
+        for title, about in titles.items():
             parts = [f"{one.about} {one.text}" if len(about) > 1 else one.text for one in self._of(about)]
             if parts:
                 found.append(f"{title}: {'; '.join(parts)}.")
@@ -82,7 +88,7 @@ def rehearse(
     if after.document == scenario.document:
         raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario is so already")
     if not list(_numbers(scenario)):
-        raise InputError("flows: no calls (voice), games (cbr), pages (browser, web) or bulk (tcp) are in it")
+        raise InputError("flows: no calls (voice), games (cbr), pages (browser, web), bulk (tcp) or captures are in it")
     results = runner([Run(one, seed) for one in (scenario, after) for seed in seeds])
     pair = results[: len(seeds)], results[len(seeds) :]
     return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
@@ -189,6 +195,11 @@ def _numbers(scenario: Scenario) -> Iterator[tuple[str, str, str, int, Any]]:
     if "pages" in kinds:
         for quantile, name in (("p50", "median"), ("p95", "95 % within")):
             yield "pages", name, "s", 2, _time(kinds["pages"], quantile)
+    if "capture" in kinds:
+        for quantile, name in (("p50", "transfers, median"), ("p95", "95 % of them within")):
+            yield "capture", name, "s", 2, _time(kinds["capture"], quantile)
+        yield "capture", "packets' delay", "ms", 1, _worst(kinds["capture"], "delay_ms", max)
+        yield "capture", "their loss", "%", 2, _worst(kinds["capture"], "loss_rate", max, 100)
     for way in WAYS:
         groups = [number for number in kinds.get("bulk", []) if _way(scenario, number) == way]
         if groups:
@@ -224,5 +235,7 @@ def _sum(groups: Sequence[int]) -> Any:
     return read
 
 
-ABOUT = {"voice": "calls", "cbr": "games", "browser": "pages", "web": "pages", "packmime": "pages", "tcp": "bulk"}
+ABOUT = {"voice": "calls", "cbr": "games", "browser": "pages", "web": "pages", "packmime": "pages", "tcp": "bulk"} | {
+    "pcap": "capture"
+}
 """Whose traffic a kind is."""

@@ -7,6 +7,7 @@ use super::{Error, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
+use std::path::Path;
 
 /// Which way a flow's data goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,8 @@ pub struct FlowSpec {
 }
 
 impl FlowSpec {
-    /// Reads the group at `place`, whose flows run somewhere in `topology`.
-    pub(super) fn read(place: &str, value: &Value, topology: &Topology) -> Result<Self, Error> {
+    /// Reads the group at `place`, whose flows run somewhere in `topology`; paths of files start from `base`.
+    pub(super) fn read(place: &str, value: &Value, topology: &Topology, base: &Path) -> Result<Self, Error> {
         let values = as_table(place, value)?;
         check_known(place, values, KEYS.iter().chain(traffic::KINDS.iter().flat_map(|kind| kind.keys)))?;
         let table = Table::new(place, values, KEYS);
@@ -86,7 +87,7 @@ impl FlowSpec {
         let paths = topology.paths(&table, &wanted)?;
         let access_delay = access_delay(&table, topology.delay(&paths), topology.is_dumbbell())?;
         let Wanted { direction, route, return_route } = wanted;
-        let flow = Self {
+        let mut flow = Self {
             paths,
             direction,
             from: table.field("from")?,
@@ -105,8 +106,15 @@ impl FlowSpec {
             dscp: table.field("dscp")?,
             class: table.field("class")?,
             middlebox: table.field("middlebox")?,
-            traffic: Traffic::read(&table.field::<String>("kind")?, place, values)?,
+            traffic: Traffic::read(&table.field::<String>("kind")?, place, values, base)?,
         };
+        if let Some(own) = flow.traffic.own_count() {
+            if values.contains_key("count") && flow.count != own {
+                let text = format!("the capture has {own}, and is replayed once; remove it, or write a group for each");
+                return Err(table.error("count", text));
+            }
+            flow.count = own;
+        }
         for (key, step) in [("stagger", flow.stagger), ("rtt_stagger", flow.rtt_stagger)] {
             let most = LONGEST / i64::from(flow.count);
             if let Some(step) = step.filter(|&step| step > most) {

@@ -48,8 +48,8 @@ pub use service::{
 pub use sojourn_aqm::link_layer::Layer;
 pub use steps::{Stepped, Steps, StepsError};
 pub use traffic::{
-    BrowserSpec, FileSpec, Http, Ladder, PackMimeSpec, RequestSpec, RpmSpec, Sizes, TcpSpec, Traffic, UdpSpec,
-    VideoSpec, VoiceSpec, WebSpec,
+    BrowserSpec, FileSpec, Http, Ladder, PackMimeSpec, PcapKeys, PcapSpec, RequestSpec, RpmSpec, Sizes, TcpSpec,
+    Traffic, UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
 pub use values::ValueError;
 pub use warmup::Warmup;
@@ -162,8 +162,7 @@ impl Scenario {
 
     /// Whether there are super-packets: senders with segmentation offload, or links with receive offload.
     pub fn has_super_packets(&self) -> bool {
-        let offloads = |flow: &FlowSpec| flow.traffic.tcp().is_some_and(|tcp| tcp.gso == Some(true));
-        self.flows.iter().any(offloads) || self.queues().any(|link| link.gro.is_some())
+        self.flows.iter().any(|flow| flow.traffic.offloads()) || self.queues().any(|link| link.gro.is_some())
     }
 
     /// Number of flows of all groups.
@@ -212,7 +211,7 @@ impl Scenario {
         };
         let form = graph.as_ref().map_or(Form::Row, Form::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
-        let flows = read_flows(values.get("flows"), &Topology { hops, form })?;
+        let flows = read_flows(values.get("flows"), &Topology { hops, form }, base)?;
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {
@@ -229,8 +228,7 @@ impl Scenario {
         if self.cells().next().is_none() {
             return Ok(());
         }
-        let offloads = |flow: &FlowSpec| flow.traffic.tcp().is_some_and(|tcp| tcp.gso == Some(true));
-        if let Some(i) = self.flows.iter().position(offloads) {
+        if let Some(i) = self.flows.iter().position(|flow| flow.traffic.offloads()) {
             return Err(Error::new(format!("flows[{i}].gso"), "a wireless LAN carries packets only; leave it out"));
         }
         match self.hops().find(|(_, link, reverse)| link.gro.is_some() || reverse.gro.is_some()) {
@@ -321,7 +319,7 @@ fn read_first_hop(table: &Table, base: &Path, own: &dyn Catalogue) -> Result<(Li
     Ok((link, reverse))
 }
 
-fn read_flows(value: Option<&Value>, topology: &Topology) -> Result<Vec<FlowSpec>, Error> {
+fn read_flows(value: Option<&Value>, topology: &Topology, base: &Path) -> Result<Vec<FlowSpec>, Error> {
     let groups = match value {
         None => &[],
         Some(Value::Array(groups)) => groups.as_slice(),
@@ -330,7 +328,8 @@ fn read_flows(value: Option<&Value>, topology: &Topology) -> Result<Vec<FlowSpec
     if groups.is_empty() {
         return Err(Error::new("flows", r#"there are none; write e.g. [[flows]] with kind = "tcp""#));
     }
-    groups.iter().enumerate().map(|(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology)).collect()
+    let read = |(i, value)| FlowSpec::read(&format!("flows[{i}]"), value, topology, base);
+    groups.iter().enumerate().map(read).collect()
 }
 
 fn read_probes(value: Option<&Value>) -> Result<Probes, Error> {

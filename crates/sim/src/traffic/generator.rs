@@ -5,6 +5,7 @@ use super::AnyFlow;
 use super::dialogue::{DialogueFlow, Script};
 use super::packmime::PackMime;
 use super::pages::Pages;
+use super::replay::Transfers;
 use super::tcp::{TcpFlow, Template};
 use crate::scenario::{FileSpec, TcpSpec};
 use sojourn_aqm::{Duration, Instant, Rng};
@@ -82,6 +83,7 @@ patterns! {
     Files(Files);
     Pages(Pages);
     PackMime(Box<PackMime>);
+    Transfers(Box<Transfers>);
 }
 
 impl Generator {

@@ -12,6 +12,7 @@ mod opener;
 mod packmime;
 mod pages;
 mod plan;
+mod replay;
 mod rpm;
 mod tcp;
 mod udp;
@@ -33,6 +34,7 @@ use client::{AnyApp, Client};
 use dialogue::{DialogueFlow, Exchange, Script};
 use generator::Generator;
 use load::LoadFlow;
+use replay::ReplayFlow;
 use rpm::Rpm;
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
 use sojourn_tcp::cc::AnyCc;
@@ -157,6 +159,7 @@ flows! {
     Dialogue(Box<DialogueFlow>);
     Load(Box<LoadFlow>);
     Udp(UdpFlow);
+    Replay(Box<ReplayFlow>);
 }
 
 /// What an entry of a group is: a flow for the whole run, or something that opens connections.
@@ -202,6 +205,8 @@ impl Source {
             Traffic::Poisson(spec) => udp(UdpFlow::poisson(spec, start, stop, rng)),
             Traffic::Streaming(spec) => udp(UdpFlow::jittered(spec, start, stop, rng)),
             Traffic::Voice(spec) => udp(UdpFlow::voice(spec, start, stop, rng)),
+            Traffic::Pcap(spec) if spec.sends_transfers() => generator(replay::transfers(spec, start)),
+            Traffic::Pcap(spec) => Self::Flow(AnyFlow::Replay(Box::new(ReplayFlow::new(spec, place, start, stop)))),
         }
     }
 }

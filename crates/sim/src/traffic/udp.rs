@@ -17,6 +17,12 @@ pub(crate) struct UdpFlow {
     stop: Instant,
     sent: u64,
     arrived: u64,
+    received: Received,
+}
+
+/// What the sink has seen of datagrams.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Received {
     seen: Datagrams,
     last_delay_ns: u64,
 }
@@ -67,8 +73,7 @@ impl UdpFlow {
 
     fn new(spec: &UdpSpec, gaps: Gaps, start: Instant, stop: Instant) -> Self {
         let (size, ecn) = (spec.size, spec.ecn);
-        let seen = Datagrams::default();
-        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, seen, last_delay_ns: 0 }
+        Self { gaps, size, ecn, next: start, stop, sent: 0, arrived: 0, received: Received::default() }
     }
 
     fn after_a_gap(mut self) -> Self {
@@ -101,6 +106,26 @@ impl Bursts {
     }
 }
 
+impl Received {
+    /// `count` datagrams from number `first` on, which were sent at one instant, arrive.
+    pub fn add(&mut self, now: Instant, sent: Instant, first: u64, count: u64) {
+        let delay_ns = now.as_nanos() - sent.as_nanos();
+        if self.seen.received > 0 {
+            self.seen.variation_ns += delay_ns.abs_diff(self.last_delay_ns);
+        }
+        self.last_delay_ns = delay_ns;
+        self.seen.received += count;
+        self.seen.delay_ns += count * delay_ns;
+        self.seen.expected = self.seen.expected.max(first + count);
+    }
+
+    /// What there is to see of a flow that has `sent` so many datagrams.
+    pub fn status(&self, payload: Payload, sent: u64) -> Status {
+        let (nothing, datagrams) = (f64::NAN, self.seen);
+        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+    }
+}
+
 fn mean_gap(rate: Rate, size: u32) -> Duration {
     rate.time_for(size as u64)
 }
@@ -120,14 +145,7 @@ impl Endpoints for UdpFlow {
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
         self.arrived += (packet.len - UDP_IP_HEADERS.min(packet.len)) as u64;
-        let delay_ns = now.as_nanos() - header.ack;
-        if self.seen.received > 0 {
-            self.seen.variation_ns += delay_ns.abs_diff(self.last_delay_ns);
-        }
-        self.last_delay_ns = delay_ns;
-        self.seen.received += 1;
-        self.seen.delay_ns += delay_ns;
-        self.seen.expected = self.seen.expected.max(header.seq + 1);
+        self.received.add(now, Instant::from_nanos(header.ack), header.seq, 1);
     }
 
     fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
@@ -141,10 +159,7 @@ impl Endpoints for UdpFlow {
     }
 
     fn status(&self) -> Status {
-        let nothing = f64::NAN;
-        let (arrived, sent, datagrams) = (self.arrived, self.sent, self.seen);
-        let payload = Payload { arrived, delivered: arrived };
-        Status { payload, sent, datagrams, cwnd: nothing, ssthresh: nothing, srtt_ms: nothing, ..Status::default() }
+        self.received.status(Payload { arrived: self.arrived, delivered: self.arrived }, self.sent)
     }
 }
 

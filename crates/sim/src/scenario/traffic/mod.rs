@@ -4,6 +4,7 @@ mod browser;
 mod file;
 mod ladder;
 mod packmime;
+mod pcap;
 mod request;
 mod rpm;
 mod sizes;
@@ -17,6 +18,7 @@ pub use browser::BrowserSpec;
 pub use file::FileSpec;
 pub use ladder::Ladder;
 pub use packmime::{Http, PackMimeSpec};
+pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
 pub use rpm::RpmSpec;
 pub use sizes::Sizes;
@@ -30,6 +32,7 @@ use super::Error;
 use super::keys::{Key, Table};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
+use std::path::Path;
 
 /// Declares the kinds: variant, specification, name and one sentence.
 macro_rules! traffic {
@@ -48,14 +51,20 @@ macro_rules! traffic {
                 match self { $( Self::$variant(_) => $name, )+ }
             }
 
-            /// Reads the keys of `kind`, a name that is known.
-            pub(super) fn read(kind: &str, place: &str, values: &Map<String, Value>) -> Result<Self, Error> {
+            /// Reads the keys of `kind`, a name that is known; paths of files start from `base`.
+            pub(super) fn read(
+                kind: &str,
+                place: &str,
+                values: &Map<String, Value>,
+                base: &Path,
+            ) -> Result<Self, Error> {
                 let others = KINDS.iter().flat_map(|kind| kind.keys);
                 match kind {
                     $( $name => {
                         let table = Table::new(place, values, $spec::KEYS);
                         table.refuse_foreign(super::flow::KEYS, others, concat!($name, " flows"))?;
-                        let traffic = $spec::read(&table).map(Self::$variant)?;
+                        let mut traffic = $spec::read(&table).map(Self::$variant)?;
+                        traffic.load(&table, base)?;
                         traffic.check(&table)?;
                         Ok(traffic)
                     } )+
@@ -82,9 +91,18 @@ traffic! {
     Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps.";
     Streaming(UdpSpec) = "streaming", "Datagrams whose gaps vary at random by up to a half.";
     Voice(VoiceSpec) = "voice", "A call: datagrams at a constant rate while somebody talks.";
+    Pcap(PcapSpec) = "pcap", "What a capture has: its packets at their instants, or its connections as transfers.";
 }
 
 impl Traffic {
+    /// Reads the files that the keys name.
+    fn load(&mut self, table: &Table, base: &Path) -> Result<(), Error> {
+        match self {
+            Self::Pcap(pcap) => pcap.load(table, base),
+            _ => Ok(()),
+        }
+    }
+
     /// What single keys cannot tell.
     fn check(&self, table: &Table) -> Result<(), Error> {
         if let Some(tcp) = self.tcp() {
@@ -107,21 +125,36 @@ impl Traffic {
             Self::Rpm(spec) => Some(&spec.tcp),
             Self::PackMime(spec) => Some(&spec.tcp),
             Self::Request(spec) => Some(&spec.tcp),
+            Self::Pcap(spec) => spec.sends_transfers().then_some(&spec.keys.tcp),
             Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => None,
+        }
+    }
+
+    /// Whether its senders leave the cutting to their cards: there are super-packets.
+    pub fn offloads(&self) -> bool {
+        match self {
+            Self::Pcap(spec) => spec.keys.tcp.gso == Some(true),
+            _ => self.tcp().is_some_and(|tcp| tcp.gso == Some(true)),
         }
     }
 
     /// Whether connections come and go, instead of one flow for the whole run.
     pub fn opens_connections(&self) -> bool {
-        matches!(
-            self,
-            Self::Web(_)
-                | Self::Browser(_)
-                | Self::Video(_)
-                | Self::Rpm(_)
-                | Self::PackMime(_)
-                | Self::Tcp(FileSpec { pause: Some(_), .. })
-        )
+        match self {
+            Self::Web(_) | Self::Browser(_) | Self::Video(_) | Self::Rpm(_) | Self::PackMime(_) => true,
+            Self::Tcp(file) => file.pause.is_some(),
+            Self::Pcap(spec) => spec.sends_transfers(),
+            Self::Request(_) | Self::Cbr(_) | Self::Poisson(_) | Self::Streaming(_) | Self::Voice(_) => false,
+        }
+    }
+
+    /// Flows that a group has by itself, where `count` does not say it.
+    pub(super) fn own_count(&self) -> Option<u32> {
+        match self {
+            Self::Pcap(spec) if spec.sends_transfers() => Some(1),
+            Self::Pcap(spec) => Some(spec.replay.flows.len() as u32),
+            _ => None,
+        }
     }
 
     /// Connections that one source opens in `span`, whatever becomes of them; zero where they follow each other.
@@ -129,6 +162,7 @@ impl Traffic {
         match self {
             Self::Web(web) => span.as_secs_f64() / web.interval.as_secs_f64(),
             Self::PackMime(web) => span.as_secs_f64() * web.connections_per_second as f64,
+            Self::Pcap(spec) if spec.sends_transfers() => spec.replay.transfers.len() as f64,
             _ => 0.0,
         }
     }

@@ -1,0 +1,456 @@
+//! What of a capture is sent again: packets at their instants, or the bytes of connections as transfers.
+
+use super::{Capture, Captured, SYN};
+use serde::Serialize;
+use sojourn_aqm::{Duration, Ecn};
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// Packets and connections of some hosts, from the first packet of the capture on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// By source, destination and protocol, in the order of their first packets.
+    pub flows: Vec<Vec<Sent>>,
+    /// One per connection of TCP that carries data, in the order of their first packets.
+    pub transfers: Vec<Transfer>,
+    /// What was done to it.
+    pub repairs: Repairs,
+}
+
+/// A packet to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Since the first packet of the capture.
+    pub at: Duration,
+    /// Bytes of its IP and transport headers.
+    pub headers: u32,
+    /// Bytes behind them.
+    pub payload: u32,
+    /// As captured.
+    pub ecn: Ecn,
+}
+
+/// The bytes that one end of a connection sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// From the first packet of the capture to that of the connection.
+    pub at: Duration,
+    /// From the first sequence number to the last; at least 1.
+    pub bytes: u64,
+}
+
+/// What was found in a capture that a network does not do, and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Repairs {
+    /// Packets that were stamped before one that is behind them in the file, by 10 ms at the most; they are sorted.
+    pub reordered: u64,
+    /// Steps of the clock that were taken out.
+    pub clock_steps: u64,
+    /// Packets that were there twice, and were left out.
+    pub duplicates: u64,
+}
+
+/// What a run sends of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ReplaySummary {
+    /// Packets, where they are sent as they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+    /// Connections with data, where their bytes are sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<u64>,
+    /// Packets above the MTU.
+    pub super_packets: u64,
+    /// The packets that they are on the wire.
+    pub pieces: u64,
+    /// What was repaired.
+    #[serde(flatten)]
+    pub repairs: Repairs,
+}
+
+/// What is taken of a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// The hosts that send; without it all do.
+    pub source: Option<Hosts>,
+    /// TCP (`true`) or UDP alone.
+    pub tcp: Option<bool>,
+    /// Whether steps of the clock are taken out, instead of refused.
+    pub join_clock: bool,
+    /// What becomes of packets that are there twice.
+    pub duplicates: Duplicates,
+}
+
+/// What becomes of packets that a capture has twice, as a port that mirrors both directions gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// The capture is refused.
+    #[default]
+    Refuse,
+    /// The second one is left out.
+    Drop,
+    /// Both are sent.
+    Keep,
+}
+
+/// The addresses of some networks, or all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts {
+    /// Address and length of the prefix.
+    nets: Vec<(IpAddr, u8)>,
+    others: bool,
+}
+
+impl Hosts {
+    /// Reads `10.0.0.1`, `10.0.0.0/8` or `10.0.0.0/8, 2001:db8::/32`, also behind `not`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (text, others) = text.strip_prefix("not ").map_or((text, false), |text| (text, true));
+        let nets = text.split(',').map(|net| Self::net(net.trim())).collect::<Option<_>>()?;
+        Some(Self { nets, others })
+    }
+
+    fn net(text: &str) -> Option<(IpAddr, u8)> {
+        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
+        (bits <= most).then_some((address, bits))
+    }
+
+    /// Whether an address is among them.
+    pub fn has(&self, address: IpAddr) -> bool {
+        let alike = |net| match (net, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => Some((u32::from(a) ^ u32::from(b)).leading_zeros()),
+            (IpAddr::V6(a), IpAddr::V6(b)) => Some((u128::from(a) ^ u128::from(b)).leading_zeros()),
+            _ => None,
+        };
+        let is_in = |&(net, bits): &(IpAddr, u8)| alike(net).is_some_and(|same| same >= u32::from(bits));
+        self.nets.iter().any(is_in) != self.others
+    }
+}
+
+impl Replay {
+    /// What of a capture is wanted. The error says what is wrong with it, and the key that repairs it.
+    pub fn of(capture: &Capture, wanted: &Wanted) -> Result<Self, String> {
+        let mut repairs = Repairs::default();
+        let mut packets = on_one_clock(&capture.packets, wanted.join_clock, &mut repairs)?;
+        drop_duplicates(&mut packets, wanted.duplicates, &mut repairs)?;
+        let is_wanted = |packet: &Captured| {
+            wanted.source.as_ref().is_none_or(|hosts| hosts.has(packet.source.0))
+                && wanted.tcp.is_none_or(|tcp| tcp == packet.is_tcp)
+        };
+        let mut replay = Self { repairs, ..Self::default() };
+        let (mut numbers, mut streams) = (HashMap::new(), HashMap::new());
+        for (at, packet) in packets.iter().filter(|(_, packet)| is_wanted(packet)) {
+            let ends = (packet.source, packet.destination, packet.is_tcp);
+            let number = *numbers.entry(ends).or_insert(replay.flows.len());
+            if number == replay.flows.len() {
+                replay.flows.push(Vec::new());
+            }
+            let headers = packet.ip_bytes.saturating_sub(packet.payload);
+            replay.flows[number].push(Sent { at: *at, headers, payload: packet.payload, ecn: ecn(packet.ecn) });
+            if packet.is_tcp {
+                let place = streams.get(&ends).copied();
+                let stream = stream(packet, *at, place, &mut replay.transfers);
+                streams.insert(ends, stream);
+            }
+        }
+        replay.transfers.retain(|transfer| transfer.bytes > 0);
+        if replay.flows.is_empty() {
+            return Err(format!("no packet of it is wanted; {}", hosts(capture)));
+        }
+        Ok(replay)
+    }
+
+    /// Packets of all flows.
+    pub fn packets(&self) -> u64 {
+        self.flows.iter().map(|flow| flow.len() as u64).sum()
+    }
+
+    /// Packets above `mtu`, as offload leaves them, and the packets that they are cut into.
+    pub fn cut(&self, mtu: u32) -> (u64, u64) {
+        let large = self.flows.iter().flatten().filter(|packet| packet.headers + packet.payload > mtu);
+        large.fold((0, 0), |(packets, pieces), packet| (packets + 1, pieces + u64::from(packet.pieces(mtu))))
+    }
+}
+
+impl Sent {
+    /// The packets of at most `mtu` bytes that carry its payload.
+    pub fn pieces(&self, mtu: u32) -> u32 {
+        self.payload.div_ceil(self.segment(mtu)).max(1)
+    }
+
+    /// Payload of each of them but the last.
+    pub fn segment(&self, mtu: u32) -> u32 {
+        mtu.saturating_sub(self.headers).max(1)
+    }
+}
+
+/// A connection: its place among the transfers, and the sequence numbers of its first byte and behind its last.
+#[derive(Clone, Copy)]
+struct Stream {
+    place: usize,
+    first: u32,
+    end: u32,
+}
+
+/// The connection that a segment is of: what was there, or, with a SYN of another number, a new one.
+fn stream(packet: &Captured, at: Duration, known: Option<Stream>, transfers: &mut Vec<Transfer>) -> Stream {
+    let begins = packet.flags & SYN != 0;
+    let first = packet.seq.wrapping_add(u32::from(begins));
+    let mut stream = known.filter(|known| !begins || first == known.first).unwrap_or_else(|| {
+        transfers.push(Transfer { at, bytes: 0 });
+        Stream { place: transfers.len() - 1, first, end: first }
+    });
+    let ahead = first.wrapping_add(packet.payload).wrapping_sub(stream.end) as i32;
+    if ahead > 0 {
+        stream.end = stream.end.wrapping_add(ahead as u32);
+        transfers[stream.place].bytes += ahead as u64;
+    }
+    stream
+}
+
+/// The packets with their times since the first one, in the order of these.
+fn on_one_clock(packets: &[Captured], join: bool, repairs: &mut Repairs) -> Result<Vec<(Duration, Captured)>, String> {
+    let first = packets.first().map_or(0, |packet| packet.time_ns as i64);
+    let (mut high, mut shift) = (0, 0);
+    let mut found = Vec::with_capacity(packets.len());
+    for (place, packet) in packets.iter().enumerate() {
+        let mut at = packet.time_ns as i64 - first + shift;
+        let step = at - high;
+        if !(-LARGEST_REORDERING_NS..=LONGEST_PAUSE_NS).contains(&step) {
+            if !join {
+                let way = if step < 0 { "back" } else { "ahead" };
+                return Err(format!(
+                    "between its packets {place} and {} the clock steps {way} by {:.3} s; write clock = \"join\" to take \
+                     steps out, or cut the capture there",
+                    place + 1,
+                    step.abs() as f64 / 1e9
+                ));
+            }
+            repairs.clock_steps += 1;
+            shift -= step;
+            at = high;
+        }
+        repairs.reordered += u64::from(at < high);
+        high = high.max(at);
+        found.push((at, *packet));
+    }
+    let earliest = found.iter().map(|&(at, _)| at).min().unwrap_or(0);
+    found.sort_by_key(|&(at, _)| at);
+    Ok(found.into_iter().map(|(at, packet)| (Duration::from_nanos(at - earliest), packet)).collect())
+}
+
+/// Deals with packets that are alike but for time, TTL and ECN, within a millisecond. Datagrams without identification,
+/// and acknowledgments without one, may be alike and two.
+fn drop_duplicates(
+    packets: &mut Vec<(Duration, Captured)>,
+    duplicates: Duplicates,
+    repairs: &mut Repairs,
+) -> Result<(), String> {
+    if duplicates == Duplicates::Keep {
+        return Ok(());
+    }
+    let (mut seen, whole) = (HashMap::new(), packets.len());
+    packets.retain(|&(at, packet)| {
+        let is_known = packet.identification != 0 || packet.is_tcp && packet.payload > 0;
+        let same = Captured { time_ns: 0, ecn: 0, ..packet };
+        !is_known || seen.insert(Key(same), at).is_none_or(|before| at - before > SAME)
+    });
+    let twice = (whole - packets.len()) as u64;
+    if twice > 0 && duplicates == Duplicates::Refuse {
+        return Err(format!(
+            "{twice} of its {whole} packets are there twice, as a port that mirrors both directions gives them; write \
+             duplicates = \"drop\", or \"keep\""
+        ));
+    }
+    repairs.duplicates = twice;
+    Ok(())
+}
+
+#[derive(PartialEq, Eq)]
+struct Key(Captured);
+
+impl std::hash::Hash for Key {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        let Captured { source, destination, identification, seq, ack, payload, checksum, .. } = self.0;
+        (source, destination, identification, seq, ack, payload, checksum).hash(state);
+    }
+}
+
+/// The hosts of a capture with most packets, to choose from.
+fn hosts(capture: &Capture) -> String {
+    let mut counts = HashMap::new();
+    for packet in &capture.packets {
+        *counts.entry(packet.source.0).or_insert(0) += 1;
+    }
+    let mut counts: Vec<(IpAddr, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|&(address, count)| (std::cmp::Reverse(count), address));
+    let named: Vec<String> = counts.iter().take(4).map(|(address, count)| format!("{address} ({count})")).collect();
+    format!("its hosts send {}{}", named.join(", "), if counts.len() > 4 { ", …" } else { "" })
+}
+
+fn ecn(bits: u8) -> Ecn {
+    match bits {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// Stamps of the packets of one capture may be out of order by so much: cards have several queues.
+const LARGEST_REORDERING_NS: i64 = 10_000_000;
+/// A longer pause is a step of the clock.
+const LONGEST_PAUSE_NS: i64 = 3_600_000_000_000;
+/// Packets that are alike and nearer to each other are one.
+const SAME: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::capture::ACK;
+
+    const S: u64 = 1_000_000_000;
+
+    fn segment(time_ns: u64, seq: u32, payload: u32, flags: u8) -> Captured {
+        let end = |host: u8, port| (IpAddr::from([10, 0, 0, host]), port);
+        Captured {
+            time_ns: 1_700_000_000 * S + time_ns,
+            source: end(1, 4000),
+            destination: end(2, 80),
+            is_tcp: true,
+            identification: 0,
+            seq,
+            ack: 1,
+            flags,
+            checksum: 7,
+            payload,
+            ecn: 2,
+            ip_bytes: 52 + payload,
+            sack: [(0, 0); 4],
+        }
+    }
+
+    fn capture(packets: &[Captured]) -> Capture {
+        Capture { packets: packets.to_vec(), others: 0, cut: None }
+    }
+
+    fn replay(packets: &[Captured], wanted: &Wanted) -> Result<Replay, String> {
+        Replay::of(&capture(packets), wanted)
+    }
+
+    #[test]
+    fn packets_keep_their_instants_sizes_and_code_points_by_flow() {
+        let other =
+            Captured { source: (IpAddr::from([10, 0, 0, 9]), 53), is_tcp: false, ecn: 3, ..segment(7, 0, 80, 0) };
+        let found = replay(&[segment(0, 1, 100, ACK), other, segment(1_234_567, 101, 1448, ACK)], &Wanted::default());
+        let found = found.unwrap();
+        assert_eq!(found.flows.len(), 2);
+        let sent = |at, payload| Sent { at: Duration::from_nanos(at), headers: 52, payload, ecn: Ecn::Ect0 };
+        assert_eq!(found.flows[0], [sent(0, 100), sent(1_234_567, 1448)]);
+        assert_eq!(found.flows[1], [Sent { ecn: Ecn::Ce, ..sent(7, 80) }]);
+        assert_eq!(found.packets(), 3);
+    }
+
+    #[test]
+    fn the_wanted_hosts_and_protocol_are_taken_and_times_stay_those_of_the_capture() {
+        let back = Captured { source: (IpAddr::from([10, 0, 0, 2]), 80), ..segment(0, 1, 0, ACK) };
+        let packets = [back, segment(500, 1, 100, ACK)];
+        let of = |source: &str| Wanted { source: Hosts::parse(source), ..Wanted::default() };
+        let found = replay(&packets, &of("10.0.0.1")).unwrap();
+        assert_eq!(found.flows[0][0].at, Duration::from_nanos(500));
+        assert_eq!(replay(&packets, &of("10.0.0.0/30")).unwrap().flows.len(), 2);
+        let refused = replay(&packets, &of("192.168.0.0/16")).unwrap_err();
+        assert_eq!(refused, "no packet of it is wanted; its hosts send 10.0.0.1 (1), 10.0.0.2 (1)");
+        let udp = Wanted { tcp: Some(false), ..Wanted::default() };
+        assert!(replay(&packets, &udp).is_err());
+    }
+
+    #[test]
+    fn networks_are_read_and_wrong_ones_are_not() {
+        for (net, inside, outside) in [
+            ("10.0.0.0/8", "10.255.0.1", "11.0.0.0"),
+            ("0.0.0.0/0", "255.0.0.1", "::1"),
+            ("2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1"),
+            ("192.168.1.7", "192.168.1.7", "192.168.1.6"),
+            ("not 10.0.0.0/8", "11.0.0.0", "10.255.0.1"),
+            ("not 10.0.0.0/8", "::1", "10.0.0.1"),
+            ("10.0.0.0/8, 2001:db8::/32", "2001:db8::9", "::1"),
+            ("not 10.0.0.0/8,2001:db8::/32", "9.0.0.1", "10.0.0.1"),
+        ] {
+            let net = Hosts::parse(net).unwrap();
+            assert!(net.has(inside.parse().unwrap()) && !net.has(outside.parse().unwrap()), "{net:?}");
+        }
+        for wrong in ["", "10.0.0", "10.0.0.0/33", "::/129", "home", "10.0.0.0/x", "not", "not home", "10.0.0.1,"] {
+            assert_eq!(Hosts::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_transfer_is_what_the_sequence_numbers_cover_also_over_the_wrap_and_with_ports_used_again() {
+        let near = u32::MAX - 999;
+        let packets = [
+            segment(0, near.wrapping_sub(1), 0, SYN),
+            segment(1, near, 600, ACK),
+            segment(2, near.wrapping_add(1200), 600, ACK), // after a segment that the capture lacks
+            segment(3_000_000, near, 600, ACK),            // again
+            segment(2 * S, 77, 0, SYN),
+            segment(2 * S + 1, 78, 5, ACK),
+        ];
+        let found = replay(&packets, &Wanted::default()).unwrap();
+        let expected =
+            [(0, 1800), (2 * S as i64, 5)].map(|(at, bytes)| Transfer { at: Duration::from_nanos(at), bytes });
+        assert_eq!(found.transfers, expected);
+        assert!(replay(&[segment(0, 5, 0, ACK)], &Wanted::default()).unwrap().transfers.is_empty(), "without data");
+    }
+
+    #[test]
+    fn steps_of_the_clock_are_refused_by_place_or_taken_out() {
+        let packets = [
+            segment(5 * S, 1, 10, ACK),
+            segment(6 * S, 11, 10, ACK),
+            segment(S, 21, 10, ACK),
+            segment(2 * S, 31, 10, ACK),
+        ];
+        let refused = replay(&packets, &Wanted::default()).unwrap_err();
+        assert!(refused.starts_with("between its packets 2 and 3 the clock steps back by 5.000 s"), "{refused}");
+        let joined = replay(&packets, &Wanted { join_clock: true, ..Wanted::default() }).unwrap();
+        let at: Vec<i64> = joined.flows[0].iter().map(|sent| sent.at.as_nanos() / S as i64).collect();
+        assert_eq!((at, joined.repairs.clock_steps), (vec![0, 1, 1, 2], 1));
+        let later = [segment(0, 1, 10, ACK), segment(7200 * S, 11, 10, ACK)];
+        assert!(replay(&later, &Wanted::default()).unwrap_err().contains("ahead by 7200.000 s"));
+    }
+
+    #[test]
+    fn what_several_queues_of_a_card_put_out_of_order_is_sorted() {
+        let packets = [segment(9_000_000, 1, 10, ACK), segment(0, 11, 20, ACK), segment(9_500_000, 31, 30, ACK)];
+        let found = replay(&packets, &Wanted::default()).unwrap();
+        let sizes: Vec<u32> = found.flows[0].iter().map(|sent| sent.payload).collect();
+        assert_eq!((sizes, found.repairs.reordered), (vec![20, 10, 30], 1));
+        assert_eq!(found.flows[0][0].at, Duration::ZERO);
+    }
+
+    #[test]
+    fn packets_that_are_there_twice_are_refused_left_out_or_kept() {
+        let packets = [
+            segment(0, 1, 10, ACK),
+            Captured { ecn: 3, ..segment(40_000, 1, 10, ACK) },
+            segment(2_000_000, 1, 10, ACK),
+        ];
+        let with = |duplicates| replay(&packets, &Wanted { duplicates, ..Wanted::default() });
+        assert!(with(Duplicates::Refuse).unwrap_err().starts_with("1 of its 3 packets are there twice"));
+        let dropped = with(Duplicates::Drop).unwrap();
+        assert_eq!((dropped.packets(), dropped.repairs.duplicates), (2, 1), "a retransmission is none");
+        assert_eq!(with(Duplicates::Keep).unwrap().packets(), 3);
+        let alike = [segment(0, 1, 0, ACK), segment(10, 1, 0, ACK)];
+        assert_eq!(replay(&alike, &Wanted::default()).unwrap().packets(), 2, "two acknowledgments");
+    }
+
+    #[test]
+    fn super_packets_are_counted_with_the_packets_that_they_are_cut_into() {
+        let packets = [segment(0, 1, 14_480, ACK), segment(1, 1, 14_481, ACK), segment(2, 1, 1448, ACK)];
+        assert_eq!(replay(&packets, &Wanted::default()).unwrap().cut(1500), (2, 21));
+    }
+}

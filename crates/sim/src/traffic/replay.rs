@@ -1,0 +1,157 @@
+//! What a capture has, sent again: the packets of a flow at their instants, or the bytes of connections as transfers.
+//!
+//! A packet carries the time of its sending in `ack`, in ns, and its payload's place in the flow in `seq`; in `ts_val` the
+//! number of the first packet that was sent with it, and in `ts_ecr` its place, both modulo 2^32. So the segments of a
+//! super-packet have all but the place in common, as a card wants them that joins and cuts them.
+
+use super::generator::{AnyPattern, Job, Pattern};
+use super::udp::Received;
+use super::{Endpoints, Host};
+use crate::capture::replay::{Replay, Sent};
+use crate::packet::Packet;
+use crate::scenario::{PcapSpec, TcpSpec};
+use crate::status::{Payload, Status};
+use sojourn_aqm::Instant;
+use sojourn_tcp::{Flags, Header};
+use std::sync::Arc;
+
+pub(crate) struct ReplayFlow {
+    replay: Arc<Replay>,
+    /// Number of the flow in the replay, and of its next packet.
+    flow: usize,
+    next: usize,
+    /// When the capture begins.
+    start: Instant,
+    stop: Instant,
+    mtu: u32,
+    /// Whether packets above the MTU leave as super-packets.
+    gso: bool,
+    /// Payload sent, and packets on the wire.
+    bytes: u64,
+    sent: u64,
+    payload: u64,
+    received: Received,
+}
+
+impl ReplayFlow {
+    /// Flow number `flow` of a capture that begins at `start`.
+    pub fn new(spec: &PcapSpec, flow: u32, start: Instant, stop: Instant) -> Self {
+        Self {
+            replay: Arc::clone(&spec.replay),
+            flow: flow as usize,
+            next: 0,
+            start,
+            stop,
+            mtu: spec.keys.mtu,
+            gso: spec.keys.tcp.gso == Some(true),
+            bytes: 0,
+            sent: 0,
+            payload: 0,
+            received: Received::default(),
+        }
+    }
+
+    fn due(&self) -> Option<(Instant, Sent)> {
+        let sent = *self.replay.flows[self.flow].get(self.next)?;
+        Some((self.start + sent.at, sent)).filter(|&(at, _)| at < self.stop)
+    }
+
+    /// Sends a packet, in pieces where it is above the MTU; they are together, or in several bursts of what a header can tell.
+    fn send(&mut self, now: Instant, packet: Sent, host: &mut impl Host) {
+        let segment = packet.segment(self.mtu);
+        let per_burst = (u32::from(u16::MAX) / segment).max(1);
+        let (pieces, mut left) = (packet.pieces(self.mtu), packet.payload);
+        let in_bursts = self.gso && pieces > 1;
+        let flags = if in_bursts { Flags::ACK } else { Flags::default() };
+        let (number, place) = (self.sent, self.bytes);
+        for piece in 0..pieces {
+            if in_bursts && piece % per_burst == 0 {
+                host.begin_burst();
+            }
+            let len = left.min(segment);
+            let header = Header {
+                seq: self.bytes,
+                ack: now.as_nanos(),
+                len: len as u16,
+                flags,
+                ts_val: number as u32,
+                ts_ecr: place as u32,
+                ..Header::default()
+            };
+            host.transmit(&header, packet.headers + len, packet.ecn);
+            left -= len;
+            self.bytes += u64::from(len);
+            self.sent += 1;
+            if in_bursts && (piece + 1 == pieces || (piece + 1) % per_burst == 0) {
+                host.end_burst();
+            }
+        }
+    }
+}
+
+impl Endpoints for ReplayFlow {
+    fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
+        while let Some((_, packet)) = self.due().filter(|&(at, _)| at <= now) {
+            self.next += 1;
+            self.send(now, packet, host);
+        }
+    }
+
+    fn on_sink_timer(&mut self, _: Instant, _: &mut impl Host) {}
+
+    fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: Packet, _: &mut impl Host) {
+        let (len, joined) = (u32::from(header.len), u32::from(packet.segment));
+        let pieces = if joined == 0 { 1 } else { len.div_ceil(joined) };
+        let headers = packet.len.saturating_sub(len) / pieces;
+        let behind = (header.seq as u32).wrapping_sub(header.ts_ecr) / self.mtu.saturating_sub(headers).max(1);
+        // Numbers on the way are less than 2^32 apart.
+        let number = self.sent - u64::from((self.sent as u32).wrapping_sub(header.ts_val.wrapping_add(behind)));
+        self.payload += u64::from(header.len);
+        self.received.add(now, Instant::from_nanos(header.ack), number, pieces.into());
+    }
+
+    fn on_source_packet(&mut self, _: Instant, _: &Header, _: Packet, _: &mut impl Host) {}
+
+    fn source_deadline(&self) -> Instant {
+        self.due().map_or(Instant::NEVER, |(at, _)| at)
+    }
+
+    fn sink_deadline(&self) -> Instant {
+        Instant::NEVER
+    }
+
+    fn status(&self) -> Status {
+        let payload = Payload { arrived: self.payload, delivered: self.payload };
+        self.received.status(payload, self.sent)
+    }
+}
+
+/// The transfers of a capture.
+pub(super) struct Transfers {
+    replay: Arc<Replay>,
+    tcp: TcpSpec,
+    start: Instant,
+    next: usize,
+}
+
+/// Connections that carry what those of a capture carried that begins at `start`.
+pub(super) fn transfers(spec: &PcapSpec, start: Instant) -> AnyPattern {
+    let (replay, tcp) = (Arc::clone(&spec.replay), spec.keys.tcp.clone());
+    AnyPattern::Transfers(Box::new(Transfers { replay, tcp, start, next: 0 }))
+}
+
+impl Pattern for Transfers {
+    fn due(&self) -> Instant {
+        self.replay.transfers.get(self.next).map_or(Instant::NEVER, |transfer| self.start + transfer.at)
+    }
+
+    fn draw(&mut self) -> Job {
+        let bytes = self.replay.transfers[self.next].bytes;
+        self.next += 1;
+        Job::Upload(bytes)
+    }
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+}
