@@ -11,8 +11,8 @@ use crate::aqm::DropReason;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Stats};
-use crate::registry::Queues;
+use crate::qdisc::{Count, Dequeued, Enqueued, Qdisc, Sink, Stats};
+use crate::registry::{AnyConfig, Queues};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -47,12 +47,17 @@ pub enum Order {
     PerFlowAndDscp,
     /// As they came within each flow, among packets that came with the same ECN field, DSCP and class.
     PerFlowEcnAndDscp,
+    /// In any.
+    Any,
 }
 
 impl Order {
-    /// Of a discipline that consists of `queues`.
-    pub const fn of(queues: Queues) -> Self {
-        match queues {
+    /// Of a discipline.
+    pub fn of(config: &AnyConfig) -> Self {
+        if config.effects().reorders {
+            return Self::Any;
+        }
+        match config.algorithm().queues {
             Queues::One => Self::Fifo,
             Queues::PerFlow => Self::PerFlow,
             Queues::Two => Self::PerFlowAndEcn,
@@ -141,13 +146,13 @@ struct Answer {
     enqueued: Option<Enqueued>,
     dequeued: Option<Dequeued<u32>>,
     dropped: Vec<(Meta, u32, DropReason)>,
+    duplicated: Vec<(Meta, u32)>,
     /// The state by name, as bits: NaN equals itself.
     state: Vec<(&'static str, u64)>,
 }
 
 fn act(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> Answer {
-    let (mut enqueued, mut dequeued, mut dropped) = (None, None, Vec::new());
-    let mut sink = |meta, id, reason| dropped.push((meta, id, reason));
+    let (mut enqueued, mut dequeued, mut sink) = (None, None, Returned::default());
     match op {
         Op::Wait(_) => {}
         Op::Enqueue(meta) => enqueued = Some(qdisc.enqueue(now, *meta, id, &mut sink)),
@@ -156,8 +161,33 @@ fn act(qdisc: &mut dyn Qdisc<u32>, now: Instant, op: &Op, id: u32) -> Answer {
     }
     let mut state = Vec::new();
     qdisc.observe(&mut |name, value| state.push((name, value.to_bits())));
-    Answer { enqueued, dequeued, dropped, state }
+    let Returned { dropped, duplicated } = sink;
+    Answer { enqueued, dequeued, dropped, duplicated, state }
 }
+
+/// What came back, and what was copied.
+#[derive(Default)]
+struct Returned {
+    dropped: Vec<(Meta, u32, DropReason)>,
+    duplicated: Vec<(Meta, u32)>,
+}
+
+impl Sink<u32> for Returned {
+    fn dropped(&mut self, meta: Meta, id: u32, reason: DropReason) {
+        self.dropped.push((meta, id, reason));
+    }
+
+    fn duplicated(&mut self, meta: &Meta, id: &u32) -> Option<u32> {
+        let copy = id | COPY;
+        (copy != *id).then(|| {
+            self.duplicated.push((*meta, copy));
+            copy
+        })
+    }
+}
+
+/// In the number of a packet that is a copy of another; a sequence has fewer operations.
+const COPY: u32 = 1 << 31;
 
 /// The discipline under test and what it should hold.
 struct Subject {
@@ -184,6 +214,12 @@ impl Subject {
             self.waiting.push_back((id, Meta { enqueued: now, ..*meta }));
             self.waiting_bytes += meta.len as u64;
         }
+        for &(meta, copy) in &answer.duplicated {
+            self.expected.arrived.add(meta.len);
+            // It comes before its original, which is the last one.
+            self.waiting.insert(self.waiting.len() - 1, (copy, Meta { enqueued: now, ..meta }));
+            self.waiting_bytes += meta.len as u64;
+        }
         for (meta, id, reason) in &answer.dropped {
             self.expected.dropped[*reason as usize].add(meta.len);
             self.leave(*id, meta)?;
@@ -199,7 +235,7 @@ impl Subject {
     }
 
     fn judge_enqueued(&self, enqueued: Enqueued, id: u32, ecn: Ecn, answer: &Answer) -> Result<(), Fault> {
-        let waits = self.waiting.back().is_some_and(|&(last, _)| last == id);
+        let waits = self.waiting.iter().rev().any(|&(waiting, _)| waiting == id);
         match enqueued {
             Enqueued::Dropped(reason) => {
                 let handed_back = answer.dropped.iter().any(|&(_, _, r)| r == reason);
@@ -219,7 +255,8 @@ impl Subject {
         match dequeued {
             Dequeued::Packet(meta, id) => {
                 if let Some(&(_, original)) = self.waiting.iter().find(|(waiting, _)| waiting == id) {
-                    let before = |&&(_, other): &&(u32, Meta)| match self.order {
+                    let before = |&&(waiting, other): &&(u32, Meta)| match self.order {
+                        Order::Any => waiting == *id,
                         Order::Fifo => true,
                         Order::PerFlow => other.flow == original.flow,
                         Order::PerFlowAndEcn => (other.flow, other.ecn) == (original.flow, original.ecn),
@@ -252,7 +289,9 @@ impl Subject {
         self.waiting_bytes -= original.len as u64;
         // A discipline may clear the DSCP.
         let dscp = if meta.dscp == 0 { original.dscp } else { meta.dscp };
-        let same = Meta { ecn: original.ecn, dscp, ..*meta } == original;
+        // What is held up goes into the next queue later.
+        let enqueued = if self.order == Order::Any { meta.enqueued.min(original.enqueued) } else { meta.enqueued };
+        let same = Meta { ecn: original.ecn, dscp, enqueued, ..*meta } == original;
         ensure(same, Rule::HandedBack, || format!("packet {id} came as {original:?} and left as {meta:?}"))?;
         match (original.ecn, meta.ecn) {
             (before, after) if before == after => {}

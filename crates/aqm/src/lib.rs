@@ -12,7 +12,7 @@
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`], [`sch_fq`], [`pfifo_fast`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
-//! | [`tbf`], [`prio`], [`htb`], [`parent`] | disciplines that hold other ones |
+//! | [`tbf`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines that hold other ones |
 //! | [`registry`], [`named`], [`params`], [`own`], [`foreign`], [`refusal`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; why one is refused |
 //! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | what an algorithm may know of packets, queues and the link |
 //! | [`tcp_view`] | a packet's TCP header, for a discipline that asks its [`Sink`] |
@@ -67,6 +67,7 @@ pub mod limits;
 pub mod link;
 pub mod link_layer;
 pub mod named;
+pub mod netem;
 pub mod own;
 pub mod packet;
 pub mod params;

@@ -36,6 +36,19 @@ pub trait Sink<P> {
     /// `packet` was dropped for `reason`; `meta` is as it stood in the queue.
     fn dropped(&mut self, meta: Meta, packet: P, reason: DropReason);
 
+    /// A second packet like `packet`, which comes to the discipline as `meta`. None from a host that has no such; it refuses
+    /// a discipline that duplicates ([`Effects`](crate::registry::Effects)) when it is configured.
+    fn duplicated(&mut self, meta: &Meta, packet: &P) -> Option<P> {
+        let _ = (meta, packet);
+        None
+    }
+
+    /// Bit `bit`, from 0 to 7, of byte `byte` of a packet is flipped, counted from the beginning of what the discipline
+    /// accounts. A host that cannot do that refuses a discipline that damages ([`Effects`](crate::registry::Effects)).
+    fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
+        let _ = (packet, byte, bit);
+    }
+
     /// The TCP header of a packet that is offered or queued; none if it has none, or if the host does not tell.
     fn tcp(&self, packet: &P) -> Option<TcpView> {
         let _ = packet;

@@ -13,7 +13,7 @@ use crate::single::SingleQueue;
 use crate::{
     ared, avq, blue, cake, cake_mq, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb,
 };
-use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
+use crate::{drr, dualpi2, fq, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -248,6 +248,7 @@ algorithms! {
     "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; what waits is another discipline in braces", "Linux, sch_tbf.c";
     "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with another discipline in braces", "Linux, sch_prio.c";
     "htb" => htb::Htb, "Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with another discipline in braces", "M. Devera; Linux, sch_htb.c";
+    "netem" => netem::Netem, "Network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots; then another discipline in braces", "S. Hemminger; S. Salsano, F. Ludovici, A. Ordine; Linux, sch_netem.c";
 }
 
 impl AnyConfig {
@@ -287,6 +288,19 @@ impl AnyConfig {
         Ok(())
     }
 
+    /// What it may do to packets beyond queueing, dropping and marking them.
+    pub fn effects(&self) -> Effects {
+        let mut effects = Effects::default();
+        for config in self.each() {
+            if let Self::Netem(netem) = config {
+                effects.reorders |= netem.settings.reorders();
+                effects.duplicates |= netem.settings.duplicate > 0.0;
+                effects.damages |= netem.settings.corrupt > 0.0;
+            }
+        }
+        effects
+    }
+
     /// This configuration and all that are in its brackets and braces.
     pub fn each(&self) -> Vec<&Self> {
         let inside = self.with_ce().children().into_iter().flat_map(|named| named.config.each());
@@ -305,6 +319,33 @@ impl AnyConfig {
 
 /// The flag of every discipline with which CE-marked packets are left out of what its algorithm measures.
 pub const EXCLUDE_CE: &str = "exclude_ce";
+
+/// What a discipline may do to packets beyond queueing, dropping and marking them; its host has to be able to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// Packets of a flow may overtake each other.
+    pub reorders: bool,
+    /// It asks for copies ([`Sink::duplicated`](crate::Sink::duplicated)).
+    pub duplicates: bool,
+    /// It flips bits ([`Sink::damaged`](crate::Sink::damaged)).
+    pub damages: bool,
+}
+
+impl Effects {
+    /// Refuses what `host` cannot do, which `can` be done there.
+    pub fn check(self, host: &str, can: Self) -> Result<(), Refusal> {
+        let wrong = if self.duplicates && !can.duplicates {
+            ("cannot duplicate packets", "duplicate")
+        } else if self.damages && !can.damages {
+            ("cannot damage packets", "corrupt")
+        } else if self.reorders && !can.reorders {
+            ("cannot reorder packets", "jitter and reorder")
+        } else {
+            return Ok(());
+        };
+        Err(format!("{host} {}; leave {} of netem out", wrong.0, wrong.1).into())
+    }
+}
 
 /// An algorithm: a registered one, or one that came in a [`Catalogue`].
 #[derive(Clone, Copy)]

@@ -59,11 +59,11 @@ fn trees_keep_to_the_rules() {
 /// Runs the suite on configurations of an algorithm; how many packets they dropped or marked of their own accord.
 fn check_all(name: &str, algorithm: &Algorithm, config: impl Strategy<Value = AnyConfig>) -> u64 {
     let managed = Cell::new(0);
-    let order = Order::of(algorithm.queues);
     runner(name)
         .run(&(config, limits(), ops(), any::<u64>()), |(config, limits, ops, seed)| {
             let host = Host { link: LINK, rng: Rng::from_state(seed) };
             let make = || config.build::<u32>(limits, host.clone()) as Box<dyn Qdisc<u32>>;
+            let order = Order::of(&config);
             let stats =
                 check(make, &limits, LINK, order, &ops).map_err(|broken| TestCaseError::fail(broken.to_string()))?;
             let dropped: u64 = stats.dropped[1..].iter().map(|count| count.packets).sum();

@@ -3,7 +3,7 @@
 
 use crate::abi::{self, Packet, Time};
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::registry::{Catalogue, Named};
+use sojourn_aqm::registry::{Catalogue, Effects, Named};
 use sojourn_aqm::{
     Backlog, Dequeued, DropReason, Duration, Ecn, Enqueued, Instant, Limits, Link, Meta, Qdisc, Rate, Rng, Sink, Stats,
     TcpView,
@@ -48,6 +48,8 @@ impl<O: Owner> Queue<O> {
     pub fn new(text: &str, own: &dyn Catalogue, host: &abi::Host, owner: O) -> Result<Self, Error> {
         let refused = |refusal: sojourn_aqm::params::Refusal| Error { code: abi::REFUSED, text: refusal.to_string() };
         let config = Named::parse_with(text, own).map_err(refused)?.config;
+        let can = Effects { reorders: true, ..Effects::default() };
+        config.effects().check("a host in C", can).map_err(refused)?;
         let (limits, host, start) = (limits(host)?, built_for(host)?, host.start);
         let packets = Packets { slots: Vec::new(), free: Vec::new(), start, owner };
         Ok(Self { qdisc: config.build(limits, host), packets, start, last: None })

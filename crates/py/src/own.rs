@@ -7,7 +7,7 @@ use crate::values::{Number, to_dict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sojourn_aqm::params::{Param, Refusal, Value, unknown};
-use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Named, Own, OwnConfig, Queues};
+use sojourn_aqm::registry::{Algorithm, AnyConfig, Catalogue, Effects, Named, Own, OwnConfig, Queues};
 use sojourn_aqm::{Duration, DynAqm, Rate, SingleQueue, units};
 use sojourn_gym::{PREFIX, Policies};
 use sojourn_library::foreign::{Libraries, is_library};
@@ -87,6 +87,12 @@ pub fn foreign<'a>(configs: impl Iterator<Item = &'a AnyConfig>) -> Vec<AnyConfi
 pub fn check_fault<'a>(configs: impl IntoIterator<Item = &'a AnyConfig>) -> PyResult<()> {
     let fault = configs.into_iter().find_map(AnyConfig::fault);
     fault.map_or(Ok(()), |text| Err(AqmError::new_err(text)))
+}
+
+/// Refuses what `host`, which only keeps a queue, cannot do to packets.
+pub fn check_effects(config: &AnyConfig, host: &str) -> PyResult<()> {
+    let can = Effects { reorders: true, ..Effects::default() };
+    config.effects().check(host, can).map_err(|wrong| input(format!("aqm: {wrong}")))
 }
 
 /// Whether a configuration calls Python.

@@ -1,7 +1,7 @@
 //! A single queue, driven step by step from Python.
 
 use crate::error::{Unsigned, check, input};
-use crate::own::{Classes, check_fault};
+use crate::own::{Classes, check_effects, check_fault};
 use pyo3::prelude::*;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::AnyConfig;
@@ -38,6 +38,7 @@ impl Queue {
     fn new(py: Python<'_>, aqm: &str, limit: &str, rate: &str, mtu: Unsigned, seed: Unsigned) -> PyResult<Self> {
         let at = |place: &'static str| move |error: String| input(format!("{place}: {error}"));
         let aqm = check(py, AqmSpec::parse_with(aqm, &Classes { base: "." }).map_err(|e| format!("aqm: {e}")))?;
+        check_effects(&aqm.config, "a queue by itself")?;
         let limits = Limits::parse(limit).map_err(|e| at("limit")(e.0))?;
         let link_rate = units::rate(rate).map_err(|e| at("rate")(e.0))?;
         if link_rate.as_bps() == 0 {

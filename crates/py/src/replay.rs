@@ -1,7 +1,7 @@
 //! Arrivals played through one queue discipline or two, and where they part.
 
 use crate::error::{Unsigned, check, input};
-use crate::own::{SharedLibraries, check_fault};
+use crate::own::{SharedLibraries, check_effects, check_fault};
 use crate::slices;
 use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
@@ -168,6 +168,7 @@ pub fn made_up_arrivals<'py>(
 
 impl Setup {
     fn replay<'a>(&self, aqm: &AqmSpec, arrivals: &'a [Arrival]) -> PyResult<Replay<'a, Queue>> {
+        check_effects(&aqm.config, "a replay")?;
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
         let (wire, rng) = match self.kernel {

@@ -189,8 +189,14 @@ impl Flows {
         let mut packet = network.packets.take(handle, &mut self.header);
         let header = &self.header;
         let Packet { slot, to_sink, .. } = packet;
-        if network.is_bleached(slot) {
-            packet.ecn = Ecn::NotEct;
+        if network.changes_packets() {
+            if network.packets.is_damaged(handle) {
+                // Its checksum is wrong.
+                return;
+            }
+            if network.is_bleached(slot) {
+                packet.ecn = Ecn::NotEct;
+            }
         }
         if !to_sink {
             network.answered(now, &packet, header);

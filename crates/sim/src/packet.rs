@@ -68,8 +68,8 @@ struct Record {
     ts_ecr: u32,
     len: u16,
     flags: Flags,
-    /// Whether there are SACK blocks.
-    sacks: bool,
+    /// [`SACKS`], [`DAMAGED`].
+    marks: u8,
 }
 
 impl Record {
@@ -77,7 +77,7 @@ impl Record {
     fn empty() -> Self {
         let (flow, slot, len, dscp, more, segment) = (0, 0, 0, 0, 0, 0);
         let packet = Packet { flow, slot, len, ecn: Ecn::NotEct, dscp, more, segment, to_sink: false };
-        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), sacks: false }
+        Self { packet, seq: 0, ack: 0, ts_val: 0, ts_ecr: 0, len: 0, flags: Flags::default(), marks: 0 }
     }
 
     /// Field by field, where it lies: what is made elsewhere first is copied.
@@ -95,7 +95,7 @@ impl Record {
         (self.seq, self.ack) = (header.seq, header.ack);
         (self.ts_val, self.ts_ecr) = (header.ts_val, header.ts_ecr);
         (self.len, self.flags) = (header.len, header.flags);
-        self.sacks = !header.sack.is_empty();
+        self.marks = if header.sack.is_empty() { 0 } else { SACKS };
     }
 
     /// The same the other way.
@@ -104,13 +104,18 @@ impl Record {
         (header.seq, header.ack) = (self.seq, self.ack);
         (header.ts_val, header.ts_ecr) = (self.ts_val, self.ts_ecr);
         (header.len, header.flags) = (self.len, self.flags);
-        if self.sacks {
+        if self.marks & SACKS != 0 {
             header.sack = sacks[handle as usize];
         } else {
             header.sack.clear();
         }
     }
 }
+
+/// There are SACK blocks.
+const SACKS: u8 = 1;
+/// A bit was flipped on the way, so that the checksum at the end is wrong.
+const DAMAGED: u8 = 2;
 
 impl Packets {
     /// Stores a packet.
@@ -123,7 +128,7 @@ impl Packets {
         let record = &mut self.records[handle as usize];
         record.put(packet);
         record.set(header);
-        if record.sacks {
+        if record.marks & SACKS != 0 {
             self.sacks[handle as usize] = header.sack;
         }
         handle
@@ -151,6 +156,24 @@ impl Packets {
         let packet = record.packet;
         self.remove(handle);
         packet
+    }
+
+    /// Stores a second packet like `handle`.
+    pub fn copy(&mut self, handle: Handle) -> Handle {
+        let copy = self.free.pop().unwrap_or_else(|| self.append());
+        self.records[copy as usize] = self.records[handle as usize];
+        self.sacks[copy as usize] = self.sacks[handle as usize];
+        copy
+    }
+
+    /// A bit of a packet is flipped.
+    pub fn damage(&mut self, handle: Handle) {
+        self.records[handle as usize].marks |= DAMAGED;
+    }
+
+    /// Whether a bit of a packet was flipped, also of one that was just [taken](Packets::take).
+    pub fn is_damaged(&self, handle: Handle) -> bool {
+        self.records[handle as usize].marks & DAMAGED != 0
     }
 
     /// Forgets a packet.
@@ -206,7 +229,9 @@ impl Packets {
         let same = |packet: &Packet| (packet.flow, packet.slot, packet.to_sink, packet.ecn);
         let (mut header, next_header) = (self.header(head), self.header(next));
         let size = if first.segment > 0 { first.segment } else { header.len };
-        if second.segment > 0 || same(&first) != same(&second) || !header.is_continued_by(&next_header, size) {
+        let damaged = self.is_damaged(head) || self.is_damaged(next);
+        if damaged || second.segment > 0 || same(&first) != same(&second) || !header.is_continued_by(&next_header, size)
+        {
             return false;
         }
         header.join(&next_header);

@@ -61,6 +61,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
         network.set(Component::Sampler(Samplers::COUNT), next_look(&statistics, 1));
         network.expect_channels();
+        if scenario.queues().any(|link| link.aqm.config.effects().damages) {
+            network.expect_damage();
+        }
         network.order_like(scenario);
         network.allow_ahead(scenario);
         let names = scenario.links.iter().map(|hop| hop.name.clone()).collect();

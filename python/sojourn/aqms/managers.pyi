@@ -7,7 +7,7 @@ from sojourn.aqms.registered import Registered
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
     "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake",
-    "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb"]
+    "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb", "Netem"]
 
 @final
 class Droptail(Registered):
@@ -1562,5 +1562,109 @@ class Htb(Registered):
         direct_qlen: Most packets that wait to go directly; the length of the device's queue in Linux. Default
             1000.
         rounding: How tc makes ticks of 64 ns of the depth of a bucket. Default up.
+        inside: What waits, as in tc's braces: a queue manager, or the text. Default none.
+        """
+
+@final
+class Netem(Registered):
+    """Network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots; then another
+        discipline in braces.
+
+    Source: S. Hemminger; S. Salsano, F. Ludovici, A. Ordine; Linux, sch_netem.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        limit: int = ...,
+        delay: str = ...,
+        jitter: str = ...,
+        delay_corr: float = ...,
+        distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = ...,
+        loss: float = ...,
+        loss_corr: float = ...,
+        loss_model: Literal["random", "state", "gemodel"] = ...,
+        p13: float = ...,
+        p31: float = ...,
+        p32: float = ...,
+        p23: float = ...,
+        p14: float = ...,
+        ge_p: float = ...,
+        ge_r: float = ...,
+        ge_1_h: float = ...,
+        ge_1_k: float = ...,
+        ecn: bool = ...,
+        duplicate: float = ...,
+        duplicate_corr: float = ...,
+        corrupt: float = ...,
+        corrupt_corr: float = ...,
+        reorder: float = ...,
+        reorder_corr: float = ...,
+        gap: int = ...,
+        rate: str = ...,
+        packet_overhead: float = ...,
+        cell_size: int = ...,
+        cell_overhead: float = ...,
+        slot_min: str = ...,
+        slot_max: str = ...,
+        slot_distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = ...,
+        slot_delay: str = ...,
+        slot_jitter: str = ...,
+        slot_packets: int = ...,
+        slot_bytes: str = ...,
+        inside: Aqm | type[Aqm] | str | None = ...,
+    ) -> None:
+        """Configure a profile, None for the plain one:
+        limit: Most packets that wait for their times; tc's own limit. What a discipline in braces holds does
+            not count. Default 1000.
+        delay: How long packets are held up, also `latency`; tc's `delay TIME JITTER CORRELATION` gives three
+            parameters. Default 0 s.
+        jitter: How far delays lie from their mean, by `distribution`. A delay below zero is none, and packets
+            overtake each other. Default 0 s.
+        delay_corr: How much a delay depends on the one before, in percent. Default 0.
+        distribution: How delays lie about their mean. Default uniform.
+        loss: Packets lost at random, in percent; tc's `loss PERCENT CORRELATION` gives two parameters. Default
+            0.
+        loss_corr: How much a loss depends on the packet before, in percent. Default 0.
+        loss_model: What loses packets; tc's `loss random …`, `loss state P13 P31 P32 P23 P14` and `loss gemodel
+            P R 1-H 1-K`. Default random.
+        p13: Of `loss state`: from received in a gap to lost in a burst, in percent. Default 0.
+        p31: From lost in a burst to received in a gap; in tc's words 100 % less P13 where it is left out.
+            Default 100.
+        p32: From lost in a burst to received in a burst. Default 0.
+        p23: From received in a burst to lost in a burst. Default 100.
+        p14: From received in a gap to lost in a gap. Default 0.
+        ge_p: Of `loss gemodel`: from the good state to the bad one, in percent. Default 0.
+        ge_r: From the bad state to the good one; in tc's words 100 % less P where it is left out. Default 100.
+        ge_1_h: Lost in the bad state, tc's 1-H. Default 100.
+        ge_1_k: Lost in the good state, tc's 1-K. Default 0.
+        ecn: Whether ECN-capable packets are marked instead of lost. Default false.
+        duplicate: Packets that come twice, in percent; tc's `duplicate PERCENT CORRELATION` gives two
+            parameters. Default 0.
+        duplicate_corr: How much that depends on the packet before; as with tc it has an effect only if there is
+            another correlation, too. Default 0.
+        corrupt: Packets of which a bit is flipped, in percent; tc's `corrupt PERCENT CORRELATION` gives two
+            parameters. Default 0.
+        corrupt_corr: How much that depends on the packet before, in percent. Default 0.
+        reorder: Packets that go at once, in percent, of each `gap`th and those behind it; tc's `reorder PERCENT
+            CORRELATION`. Default 0.
+        reorder_corr: How much that depends on the packet before, in percent. Default 0.
+        gap: So many packets less one are held up between two that go at once; zero is one, with `reorder`.
+            Default 0.
+        rate: Rate at which packets leave one after the other; zero does not bound it. tc's `rate RATE
+            PACKETOVERHEAD CELLSIZE CELLOVERHEAD` gives four parameters. Default 0 bit/s.
+        packet_overhead: Bytes that every packet has more at the rate; may be below zero. Default 0.
+        cell_size: Bytes of a packet in each cell; zero has no cells. Default 0.
+        cell_overhead: Bytes that every cell has more; may be below zero. Default 0.
+        slot_min: Least time between two slots in which packets leave; tc's `slot MIN MAX packets N bytes N`.
+            Zero has no slots. Default 0 s.
+        slot_max: Most time between two slots; no less than the least. Default 0 s.
+        slot_distribution: How times between slots lie about their mean; tc's `slot distribution NAME DELAY
+            JITTER`. Default uniform.
+        slot_delay: Mean time between slots, with `slot_jitter`. Default 0 s.
+        slot_jitter: How far times between slots lie from their mean; zero takes `slot_min` and `slot_max`.
+            Default 0 s.
+        slot_packets: Most packets of a slot; zero bounds none. Default 0.
+        slot_bytes: Most bytes of a slot, the last packet's beyond them included; zero bounds none. Default 0 B.
         inside: What waits, as in tc's braces: a queue manager, or the text. Default none.
         """

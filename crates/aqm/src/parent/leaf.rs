@@ -28,13 +28,30 @@ impl Books {
         self.stats.arrived.add(len);
     }
 
+    /// A packet that does not wait is dropped by the parent itself, which is full.
+    pub fn refuse<P>(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.lose(now, meta, packet, DropReason::Limit, sink)
+    }
+
     /// A packet that does not wait is dropped by the parent itself.
     #[cold]
-    pub fn refuse<P>(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+    pub fn lose<P>(
+        &mut self,
+        now: Instant,
+        meta: Meta,
+        packet: P,
+        reason: DropReason,
+        sink: &mut dyn Sink<P>,
+    ) -> Enqueued {
         let meta = Meta { enqueued: now, ..meta };
-        self.stats.dropped[DropReason::Limit as usize].add(meta.len);
-        sink.dropped(meta, packet, DropReason::Limit);
-        Enqueued::Dropped(DropReason::Limit)
+        self.stats.dropped[reason as usize].add(meta.len);
+        sink.dropped(meta, packet, reason);
+        Enqueued::Dropped(reason)
+    }
+
+    /// A packet is newly marked by the parent itself.
+    pub fn marked(&mut self, len: u32) {
+        self.stats.marked.add(len);
     }
 
     /// A packet waits from now on.
@@ -49,7 +66,8 @@ impl Books {
         self.stats.departed.add(len);
     }
 
-    fn left(&mut self, len: u32) {
+    /// A packet waits no more.
+    pub fn left(&mut self, len: u32) {
         self.total.packets -= 1;
         self.total.bytes -= len as u64;
     }
@@ -66,6 +84,15 @@ impl<P> Sink<P> for Heard<'_, P> {
         self.books.left(meta.len);
         self.books.stats.dropped[reason as usize].add(meta.len);
         self.sink.dropped(meta, packet, reason);
+    }
+    fn duplicated(&mut self, meta: &Meta, packet: &P) -> Option<P> {
+        let copy = self.sink.duplicated(meta, packet)?;
+        self.books.arrived(meta.len);
+        self.books.queued(meta.len);
+        Some(copy)
+    }
+    fn damaged(&mut self, packet: &mut P, byte: u32, bit: u8) {
+        self.sink.damaged(packet, byte, bit);
     }
     fn tcp(&self, packet: &P) -> Option<TcpView> {
         self.sink.tcp(packet)
@@ -95,6 +122,8 @@ pub(crate) struct Leaf<P, Q: ?Sized = dyn Qdisc<P> + Send> {
     link: Link,
     /// It leaves room for a packet of the largest size by itself.
     leaves_room: bool,
+    /// A packet may come with a copy.
+    duplicates: bool,
 }
 
 impl<P: Send + 'static> Leaf<P> {
@@ -117,14 +146,15 @@ impl<P: Send + 'static> Leaf<P> {
         let is_single = named.is_none_or(|named| named.algorithm().queues == Queues::One);
         let smaller = smaller(limits, host.link).filter(|_| !is_single);
         let leaf = Self::new(named, smaller.unwrap_or(limits), host);
-        Self { limits: Some(limits), leaves_room: smaller.is_some(), ..leaf }
+        let duplicates = named.is_some_and(|named| named.config.effects().duplicates);
+        Self { limits: Some(limits), leaves_room: smaller.is_some(), duplicates, ..leaf }
     }
 }
 
 impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     /// The discipline `qdisc`, which is not peeked at.
     pub fn holding(qdisc: Box<Q>, link: Link) -> Self {
-        Self { qdisc, held: None, limits: None, link, leaves_room: false }
+        Self { qdisc, held: None, limits: None, link, leaves_room: false, duplicates: false }
     }
 
     /// The discipline.
@@ -183,7 +213,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
     ) -> Enqueued {
         if let (Some((held, _)), Some(limits)) = (&self.held, self.limits) {
             let has_room = self.leaves_room && held.len <= self.link.mtu;
-            if !has_room && !limits.admit(self.backlog(), meta.len, self.link) {
+            let copies =
+                if self.duplicates { Backlog { packets: 1, bytes: meta.len as u64 } } else { Backlog::default() };
+            let Backlog { packets, bytes } = self.backlog();
+            let before = Backlog { packets: packets + copies.packets, bytes: bytes + copies.bytes };
+            if !has_room && !limits.admit(before, meta.len, self.link) {
                 return books.refuse(now, meta, packet, sink);
             }
         }

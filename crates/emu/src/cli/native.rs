@@ -8,7 +8,7 @@ use crate::shell::Shell;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
-use sojourn_aqm::registry::Catalogue;
+use sojourn_aqm::registry::{Catalogue, Effects};
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::{Path, PathBuf};
@@ -180,6 +180,11 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
             };
             let remedy = if error.place == "trace" { NO_TRACE } else { "" };
             Error::Input(format!("{place}: {}{remedy}", error.message))
+        })?;
+        let can = Effects { reorders: true, ..Effects::default() };
+        spec.aqm.config.effects().check("a shell", can).map_err(|wrong| {
+            let place = aqm.as_ref().map_or("--aqm", |(option, _)| option);
+            Error::Input(format!("{place}: {wrong}"))
         })?;
         Ok(Kind::Link(Box::new(spec)))
     };

@@ -120,6 +120,20 @@ impl<P: Probe> Sink<Handle> for Drops<'_, P> {
         self.probe.dropped(self.now, self.link, handle, &meta, reason, self.packets);
     }
 
+    fn duplicated(&mut self, meta: &Meta, handle: &Handle) -> Option<Handle> {
+        let copy = self.packets.copy(*handle);
+        // What was marked before it was copied is marked on the original.
+        self.packets.packet_mut(copy).ecn = meta.ecn;
+        self.tally.arrival(self.now, true);
+        self.tally.fingerprint.record(self.now, self.link, meta.flow, meta.len, Fate::Queued);
+        self.probe.arrived(self.now, self.link, copy, meta, self.packets);
+        Some(copy)
+    }
+
+    fn damaged(&mut self, handle: &mut Handle, _: u32, _: u8) {
+        self.packets.damage(*handle);
+    }
+
     fn tcp(&self, handle: &Handle) -> Option<TcpView> {
         self.packets.header(*handle).view()
     }

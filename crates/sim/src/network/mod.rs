@@ -45,6 +45,8 @@ pub(crate) struct Network<P, T: Topology> {
     routes: Vec<Route>,
     /// Whether a middlebox is on the way of any flow: else no packet's route is asked for one.
     has_middleboxes: bool,
+    /// Whether a middlebox is on the way of any flow, or a link flips bits: else no packet is looked at again at its end.
+    changes_packets: bool,
     details: Vec<Detail>,
     paths: Vec<Paths>,
     /// Empty, but while a link is polled.
@@ -79,6 +81,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             ledger,
             routes: Vec::with_capacity(layout.flows() as usize),
             has_middleboxes: false,
+            changes_packets: false,
             details: Vec::with_capacity(layout.flows() as usize),
             paths: Vec::new(),
             polled: Vec::new(),
@@ -104,6 +107,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
             self.events.use_all();
         }
         self.has_middleboxes |= spec.middlebox.is_some();
+        self.changes_packets |= self.has_middleboxes;
         self.routes.push(Route {
             flow: NOBODY,
             hosts,
@@ -141,10 +145,21 @@ impl<P: Probe, T: Topology> Network<P, T> {
         (self.routes[slot as usize].flow, self.details[slot as usize].group)
     }
 
+    /// Links flip bits of packets.
+    pub fn expect_damage(&mut self) {
+        self.changes_packets = true;
+    }
+
+    /// Whether packets may be changed on their way.
+    #[inline(always)]
+    pub fn changes_packets(&self) -> bool {
+        self.changes_packets
+    }
+
     /// Whether the ECN field of a slot's packets is cleared behind the last link.
     #[inline(always)]
     pub fn is_bleached(&self, slot: u32) -> bool {
-        self.has_middleboxes && self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
+        self.routes[slot as usize].middlebox == Some(Middlebox::Bleach)
     }
 
     /// Lays the components out anew, with room for `flows` flows.

@@ -59,7 +59,7 @@ use keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, write};
 use paths::{Form, Topology};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
-use sojourn_aqm::registry::{Catalogue, REGISTERED};
+use sojourn_aqm::registry::{Catalogue, Effects, REGISTERED};
 use std::fmt;
 use std::path::Path;
 
@@ -219,6 +219,7 @@ impl Scenario {
         }
         scenario.check_stations()?;
         scenario.check_super_packets()?;
+        scenario.check_effects()?;
         scenario.check_size()?;
         Ok(scenario)
     }
@@ -237,6 +238,28 @@ impl Scenario {
             }
             None => Ok(()),
         }
+    }
+
+    /// Refuses what queues do to packets where the scenario cannot carry it.
+    fn check_effects(&self) -> Result<(), Error> {
+        for (name, link, reverse) in self.hops() {
+            for link in [link, reverse] {
+                let effects = link.aqm.config.effects();
+                if matches!(link.service, Service::Wlan(_)) {
+                    let can = Effects { reorders: true, ..Effects::default() };
+                    let checked = effects.check("a wireless LAN", can);
+                    checked.map_err(|wrong| Error::new(format!("{name}.aqm"), wrong.to_string()))?;
+                }
+                let counting = self.flows.iter().find(|flow| flow.traffic.tcp().is_none());
+                if let Some(flow) = counting.filter(|_| effects.duplicates) {
+                    let kind = flow.traffic.name();
+                    let text =
+                        format!("{kind} flows would count duplicates as datagrams; leave duplicate of netem out");
+                    return Err(Error::new(format!("{name}.aqm"), text));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what would exhaust the memory by a slip of a unit.

@@ -1,0 +1,101 @@
+//! Times about a mean: evenly spread, or by the inverse of a distribution as a table (`tabledist` of `sch_netem.c`). The
+//! tables are computed as the programs `normal.c`, `pareto.c` and `paretonormal.c` of iproute2 compute theirs.
+
+use super::crandom::Crandom;
+use crate::choice;
+use crate::rng::Rng;
+use alloc::boxed::Box;
+
+choice! {
+    /// How times lie about their mean.
+    pub enum Distribution {
+        /// Evenly from the mean less the jitter to the mean and the jitter.
+        Uniform = "uniform",
+        /// Normally; the jitter is the standard deviation.
+        Normal = "normal",
+        /// By a Pareto distribution with the exponent 3, whose standard deviation is the jitter.
+        Pareto = "pareto",
+        /// A quarter of a normally distributed time and three quarters of a Pareto one.
+        ParetoNormal = "paretonormal",
+    }
+}
+
+impl Distribution {
+    /// Values of the inverse distribution in steps of equal probability, in units of the jitter over [`SCALE`]; none for
+    /// [`Distribution::Uniform`].
+    pub fn table(self) -> Option<Box<[i16]>> {
+        let short = |value: i32| value.clamp(i16::MIN as i32, i16::MAX as i32) as i16;
+        let entries = 0..ENTRIES;
+        match self {
+            Self::Uniform => None,
+            Self::Normal => Some(entries.map(|i| short(normal(i))).collect()),
+            Self::Pareto => Some(entries.map(|i| short(pareto(i))).collect()),
+            Self::ParetoNormal => Some(entries.map(|i| short((normal(i) + 3 * pareto(i)) / 4)).collect()),
+        }
+    }
+}
+
+/// Times about a mean.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// Nanoseconds.
+    pub mean: i64,
+    /// Nanoseconds; at most `i32::MAX`.
+    pub jitter: i32,
+    table: Option<Box<[i16]>>,
+}
+
+impl Spread {
+    /// Of these nanoseconds.
+    pub fn new(mean: i64, jitter: i32, by: Distribution) -> Self {
+        let table = if jitter > 0 { by.table() } else { None };
+        Self { mean, jitter, table }
+    }
+
+    /// The next time, in nanoseconds; it may be below zero. Without jitter nothing is drawn.
+    #[inline]
+    pub fn next(&self, numbers: &mut Crandom, rng: &mut Rng) -> i64 {
+        if self.jitter == 0 {
+            return self.mean;
+        }
+        let random = numbers.next(rng);
+        match &self.table {
+            None => (random % (2 * self.jitter as u32)) as i64 + self.mean - self.jitter as i64,
+            Some(table) => self.mean + scale(self.jitter as i64, table[random as usize % table.len()] as i64),
+        }
+    }
+}
+
+/// `sigma` times `t` in units of [`SCALE`], where only what is left of the division by it is rounded.
+#[inline]
+fn scale(sigma: i64, t: i64) -> i64 {
+    let x = sigma % SCALE * t;
+    let half = if x >= 0 { SCALE / 2 } else { -SCALE / 2 };
+    (x + half) / SCALE + sigma / SCALE * t
+}
+
+/// `NETEM_DIST_SCALE`: the entry that stands for one standard deviation.
+const SCALE: i64 = 8192;
+/// Entries of a table.
+const ENTRIES: usize = 4096;
+
+/// Entry `i`: of the points from −10 on in steps of 0.00005 the last one up to which the probability, in 16384ths and
+/// rounded, is that of the entry.
+fn normal(i: usize) -> i32 {
+    let point = |k: i32| -10.0 + k as f64 * 0.00005;
+    let rank = |x: f64| libm::rint(16384.0 * (0.5 + 0.5 * libm::erf(x / core::f64::consts::SQRT_2))) as usize;
+    // The rank grows with the point: the first one above the entry's, less one.
+    let (mut below, mut above) = (0, 401_000);
+    while above - below > 1 {
+        let middle = (below + above) / 2;
+        if rank(point(middle)) > 4 * i { above = middle } else { below = middle }
+    }
+    libm::rint(point(below) * SCALE as f64) as i32
+}
+
+/// Entry `i`.
+fn pareto(i: usize) -> i32 {
+    let part = (65_536 - 16 * i) as f64 / 65_536.0;
+    let value = (1.0 / libm::pow(part, 1.0 / 3.0) - 1.5) * ((4.0 / 3.0) * SCALE as f64);
+    libm::rint(value.min(32_767.0)) as i32
+}

@@ -1,0 +1,109 @@
+//! Which packets are lost: at random, or by a Markov chain (`loss_event` of `sch_netem.c`).
+
+use super::config::Settings;
+use super::crandom::{Chance, Crandom, scaled};
+use crate::choice;
+use crate::rng::Rng;
+
+choice! {
+    /// What loses packets.
+    pub enum Model {
+        /// Each with the same probability, or one that depends on the packet before.
+        Random = "random",
+        /// A Markov chain of four states (S. Salsano et al., Definition of a general and intuitive loss model).
+        State = "state",
+        /// The Gilbert–Elliott model: a good and a bad state, each with a probability of its own.
+        Gemodel = "gemodel",
+    }
+}
+
+/// The state of a model.
+#[derive(Clone, Debug)]
+pub(super) enum Loss {
+    Random(Chance),
+    State { chain: Chain, state: Period },
+    Gemodel { p: u32, r: u32, h: u32, k1: u32, bad: bool },
+}
+
+/// Probabilities of steps between the states 1 (received in a gap), 2 (received in a burst), 3 (lost in a burst) and 4
+/// (lost in a gap).
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    p13: u32,
+    p31: u32,
+    p32: u32,
+    p14: u32,
+    p23: u32,
+}
+
+/// Where the chain of four states is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Period {
+    /// State 1.
+    SentInGap,
+    /// State 2.
+    SentInBurst,
+    /// State 3.
+    LostInBurst,
+    /// State 4.
+    LostInGap,
+}
+
+impl Loss {
+    /// The model of `c`; `numbers` are for the random one.
+    pub fn new(c: &Settings, numbers: Crandom) -> Self {
+        match c.loss_model {
+            Model::Random => Self::Random(Chance::new(c.loss, numbers)),
+            Model::State => {
+                let (p13, p31, p32) = (scaled(c.p13), scaled(c.p31), scaled(c.p32));
+                let chain = Chain { p13, p31, p32, p14: scaled(c.p14), p23: scaled(c.p23) };
+                Self::State { chain, state: Period::SentInGap }
+            }
+            Model::Gemodel => {
+                // tc writes 1 - h, the kernel has h.
+                let h = u32::MAX - scaled(c.ge_1_h);
+                Self::Gemodel { p: scaled(c.ge_p), r: scaled(c.ge_r), h, k1: scaled(c.ge_1_k), bad: false }
+            }
+        }
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub fn loses(&mut self, rng: &mut Rng) -> bool {
+        match self {
+            Self::Random(chance) => chance.happens(rng),
+            Self::State { chain, state } => {
+                let (next, lost) = chain.step(*state, rng.next_u32());
+                *state = next;
+                lost
+            }
+            Self::Gemodel { p, r, h, k1, bad } => {
+                // The state changes first; what it was decides.
+                let was_bad = *bad;
+                if rng.next_u32() < (if was_bad { *r } else { *p }) {
+                    *bad = !was_bad;
+                }
+                if was_bad { rng.next_u32() > *h } else { rng.next_u32() < *k1 }
+            }
+        }
+    }
+}
+
+impl Chain {
+    /// The next state, and whether the packet is lost (`loss_4state`). A number that equals a bound leaves the state as it
+    /// is and loses nothing, as in the kernel, whose sums of probabilities wrap around, too.
+    fn step(&self, state: Period, random: u32) -> (Period, bool) {
+        use Period::{LostInBurst, LostInGap, SentInBurst, SentInGap};
+        match state {
+            SentInGap if random < self.p14 => (LostInGap, true),
+            SentInGap if self.p14 < random && random < self.p13.wrapping_add(self.p14) => (LostInBurst, true),
+            SentInGap => (SentInGap, false),
+            SentInBurst if random < self.p23 => (LostInBurst, true),
+            SentInBurst => (SentInBurst, false),
+            LostInBurst if random < self.p32 => (SentInBurst, false),
+            LostInBurst if self.p32 < random && random < self.p31.wrapping_add(self.p32) => (SentInGap, false),
+            LostInBurst => (LostInBurst, self.p31.wrapping_add(self.p32) < random),
+            LostInGap => (SentInGap, false),
+        }
+    }
+}

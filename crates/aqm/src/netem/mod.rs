@@ -1,0 +1,328 @@
+//! netem, Linux's network emulator: delay, jitter, loss, duplicates, damage, reordering, a rate and slots (`sch_netem.c` of
+//! 6.1, whose arithmetic this follows, and the words of tc's `q_netem.c`).
+//!
+//! A packet that comes is duplicated, lost or damaged by chance, and gets the time at which it is to leave: `delay` and
+//! `jitter` from now on, and with a `rate` no sooner than the packet with the latest time and its own transmission time.
+//! Packets leave in the order of these times, so that jitter reorders them; `reorder` lets some go at once, ahead of all.
+//! With a discipline in braces, `netem delay 20ms { fq_codel }`, they go there when their times have come.
+//!
+//! Probabilities and correlations are tc's, in percent. A correlation averages random numbers, so that they crowd around the
+//! middle and small probabilities become far smaller, as with the kernel; `loss gemodel` and `loss state` do not have that.
+//! The tables of `distribution normal`, `pareto` and `paretonormal` are computed as iproute2 computes its files.
+//!
+//! Differs: random numbers are those of the run's streams, so tc's `seed` is not read. A duplicate comes into this discipline
+//! again, not into the root of the tree that it is in. With `corrupt`, super-packets are cut before the queue; Linux cuts only
+//! those that are damaged. The limit of the link holds for what waits here and in the braces together, `limit` for what waits
+//! for its time. Packets that went into the braces are as old as they are there.
+//!
+//! # When to use
+//!
+//! To take over a testbed's netem line as it stands, or for what else the simulator's links do not do to packets: jitter that
+//! reorders, duplicates, damage. Plain delay and loss of a link are `delay` and `loss` of a scenario, which do not occupy its
+//! queue.
+
+mod config;
+mod crandom;
+mod distribution;
+mod loss;
+mod rate;
+mod slot;
+#[cfg(test)]
+mod tests;
+mod tfifo;
+mod words;
+
+pub use config::{Child, Config, Settings};
+pub use distribution::Distribution;
+pub use loss::Model;
+
+use crate::aqm::DropReason;
+use crate::backlog::Backlog;
+use crate::limits::Limits;
+use crate::link::Link;
+use crate::packet::{Ecn, Meta};
+use crate::parent::leaf::{Books, Leaf};
+use crate::parent::statistics::{of_class, of_parent};
+use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
+use crate::registry::Words;
+use crate::rng::Rng;
+use crate::time::Instant;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use crandom::{Chance, Crandom};
+use distribution::Spread;
+use loss::Loss;
+use rate::Pace;
+use slot::Slots;
+use tfifo::Tfifo;
+
+/// The queue discipline.
+pub struct Netem<P> {
+    chances: Chances,
+    pace: Option<Pace>,
+    slots: Option<Slots>,
+    /// Packets that go at once, the last one first, with the times when they came.
+    front: Vec<(i64, Meta, P)>,
+    waiting: Tfifo<(Meta, P)>,
+    child: Option<Leaf<P>>,
+    books: Books,
+    /// Most packets in `front` and `waiting`.
+    limit: usize,
+    limits: Limits,
+    link: Link,
+    rng: Rng,
+    /// Packets that went ahead of all others.
+    requeues: u64,
+}
+
+/// What happens to packets by chance.
+#[derive(Clone, Debug)]
+struct Chances {
+    duplicate: Chance,
+    loss: Loss,
+    ecn: bool,
+    corrupt: Chance,
+    reorder: Chance,
+    /// Zero does not reorder.
+    gap: u32,
+    /// Packets held up since one went at once.
+    counter: u32,
+    delay: Spread,
+    delays: Crandom,
+}
+
+impl Chances {
+    fn new(c: &Settings, rng: &mut Rng) -> Self {
+        // tc sends the correlations of delay, loss and duplicates together, and only if a correlation other than that of
+        // duplicates is among the words; the kernel then draws a number for each (`get_correlation`).
+        let sent = [c.delay_corr, c.loss_corr, c.reorder_corr, c.corrupt_corr].iter().any(|&percent| percent > 0.0);
+        let mut numbers = |sent: bool, percent: f64| {
+            if sent { Crandom::new(percent, rng.next_u32()) } else { Crandom::new(0.0, 0) }
+        };
+        let delays = numbers(sent, c.delay_corr);
+        let losses = numbers(sent, c.loss_corr);
+        let duplicate = Chance::new(c.duplicate, numbers(sent, c.duplicate_corr));
+        let reorder = Chance::new(c.reorder, numbers(c.reorder > 0.0, c.reorder_corr));
+        let corrupt = Chance::new(c.corrupt, numbers(c.corrupt > 0.0, c.corrupt_corr));
+        let gap = if c.reorder > 0.0 { c.gap.max(1) as u32 } else { 0 };
+        let delay = Spread::new(c.delay.as_nanos(), c.jitter.as_nanos() as i32, c.distribution);
+        Self { duplicate, loss: Loss::new(c, losses), ecn: c.ecn, corrupt, reorder, gap, counter: 0, delay, delays }
+    }
+
+    /// Whether a packet goes at once.
+    #[inline]
+    fn reorders(&mut self, rng: &mut Rng) -> bool {
+        self.gap > 0 && self.counter >= self.gap - 1 && self.reorder.probability >= self.reorder.numbers.next(rng)
+    }
+}
+
+impl<P: Send + 'static> Netem<P> {
+    /// An empty queue.
+    pub fn new(config: &Config, limits: Limits, host: Host) -> Self {
+        let (settings, link) = (&config.settings, host.link);
+        let child = config.inside.0.as_deref().map(|child| {
+            let host = Host { rng: Rng::stream(host.rng.state(), "leaf", 0), ..host.clone() };
+            Leaf::new(Some(child), limits, host)
+        });
+        let mut rng = host.rng;
+        Self {
+            chances: Chances::new(settings, &mut rng),
+            pace: Pace::new(settings),
+            slots: Slots::new(settings),
+            front: Vec::new(),
+            waiting: Tfifo::default(),
+            child,
+            books: Books::default(),
+            limit: settings.limit as usize,
+            limits,
+            link,
+            rng,
+            requeues: 0,
+        }
+    }
+}
+
+impl<P> Netem<P> {
+    /// Takes a packet in that has been counted as arrived (`netem_enqueue`); a duplicate is not duplicated again.
+    fn admit(
+        &mut self,
+        now: Instant,
+        mut meta: Meta,
+        mut packet: P,
+        is_copy: bool,
+        sink: &mut dyn Sink<P>,
+    ) -> Enqueued {
+        let (chances, rng) = (&mut self.chances, &mut self.rng);
+        let mut count = 1;
+        if !is_copy && chances.duplicate.happens(rng) {
+            count += 1;
+        }
+        let mut marked = false;
+        if chances.loss.loses(rng) {
+            if chances.ecn && meta.ecn.is_ect() {
+                marked = meta.ecn != Ecn::Ce;
+                meta.ecn = Ecn::Ce;
+            } else {
+                count -= 1;
+            }
+        }
+        if count == 0 {
+            return self.books.lose(now, meta, packet, DropReason::Early, sink);
+        }
+        if marked {
+            self.books.marked(meta.len);
+        }
+        if count == 2 {
+            self.duplicate(now, meta, &packet, sink);
+        }
+        let (chances, rng) = (&mut self.chances, &mut self.rng);
+        if chances.corrupt.happens(rng) {
+            let byte = below(meta.len, rng);
+            sink.damaged(&mut packet, byte, below(8, rng) as u8);
+        }
+        let waits = self.front.len() + self.waiting.len();
+        if waits >= self.limit || !self.limits.admit(self.books.total, meta.len, self.link) {
+            return self.books.refuse(now, meta, packet, sink);
+        }
+        meta.enqueued = now;
+        self.books.queued(meta.len);
+        self.keep(now.as_nanos() as i64, meta, packet);
+        if marked { Enqueued::Marked } else { Enqueued::Queued }
+    }
+
+    /// A second packet like `packet` comes before it.
+    #[cold]
+    fn duplicate(&mut self, now: Instant, meta: Meta, packet: &P, sink: &mut dyn Sink<P>) {
+        if let Some(copy) = sink.duplicated(&meta, packet) {
+            self.books.arrived(meta.len);
+            self.admit(now, meta, copy, true, sink);
+        }
+    }
+
+    /// Gives a packet its time.
+    fn keep(&mut self, now: i64, meta: Meta, packet: P) {
+        let (chances, rng) = (&mut self.chances, &mut self.rng);
+        if chances.reorders(rng) {
+            chances.counter = 0;
+            self.requeues += 1;
+            self.front.push((now, meta, packet));
+            return;
+        }
+        let delay = chances.delay.next(&mut chances.delays, rng);
+        chances.counter = chances.counter.wrapping_add(1);
+        let time = match self.pace {
+            None => now + delay,
+            Some(pace) => {
+                // The bottom of the front came first and is the tail of Linux's list.
+                let front = self.front.first().map(|&(time, ..)| time);
+                let last = front.max(self.waiting.last());
+                // What the last packet has still to wait counts as part of the delay.
+                let (from, delay) = last.map_or((now, delay), |last| (last, (delay - (last - now)).max(0)));
+                from + delay + pace.time_for(meta.len)
+            }
+        };
+        self.waiting.push(time, (meta, packet));
+    }
+
+    /// The packet whose time has come; else when that will be, if any waits (`netem_dequeue`).
+    fn due(&mut self, now: i64) -> Result<(Meta, P), Option<i64>> {
+        let Some(time) = self.waiting.first() else { return Err(None) };
+        let slot = match &mut self.slots {
+            Some(slots) => slots.begins(now, time, &mut self.rng),
+            None => now,
+        };
+        if time > now || slot > now {
+            return Err(Some(time.max(slot)));
+        }
+        let (meta, packet) = self.waiting.pop().expect("it has a first time");
+        if let Some(slots) = &mut self.slots {
+            slots.sent(now, meta.len, &mut self.rng);
+        }
+        Ok((meta, packet))
+    }
+}
+
+impl<P> Qdisc<P> for Netem<P> {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> Enqueued {
+        self.books.arrived(meta.len);
+        self.admit(now, meta, packet, false, sink)
+    }
+
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> Dequeued<P> {
+        // What was moved to the front goes past the braces, too.
+        let next = loop {
+            if let Some((_, meta, packet)) = self.front.pop() {
+                self.books.departed(meta.len);
+                return Dequeued::Packet(meta, packet);
+            }
+            match (self.due(now.as_nanos() as i64), &mut self.child) {
+                (Ok((meta, packet)), None) => {
+                    self.books.departed(meta.len);
+                    return Dequeued::Packet(meta, packet);
+                }
+                (Ok((meta, packet)), Some(child)) => {
+                    self.books.left(meta.len);
+                    child.enqueue(now, meta, packet, &mut self.books, sink);
+                }
+                (Err(next), _) => break next.map(|nanos| Instant::from_nanos(nanos as u64)),
+            }
+        };
+        let inside = self.child.as_mut().map_or(Dequeued::Empty, |child| child.dequeue(now, &mut self.books, sink));
+        match (inside, next) {
+            (Dequeued::Empty, Some(at)) => Dequeued::NotBefore(at),
+            (Dequeued::NotBefore(inside), Some(at)) => Dequeued::NotBefore(inside.min(at)),
+            (inside, _) => inside,
+        }
+    }
+
+    /// Linux cuts only super-packets that it damages (`netem_segment`).
+    fn splits(&self) -> bool {
+        self.chances.corrupt.probability > 0 || self.child.as_ref().is_some_and(Leaf::splits)
+    }
+
+    fn looks_at_tcp(&self) -> bool {
+        self.child.as_ref().is_some_and(Leaf::looks_at_tcp)
+    }
+
+    fn settle(&mut self, now: Instant) {
+        if let Some(child) = &mut self.child {
+            child.settle(now);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.books.total
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.books.stats
+    }
+
+    fn statistics(&self) -> Option<String> {
+        // Its handle is given by whoever adds it.
+        let class = self.child.as_ref().map(|child| of_class("netem", ":1", child));
+        Some(of_parent("netem", "", &self.books, 0, class.as_slice()))
+    }
+
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        see("waiting", (self.front.len() + self.waiting.len()) as f64);
+        see("reordered", self.requeues as f64);
+        if let Some(child) = &self.child {
+            child.observe(see);
+        }
+    }
+}
+
+impl<P> fmt::Debug for Netem<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Netem").field("chances", &self.chances).field("books", &self.books).finish_non_exhaustive()
+    }
+}
+
+/// Below `n` (`get_random_u32_below`).
+fn below(n: u32, rng: &mut Rng) -> u32 {
+    ((rng.next_u32() as u64 * n as u64) >> 32) as u32
+}
+
+pub(crate) const WORDS: Option<Words> = Some(words::words);
