@@ -24,6 +24,7 @@ EXCLUDE_CE = (
 # Changed parameters that serve as examples, by the name and the kind of one of them.
 CHANGES = {
     ("jitter", "time"): "delay 20ms 5ms distribution normal loss 0.1% { fq_codel }",
+    ("gap", "count"): "delay 10ms reorder 25% 50% gap 5 loss gemodel 1% 30% duplicate 0.1%",
     ("tins", "choice"): "bandwidth 50mbit diffserv4 dual-srchost docsis",
     ("ack_filter", "choice"): "unlimited besteffort ack-filter",
     ("target", "time"): "target 20ms",
