@@ -8,7 +8,7 @@ use crate::shell::Shell;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::params::unknown;
-use sojourn_aqm::registry::{Catalogue, Effects};
+use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Service, Steps};
 use std::path::{Path, PathBuf};
@@ -37,9 +37,12 @@ pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catal
 
 /// Refuses what is for both directions where each of them has its own.
 fn refuse_ignored(args: &Args) -> Result<(), Error> {
-    for (all, up, down) in
-        [("--rate", "--up", "--down"), ("--aqm", "--aqm-up", "--aqm-down"), ("--limit", "--limit-up", "--limit-down")]
-    {
+    for (all, up, down) in [
+        ("--rate", "--up", "--down"),
+        ("--aqm", "--aqm-up", "--aqm-down"),
+        ("--netem", "--netem-up", "--netem-down"),
+        ("--limit", "--limit-up", "--limit-down"),
+    ] {
         if args.has(all) && args.has(up) && args.has(down) {
             return Err(Error::Input(format!("{all}: both directions have their own, {up} and {down}; leave it out")));
         }
@@ -148,7 +151,9 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
         }
     };
     let link = |side: Side| -> Result<Kind, Error> {
-        let Some((place, spec)) = both(side, "--rate", "--") else {
+        let netem = both(side, "--netem", "--netem-");
+        let fast = netem.is_some().then(|| ("--netem".to_string(), FAST.to_string()));
+        let Some((place, spec)) = both(side, "--rate", "--").or(fast) else {
             let (one, two) = ("--up and --down", "--rate for both");
             return Err(Error::Input(format!(
                 "--{}: missing; write {one} (or {two}), e.g. --rate 12mbit, --down lte.down",
@@ -170,21 +175,20 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
                 table.insert(key.to_string(), value);
             }
         }
+        if let Some((option, line)) = &netem {
+            let aqm = emulated(line, table.get("aqm")).map_err(|wrong| Error::Input(format!("{option}: {wrong}")))?;
+            table.insert("aqm".to_string(), aqm.into());
+        }
         let read = LinkSpec::parse_with("", &Value::Object(table), Path::new("."), managers);
         let spec = read.map_err(|error| {
             let place = match error.place.as_str() {
-                "aqm" => aqm.as_ref().map_or("--aqm", |(option, _)| option),
+                "aqm" => netem.as_ref().or(aqm.as_ref()).map_or("--aqm", |(option, _)| option),
                 "limit" => limit.as_ref().map_or("--limit", |(option, _)| option),
                 "mtu" if args.has("--mtu") => "--mtu",
                 _ => &place,
             };
             let remedy = if error.place == "trace" { NO_TRACE } else { "" };
             Error::Input(format!("{place}: {}{remedy}", error.message))
-        })?;
-        let can = Effects { reorders: true, ..Effects::default() };
-        spec.aqm.config.effects().check("a shell", can).map_err(|wrong| {
-            let place = aqm.as_ref().map_or("--aqm", |(option, _)| option);
-            Error::Input(format!("{place}: {wrong}"))
         })?;
         Ok(Kind::Link(Box::new(spec)))
     };
@@ -195,6 +199,20 @@ fn links(args: &Args, managers: &dyn Catalogue) -> Result<[Kind; 2], Error> {
     }
     Ok(kinds)
 }
+
+/// The queue manager of a link with a line of netem, as tc takes it; `aqm` is in its braces.
+fn emulated(line: &str, aqm: Option<&Value>) -> Result<String, String> {
+    let words = line.trim();
+    let words = words.strip_prefix("netem").filter(|rest| rest.starts_with(' ')).unwrap_or(words);
+    match aqm {
+        None => Ok(format!("netem {words}")),
+        Some(Value::String(aqm)) => Ok(format!("netem {words} {{ {aqm} }}")),
+        Some(_) => Err("the link has a queue manager as a table; write it with --aqm".to_string()),
+    }
+}
+
+/// The rate of a link with a line of netem and no rate: it does not hold packets up.
+const FAST: &str = "100 Gbit/s";
 
 /// The keys of a link: those of a scenario as JSON, or what serves.
 fn table(place: &str, spec: &str, once: bool) -> Result<Map<String, Value>, Error> {
@@ -303,6 +321,13 @@ const LINK: &Own = &Own {
         Opt { name: "--aqm", value: "AQM", about: "Queue manager, e.g. \"codel target 5ms ecn\" [droptail]." },
         Opt { name: "--aqm-up", value: "AQM", about: "The same for the outgoing direction." },
         Opt { name: "--aqm-down", value: "AQM", about: "The same for the incoming direction." },
+        Opt {
+            name: "--netem",
+            value: "LINE",
+            about: "netem before the queue manager, e.g. \"delay 20ms 5ms loss 0.1%\".",
+        },
+        Opt { name: "--netem-up", value: "LINE", about: "The same for the outgoing direction." },
+        Opt { name: "--netem-down", value: "LINE", about: "The same for the incoming direction." },
         Opt { name: "--limit", value: "LIMIT", about: "Queue limit, e.g. \"250 kB\", \"50 ms\" [1000 packets]." },
         Opt { name: "--limit-up", value: "LIMIT", about: "The same for the outgoing direction." },
         Opt { name: "--limit-down", value: "LIMIT", about: "The same for the incoming direction." },
@@ -405,6 +430,27 @@ mod tests {
         {
             assert_eq!(service(spec, false)[key], spec);
         }
+    }
+
+    #[test]
+    fn a_line_of_netem_is_taken_as_it_stands_and_holds_the_queue_manager() {
+        let aqms = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
+            let Ok(Parsed::Run(request)) = parse("link", &words, &words, REGISTERED) else { panic!("{words:?}") };
+            [request.shell.up, request.shell.down].map(|direction| match direction.kind {
+                Kind::Link(spec) => (spec.aqm.text, spec.service.nominal_rate(1500).as_bps()),
+                other => panic!("{other:?}"),
+            })
+        };
+        let line = "delay 20ms 5ms distribution normal loss 0.1%";
+        let spelled = "netem delay 20ms jitter 5ms distribution normal loss 0.1".to_string();
+        assert_eq!(aqms(&["--netem", line]), [(spelled.clone(), 100_000_000_000), (spelled.clone(), 100_000_000_000)]);
+        let [up, down] = aqms(&["--rate", "7mbit", "--netem-up", line, "--aqm", "fq_codel"]);
+        assert_eq!((up, down.0.as_str()), ((format!("{spelled} {{ fq_codel }}"), 7_000_000), "fq_codel"));
+        assert_eq!(aqms(&["--netem", "netem loss 1%"])[0].0, "netem loss 1");
+        let words = ["--netem", "delay 20"].map(str::to_string);
+        let Err(refused) = parse("link", &words, &words, REGISTERED) else { panic!("a time without a unit") };
+        assert!(refused.to_string().starts_with("--netem: delay"), "{refused}");
     }
 
     #[test]

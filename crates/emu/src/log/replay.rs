@@ -46,7 +46,10 @@ pub fn replay_with(head: &Value, records: &[Record], own: &dyn Catalogue) -> Res
     }
     let logged = fates(records, arrivals.len())?;
     let headers = views(records, arrivals.len());
-    let timed = matches!(spec.service, Service::Rate(_)) && framing.adjusted && headers.is_empty();
+    let timed = matches!(spec.service, Service::Rate(_))
+        && framing.adjusted
+        && headers.is_empty()
+        && !spec.aqm.config.effects().duplicates;
     let found = if timed {
         let arrivals: Vec<Arrival> =
             arrivals.iter().map(|record| Arrival { at: record.at, meta: record.meta() }).collect();
@@ -93,11 +96,23 @@ struct Drops<'a> {
     at: Instant,
     fates: &'a mut Fates,
     headers: &'a [Option<TcpView>],
+    /// The packet that is being offered; the log has its copies behind it.
+    arriving: u32,
+    copies: u32,
 }
 
 impl Sink<u32> for Drops<'_> {
     fn dropped(&mut self, _: Meta, packet: u32, reason: DropReason) {
         self.fates[packet as usize] = Some((Kind::dropped(reason), self.at));
+    }
+
+    fn duplicated(&mut self, _: &Meta, _: &u32) -> Option<u32> {
+        let copy = self.arriving + self.copies + 1;
+        // A log that lacks it is one of another queue.
+        ((copy as usize) < self.fates.len()).then(|| {
+            self.copies += 1;
+            copy
+        })
     }
 
     fn tcp(&self, packet: &u32) -> Option<TcpView> {
@@ -114,13 +129,18 @@ fn as_asked(
 ) -> Fates {
     let mut fates = vec![None; packets];
     let mut came = vec![Ecn::NotEct; packets];
+    // Up to where arrivals are copies that the queue has made.
+    let mut copied = None;
     for record in records {
         let at = record.at;
-        let mut dropped = Drops { at, fates: &mut fates, headers };
+        let mut dropped = Drops { at, fates: &mut fates, headers, arriving: record.number, copies: 0 };
         match record.kind {
             Kind::Arrival => {
                 came[record.number as usize] = record.ecn;
-                queue.enqueue(at, record.meta(), record.number, &mut dropped);
+                if copied.is_none_or(|last| record.number > last) {
+                    queue.enqueue(at, record.meta(), record.number, &mut dropped);
+                    copied = Some(record.number + dropped.copies);
+                }
             }
             Kind::Sent | Kind::Marked | Kind::Idle => {
                 if let Dequeued::Packet(meta, packet) = queue.dequeue(at, &mut dropped) {

@@ -2,7 +2,7 @@
 
 use super::counters::Counters;
 use super::on_off::OnOff;
-use super::packets::Packets;
+use super::packets::{Packet, Packets};
 use crate::log::{Kind, Recorder};
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 use sojourn_sim::Medium;
@@ -34,6 +34,19 @@ impl Course {
             }
         }
         self.recorder.arrived(now, meta, packet, &self.packets);
+    }
+
+    /// The queue makes a second packet like `handle` at `now`, which arrives like it; its handle.
+    pub fn duplicated(&mut self, now: Instant, meta: &Meta, handle: u32, with_tcp: bool) -> u32 {
+        let original = *self.packets.get(handle);
+        let copy = Packet { number: self.counters.offered as u32, ecn: meta.ecn, ..original };
+        let bytes = self.packets.page(copy.page).ip_bytes(&copy);
+        self.counters.offered += 1;
+        self.counters.arrived.0 += u64::from(copy.segments);
+        self.counters.arrived.1 += u64::from(bytes);
+        let copy = self.packets.insert(copy);
+        self.arrived(now, meta, copy, with_tcp);
+        copy
     }
 
     /// The queue asked to be passed by: the link was free and nothing was there.

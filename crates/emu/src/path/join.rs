@@ -4,6 +4,7 @@
 //! within the window of the first one; what was not cut leaves as it came. Flows have superframes of their own, else flow queueing would leave nothing to
 //! join. The order within a flow never changes.
 
+use super::damage::damaged;
 use super::header::{
     CWR, DATA_VALID, FIN, GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, NEEDS_CSUM, PSH, RST, SYN, TCP, UDP, URG, VNET, Vnet,
     patch, patch_ecn,
@@ -110,13 +111,13 @@ impl Superframe {
         if page.headers.transport == TCP {
             self.seq = seq(page, packet).wrapping_add(packet.len as u32);
         }
-        self.closed = !joins || self.whole || !begins(page, packet);
+        self.closed = !joins || self.whole || packet.flip.is_some() || !begins(page, packet);
     }
 
     /// Whether the packet can be joined.
     fn takes(&self, packet: &Packet, packets: &Packets) -> bool {
-        if self.closed || packet.segments > 1 || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST
-        {
+        let alone = packet.segments > 1 || packet.flip.is_some();
+        if self.closed || alone || packet.len > self.size || packet.len == 0 || self.handles.len() == MOST {
             return false;
         }
         let last = packets.get(self.handles[self.handles.len() - 1]);
@@ -148,6 +149,10 @@ impl Superframe {
         let mut head = [0; VNET + MOST_HEADERS];
         let first = packets.get(self.handles[0]);
         let page = packets.page(first.page);
+        if let Some(flip) = first.flip {
+            let taken = out.write(&[IoSlice::new(&damaged(page, first, flip))]).is_ok();
+            return self.written(taken, packets, done);
+        }
         let plain = self.handles.len() == 1 && !page.split;
         let size = if plain { plain_head(page, first, &mut head) } else { self.head(packets, &mut head) };
         let mut parts = [IoSlice::new(&[]); MOST + 1];
@@ -179,6 +184,11 @@ impl Superframe {
             }
         }
         let taken = out.write(&parts[..count]).is_ok();
+        self.written(taken, packets, done);
+    }
+
+    /// Says what became of the write and lets the packets go.
+    fn written(&mut self, taken: bool, packets: &mut Packets, done: &mut Done) {
         done(Written { handles: &self.handles, due: self.due, taken }, packets);
         for &handle in &self.handles {
             packets.release(handle);

@@ -9,6 +9,7 @@ pub mod case;
 pub(crate) mod config;
 mod counters;
 mod course;
+mod damage;
 mod fresh;
 mod header;
 pub(crate) mod join;
@@ -148,6 +149,7 @@ impl Direction {
             segments: 1,
             last: true,
             ecn: about.ecn,
+            flip: None,
         };
         // Either one of all segments, or each of them.
         let kept = whole(page).filter(|_| self.keeps).map(|(len, segments)| Packet { len, segments, ..packet });

@@ -1,6 +1,7 @@
 //! Packets on their way: small descriptors that point into the frames that were read.
 
 use super::buffer::Buffer;
+use super::damage::Flip;
 use super::header::{GSO_NONE, GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, TCP, UDP, VNET, Vnet};
 use sojourn_aqm::{Ecn, Instant, TcpView};
 
@@ -26,6 +27,8 @@ pub struct Packet {
     pub last: bool,
     /// ECN field, with a mark that it got on the way.
     pub ecn: Ecn,
+    /// The bit that is flipped.
+    pub flip: Option<Flip>,
 }
 
 /// A frame that was read, shared by its packets.

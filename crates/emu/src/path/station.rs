@@ -5,6 +5,7 @@
 //! arrivals.
 
 use super::course::Course;
+use super::damage::Flip;
 use sojourn_aqm::{Dequeued, DropReason, Duration, Enqueued, Host, Instant, Link, Meta, Qdisc, Rng, Sink, TcpView};
 use sojourn_sim::Transmitter;
 use sojourn_sim::scenario::{Framing, LinkSpec};
@@ -45,6 +46,8 @@ struct Drops<'a> {
     now: Instant,
     /// The packet that is being offered.
     arriving: Option<u32>,
+    /// Whether TCP headers are kept in the log.
+    with_tcp: bool,
     course: &'a mut Course,
 }
 
@@ -53,6 +56,14 @@ impl Sink<u32> for Drops<'_> {
         let waited = self.arriving != Some(handle);
         let sojourn = if waited { self.now - meta.enqueued } else { Duration::ZERO };
         self.course.dropped(self.now, &meta, handle, reason, sojourn);
+    }
+
+    fn duplicated(&mut self, meta: &Meta, handle: &u32) -> Option<u32> {
+        Some(self.course.duplicated(self.now, meta, *handle, self.with_tcp))
+    }
+
+    fn damaged(&mut self, handle: &mut u32, byte: u32, bit: u8) {
+        self.course.packets.get_mut(*handle).flip = Some(Flip { byte, bit });
     }
 
     fn tcp(&self, handle: &u32) -> Option<TcpView> {
@@ -101,8 +112,10 @@ impl Station {
         let (each, last) = course.packets.page(packet.page).sizes(packet);
         let before = u32::from(packet.segments - 1) * self.framing.accounted(each);
         let meta = Meta { len: before + self.framing.accounted(last), ..meta };
-        course.arrived(now, &meta, handle, self.qdisc.looks_at_tcp());
-        let enqueued = self.qdisc.enqueue(now, meta, handle, &mut Drops { now, arriving: Some(handle), course });
+        let with_tcp = self.qdisc.looks_at_tcp();
+        course.arrived(now, &meta, handle, with_tcp);
+        let enqueued =
+            self.qdisc.enqueue(now, meta, handle, &mut Drops { now, arriving: Some(handle), with_tcp, course });
         if !matches!(enqueued, Enqueued::Dropped(_)) {
             course.counters.backlog = self.qdisc.backlog().packets as u64;
         }
@@ -204,7 +217,7 @@ impl Station {
     }
 
     fn dequeue(&mut self, at: Instant, course: &mut Course) -> Dequeued<u32> {
-        let next = self.qdisc.dequeue(at, &mut Drops { now: at, arriving: None, course });
+        let next = self.qdisc.dequeue(at, &mut Drops { now: at, arriving: None, with_tcp: false, course });
         match &next {
             Dequeued::Packet(meta, handle) => course.sent(at, meta, *handle),
             Dequeued::Empty | Dequeued::NotBefore(_) => course.asked_in_vain(at),

@@ -9,6 +9,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 
 mod ack_filter;
+mod netem;
 mod super_packets;
 
 /// A superframe of TCP, or, with `size` not below the payload, one packet.

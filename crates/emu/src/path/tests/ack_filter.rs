@@ -56,6 +56,7 @@ fn a_segment_of_a_superframe_has_a_header_of_its_own() {
         segments: 1,
         last: false,
         ecn: Ecn::NotEct,
+        flip: None,
     };
     for (offset, len, seq) in [(0, 1448, u32::MAX - 999), (1448, 1448, 448), (2896, 104, 1896)] {
         let handle = packets.insert(packet(offset, len));
