@@ -96,6 +96,16 @@ def test_what_is_no_size_is_refused(text: str) -> None:
             "red@linux min 30720B max 92160B probability 0.03 ecn",
         ),
         ("sudo /sbin/tc qdisc replace dev eth0 root pfifo limit 61", "droptail"),
+        (
+            "tc qdisc add dev eth0 root netem delay 20ms 5ms distribution normal loss 0.1%",
+            "netem delay 20ms jitter 5ms distribution normal loss 0.1",
+        ),
+        (
+            "qdisc netem 8002: dev eth0 root refcnt 2 limit 77 delay 99.9ms  7.5ms 25% loss gemodel p 1% r 10% 1-h 70% "
+            "1-k 0.1% rate 7Mbit packetoverhead 20 cellsize 48 celloverhead 5",
+            "netem limit 77 delay 99.9ms jitter 7.5ms delay_corr 25 loss_model gemodel ge_p 1 ge_r 10 ge_1_h 70 "
+            "ge_1_k 0.1 rate 7Mbit/s packet_overhead 20 cell_size 48 cell_overhead 5",
+        ),
     ],
 )
 def test_a_discipline_is_spelled_as_ours(line: str, spelled: str) -> None:
@@ -130,6 +140,24 @@ def test_unknown_words_are_told_with_their_line() -> None:
     text, notes = of_line("\n# a comment\ntc qdisc add dev eth0 root fq_codel warp 9 target 7ms")
     assert text == "fq_codel target 7ms"
     assert notes == ["line 3: fq_codel: warp 9"]
+
+
+def test_netem_holds_another_discipline_and_counts_in_nanoseconds() -> None:
+    lines = (
+        "tc qdisc add dev eth0 root handle 1: netem slot distribution pareto 2000 300us packets 3\n"
+        "tc qdisc add dev eth0 parent 1:1 fq_codel limit 500"
+    )
+    made = sj.Scenario.parse(imported(lines, "lines", Wanted(rate="97 Mbit/s", download="eth0")).text).document
+    aqm = made["link"]["aqm"]
+    assert (aqm["slot_delay"], aqm["slot_jitter"], aqm["slot_packets"]) == ("2 us", "300 us", 3)
+    assert aqm["name"] == "netem { fq_codel limit 500 }"
+
+
+def test_netem_tells_what_it_leaves_out_and_refuses_by_line() -> None:
+    _, notes = of_line("tc qdisc add dev eth0 root netem loss 1% seed 7 warp 3 4")
+    assert notes == ["line 1: netem: seed 7: random numbers are those of the run's seed", "line 1: netem: warp 3 4"]
+    with pytest.raises(InputError, match="line 1: netem: gap is part of reorder"):
+        of_line("tc qdisc add dev eth0 root netem delay 5ms gap 3")
 
 
 def test_openwrt_with_cake() -> None:

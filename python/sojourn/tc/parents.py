@@ -1,13 +1,14 @@
-"""Disciplines of `tc` that hold others: `htb`, `tbf`, `prio`, and the queues of a card (`mq`)."""
+"""Disciplines of `tc` that hold others: `htb`, `tbf`, `prio`, `netem`, and the queues of a card (`mq`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sojourn.aqms.registry import parsed
 from sojourn.base.errors import InputError
-from sojourn.tc import values
+from sojourn.tc import netem, values
 from sojourn.tc.disciplines import Spelled, spell, without_table
 from sojourn.tc.lines import Class, Device, Qdisc, Read
 
@@ -40,6 +41,8 @@ def _tree(device: Device, qdisc: Qdisc, found: Read, wanted: str | None) -> Tree
         return _htb(device, qdisc, found)
     if qdisc.kind == "tbf":
         return Tree(_tbf(device, qdisc, found), _bounds(qdisc, "rate"))
+    if qdisc.kind == "netem":
+        return Tree(_netem(device, qdisc, found), _bounds(qdisc, "rate"))
     if qdisc.kind == "prio":
         return Tree(_prio(device, qdisc, found))
     return Tree(spell(qdisc, found), _bounds(qdisc, "bandwidth"))
@@ -77,6 +80,20 @@ def _tbf(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
         out.append(f"{{ {child.text} }}")
     text = str(parsed(" ".join(out))["text"])
     return Spelled(text, child.limits if child else ("1000 packets",), framing)
+
+
+def _netem(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
+    words, framing = without_table(qdisc)
+    out = ["netem", *netem.words_of(qdisc, words, found)]
+    child = _child(device, qdisc, 1, found)
+    if child:
+        out.append(f"{{ {child.text} }}")
+    try:
+        spelled = parsed(" ".join(out))
+    except InputError as error:
+        raise InputError(f"line {qdisc.line}: netem: {error}") from None
+    limit = next((f"{text} packets" for word, text in pairwise(out) if word == "limit"), "1000 packets")
+    return Spelled(str(spelled["text"]), child.limits if child else (limit,), framing)
 
 
 def _prio(device: Device, qdisc: Qdisc, found: Read) -> Spelled:
