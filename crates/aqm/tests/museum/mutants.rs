@@ -477,6 +477,49 @@ pub const MUTANTS: &[Mutant] = &[
             "flow::tests::drr_plus_plus_serves_new_flows_first_and_makes_the_emptied_wait_among_the_old",
         ),
     },
+    // netem
+    Mutant {
+        name: "netem-correlation-a-little-less",
+        history: "a correlation of all ones taken as a share of 2^32, of which it is one short",
+        file: "src/netem/crandom.rs",
+        edits: &[("let rho = self.rho as u64 + 1;", "let rho = self.rho as u64;")],
+        caught_by: ("lib", "netem::tests::correlated_numbers_are_those_of_a_second_implementation"),
+    },
+    Mutant {
+        name: "netem-jitter-rounded-one-way",
+        history: "half a step added below the mean as well, where the kernel rounds away from it",
+        file: "src/netem/distribution.rs",
+        edits: &[("if x >= 0 { SCALE / 2 } else { -SCALE / 2 }", "SCALE / 2")],
+        caught_by: ("lib", "netem::tests::jitter_is_that_of_a_second_implementation"),
+    },
+    Mutant {
+        name: "netem-gap-of-one-more",
+        history: "older kernels: a gap of N holds N packets up, not N - 1",
+        file: "src/netem/mod.rs",
+        edits: &[("self.counter >= self.gap - 1", "self.counter >= self.gap")],
+        caught_by: ("lib", "netem::tests::each_gapth_packet_goes_at_once"),
+    },
+    Mutant {
+        name: "netem-what-tc-calls-1-h",
+        history: "the probability of a loss in the bad state taken for that of none",
+        file: "src/netem/loss.rs",
+        edits: &[("u32::MAX - scaled(c.ge_1_h)", "scaled(c.ge_1_h)")],
+        caught_by: ("lib", "netem::tests::chains_lose_as_those_of_a_second_implementation"),
+    },
+    Mutant {
+        name: "netem-jitter-without-reordering",
+        history: "delayed packets kept in the order of their arrival, as before Linux had a queue by times",
+        file: "src/netem/tfifo.rs",
+        edits: &[("self.line.back().is_none_or(|&(last, _)| time >= last)", "true")],
+        caught_by: ("lib", "netem::tests::packets_leave_in_the_order_of_their_times"),
+    },
+    Mutant {
+        name: "netem-duplicates-unknown-to-the-parent",
+        history: "Linux: a duplicate below a parent that expects one packet for one",
+        file: "src/parent/leaf.rs",
+        edits: &[("        self.books.queued(meta.len);\n        Some(copy)", "        Some(copy)")],
+        caught_by: ("lib", "netem::tests::parents_count_duplicates"),
+    },
     // What holds the packets
     Mutant {
         name: "ce-counted-as-marked",
