@@ -46,7 +46,7 @@ use crate::parent::statistics::{of_class, of_parent};
 use crate::qdisc::{Dequeued, Enqueued, Host, Qdisc, Sink, Stats};
 use crate::registry::Words;
 use crate::rng::Rng;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -126,12 +126,14 @@ impl<P: Send + 'static> Netem<P> {
             Leaf::new(Some(child), limits, host)
         });
         let mut rng = host.rng;
+        let most = limits.packets.map_or(settings.limit, |most| settings.limit.min(most.into())) as usize;
+        let room = |needed: bool| if needed { most.min(ROOM) } else { 0 };
         Self {
             chances: Chances::new(settings, &mut rng),
             pace: Pace::new(settings),
             slots: Slots::new(settings),
-            front: Vec::new(),
-            waiting: Tfifo::default(),
+            front: Vec::with_capacity(room(settings.reorder > 0.0)),
+            waiting: Tfifo::with_room(room(settings.jitter > Duration::ZERO)),
             child,
             books: Books::default(),
             limit: settings.limit as usize,
@@ -324,5 +326,8 @@ impl<P> fmt::Debug for Netem<P> {
 fn below(n: u32, rng: &mut Rng) -> u32 {
     ((rng.next_u32() as u64 * n as u64) >> 32) as u32
 }
+
+/// Most packets for which there is room from the start, of those that overtake others.
+const ROOM: usize = 1000;
 
 pub(crate) const WORDS: Option<Words> = Some(words::words);

@@ -1,24 +1,52 @@
 //! A queue in the order of times, those of one time as they came (`tfifo_enqueue`, `netem_peek` of `sch_netem.c`).
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Ordering;
 
 /// Things with times, in nanoseconds.
 #[derive(Debug)]
 pub(super) struct Tfifo<T> {
     /// What came in the order of the times.
     line: VecDeque<(i64, T)>,
-    /// What came later than something with a later time, by time and order of arrival.
-    overtaking: BTreeMap<(i64, u64), T>,
+    /// What came later than something with a later time. That is still in `line`, so the latest of all times is there.
+    overtaking: BinaryHeap<Overtaking<T>>,
     arrivals: u64,
 }
 
-impl<T> Default for Tfifo<T> {
-    fn default() -> Self {
-        Self { line: VecDeque::new(), overtaking: BTreeMap::new(), arrivals: 0 }
+/// The greatest has the earliest time, and of one time came first.
+#[derive(Debug)]
+struct Overtaking<T> {
+    time: i64,
+    arrival: u64,
+    what: T,
+}
+
+impl<T> Ord for Overtaking<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.time, other.arrival).cmp(&(self.time, self.arrival))
     }
 }
 
+impl<T> PartialOrd for Overtaking<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Overtaking<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for Overtaking<T> {}
+
 impl<T> Tfifo<T> {
+    /// Empty, with room for so many that overtake others.
+    pub fn with_room(overtaking: usize) -> Self {
+        Self { line: VecDeque::new(), overtaking: BinaryHeap::with_capacity(overtaking), arrivals: 0 }
+    }
+
     /// How many wait.
     #[inline]
     pub fn len(&self) -> usize {
@@ -28,8 +56,7 @@ impl<T> Tfifo<T> {
     /// The latest time.
     #[inline]
     pub fn last(&self) -> Option<i64> {
-        let overtaking = self.overtaking.last_key_value().map(|(&(time, _), _)| time);
-        self.line.back().map(|&(time, _)| time).max(overtaking)
+        self.line.back().map(|&(time, _)| time)
     }
 
     /// Adds `what` at `time`.
@@ -39,26 +66,48 @@ impl<T> Tfifo<T> {
             self.line.push_back((time, what));
         } else {
             self.arrivals += 1;
-            self.overtaking.insert((time, self.arrivals), what);
+            self.overtaking.push(Overtaking { time, arrival: self.arrivals, what });
         }
     }
 
     /// The earliest time.
     #[inline]
     pub fn first(&self) -> Option<i64> {
-        let overtaking = self.overtaking.first_key_value().map(|(&(time, _), _)| time);
-        let line = self.line.front().map(|&(time, _)| time);
-        line.into_iter().chain(overtaking).min()
+        let time = self.line.front().map(|&(time, _)| time)?;
+        Some(self.overtaking.peek().map_or(time, |other| other.time.min(time)))
     }
 
     /// Takes out what has the earliest time.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
-        let overtaking = self.overtaking.first_key_value().map(|(&(time, _), _)| time);
-        match (self.line.front(), overtaking) {
-            (Some(&(time, _)), Some(other)) if other < time => self.overtaking.pop_first().map(|(_, what)| what),
-            (Some(_), _) => self.line.pop_front().map(|(_, what)| what),
-            (None, _) => self.overtaking.pop_first().map(|(_, what)| what),
+        let &(time, _) = self.line.front()?;
+        if self.overtaking.peek().is_some_and(|other| other.time < time) {
+            return self.overtaking.pop().map(|other| other.what);
+        }
+        self.line.pop_front().map(|(_, what)| what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn it_is_a_stable_order_by_time_at_every_moment() {
+        let (mut tfifo, mut listed, mut rng) = (Tfifo::with_room(0), Vec::<(i64, u32)>::new(), Rng::from_state(77));
+        for id in 0..20_000u32 {
+            if rng.below(100) < 48 {
+                let place = (0..listed.len()).min_by_key(|&i| (listed[i], i));
+                assert_eq!(tfifo.first(), place.map(|i| listed[i].0));
+                assert_eq!(tfifo.pop(), place.map(|i| listed.remove(i).1));
+            } else {
+                let time = id as i64 / 10 + rng.below(9) as i64;
+                tfifo.push(time, id);
+                listed.push((time, id));
+            }
+            assert_eq!((tfifo.len(), tfifo.last()), (listed.len(), listed.iter().map(|&(time, _)| time).max()));
         }
     }
 }
