@@ -20,6 +20,7 @@ SECTIONS = {
     "links": "`[[links]]`",
     "flows": "`[[flows]]`",
     "probes": "`[probes]`",
+    "changes": "`[[changes]]`",
 }
 
 
@@ -52,6 +53,10 @@ def schema_tables() -> dict[str, list[dict[str, Any]]]:
         "links": [{key: links[key] for key in links.keys() - top["link"]["properties"].keys()}],
         "flows": [kind["properties"] for kind in top["flows"]["items"]["oneOf"]],
         "probes": [top["probes"]["properties"]],
+        "changes": [
+            {"at": top["changes"]["items"]["properties"]["at"]},
+            top["changes"]["items"]["properties"]["link"]["properties"],
+        ],
     }
 
 
@@ -178,10 +183,12 @@ def toml_blocks() -> list[str]:
 
 
 def test_the_examples_can_run(tmp_path: Path) -> None:
-    scenario, wlan, graph, house, draw, tables, sweep = toml_blocks()
+    scenario, wlan, graph, house, changes, draw, tables, sweep = toml_blocks()
     assert len(Scenario.parse(wlan).document["wlan"]["stations"]) == 2
     assert Scenario.parse(scenario).document["flows"][0]["count"] == 4
     assert Scenario.parse(graph).routes
+    changed = Scenario.parse(f"{scenario}\n{changes}").document["link"]
+    assert (changed["rate"], changed["delay"]) == ("10 Mbit/s@0 s,2 Mbit/s@5 s,20 Mbit/s@8 s", "5 ms@0 s,60 ms@8 s")
     assert len(Scenario.parse(house).document["links"][1]["wlan"]["stations"]) == 2
     (tmp_path / "study.toml").write_text(f"{scenario}\n{sweep}", encoding="utf-8")
     study = Study.load(tmp_path / "study.toml")

@@ -6,6 +6,7 @@
 mod aqm;
 mod below;
 mod cells;
+mod changes;
 mod flow;
 mod framing;
 mod graph;
@@ -178,6 +179,8 @@ impl Scenario {
             return Err(Error::new("draw", r#"has to be drawn first; take what "sojourn scenario draw" prints"#));
         }
         check_known("", values, KEYS.iter())?;
+        let folded = changes::fold(values)?;
+        let values = &*folded;
         graph::check_form(values)?;
         let table = Table::new("", values, KEYS);
         let (duration, warmup) = (table.field("duration")?, table.field("warmup")?);
@@ -418,6 +421,12 @@ const KEYS: &[Key] = &[
         doc: "The nodes of a graph, between which the links run; instead of link and reverse.",
     },
     Key { name: "flows", kind: Kind::Section, need: Need::Required("list"), doc: "Groups of like flows." },
+    Key {
+        name: changes::KEY,
+        kind: Kind::Section,
+        need: Need::Optional,
+        doc: "Keys of links that change while the run goes on: entries of an instant and what changes then.",
+    },
     Key {
         name: "probes",
         kind: Kind::Section,

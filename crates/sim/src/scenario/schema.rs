@@ -1,7 +1,7 @@
 //! The JSON Schema of scenario files, for editors and other programs: made from the key tables.
 
 use super::keys::{Key, Kind, Need, literal};
-use super::{ChannelSpec, KEYS, Probes, StationSpec, cells, flow, graph, hop, link, service, traffic, wlan};
+use super::{ChannelSpec, KEYS, Probes, StationSpec, cells, changes, flow, graph, hop, link, service, traffic, wlan};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::params::{self, Param};
 use sojourn_aqm::registry::{ALGORITHMS, Algorithm, Queues};
@@ -28,6 +28,7 @@ pub fn schema() -> String {
     let kinds: Vec<_> = traffic::KINDS.iter().map(flow_schema).collect();
     let flows = json!({ "type": "array", "minItems": 1, "items": { "type": "object", "oneOf": kinds } });
     schema["properties"]["flows"] = described(flows, "flows");
+    schema["properties"][changes::KEY] = described(changes_schema(), changes::KEY);
     schema["$defs"] = json!({
         "duration": quantity(TIMES),
         "rate": quantity(RATES),
@@ -134,6 +135,19 @@ fn hop_schema() -> Value {
     }
     schema["required"].as_array_mut().expect("a list").push("name".into());
     schema
+}
+
+/// Entries of changes: each a table like the scenario's own, of the keys that can change.
+fn changes_schema() -> Value {
+    let link = object(changes::CHANGING.iter());
+    let mut hop = link.clone();
+    hop["properties"]["reverse"] = link.clone();
+    let mut entry = object(changes::KEYS.iter());
+    entry["properties"]["link"] = link.clone();
+    entry["properties"]["reverse"] = link;
+    entry["properties"]["links"] = json!({ "type": "object", "additionalProperties": hop });
+    entry["minProperties"] = 2.into();
+    json!({ "type": "array", "items": entry })
 }
 
 fn flow_schema(kind: &traffic::TrafficKind) -> Value {

@@ -1,6 +1,7 @@
 //! Scenario files as tables: what is refused and how, what is filled in, what comes back.
 
 mod cells;
+mod changes;
 mod graph;
 mod links;
 mod wlan;
